@@ -1,4 +1,4 @@
-"""Reads a model's ``args``: every fault becomes one ``ModelArgumentError`` that says what is allowed."""
+"""Reads a model's ``args``: every fault raises a ``ModelArgumentError`` that says what is allowed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ Choice = TypeVar("Choice", bound=str)
 
 
 class Arguments:
-    """The ``args`` of one model. Read each by name with its default, then ``finish``, which refuses the rest."""
+    """The ``args`` of one model. A model reads each by name with its default, then calls ``finish``, which refuses
+    others.
+    """
 
     def __init__(self, model: str, given: Mapping[str, Any]) -> None:
         self._model = model
@@ -62,7 +64,7 @@ class Arguments:
         return tuple(self._read(name, [], lambda it: _is_list(it, lambda entry: entry in allowed), some))
 
     def inner(self, name: str) -> Arguments:
-        """Return the arguments in a map, none by default; to be finished by itself."""
+        """Return the arguments in a map, empty by default; its ``finish`` must be called too."""
         return Arguments(f"{self._model}: {name}", self.mapping(name))
 
     def mapping(self, name: str) -> Mapping[str, Any]:
@@ -74,7 +76,7 @@ class Arguments:
         return tuple(self._read(name, [], lambda value: _is_list(value, _is_map), "a list of maps"))
 
     def anything(self, name: str) -> Any:
-        """Return whatever was given, None by default: for arguments of an upstream that have no effect here."""
+        """Return the value without a check, None by default: for upstream's arguments that have no effect here."""
         return self._read(name, None, lambda _: True, "")
 
     def finish(self) -> None:
@@ -96,7 +98,7 @@ class Arguments:
 
 
 def is_number(value: object) -> bool:
-    """Return whether a value is a number; true and false are none."""
+    """Return whether a value is a number; true and false are not."""
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
@@ -113,7 +115,9 @@ def _is_map(value: object) -> bool:
 
 
 def unknown_argument(model: str, name: str, known: Sequence[str]) -> ModelArgumentError:
-    """Return the error about an argument that a model does not know; names the one that was probably meant."""
+    """Return the error about an argument that a model does not have; it suggests the argument with the most similar
+    name.
+    """
     if not known:
         return ModelArgumentError(f"{model}: unknown argument {name!r}; the model takes none")
     by_letters = {each.lower(): each for each in known}

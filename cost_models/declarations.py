@@ -1,4 +1,4 @@
-"""Finds what is wrong with what a model declares of itself: when it is loaded, and among the conformance checks."""
+"""Finds faults in the declarations of a model, when it is loaded and in the conformance checks."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def declaration_faults(model: CostModel) -> Iterator[str]:
 
 
 def _unread(model: CostModel) -> Iterator[str]:
-    """Yield attributes that nothing looks at, though their author may believe so: former and misspelt ones."""
+    """Yield attributes that look like declarations but are never read: former names and misspellings."""
     for name in dir(model):
         if name.startswith("_") or name in _KNOWN:
             continue
@@ -75,7 +75,7 @@ def _unread(model: CostModel) -> Iterator[str]:
 
 
 def _closest(name: str, known: Iterable[str], least: float) -> str:
-    """Return the one of ``known`` that is most like ``name``; "" if none is like it."""
+    """Return the most similar of the names in ``known``; "" if none is similar to ``name``."""
     return next(iter(difflib.get_close_matches(name, known, n=1, cutoff=least)), "")
 
 
@@ -87,14 +87,14 @@ def _reads_like(value: object, field: str) -> bool:
 
 
 def _format_field(field: str) -> str:
-    """Return how a field is declared; "": whatever it is."""
+    """Return how a field must be declared, for messages; "" if it may be anything."""
     default, declared = _FIELDS.get(field, (None, Needs))
     value = "..." if default is None else f"{field}={'True' if default is False else '...'}"
     return f"{declared.__name__.lower()} = {declared.__name__}({value})"
 
 
 def _contradictions(needs: Needs, promises: Promises) -> Iterator[str]:
-    """Yield what cannot hold together."""
+    """Yield the contradictions between needs and promises."""
     for field, wanted in (("load", needs.load), ("arrivals", needs.arrivals)):
         if promises.per_machine and wanted:
             yield f"promises.per_machine cannot be promised by a model with needs.{field}; remove one of them"

@@ -1,4 +1,4 @@
-"""What a cost model says about groups: rules for how the tasks of a job share out over a tree of machines.
+"""The interface of cost models for tree groups: rules by which the tasks of a job are distributed over a tree.
 
 A model that knows such rules promises ``groups``, and has a method ``topology_terms`` beside ``assess``. It charges
 nothing for them: how many tasks go to which machine is decided before the network assigns tasks to the places. A group
@@ -22,7 +22,7 @@ Choice: TypeAlias = Literal["best-fit", "roomiest", "cheapest"]
 
 @dataclass(frozen=True, slots=True)
 class LevelRule:
-    """How a unit's share of the group is divided over the units right below it.
+    """How a unit's share of a group is divided over the units right below it.
 
     ``kind``: "pack" wants few units, each as full as can be; "spread" wants even counts. ``hard``: pack puts the
     whole share on one unit, spread exactly one task on every unit that it uses; the other fields then have no say.
@@ -40,7 +40,9 @@ class LevelRule:
 
 @dataclass(frozen=True, slots=True)
 class GroupRules:
-    """A group's rules by level of the tree, those without an entry being a soft pack; ``name``: for people."""
+    """A group's rules by level of the tree; a level without an entry has a soft pack. ``name``: the group's, for
+    people.
+    """
 
     name: str
     levels: Mapping[str, LevelRule] = field(default_factory=dict)
@@ -65,13 +67,13 @@ class TopologyTerms:
 
 
 class TopologyModel(CostModel, Protocol):
-    """A cost model that knows rules for groups; its ``assess`` charges nothing for them."""
+    """A cost model that states rules for groups; its ``assess`` charges nothing for them."""
 
     def topology_terms(self, machines: MachineColumns) -> TopologyTerms:
-        """Return the tree of these machines, and the rules of all groups that records are there of."""
+        """Return the tree of these machines, and the rules of all groups with records."""
         ...
 
 
 def plans_groups(model: CostModel) -> TypeGuard[TopologyModel]:
-    """Return whether a model knows rules for groups."""
+    """Return whether a model states rules for groups."""
     return model.promises.groups

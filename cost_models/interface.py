@@ -1,4 +1,4 @@
-"""What a cost model is given and what it answers.
+"""The interface of cost models: their inputs and their answers.
 
 A model looks at a batch of *shapes* (tasks whose requests and selectors are alike) and at columns of *machines*, and
 answers with an `Assessment`: a filter, the native figure of placing one task of a shape on a machine, how that figure
@@ -108,12 +108,12 @@ class CostModel(Protocol):
 
     @property
     def needs(self) -> Needs:
-        """What the model is to be told."""
+        """The facts that the model needs."""
         ...
 
     @property
     def promises(self) -> Promises:
-        """What may be relied on, and which further methods there are."""
+        """What callers may rely on, and which further methods the model has."""
         ...
 
     def assess(self, machines: MachineColumns, shapes: ShapeBatch) -> Assessment:
@@ -128,8 +128,8 @@ class CostModel(Protocol):
 
 
 class BaseModel:
-    """What most models have in common, to inherit: nothing in particular is needed or promised, and as a machine fills,
-    a task costs there what it did. ``needs`` that depend on arguments are set in the constructor.
+    """A base class for models: it declares no needs and no promises, and a task's cost on a machine does not grow as
+    the machine fills. ``needs`` that depend on arguments are set in the constructor.
     """
 
     kind: ClassVar[Kind]
@@ -142,10 +142,10 @@ class BaseModel:
 
 
 class ExpiringModel(CostModel, Protocol):
-    """A model whose answers by machine also change as time goes by (``Promises.expires``)."""
+    """A model whose answers about machines also change with time (``Promises.expires``)."""
 
     def lasts_until(self, machines: MachineColumns) -> Float64:
-        """Return float64[M]: from when on (seconds since the epoch) the answer about a machine may be another one.
+        """Return float64[M]: the time (seconds since the epoch) from which on the answer about a machine may change.
 
         Infinity: not before the machine changes. What it says of a machine depends on that machine and ``now`` alone.
         The answer has to be the same up to then, so rather say too early than too late.
@@ -154,5 +154,5 @@ class ExpiringModel(CostModel, Protocol):
 
 
 def answers_expire(model: CostModel) -> TypeGuard[ExpiringModel]:
-    """Return whether a model's answers by machine also change as time goes by."""
+    """Return whether a model's answers about machines also change with time."""
     return model.promises.expires

@@ -1,4 +1,4 @@
-"""What a cost model says about pairs of tasks: costs, limits and amounts that depend on where both are.
+"""The interface of cost models for pairs of tasks: costs, limits and amounts that depend on where both tasks are.
 
 An application's parts talk to each other. What that costs depends on the domains (a region and zone, say) of both
 ends, and on nothing else of the machines, except that two tasks on one machine cost nothing. A model that knows such
@@ -96,7 +96,7 @@ class PlacedKinds:
 
 @dataclass(frozen=True, slots=True)
 class PairVerdict:
-    """What a model says of one task against the placed tasks. ``assessment``: of the one shape; ``details``: per
+    """A model's verdict on one task, given the placed tasks. ``assessment``: of the one shape; ``details``: per
     machine, a line for each of the task's pairs.
     """
 
@@ -105,7 +105,7 @@ class PairVerdict:
 
 
 class PairModel(CostModel, Protocol):
-    """A cost model that knows pairs. Its ``assess`` charges nothing for them.
+    """A cost model with costs of pairs; its ``assess`` charges nothing for them.
 
     Tasks with equal ``needs.kind_labels`` are of one kind; those that have none of these labels are of no kind.
     """
@@ -122,5 +122,5 @@ class PairModel(CostModel, Protocol):
 
 
 def knows_pairs(model: CostModel) -> TypeGuard[PairModel]:
-    """Return whether a model knows pairs."""
+    """Return whether a model has costs of pairs."""
     return model.promises.pairs

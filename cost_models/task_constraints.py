@@ -17,12 +17,12 @@ from cost_models.interface import CostModel
 
 
 class MalformedConstraintError(MalformedArraysError):
-    """Arrays that no constraint can have been saved as."""
+    """Saved arrays that describe no constraint."""
 
 
 @runtime_checkable
 class TaskConstraint(Protocol):
-    """Which machines (rows) are closed to one more task of a kind because of where tasks are now.
+    """Decides which machines (rows) are refused to one more task of a kind because of where other tasks are.
 
     What it says depends on which tasks have been added, not on their order; removing a task undoes adding it.
     ``allows`` answers for one machine, ``refusals`` for all; they agree.
@@ -54,7 +54,7 @@ class TaskConstraint(Protocol):
 
 
 class ConstrainingModel(CostModel, Protocol):
-    """A model that has a constraint between tasks."""
+    """A cost model with a constraint between tasks."""
 
     def constraint(
         self, machines: Sequence[Mapping[str, str]], kinds: Sequence[ShapeRow], kind: Int64, machine: Int64

@@ -1,1 +1,1 @@
-"""What models are given and answer with: arrays, columns, assessments, quantities."""
+"""The inputs and answers of cost models: arrays, columns, assessments, quantities."""

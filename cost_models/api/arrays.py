@@ -1,4 +1,4 @@
-"""Types of the arrays that models are given and answer with, what numpy does slowly, and checks of saved ones."""
+"""Types of the arrays in inputs and answers of models, a fast ``any`` along rows, and checks of saved arrays."""
 
 from __future__ import annotations
 
@@ -18,13 +18,15 @@ Arrays = Mapping[str, NDArray[Any]]
 
 
 class MalformedArraysError(ValueError):
-    """Arrays that nothing can have been saved as; the message names the array and what is wrong with it."""
+    """Saved arrays contradict each other or their layouts; the message names the array and its fault."""
 
 
 class Layout(NamedTuple):
-    """What holds of an array. ``size``: a letter for each dimension, equal letters for equal lengths, ``*`` for any.
-    ``least``: the least number in it, where floating point is finite, too; ``end``: what all are below: a number, or
-    the length of a letter.
+    """What must hold for an array.
+
+    ``size``: a letter for each dimension, equal letters for equal lengths, ``*`` for any length; ``least``: the least
+    number that it may hold (floats must be finite, too; None: no check); ``end``: all its numbers are below this
+    number, or below the length of this letter.
     """
 
     size: str
@@ -33,16 +35,17 @@ class Layout(NamedTuple):
 
 
 def any_of_row(flags: Bool) -> Bool:
-    """Return bool[N]: rows of ``flags`` (bool[N, K]) in which some holds; along many short rows numpy is ten
-    times as slow.
+    """Return bool[N]: whether some flag of each row of ``flags`` (bool[N, K]) is set.
+
+    For many short rows, numpy's own ``any`` takes ten times as long.
     """
     return np.logical_or.reduce(np.ascontiguousarray(flags.T), axis=0)
 
 
 def layout_faults(given: Sequence[tuple[str, NDArray[Any], Layout]], sizes: dict[str, int]) -> Iterator[str]:
-    """Yield which arrays, by their names, are not as their layouts say.
+    """Yield a message for each array, by name, that violates its layout.
 
-    ``sizes``: known lengths by letter; unknown ones are filled in.
+    ``given``: (name, array, layout) of each array; ``sizes``: known lengths by letter, to which new ones are added.
     """
     for name, array, (letters, _, _) in given:
         if array.ndim != len(letters):

@@ -1,4 +1,4 @@
-"""What a cost model answers: figures, a filter, and the limits on what tasks share."""
+"""The answers of cost models: figures, filters, and limits on amounts that tasks share."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from cost_models.api.arrays import Arrays, Bool, Float64, Int64
 
 PAIRWISE = ("raw", "feasible", "causes", "score")
-"""Fields of an answer that have a figure per shape and machine."""
+"""The fields of an answer that have a value per shape and machine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +42,10 @@ class Range:
 
 @dataclass(frozen=True, slots=True)
 class SparseArcs:
-    """Figures for single (shape, machine) pairs, replacing those of the row: ``shape``, ``machine``: int64[A],
-    ``raw``: float64[A]. For models that prefer a few machines and price all others alike.
+    """Figures for single (shape, machine) pairs, which replace those in ``Assessment.raw``.
+
+    ``shape``, ``machine``: int64[A]; ``raw``: float64[A]. For models that prefer a few machines and charge the same for
+    all others.
     """
 
     shape: Int64
@@ -52,22 +54,22 @@ class SparseArcs:
 
 
 class ByTask(Protocol):
-    """Figures of the tasks on machines. To be asked while the cluster is as the model was shown it."""
+    """Amounts of single tasks on machines; may be asked only while the cluster is as the model saw it."""
 
     def amounts(self, places: Int64) -> Int64:
-        """Return int64[V], the figures of the tasks in these ``places`` (int64[V]) of ``Load.assigned``."""
+        """Return int64[V]: the amounts of the tasks at ``places`` (int64[V]) in ``Load.assigned``."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Returned:
-    """What a machine's joint row gets back when tasks leave it: the amount that is certain, whoever else stays.
+    """The amount that a machine's joint row certainly gets back when tasks leave, whichever others stay.
 
-    Of each task that leaves, ``by_kind`` (int64[P], 0 or more) for its kind of ``MachineColumns.residents``, or
-    ``by_task`` (0 or more) for its place in ``Load.assigned``; exactly one of them is given. The first ``owed``
-    (int64[R], 0 or more) that comes back makes good what tasks there have taken beyond the limit. ``barred``:
-    bool[S], shapes that the model's filter refuses as long as something is owed, though they may take nothing
-    themselves; None: there are none.
+    Each task that leaves gives back ``by_kind`` (int64[P], 0 or more) of its kind in ``MachineColumns.residents``, or
+    the amount that ``by_task`` returns for its place in ``Load.assigned``; exactly one of the two is given. The first
+    ``owed`` (int64[R], 0 or more) of what comes back only makes up for what tasks there use beyond the limit.
+    ``barred``: bool[S], shapes that the model's filter refuses as long as something is owed, even if they take nothing
+    themselves; None: no shape.
     """
 
     owed: Int64
@@ -78,12 +80,12 @@ class Returned:
 
 @dataclass(frozen=True, slots=True)
 class JointRows:
-    """Limits on what tasks of any shapes use together, which a flow of single units cannot bound.
+    """Limits on the amounts that tasks of several shapes use together, which a flow of single units cannot express.
 
     Row ``row_of[m]`` (int64[M], -1: none) takes ``amount[s]`` (int64[S]) from every task of shape ``s`` on machine
-    ``m``; the amounts on a row never exceed ``limit`` (int64[R]). ``reason`` is what a machine that lacks room is
-    rejected with. A row of its own per machine is ``row_of = arange(M)``. ``returned``: what evicting gives back, only
-    where no two machines share a row; None: nothing is certain to come back.
+    ``m``; the amounts on a row never exceed ``limit`` (int64[R]). ``reason`` says why a machine without room is
+    refused. ``row_of = arange(M)`` gives each machine a row of its own. ``returned``: what evictions give back, only if
+    no two machines share a row; None: nothing comes back for certain.
     """
 
     row_of: Int64
@@ -99,9 +101,7 @@ class JointRows:
         return bool(machines.max(initial=0) > 1)
 
     def holds(self) -> Bool:
-        """Return bool[S]: shapes that the rows keep off some machine, because they take an amount there or are barred
-        by what is owed.
-        """
+        """Return bool[S]: the shapes that rows may keep off a machine, as they take an amount or may be barred."""
         takes: Bool = self.amount > 0
         barred = None if self.returned is None else self.returned.barred
         return takes if barred is None else takes | barred
@@ -109,35 +109,38 @@ class JointRows:
 
 @runtime_checkable
 class Ledger(Protocol):
-    """Room that tasks share in a way that joint rows cannot express, such as a kubelet's alignment of requests to NUMA
-    zones.
+    """An account of room that joint rows cannot express, such as the NUMA zones to which a kubelet aligns requests.
 
-    A ledger stands for the machines as they are when the round begins; the scheduler works on copies, and books on them
-    what it admits. Room grows by booking at most where order counts. ``reason``: why a machine without room is refused.
-    See also ``SharedLedger``, ``OpenableLedger`` and ``ReasonedLedger``.
+    A ledger describes the machines as they are when the round begins; the scheduler works on copies, and books the
+    tasks that it admits. Bookings never add room, except where the order of tasks counts. ``reason``: why a machine
+    without room is refused. See also ``SharedLedger``, ``OpenableLedger`` and ``ReasonedLedger``.
     """
 
     reason: str
 
     def find_ordered(self, shapes: Int64, machines: Int64) -> Bool:
-        """Return bool[A]: the ledger counts on tasks of ``shapes[i]`` reaching ``machines[i]`` in order of
-        admission.
+        """Return bool[A]: whether tasks of ``shapes[i]`` must reach ``machines[i]`` in the order in which they are
+        booked.
         """
         ...
 
     def count_room(self, shape: int) -> Int64:
-        """Return int64[M]: how many more tasks of a shape each machine takes by themselves; a large number:
-        any.
+        """Return int64[M]: how many more tasks of a shape each machine takes if no other tasks come.
+
+        A large number stands for no limit.
         """
         ...
 
     def room_at(self, shapes: Int64, machines: Int64) -> Int64:
-        """Return int64[A]: how many more tasks of ``shapes[i]`` machine ``machines[i]`` takes by themselves."""
+        """Return int64[A]: how many more tasks of ``shapes[i]`` machine ``machines[i]`` takes if no other tasks
+        come.
+        """
         ...
 
     def book(self, shapes: Int64, machines: Int64, counts: Int64) -> Int64:
-        """Book up to ``counts[i]`` tasks of ``shapes[i]`` on ``machines[i]``, entry by entry and one task after
-        another; returns how many of each entry it took: int64[A]. Machines may repeat.
+        """Book up to ``counts[i]`` tasks of ``shapes[i]`` on ``machines[i]``; returns int64[A], how many were booked.
+
+        Entries are booked in order, and the tasks of an entry one after another. Machines may repeat.
         """
         ...
 
@@ -148,7 +151,7 @@ class Ledger(Protocol):
 
 @runtime_checkable
 class SharedLedger(Ledger, Protocol):
-    """A ledger that may share room among machines."""
+    """A ledger in which machines may share room."""
 
     @property
     def shared(self) -> bool:
@@ -158,89 +161,94 @@ class SharedLedger(Ledger, Protocol):
 
 @runtime_checkable
 class SavableLedger(Ledger, Protocol):
-    """A ledger with its content as arrays, so that a round that counted with it can be run again.
+    """A ledger that can be saved as arrays, so that a round that used it can be replayed.
 
-    ``model``: name of the entry point that reads them. The class behind it has a static method ``restore_ledger``,
-    which takes them with the numbers of shapes and machines, and raises ``KeyError`` for a missing array,
-    ``MalformedArraysError`` for one that makes no sense. Ledgers that offer nothing of this are as good in a round.
+    ``model``: name of the entry point of the model that restores it. The model's class has a static method
+    ``restore_ledger``, which takes the arrays with the numbers of shapes and machines, and raises ``KeyError`` for a
+    missing array and ``MalformedArraysError`` for one that makes no sense. In a round, ledgers without this work as
+    well.
     """
 
     model: ClassVar[str]
 
     def save(self) -> Arrays:
-        """Return what the ledger says now, as arrays of numbers, truth values or text: no objects."""
+        """Return the present content of the ledger as arrays of numbers, truth values or text, without objects."""
         ...
 
 
 @runtime_checkable
 class ReasonedLedger(Ledger, Protocol):
-    """A ledger that says why machines have no room."""
+    """A ledger that gives several reasons for machines without room."""
 
     def find_fault(self, shape: int) -> str:
-        """Return what is wrong with a shape wherever it goes, "" for nothing."""
+        """Return the fault of a shape that keeps it off every machine; "" for none."""
         ...
 
     def list_faults(self, shape: int) -> Sequence[tuple[str, Bool]]:
-        """Return better words than ``reason`` for some machines without room for a shape: words, and bool[M]."""
+        """Return more exact reasons than ``reason`` for some machines without room for a shape: text and bool[M]
+        each.
+        """
         ...
 
     def find_full(self, shapes: Int64, machines: Int64) -> Bool:
-        """Return bool[A]: ``machines[i]`` has room for ``shapes[i]`` only once tasks there have gone."""
+        """Return bool[A]: whether ``machines[i]`` has room for a task of ``shapes[i]`` only after tasks there leave."""
         ...
 
 
 class Opening(Protocol):
-    """What machines behind a ledger would take if tasks that are there now went. To be asked within the round only.
+    """Answers which machines of a ledger would have room if tasks left; may be asked only within the round.
 
-    ``held``: bool[S, M], machines that the model's filter refuses to a shape for nothing but what tasks there hold.
-    Tasks go by the numbers of ``Arrivals.task``.
+    ``held``: bool[S, M], machines that the model's filter refuses to a shape only because of what tasks there hold.
+    Tasks are given by their numbers in ``Arrivals.task``.
     """
 
     held: Bool
 
     def promising(self, shape: int, tasks: Int64) -> Bool:
-        """Return bool[M]: machines that could open for a task of a shape if all of ``tasks`` went; the others
-        would not.
+        """Return bool[M]: the machines that may take a task of a shape if all of ``tasks`` leave; no other machine
+        does.
         """
         ...
 
     def opens(self, shape: int, machine: int, tasks: Collection[int]) -> bool:
-        """Return whether a machine certainly takes one task of a shape once ``tasks`` are gone, if no other task has
-        come by then. More tasks never turn it from true to false.
+        """Return whether a machine certainly takes one task of a shape after ``tasks`` leave, if no other task comes.
+
+        If it is true for some tasks, it is true for these and more.
         """
         ...
 
 
 @runtime_checkable
 class SharedOpening(Opening, Protocol):
-    """An opening that several tasks may come through in one round."""
+    """An opening that can answer for several tasks on one machine in one round."""
 
     def concerns(self, shape: int) -> bool:
-        """Return whether tasks of a shape take of what is behind the ledger at all."""
+        """Return whether tasks of a shape take anything that the ledger accounts for."""
         ...
 
     def opens_for(self, shapes: Sequence[int], machine: int, tasks: Collection[int]) -> bool:
-        """Return whether a machine certainly takes a task of each of ``shapes`` once ``tasks`` are gone."""
+        """Return whether a machine certainly takes a task of each of ``shapes`` after ``tasks`` leave."""
         ...
 
 
 @runtime_checkable
 class OpenableLedger(Ledger, Protocol):
-    """A ledger that knows what machines would take if tasks went, and brings that along itself."""
+    """A ledger that has its own opening."""
 
     @property
     def opening(self) -> Opening | None:
-        """What they would take, None if no task can make room."""
+        """The opening of the ledger; None if no task can make room."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Heights:
-    """A native figure that stands at ``start`` (float64[M], counted from the model's best) before the round, and that
-    every task raises by its size: ``amount[s] @ rate[:, m]`` for one of shape ``s`` on machine ``m``.
+    """A native figure that is the sum of the sizes of a machine's tasks, so that it can be levelled.
 
-    ``rate``: float64[R, M], ``amount``: float64[S, R]; all at least 0. For models whose ``growth`` is the size of the
-    mean task: a flow sees no more, and where tasks differ in size the sums of their sizes are levelled after it.
+    It is ``start`` (float64[M], counted from the model's best) before the round; each task of shape ``s`` on machine
+    ``m`` raises it by its size, ``amount[s] @ rate[:, m]``. ``rate``: float64[R, M]; ``amount``: float64[S, R]; all are
+    at least 0. For models whose ``growth`` is the size of the mean task, which is all that a flow can use; levelling
+    then exchanges tasks of different sizes.
     """
 
     start: Float64
@@ -255,21 +263,21 @@ class Assessment:
     raw: NDArray[Any]
     """numeric[S, M], or [S, 1] if equal for all machines: native figure of a first task."""
     feasible: Bool | None = None
-    """bool[S, M], None for all."""
+    """bool[S, M], the machines that a shape may use; None: all of them."""
     reason: str = ""
     """Why machines are refused; see ``causes`` if there are several reasons."""
     sparse: SparseArcs | None = None
     """Exceptions to ``raw``."""
     joint: Sequence[JointRows] = ()
-    """Limits that several arcs share."""
+    """Limits on amounts that several tasks share."""
     occupied: Bool | None = None
-    """bool[S, M], machines that only refuse because of joint rows that their tasks use, and would give back;
-    None for none.
+    """bool[S, M], machines that are refused only because of joint rows that their tasks use, and would give back;
+    None: no machine.
     """
     ledger: Ledger | None = None
     """Limits that joint rows cannot express."""
     opening: Opening | None = None
-    """How evictions change the ledger; None: leave machines alone whose order of tasks it counts."""
+    """How evictions change the ledger; None: nothing is evicted from machines on which the order of tasks counts."""
     score: Float64 | None = None
     """float64[S, M], the 0..100 score of the model's upstream; None: it is ``100 - points``."""
     growth: Float64 | None = None
@@ -277,27 +285,25 @@ class Assessment:
     None: ask ``crowding``.
     """
     heights: Heights | None = None
-    """How ``raw`` is the sum of the tasks' sizes, if it is and should be levelled."""
+    """How ``raw`` is a sum of the tasks' sizes, if it is and should be levelled."""
     notes: Sequence[str] = ()
     """Bad input, one line each: the object, the field, the fault, and what was assumed instead. Each text is
     logged once.
     """
     causes: NDArray[np.int16] | None = None
-    """int16[S, M], row of ``reasons``; only meaningful where not feasible."""
+    """int16[S, M], the index in ``reasons`` of why a machine is refused; without meaning where feasible."""
     reasons: Sequence[str] = ()
     """Texts for ``causes``."""
 
     def is_by_machine(self, machines: int) -> bool:
-        """Return whether the answer has a figure for each of ``machines`` machines, and nothing but such figures,
-        verdicts and texts.
-        """
+        """Return whether the answer consists only of values per machine (``machines`` of them) and texts."""
         if self.raw.shape[1] != machines:
             return False
         parts = (getattr(self, name) for name in _list_further())
         return all(part is None or (isinstance(part, Sequence) and not part) for part in parts)
 
     def refusals(self, shape: int) -> Iterator[tuple[str, Bool]]:
-        """Yield each reason for which machines are refused to a shape, with those machines: bool[M]."""
+        """Yield each reason for which machines are refused to a shape, and bool[M]: these machines."""
         if self.feasible is None:
             return
         refused = ~self.feasible[shape]
@@ -311,6 +317,6 @@ class Assessment:
 
 @cache
 def _list_further() -> tuple[str, ...]:
-    """Return the fields of an answer that are neither figures nor verdicts per machine nor texts."""
+    """Return the names of the fields of an answer that hold neither values per machine nor texts."""
     known = (*PAIRWISE, "reason", "reasons", "notes")
     return tuple(each.name for each in fields(Assessment) if each.name not in known)

@@ -1,4 +1,4 @@
-"""What a cost model sees: shapes of tasks, and columns of machines with what is on them. Read-only."""
+"""The inputs of cost models: shapes of tasks, and columns of machines with the tasks on them. Read-only."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 class Chosen(Sequence[T]):
-    """Some entries of a sequence, found when they are asked for: most models look at few descriptions, or at none."""
+    """Some entries of a sequence, looked up only when they are used: most models read few descriptions, or none."""
 
     __slots__ = ("_entries", "_rows")
 
@@ -84,7 +84,7 @@ class ShapeRow:
 
 @dataclass(frozen=True, slots=True)
 class Residents:
-    """The tasks that are on machines already, counted by kind; read-only.
+    """The numbers of tasks that are on machines already, by machine and kind; read-only.
 
     ``count[i]`` tasks (at least 1) of kind ``kind[i]`` are on machine row ``machine[i]``: int64[R] each, ordered by
     machine, then kind, no pair twice. ``kinds``: what may be seen of each kind; ``requests``: int64[len(kinds), K] per
@@ -111,7 +111,7 @@ class Residents:
 
 @dataclass(frozen=True, slots=True)
 class Assigned:
-    """The A tasks that have machines already, one row each; read-only.
+    """The A tasks that are on machines already, one row each; read-only.
 
     Tasks that earlier rounds placed count; those of this round do not.
     """
@@ -137,7 +137,7 @@ class Assigned:
 
 
 class Windows(Protocol):
-    """Use over periods. To be asked within ``assess`` only."""
+    """Reported use over periods; may be asked only within ``assess``."""
 
     def usage(self, kind: str, seconds: float) -> Float64:
         """Return float64[M, K], use over the ``seconds`` up to the last report, NaN rows where there is none.
@@ -149,7 +149,7 @@ class Windows(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """What is reported of the use of machines and tasks, beside ``MachineColumns.usage``; read-only.
+    """The reported use of machines and tasks, in addition to ``MachineColumns.usage``; read-only.
 
     ``reported``: bool[M], there is a source of reports (whether or not it has figures: then ``usage`` is not NaN).
     ``interval``: float64[M], seconds between its reports, 0 if not known. ``system``: float64[M, K], the part of the
@@ -165,7 +165,7 @@ class Load:
 
 
 class Kinds(Protocol):
-    """What may be seen of kinds of tasks. To be asked within ``assess`` only."""
+    """Descriptions and requests of kinds of tasks; may be asked only within ``assess``."""
 
     def rows(self, kinds: Int64) -> Sequence[ShapeRow]:
         """Return the description of each of ``kinds``."""

@@ -1,4 +1,4 @@
-"""Devices such as GPUs as cost models see them: how much of each is free, and what tasks take of them."""
+"""Devices such as GPUs as cost models see them: the free share of each, and what tasks take of them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from cost_models.api.arrays import Float64, Int64
 
 @dataclass(frozen=True, slots=True)
 class DeviceColumns:
-    """What is free of the devices of M machines; read-only.
+    """The free shares of the devices of M machines; read-only.
 
     Devices are of N kinds; a machine has devices of one kind, else those of the kind that comes first there.
     """

@@ -1,4 +1,4 @@
-"""What a cost model declares of itself: what it needs to be told, and what it promises of its answers."""
+"""The declarations of a cost model: which facts it needs, and what it promises about its answers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Self
 
 
 class ModelDeclarationError(ValueError):
-    """A model declares what cannot be: the message names the field, what is wrong with it and what to do."""
+    """A model declares something invalid; the message names the field, its fault and the remedy."""
 
 
 class _Declared:
@@ -88,7 +88,7 @@ class Needs(_Declared):
 
     @classmethod
     def merge(cls, every: Iterable[Needs]) -> Needs:
-        """Return what at least one of ``every`` needs."""
+        """Return the union of all needs in ``every``."""
         given = tuple(every)
         values: dict[str, Any] = {}
         for each in fields(cls):
@@ -111,7 +111,7 @@ class Needs(_Declared):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Promises(_Declared):
-    """What a model promises of its answers, and which questions beside ``assess`` it answers.
+    """What a model promises about its answers, and which methods besides ``assess`` it has.
 
     ``per_machine``: an answer about a machine depends on that machine alone, so that it holds until the machine
     changes. The figure, verdict, cause and score of a shape on a machine follow from

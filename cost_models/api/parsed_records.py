@@ -1,4 +1,4 @@
-"""Reads the payloads of records, which are JSON: checked, and only what has changed anew."""
+"""Reads and checks the JSON payloads of records; payloads that have not changed are not parsed again."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class BadRecordError(ValueError):
 
 
 def json_object(payload: bytes) -> dict[str, Any]:
-    """Return the JSON object that a payload is; raises ``BadRecordError``."""
+    """Return the JSON object in a payload; raises ``BadRecordError``."""
     try:
         entry = json.loads(payload)
     except (ValueError, RecursionError) as error:
@@ -41,7 +41,7 @@ def number(where: str, value: object, least: float, most: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Parsed(Generic[T]):
-    """What ``payloads`` say, by the record's name. ``faults``: of those that cannot be read."""
+    """The parsed contents of payloads, by the record's name; ``faults``: why others cannot be read, by name."""
 
     payloads: Mapping[str, bytes] = field(default_factory=dict)
     good: Mapping[str, T] = field(default_factory=dict)
@@ -49,19 +49,19 @@ class Parsed(Generic[T]):
 
 
 class RecordParser(Generic[T]):
-    """Parses payloads, and keeps what it parsed last, since few records change from round to round.
+    """Parses payloads, and keeps the results, since few records change from round to round.
 
     The result depends on the payloads alone: equal payloads give equal results, whatever was read before. Safe to share
     between threads: what is kept is replaced as a whole.
     """
 
     def __init__(self, parse: Callable[[bytes], T]) -> None:
-        """``parse`` raises ``BadRecordError`` for a payload that cannot be read; all else it raises counts as that."""
+        """``parse`` raises ``BadRecordError`` for a payload that cannot be read; any other error counts as that."""
         self._parse = parse
         self._last: Parsed[T] = Parsed()
 
     def read(self, payloads: Mapping[str, bytes]) -> Parsed[T]:
-        """Return what the payloads say: the same object as before if none has changed."""
+        """Return the parsed contents of all payloads: the same object as before if no payload has changed."""
         last = self._last
         if payloads == last.payloads:
             return last

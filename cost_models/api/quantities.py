@@ -22,7 +22,7 @@ _SUFFIX: Mapping[str, Fraction] = {
 
 
 def whole_amount(resource: str, value: object) -> int | None:
-    """Return a quantity (text or number) in the unit of its resource, rounded up; None if it is none.
+    """Return a quantity (text or number) in the unit of its resource, rounded up; None if it is no quantity.
 
     Milli-cores for cpu, else whole units. Negative and absurdly large amounts are none.
     """
@@ -48,7 +48,7 @@ _SECONDS: Mapping[str, float] = MappingProxyType(
 
 
 def seconds_of(text: object) -> float | None:
-    """Return the seconds of a duration that is not negative; None if it is none."""
+    """Return a duration in seconds; None if the text is no duration, or it is negative."""
     if not isinstance(text, str):
         return None
     if text == "0":

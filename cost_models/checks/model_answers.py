@@ -33,8 +33,8 @@ def check_shapes(probe: Probe, answer: Assessment) -> None:
 
 @check_each_answer
 def check_figures(probe: Probe, answer: Assessment) -> None:
-    """Check that figures are finite and within ``range``, and scores between 0 and 100; for refused machines,
-    too.
+    """Check that figures are finite and within ``range``, and scores between 0 and 100, also for refused
+    machines.
     """
     span = probe.model.range
     low, high = sorted((span.best, span.worst))
@@ -103,8 +103,8 @@ def check_joint(probe: Probe, answer: Assessment) -> None:
 
 
 def _check_occupied(probe: Probe, answer: Assessment, occupied: Bool) -> None:
-    """Check that a model refuses its occupied machines, and that its rows which get something back hold the shapes
-    refused there.
+    """Check that a model refuses its occupied machines, and that rows with ``returned`` hold the shapes refused
+    there.
     """
     full = (probe.shapes, probe.machines)
     probe.array("occupied", occupied, np.bool_, full)

@@ -1,4 +1,4 @@
-"""The check of what a model promises that is ``per_machine``; one of those in `conformance`."""
+"""The check of the promise ``per_machine``; one of the checks in `conformance`."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from cost_models.interface import Assessment, Bool, CostModel, Int64, answers_ex
 
 
 def check_per_machine(model: CostModel, cases: Sequence[Case]) -> None:
-    """Check that a model that is ``per_machine`` says the same of a pair whatever else it is asked about, and
-    when.
+    """Check that a ``per_machine`` model gives the same answer about a shape and a machine whatever others it is asked
+    about, and when.
     """
     for case in cases if model.promises.per_machine else ():
         probe = Probe(model, case)

@@ -1,4 +1,4 @@
-"""Asks models about sample cases, and says what is wrong with an answer: what the conformance checks are made of."""
+"""Asks models about sample cases, and reports faults of their answers, for the conformance checks."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Probe:
         return answer
 
     def crowding(self, request: NDArray[np.int64]) -> Float64:
-        """Return what the model says of crowding; an exception counts as a failed check."""
+        """Return the model's crowding for a request; an exception counts as a failed check."""
         try:
             return self.model.crowding(self.case.machines, request)
         except Exception as error:
@@ -86,7 +86,7 @@ class Probe:
 
 
 def check_each_answer(check: Callable[[Probe, Assessment], None]) -> Check:
-    """Return the check of all answers that ``check`` is of one."""
+    """Return a check of a model's answers to all cases, made from ``check``, the check of one answer."""
 
     @wraps(check)
     def check_all(model: CostModel, cases: Sequence[Case]) -> None:
@@ -107,7 +107,7 @@ def equal(one: Any, other: Any) -> bool:
     NaN.
     """
     if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
-        # A structure of raw bytes would tell -0.0 from 0.0; floats alone can hold NaN.
+        # Comparing raw bytes would tell -0.0 from 0.0; only floats can be NaN.
         return one.dtype == other.dtype and np.array_equal(one, other, equal_nan=one.dtype.kind == "f")
     if type(one) is not type(other):
         return False

@@ -1,4 +1,4 @@
-"""Inputs on which every cost model has to hold up: the ordinary case and the corners that clusters produce."""
+"""Sample inputs for the checks of cost models: an ordinary case, and corner cases that occur in clusters."""
 
 from __future__ import annotations
 
@@ -63,13 +63,13 @@ class StatedWindows:
     stated: Float64
 
     def usage(self, kind: str, seconds: float) -> Float64:
-        """Return a copy of what is stated."""
+        """Return a copy of the stated use."""
         known = kind in self.kinds and seconds in (0.0, self.seconds)
         return self.stated.copy() if known else np.full_like(self.stated, np.nan)
 
 
 def read_only(case: Case) -> Case:
-    """Return the same case; from now on its arrays refuse to be written to."""
+    """Make all arrays of a case read-only, and return the case."""
     for array in _arrays(case):
         array.setflags(write=False)
     return case

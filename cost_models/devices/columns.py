@@ -1,4 +1,4 @@
-"""Devices of machines and tasks in one form, whether drivers publish them or nodes state how many they have."""
+"""One view of devices of machines and tasks, whether drivers publish the devices or nodes state their number."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _STATED_AT_MOST = 64
 
 
 class DeviceNames(NamedTuple):
-    """The arguments of a model that looks at devices: drivers, and resources that are devices."""
+    """The arguments of a model for devices: the drivers, and the resources that count as devices."""
 
     drivers: tuple[str, ...]
     resources: tuple[str, ...]
@@ -37,7 +37,7 @@ def read_names(model: str, args: Mapping[str, Any]) -> DeviceNames:
 
 @dataclass(frozen=True, slots=True)
 class DeviceView:
-    """Devices that are known by drivers, of N kinds, and by resources, a further kind each."""
+    """The devices of machines: of N kinds by drivers, and one further kind for each resource."""
 
     rows: Int64
     """int64[D], machines with devices, ascending."""
@@ -85,7 +85,9 @@ class DeviceView:
 
 
 def see_devices(machines: MachineColumns, resources: Sequence[str]) -> DeviceView:
-    """Return the devices of all machines. One that has some of several kinds counts with those of the first."""
+    """Return the devices of all machines; a machine with devices of several kinds counts with those of the first
+    kind.
+    """
     known = [column for column in map(machines.column, resources) if column is not None]
     published = machines.devices
     kinds = 0 if published is None else int(published.kind.max(initial=-1)) + 1

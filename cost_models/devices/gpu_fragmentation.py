@@ -1,4 +1,4 @@
-"""Keeps devices usable: places a task where the cluster's usual tasks lose least of what they could use.
+"""Keeps devices usable: prefers machines on which the cluster's usual tasks lose the least usable share of devices.
 
 Source: Fragmentation Gradient Descent, see `usable_shares`. As there, a task goes where the expected unusable share of
 devices grows least. Different here:
@@ -65,8 +65,8 @@ class GpuFragmentation(BaseModel):
 
 
 def find_losses(view: DeviceView, shapes: ShapeBatch, usual: UsualTasks) -> Float64:
-    """Return float64[S, D]: what usual tasks lose of each machine's devices to a task of each shape; 0 where there is
-    no room for it.
+    """Return float64[S, D]: the share of each machine's devices that usual tasks can no longer use after a task of each
+    shape is placed there; 0 where the task does not fit.
     """
     room = view.room
     before = expect_usable(room, usual)

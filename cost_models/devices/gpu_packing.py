@@ -1,4 +1,4 @@
-"""Packs devices: prefers machines that have little left of them, and for tasks that take none, those without any.
+"""Packs devices: prefers machines with few free devices and, for tasks without devices, machines without any.
 
 Source: the GPU packing that FGD (see `usable_shares`) is compared with: machines whose devices are in use already go
 before untouched ones, so that whole machines stay free for tasks that need them.
@@ -15,7 +15,7 @@ from cost_models.interface import Assessment, BaseModel, MachineColumns, Needs, 
 
 
 class GpuPacking(BaseModel):
-    """Charges for what is free of a machine's devices."""
+    """Charges for the free shares of a machine's devices."""
 
     name = "gpu_packing"
     kind = "overlay"

@@ -42,7 +42,7 @@ class UsualTasks:
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """What machines have left."""
+    """The amounts and shares of devices that machines have left."""
 
     amounts: Int64
     """int64[M, R], of resources."""
@@ -89,7 +89,7 @@ def sum_usable(room: Room, usual: UsualTasks) -> Float64:
 
 
 def find_fitting(amounts: Int64, usual: UsualTasks) -> Bool:
-    """Return bool[T, M]: where there is room for a task of each kind, but for devices."""
+    """Return bool[T, M]: whether a task of each kind fits each machine, leaving devices aside."""
     fits = usual.allowed.copy()
     for column in range(amounts.shape[1]):
         asked = usual.requests[:, column]

@@ -1,4 +1,4 @@
-"""Where the types of a round's tasks are expected to go, before they are placed together.
+"""Predicts where the tasks of each type in a round will go, before they are placed together.
 
 Costs of single arcs cannot say that two tasks of one round will be neighbours. A forecast can, roughly: the types that
 wait are grouped so that, each group on machines of its own, they disturb each other least; and a task pays for the

@@ -1,4 +1,5 @@
-"""Where the input of tasks lies: the pod annotation that says so, as sparse arrays over racks and machines.
+"""Finds where the input of tasks lies: reads the pod annotation that says so into sparse arrays over racks and
+machines.
 
 The annotation ``firmament.io/inputs`` holds a JSON list of blocks, such as
 

@@ -13,7 +13,7 @@ from cost_models.interface import Assessment, BaseModel, MachineColumns, Range, 
 
 
 class Trivial(BaseModel):
-    """Every machine costs nothing, however full it is."""
+    """Charges nothing for any machine, however full it is."""
 
     name = "trivial"
     kind = "policy"

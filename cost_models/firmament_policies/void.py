@@ -17,6 +17,6 @@ from cost_models.firmament_policies.trivial import Trivial
 
 
 class Void(Trivial):
-    """No cost anywhere."""
+    """Charges nothing for any machine."""
 
     name = "void"

@@ -1,1 +1,1 @@
-"""Machines that become empty sooner, because tasks that end at about the same time share them."""
+"""Empties machines sooner, by placing tasks together that end at about the same time."""

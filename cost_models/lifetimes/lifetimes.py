@@ -1,4 +1,4 @@
-"""Puts tasks on machines that are in use for as long anyway, so that others become empty.
+"""Prefers machines that are in use for as long anyway as a task is expected to run, so that others become empty.
 
 After NILAS of Ling et al., "LAVA: Lifetime-Aware VM Allocation with Learned Distributions and Adaptation to
 Mispredictions" (MLSys 2025): a machine is in use until the last of its tasks ends, and a task costs by how much it

@@ -1,4 +1,6 @@
-"""Koordinator's annotations on nodes and pods. One that cannot be read counts as absent, and is noted."""
+"""Reads Koordinator's annotations on nodes and pods. An annotation that cannot be read counts as absent, and is
+noted.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +47,7 @@ class CustomThresholds:
 
 @dataclass(frozen=True, slots=True)
 class NodeAnnotations:
-    """What annotations say of single nodes, by machine row."""
+    """The contents of annotations of nodes, by machine row."""
 
     thresholds: Mapping[int, CustomThresholds]
     allocatable: Mapping[int, Mapping[str, int]]

@@ -1,4 +1,4 @@
-"""What ``load_threshold`` is configured with: Koordinator's LoadAwareSchedulingArgs, and what goes beyond them."""
+"""The arguments of ``load_threshold``: Koordinator's LoadAwareSchedulingArgs, and further ones."""
 
 from __future__ import annotations
 

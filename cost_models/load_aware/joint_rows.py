@@ -1,4 +1,4 @@
-"""The room that thresholds of use leave, and joint rows for what tasks of one round take of it together."""
+"""The room that thresholds of use leave, and joint rows that limit what tasks of one round take of it together."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ EXCEEDED = 2
 
 @dataclass(frozen=True, slots=True)
 class UsageRoom:
-    """What machines can still take by one set of thresholds.
+    """The use that machines can still take under one set of thresholds.
 
-    ``left``: int64[R, M], how much more may be used, ``NO_LIMIT`` without a threshold. ``refused``: int8[M], 0: the
-    last report is too old, 1: there is none, -1: neither matters. ``percent``, ``used``: int64[R, M], the thresholds
-    and the use that they are held against. ``aggregated``: bool[M], that is use over a period. ``estimated``: bool[M],
-    that is estimates alone, for want of a report.
+    ``left``: int64[R, M], how much more may be used, ``NO_LIMIT`` without a threshold; ``refused``: int8[M], 0: the
+    last report is too old, 1: there is no report, -1: not refused for its report; ``percent``, ``used``: int64[R, M],
+    the thresholds and the use that is compared with them; ``aggregated``: bool[M], whether that is use over a period;
+    ``estimated``: bool[M], whether it consists of estimates alone, as there is no report.
     """
 
     left: Int64
@@ -40,8 +40,10 @@ class UsageRoom:
 
 @dataclass(frozen=True, slots=True)
 class Rooms:
-    """``whole``: for tasks that are not of class koord-prod; ``prod``: for those that are. They differ on the machines
-    where ``separate`` (bool[M]), which have thresholds for prod tasks. ``allocatable``: int64[R, M].
+    """The room for tasks of both service classes.
+
+    ``prod``: for tasks of class koord-prod; ``whole``: for all others. The two differ on machines that are ``separate``
+    (bool[M]), which have thresholds for prod tasks. ``allocatable``: int64[R, M].
     """
 
     whole: UsageRoom
@@ -51,7 +53,7 @@ class Rooms:
 
 
 def refusal_reasons(settings: Settings) -> tuple[str, ...]:
-    """Return why machines are refused: no report; then by resource, for the last use and for use over a
+    """Return the reasons for refusals: two about reports; then two per resource, for the last use and use over a
     period.
     """
     reasons = [EXPIRED, MISSING]
@@ -66,8 +68,7 @@ def refusal_reasons(settings: Settings) -> tuple[str, ...]:
 def joint_rows(
     space: Rooms, amounts: Int64, kinds: tuple[Bool, Bool], running: RunningTasks | None, settings: Settings
 ) -> tuple[JointRows, ...]:
-    """Return one row per machine, resource and set of thresholds, where there is a limit and some task to be
-    held to it.
+    """Return joint rows by resource and set of thresholds, for machines with a limit that some task may exceed.
 
     ``amounts``: int64[S, R], what tasks take; ``kinds``: bool[S] each, shapes of class koord-prod, and those that
     thresholds count for. While a threshold is exceeded, no such task may come, however little it takes; where evictions
@@ -99,9 +100,10 @@ def joint_rows(
 
 
 def _parts(space: Rooms, prod: Bool) -> Iterator[tuple[UsageRoom, Bool, Bool, int, bool]]:
-    """Yield rooms, machines (bool[M]) that hold shapes to them, these shapes (bool[S]), 1 for use over a
-    period, else 0, and whether it is the use of prod tasks alone. Each shape is held to at most one room of a
-    machine.
+    """Yield (room, machines, shapes, period, of prod): the room that limits ``shapes`` on ``machines``.
+
+    machines: bool[M]; shapes: bool[S]; period: 1 for use over a period, else 0; of prod: whether it is the use of prod
+    tasks alone. A machine has at most one room for each shape.
     """
     all_shapes = np.ones_like(prod)
     for period in (0, 1):
@@ -113,11 +115,11 @@ def _parts(space: Rooms, prod: Bool) -> Iterator[tuple[UsageRoom, Bool, Bool, in
 
 @dataclass(frozen=True, slots=True)
 class _Leaving:
-    """By how much the use of a machine is lower for certain once a task has left it, in one resource.
+    """The amount of one resource by which a machine's use certainly falls when a task leaves.
 
     For the use of all tasks that is the part of the task's estimate beyond its reported use: the machine's reported use
-    stays, as nobody knows how much of it was this task's. The use of ``prod`` tasks is a sum over single tasks. Where
-    estimates stand for a report (``alone``: bool[M]), all of the estimate.
+    stays, as it is unknown how much of it was this task's. The use of ``prod`` tasks is a sum over single tasks. On
+    machines where estimates stand for a report (``alone``: bool[M]), it is the whole estimate.
     """
 
     running: RunningTasks

@@ -1,4 +1,4 @@
-"""What each machine is taken to use: what was reported, corrected for the tasks that reports do not show yet.
+"""Estimates the use of each machine: the reported use, corrected for tasks that reports do not show yet.
 
 How single tasks count is the subject of `task_use`.
 """

@@ -1,4 +1,4 @@
-"""Which machines thresholds of use leave open to which shapes."""
+"""Decides which machines thresholds of use leave open to which shapes."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Verdicts:
 
 
 def rooms(use: Use, limits: Thresholds) -> Rooms:
-    """Hold the use of all machines against their thresholds."""
+    """Compare the use of all machines with their thresholds, and return the room that is left."""
     kinds = np.array([each.kind != "" for each in limits.aggregations], dtype=np.bool_)
     used = use.aggregate(limits.aggregations[0])
     for index, aggregation in enumerate(limits.aggregations[1:], start=1):
@@ -137,8 +137,8 @@ def _compute_room(use: Use, percent: Int64, allocatable: Int64, used: tuple[Int6
 
 
 def _open_to_all(room: UsageRoom) -> Int64:
-    """Return up to which amounts every machine takes a task: int64[R], less than 0 if some machine takes
-    none.
+    """Return int64[R]: the amounts up to which every machine takes a task; less than 0 if some machine
+    takes none.
     """
     if (room.refused >= 0).any() or not room.left.shape[1]:
         return np.full(len(room.left), -1, dtype=np.int64)

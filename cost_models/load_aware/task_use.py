@@ -1,4 +1,4 @@
-"""What single tasks on machines are taken to use: their estimates, their reported use, and which of the two counts.
+"""Estimates the use of single tasks on machines: their estimates, their reported use, and which of the two counts.
 
 Koordinator's rule. With U the time of a machine's report, I the interval of reports, e the estimate of a task and u
 its reported use (or none): a task's estimate counts where it exceeds u, if

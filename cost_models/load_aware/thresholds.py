@@ -1,4 +1,4 @@
-"""Thresholds of use: which ones a machine has, and how much more may be used before one is reached.
+"""Thresholds of use: which thresholds a machine has, and how much more may be used before one is reached.
 
 A task is held to exactly one set of thresholds: the prod ones if it is of class koord-prod and the machine has some,
 else those of the whole machine, aggregated or not. Amounts are whole numbers throughout, so that a threshold is never

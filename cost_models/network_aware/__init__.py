@@ -1,1 +1,1 @@
-"""Network overhead between the parts of an application, as the network-aware plugins have it."""
+"""Network overhead between the parts of an application, as in the upstream network-aware plugins."""

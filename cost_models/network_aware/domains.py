@@ -1,4 +1,4 @@
-"""Regions and zones of machines as domains, and what it costs to talk between them.
+"""Regions and zones of machines as domains, and the cost of traffic between them.
 
 Source: ``Score`` and ``Filter`` of NetworkOverhead in kubernetes-sigs/scheduler-plugins. Mended: regions and zones of
 one name do not share their costs. Costs of zones are not used across regions.
@@ -28,7 +28,7 @@ class NetworkDomains:
 
 
 def domains_of(labels: Sequence[Mapping[str, str]]) -> NetworkDomains:
-    """Return domains of the machines with these labels, numbered as they come."""
+    """Return the domains of machines with these labels, numbered in the order in which they occur."""
     numbers: dict[tuple[str, str], int] = {}
     of = [
         numbers.setdefault((row.get(REGION_KEY, ""), row.get(ZONE_KEY, "")), len(numbers)) for row in labels

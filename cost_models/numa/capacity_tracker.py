@@ -1,4 +1,4 @@
-"""The ledger of zones: what a round's placements take, as the kubelets will take it."""
+"""The ledger of zones: books a round's placements as the kubelets will allocate them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ANY = np.int32(2**31 - 1)
 
 @dataclass(slots=True)
 class ZoneLedger:
-    """Zones behind the scheduler's ``Ledger``; see there for what the methods guarantee.
+    """The scheduler's ``Ledger`` for NUMA zones; see there for what the methods guarantee.
 
     The kubelet sees tasks in the order in which they are bound and gives each the lowest zone that fits, so the order
     of admission has to be that of bindings wherever it aligns.
@@ -44,11 +44,11 @@ class ZoneLedger:
     _answers: Int32 | None = field(default=None, compare=False)
 
     def find_ordered(self, shapes: Int64, machines: Int64) -> Bool:
-        """Return bool[A]: the machine's kubelet aligns tasks of ``shapes[i]``."""
+        """Return bool[A]: whether the kubelet of ``machines[i]`` aligns tasks of ``shapes[i]``."""
         return self.zones.policies(shapes, machines) > 0
 
     def count_room(self, shape: int) -> Int64:
-        """Return int64[M]: how many more tasks of a shape each machine takes by themselves."""
+        """Return int64[M]: how many more tasks of a shape each machine takes if no other tasks come."""
         told = self._memory()[ROUGH, shape]
         unknown = np.flatnonzero(told == UNKNOWN)
         if 2 * len(unknown) > len(told):
@@ -58,7 +58,9 @@ class ZoneLedger:
         return _widen(told)
 
     def room_at(self, shapes: Int64, machines: Int64) -> Int64:
-        """Return int64[A]: how many more tasks of ``shapes[i]`` machine ``machines[i]`` takes by themselves."""
+        """Return int64[A]: how many more tasks of ``shapes[i]`` machine ``machines[i]`` takes if no other tasks
+        come.
+        """
         exact = self._memory()[EXACT]
         told = exact[shapes, machines]
         unknown = np.flatnonzero(told == UNKNOWN)
@@ -69,7 +71,9 @@ class ZoneLedger:
         return _widen(told)
 
     def book(self, shapes: Int64, machines: Int64, counts: Int64) -> Int64:
-        """Book up to ``counts[i]`` tasks of ``shapes[i]`` on ``machines[i]``; int64[A] of how many each took."""
+        """Book up to ``counts[i]`` tasks of ``shapes[i]`` on ``machines[i]``; returns int64[A], how many were
+        booked.
+        """
         if self._answers is not None:
             self._answers[:, :, np.unique(machines)] = UNKNOWN
         return self.zones.book(shapes, machines, counts)
@@ -81,7 +85,7 @@ class ZoneLedger:
         )
 
     def save(self) -> Arrays:
-        """Return the state of the zones and the requests of shapes, without what is remembered about them."""
+        """Return the state of the zones and the requests of shapes as arrays, without cached results."""
         room, requests = self.zones, self.zones.requests
         found = {name: getattr(room, name) for name in _ROOM}
         found |= {name: getattr(requests, name) for name in _REQUESTS}

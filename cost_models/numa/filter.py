@@ -1,4 +1,4 @@
-"""Which machines' kubelets would admit a task now, and why not the others."""
+"""Decides which machines' kubelets would admit a task now, and why others would not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sets of zones, as the kubelet's Topology Manager chooses them under the policies restricted and best-effort.
+"""Chooses sets of zones like the kubelet's Topology Manager under the policies restricted and best-effort.
 
 Source: k8s.io/kubernetes pkg/kubelet/cm: each resource manager proposes sets of zones, and prefers those with as few
 zones as the request needs on an empty machine; a set that all of them propose and prefer is chosen, of several the one

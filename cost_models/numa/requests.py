@@ -1,4 +1,4 @@
-"""What tasks ask of NUMA zones: one vector for the pod as a whole, and one for each container.
+"""What tasks request of NUMA zones: a vector for the pod as a whole, and one for each container.
 
 Source: kubernetes-sigs/scheduler-plugins, pkg/noderesourcetopology. A pod's own request is, per resource, the larger of
 what its containers ask for together and what any init container asks for, plus the runtime's overhead. Sidecars count

@@ -1,4 +1,4 @@
-"""The room in the zones of all machines, and how kubelets give it away: the Topology Manager, many machines at a time.
+"""The room in the zones of all machines, and how kubelets allocate it: the Topology Manager for many machines at once.
 
 Under single-numa-node a container (in pod scope: the pod) gets the lowest zone that has room for all of it, whatever
 zone anybody would like better, and a pod of which one container gets none is not admitted. Containers come in order,
@@ -27,11 +27,11 @@ RESTRICTED = POLICIES.index("restricted")
 
 @dataclass(slots=True)
 class ZoneRoom:
-    """What is left in M machines' zones for S shapes.
+    """The amounts left in M machines' zones, for tasks of S shapes.
 
-    ``left``: int64[R, M, Z], ``UNLISTED`` or ``UNLIMITED`` where that holds; the one thing here that changes.
-    ``policy``: int8[M], index into ``POLICIES``, 0 where tasks are not looked at. ``total``: int64[R, M, Z], what a
-    zone has when it is empty.
+    ``policy``: int8[M], index into ``POLICIES``, 0 for machines that do not align tasks; ``total``: int64[R, M, Z],
+    what a zone has when it is empty; ``left``: int64[R, M, Z], what is left, or ``UNLISTED`` or ``UNLIMITED``; the
+    only field that changes.
     """
 
     requests: Requests
@@ -41,12 +41,12 @@ class ZoneRoom:
     left: Int64
 
     def copy(self) -> ZoneRoom:
-        """Return a copy that can be booked on by itself."""
+        """Return a copy whose bookings do not change this one."""
         return ZoneRoom(self.requests, self.policy, self.pod_scope, self.total, self.left.copy())
 
     def policies(self, shapes: Int64, machines: Int64) -> NDArray[np.int8]:
-        """Return int8[A]: the policy under which ``machines[i]`` takes ``shapes[i]``: its own, or a stricter
-        one asked for.
+        """Return int8[A]: the policy of ``machines[i]`` for ``shapes[i]``: its own, or a stricter one that the task
+        requests.
         """
         effective = np.maximum(self.policy[machines], self.requests.hint[shapes])
         return np.where(self.requests.checked[shapes], effective, np.int8(0)).astype(np.int8)
@@ -54,7 +54,7 @@ class ZoneRoom:
     # --- how many ------------------------------------------------------------------------------------------------
 
     def count_room(self, shapes: Int64, machines: Int64) -> Int64:
-        """Return how many more tasks of ``shapes[i]`` fit ``machines[i]`` by themselves: int64[A].
+        """Return int64[A]: how many more tasks of ``shapes[i]`` fit ``machines[i]`` if no other tasks come.
 
         Exact up to ``SIMULATED``; larger figures are too low where a pod's containers are aligned one by one.
         """
@@ -147,24 +147,24 @@ class ZoneRoom:
     # --- one unit under single-numa-node: by division --------------------------------------------------------------
 
     def _one_unit(self, shapes: Int64, machines: Int64) -> Bool:
-        """Return bool[A]: the task is aligned as one, and its init containers ask for no more than that."""
+        """Return bool[A]: whether the task is aligned as one unit, and its init containers need no more than that
+        unit.
+        """
         requests = self.requests
         return self.pod_scope[machines] | ((requests.apps[shapes] == 1) & requests.init_implied[shapes])
 
     def _unit(self, shapes: Int64, machines: Int64) -> Int64:
-        """Return int64[A]: the unit that is aligned, of tasks that are aligned as one."""
+        """Return int64[A]: the index of the unit that is aligned, for tasks that are aligned as one."""
         return np.where(self.pod_scope[machines], 0, np.minimum(1, self.requests.apps[shapes]))
 
     def _slots(self, shapes: Int64, machines: Int64) -> Int64:
-        """Return how many tasks, aligned as one, each zone takes: int64[A, Z]."""
+        """Return int64[A, Z]: how many tasks, each aligned as one unit, each zone takes."""
         unit = self._unit(shapes, machines)
         threshold, taken = self.requests.threshold[shapes, unit], self.requests.taken[shapes, unit]
         return slots_at(self.left, machines, threshold, taken)
 
     def _simple_room(self, shape: int, simple: Bool) -> Int64:
-        """Return how many tasks of one shape each machine takes where they are aligned as one: int64[M],
-        elsewhere any.
-        """
+        """Return int64[M]: how many tasks of a shape each machine takes where ``simple``; `UNLIMITED` elsewhere."""
         room = np.full(len(self.policy), UNLIMITED)
         for unit, members in ((0, self.pod_scope), (1, ~self.pod_scope)):
             where = simple & members
@@ -180,7 +180,10 @@ class ZoneRoom:
     # --- anything else: task by task -----------------------------------------------------------------------------
 
     def _admit(self, shapes: Int64, machines: Int64, limit: Int64, *, book: bool) -> Int64:
-        """Admit up to ``limit[i]`` tasks of ``shapes[i]`` to ``machines[i]``, all different if booked: int64[A]."""
+        """Admit up to ``limit[i]`` tasks of ``shapes[i]`` to ``machines[i]``; returns int64[A], how many.
+
+        With ``book``, they are booked, and machines must be different.
+        """
         admitted = np.zeros(len(shapes), dtype=np.int64)
         apart = (self.policies(shapes, machines) == SINGLE) & ~self.pod_scope[machines]
         where = np.flatnonzero(apart)
@@ -198,9 +201,7 @@ class ZoneRoom:
         return admitted
 
     def _admit_variously(self, local: Int64, shapes: Int64, machines: Int64, limit: Int64) -> Int64:
-        """Return as ``_admit``, under any policy and in any scope, to the zones in ``local`` (int64[R, A,
-        Z]).
-        """
+        """Return int64[A] as ``_admit`` does, under any policy and scope; booked in ``local``, int64[R, A, Z]."""
         admitted = np.zeros(len(shapes), dtype=np.int64)
         live = np.flatnonzero(limit > 0)
         while len(live):
@@ -214,7 +215,9 @@ class ZoneRoom:
         return admitted
 
     def _try(self, trial: Int64, shapes: Int64, machines: Int64) -> tuple[Int64, Bool]:
-        """Admit one task to each machine's zones in ``trial``, in pieces if it is refused; see ``first``."""
+        """Admit one task to each machine's zones in ``trial``, which holds part of the task if it is refused; see
+        ``first``.
+        """
         requests = self.requests
         policy = self.policies(shapes, machines)
         whole = self.pod_scope[machines]
@@ -246,7 +249,8 @@ class ZoneRoom:
         machines: Int64,
         policy: NDArray[np.int8],
     ) -> Int64:
-        """Give a unit its zones in ``trial`` and mark them in ``used``; returns the entries of ``where`` refused one.
+        """Book a unit's zones in ``trial``, and mark them in ``used``; returns the entries of ``where`` that are
+        refused.
 
         ``threshold``, ``taken``: int64[R, len(where)]; ``machines``, ``policy``: as long as ``trial``.
         """
@@ -279,7 +283,7 @@ class ZoneRoom:
 
 
 def _turns(machines: Int64) -> Int64:
-    """Return how many entries before it name the same machine: int64[A]."""
+    """Return int64[A]: how many earlier entries name the same machine."""
     order = np.argsort(machines, kind="stable")
     ordered = machines[order]
     first = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]]) if len(ordered) else ordered

@@ -1,4 +1,5 @@
-"""Whether the zones of a machine would have room for a task if others went, although nobody says who has which zone.
+"""Decides whether a machine's zones would have room for a task if others left, although no record says who has which
+zone.
 
 A record states what zones have left, and what they have in all, but not which tasks have taken the difference. Each
 container (in pod scope each pod) of a task that the record counts has one zone for all that it takes exclusively, and a

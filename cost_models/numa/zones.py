@@ -1,4 +1,6 @@
-"""The NUMA zones of all machines as columns, the room that they state, and the tasks that they do not count yet."""
+"""The NUMA zones of all machines as columns, the room that records state, and the tasks that records do not count
+yet.
+"""
 
 from __future__ import annotations
 
@@ -51,12 +53,12 @@ class ZoneTable:
 
     @property
     def there(self) -> Bool:
-        """bool[M, Z]: zones that there are."""
+        """bool[M, Z]: whether each zone exists."""
         return np.arange(self.listed.shape[2]) < self.zones[:, None]
 
     @property
     def known(self) -> Bool:
-        """bool[M]: machines that have a record."""
+        """bool[M]: whether each machine has a record."""
         return self.policy != NO_RECORD
 
     def add_resources(self, names: Sequence[str]) -> ZoneTable:
@@ -83,7 +85,7 @@ class ZoneTable:
 
 
 class ZoneReader:
-    """Reads records into tables, and keeps the last one, since few records change from round to round.
+    """Reads records into tables, and keeps the last table, since few records change from round to round.
 
     Equal records give equal tables, whatever was read before. Safe to share between threads: what is kept is replaced
     as a whole.

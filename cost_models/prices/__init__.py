@@ -1,1 +1,1 @@
-"""Machines that cost money, and some more than others."""
+"""Costs by the prices of machines."""

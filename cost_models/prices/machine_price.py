@@ -1,4 +1,4 @@
-"""Keeps dear machines free: a task costs more on a machine with a higher price.
+"""Keeps expensive machines free: a task costs more on a machine with a higher price.
 
 A machine's price is a number in one of its labels, or what a table says for that label's value: with the label
 ``node.kubernetes.io/instance-type`` a table gives each type its price. Only the ratio to ``highest`` counts, the price
@@ -72,7 +72,7 @@ def _read_table(read: Arguments) -> dict[str, float]:
 
 
 def _read_price(value: str) -> float | None:
-    """Return the number that a label's value is, None if it is none, or below 0."""
+    """Return a label's value as a price; None if it is no number, or below 0."""
     try:
         price = float(value)
     except ValueError:

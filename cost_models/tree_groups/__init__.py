@@ -1,1 +1,1 @@
-"""Groups that share out over a tree of machines, as Sakkara's."""
+"""Groups that are distributed over a tree of machines, like Sakkara's."""

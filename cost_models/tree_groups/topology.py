@@ -1,4 +1,4 @@
-"""Topology groups: the tasks of a job share out over a tree of machines by a rule for each of its levels.
+"""Topology groups: the tasks of a job are distributed over a tree of machines by a rule for each level.
 
 Source: KEP-4986 (Sakkara) of kubernetes-sigs/scheduler-plugins. The model reads trees and rules from records
 (`records`) and labels (`trees`), and hands them to the scheduler, which decides how many tasks of a
@@ -45,7 +45,7 @@ CHOICES: tuple[Choice, ...] = ("best-fit", "roomiest", "cheapest")
 
 
 class Topology(BaseModel):
-    """Says how groups share out over the machines; see the module for its arguments."""
+    """States how groups are distributed over machines; see the module for its arguments."""
 
     name = MODEL_NAME
     kind = "overlay"
@@ -62,7 +62,7 @@ class Topology(BaseModel):
         self._trees, self._groups = RecordParser(parse_tree), RecordParser(parse_group)
 
     def assess(self, machines: MachineColumns, shapes: ShapeBatch) -> Assessment:
-        """Return 0: rules for groups are no costs; what is wrong with the records is told here."""
+        """Return 0, as rules for groups are no costs; notes report faults of the records."""
         record, groups, notes = self._read(machines.records)
         if groups:
             notes += _unknown(groups, self._levels(record, machines))

@@ -1,4 +1,4 @@
-"""Where machines stand in a tree: by a record, by their labels, or all side by side.
+"""Finds the places of machines in a tree: by a record, by labels, or all side by side.
 
 A machine's unit is known by its path from the root, so that two rows may each have a rack of the same name. Machines
 that stand higher in a record's tree than others are units of their own on the levels between.
