@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 
 from firmament.core.events import ClassDefined, Event, JobDefined, TasksSubmitted
-from firmament.core.model import Job, JobGroup, TaskClass
-from tests.support.core import machine, scheduler
+from firmament.core.model import Job, JobGroup, Requirement, TaskClass, TaskSelector, TaskTerm
+from tests.support.core import machine, placed, scheduler
 from tests.support.effort import examples
 
 ZONE, RACK = "zone", "rack"
@@ -64,3 +65,33 @@ def test_trees_of_several_kinds_in_one_round_keep_to_their_domains_and_to_the_ro
     asked = sum(cpu[index] * count for pods in need.values() for index, count in enumerate(pods))
     if asked <= 4_000 * NODES * RACKS * zones // 3:
         assert placed.keys() == need.keys()
+
+
+def test_a_leaf_that_must_be_near_another_of_its_own_tree_is_placed_with_it():
+    """Nobody whom it must be near is there before the tree itself comes."""
+    near = TaskTerm(ZONE, TaskSelector(labels=(Requirement("app", "In", ("leader",)),), namespaces=("",)))
+    leader = TaskClass(requests=(("cpu", 1_000),), group="g0", labels=(("app", "leader"),))
+    worker = TaskClass(requests=(("cpu", 1_000),), group="g1", affinity=(near,))
+    core = scheduler(
+        [machine(f"m{rack}", cpu=4_000, labels={ZONE: "z", RACK: f"r{rack}"}) for rack in range(2)],
+        JobDefined(tree("train", (1, 3))),
+        [ClassDefined(1, leader), ClassDefined(2, worker)],
+        TasksSubmitted(1, ("leader",), job="train"),
+        TasksSubmitted(2, ("w0", "w1", "w2"), job="train"),
+    )
+    assert placed(core.run_round()).keys() == {"leader", "w0", "w1", "w2"}
+
+
+def test_of_equally_full_machines_a_tree_takes_one_that_others_of_the_round_have_not():
+    """The first tree may use m0 alone, and leaves as much there as m1 has."""
+    pinned = TaskClass(requests=(("cpu", 1_000),), group="g0", node_selector=(("host", "m0"),))
+    events: list[Event] = [
+        machine(f"m{index}", cpu=cpu, labels={ZONE: "z", RACK: "r", "host": f"m{index}"})
+        for index, cpu in enumerate((3_000, 2_000))
+    ]
+    for number, (name, content) in enumerate(
+        {"a": pinned, "b": replace(pinned, node_selector=())}.items(), 1
+    ):
+        events += [ClassDefined(number, content), JobDefined(tree(name, (1,)))]
+        events.append(TasksSubmitted(number, (name,), job=name))
+    assert placed(scheduler(events, policy="octopus").run_round()) == {"a": "m0", "b": "m1"}

@@ -223,3 +223,23 @@ def test_if_one_victim_stays_none_of_the_group_comes():
     assert len(counts(result)) == 2
     core.report([BindingReport("x", "a-0", bound=False, reason="a budget")])
     assert {state.uid for state in core.task_states() if state.state == "ASSUMED"} == set()
+
+
+def test_a_group_that_loses_a_member_takes_nobodys_place_in_the_same_round():
+    """Another task, less important than the group, gets the place instead."""
+    given = racks(a=(2,), b=(1,))
+    core = cluster(
+        machines(given),
+        tree(given),
+        running("", {"a-0": ("x",), "b-0": ("y",)}),
+        job("g", 2),
+        rules("g"),
+        running("g", {"a-0": ("g-0",)}, priority=5),
+        [TasksSubmitted(1, ("g-1",), job="g", priority=5)],
+        group("h", 2, HARD, priority=9),
+        singles("p", priority=1),
+    )
+    result = core.run_round()
+    assert evicted(result) == ["g-0", "x", "y"]
+    assert counts(result) == {"a-0": 2, "b-0": 1}
+    assert counts(result, "p") == {"b-0": 1}

@@ -196,3 +196,15 @@ def test_victims_are_close_to_the_best_set(part: int):
     assert careless <= 0.01 * (CASES / 4), f"broke budgets without need in {careless} of {CASES // 4}"
     assert higher <= 0.01 * (CASES / 4), f"more important ones than have to in {higher} of {CASES // 4}"
     assert equal >= 0.9 * (CASES / 4), f"{equal} of {CASES // 4}"
+
+
+def test_the_more_important_one_stays_where_the_others_are_enough_without_it():
+    """What is chosen at first lets it go; it is found by trying without each of those who go."""
+    running = (
+        Running("a0", (2, 3), 1, "a", "x", ""),
+        Running("a1", (2, 1), 0, "a", "y", "g"),
+        Running("a2", (4, 2), 0, "a", "x", "g"),
+        Running("a3", (1, 4), 0, "a", "y", ""),
+    )
+    case = Case({"a": (10, 10)}, running, (3, 2), 2, {"x": 0, "y": 0}, {"g": 2}, frozenset(), together=False)
+    assert decided(case) == (2, frozenset({"a1", "a2", "a3"}))

@@ -13,13 +13,14 @@ from firmament.core.configuration import WeightedModel
 from firmament.core.events import (
     BindingReport,
     ClassDefined,
+    JobDefined,
     MachineUpserted,
     RecordUpserted,
     TaskRemoved,
     TasksBound,
     TasksSubmitted,
 )
-from firmament.core.model import Machine
+from firmament.core.model import Job, Machine
 from firmament.core.results import DeltaKind, RoundResult
 from tests.cost_models.numa.builders import KIND, asks, payload, task_class, zone
 from tests.cost_models.numa.kubelet import Amounts, Kubelet, added
@@ -299,5 +300,20 @@ def test_tasks_of_which_the_record_knows_nothing_keep_a_machine_closed():
     scene = Scene({"a": kubelet}, [[{"cpu": 2000}], [{"cpu": 4000}]])
     scene.report()
     scene.fill([("a", 0), ("a", 0)])
+    scene.submit(1, "high-1-0")
+    assert not scene.scheduler.run_round().deltas
+
+
+def test_nobody_of_a_gang_goes_for_a_zone():
+    """Two zones of two halves each: a gang has two of these, and who comes needs a whole zone."""
+    kubelet = Kubelet("single-numa-node", "container", {0: {"cpu": 4000}, 1: {"cpu": 4000}})
+    scene = Scene({"a": kubelet}, [[{"cpu": 2000}], [{"cpu": 4000}]])
+    scene.scheduler.apply([JobDefined(Job("g", min_members=2))])
+    for index in range(4):
+        uid = f"low{index}"
+        assert scene.run("a", 0, uid)
+        job = "g" if index < 2 else ""
+        scene.scheduler.apply([TasksBound("a", 1, (uid,), priority=LOW, job=job)])
+    scene.report()
     scene.submit(1, "high-1-0")
     assert not scene.scheduler.run_round().deltas

@@ -109,3 +109,26 @@ def test_machines_with_equal_columns_are_alike(columns: list[list[int]]):
     group, first = alike(cost)
     for one, each in enumerate(columns):
         assert [columns[first[group[one]]] == each, first[group[one]] == columns.index(each)] == [True, True]
+
+
+@pytest.mark.parametrize(("stuck", "moves"), [(7, 2), (8, 0)])
+def test_somebody_makes_room_on_the_eight_best_machines_alone(stuck: int, moves: int):
+    """One task gains most on machines whose tasks may go nowhere, less on one whose task has another place."""
+    last, empty = stuck + 1, stuck + 2
+    gaining = (100, *range(1, stuck + 2), None)
+    at_home = tuple(
+        tuple(0 if at == machine else None for at in range(stuck + 3)) for machine in range(1, stuck + 1)
+    )
+    moving = tuple(0 if at in (last, empty) else None for at in range(stuck + 3))
+    tasks = (Task(0, 0), *(Task(row, row) for row in range(1, stuck + 2)))
+    world = World(
+        (gaining, *at_home, moving),
+        (0,) * (stuck + 2),
+        ((1,),) * (stuck + 2),
+        ((1,),) * (stuck + 3),
+        (0,) * (stuck + 3),
+        1,
+        tasks,
+    )
+    none = Moves(*(np.empty(0, dtype=np.int64) for _ in range(4)))
+    assert add_local_moves(world.problem(), none, 0, tries=100).total == moves

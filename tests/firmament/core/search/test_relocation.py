@@ -15,6 +15,9 @@ from firmament.core.constraints.ruleset import Attraction, ClassRules, Exclusion
 from firmament.core.flow.problem import Assignments, PlacementProblem
 from firmament.core.placement.passes import place_leftovers
 from firmament.core.reasons import Reason
+from firmament.core.search.arrangement import TaskArrangement
+from firmament.core.search.driver import SearchBudget, search
+from firmament.core.search.moves.eject import EjectTasks
 from firmament.core.search.relocation import relocate_tasks
 from tests.firmament.core.placement.rules import Units, broken, proposed, ruled, units
 from tests.support.effort import examples
@@ -46,6 +49,19 @@ def test_whoever_keeps_a_task_off_goes_elsewhere():
     made = ruled([counter(ZONE)] * 2, rules, tasks=[1, 1], requests=[[1]] * 2, free=FREE, pins={1: [0]})
     found = dict(better(made, (0, 1)))
     assert found.keys() == {0, 1}
+    assert ZONE[found[0]] == 1
+
+
+def test_whoever_keeps_a_task_off_by_a_rule_is_moved_alone():
+    """Without placing all tasks anew."""
+    rules = {
+        cls: ClassRules(adds=(cls,), exclusions=(Exclusion(1 - cls, Reason.TOO_NEAR),)) for cls in range(2)
+    }
+    made = ruled([counter(ZONE)] * 2, rules, tasks=[1, 1], requests=[[1]] * 2, free=FREE, pins={1: [0]})
+    arrangement = TaskArrangement(made, proposed((0, 1)), 0, PLACING.relocation)
+    search(EjectTasks(arrangement), SearchBudget(100))
+    found = dict(units(arrangement.best))
+    assert found[1] == 0
     assert ZONE[found[0]] == 1
 
 

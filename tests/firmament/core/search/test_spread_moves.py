@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import product
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -179,3 +180,9 @@ def test_arrivals_find_the_room_that_earlier_ones_leave(data: st.DataObject):
             assert all(row[machine] for row in fits)
         if any(row[machine] for row in fits) and not requests[:, free[machine] < 0].any():
             assert room.open_to_some(every)[machine]
+
+
+@pytest.mark.parametrize(("more", "stays"), [(0.0005, True), (0.0015, False)])
+def test_a_task_stays_for_a_thousandth_of_a_step_and_no_more(more: float, stays: bool):
+    shares = even_shares(np.array([[more, 0.0]]), np.array([[1, 0]]))
+    assert shares.tolist() == [[1, 0] if stays else [0, 1]]
