@@ -17,9 +17,8 @@ from firmament.solvers.base import Solver
 @dataclass(slots=True)
 class AlgorithmRun:
     """One burst: seconds from its first snapshot to the last delta, and the figures of its rounds.
-    ``processor_seconds``: processor time of this process in these seconds.
 
-    ``processor_seconds``: of the same, what this process took of the processor.
+    ``processor_seconds``: processor time of this process in these seconds.
     """
 
     seconds: float = 0.0

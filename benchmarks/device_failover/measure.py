@@ -37,10 +37,9 @@ _GOES_EARLY = 2
 
 @dataclass(frozen=True, slots=True)
 class DeviceFailoverOptions:
-    """``claims`` in all, in ``kills`` batches. ``binaries``: folder of a real control plane; None: simulate the API
-    server. ``timeout``: seconds of each wait.
+    """``claims`` in all, in ``kills`` batches.
 
-    ``binaries``: of a real control plane; None: the API server is simulated. ``timeout``: seconds of each wait.
+    ``binaries``: folder of a real control plane; None: simulate the API server. ``timeout``: seconds of each wait.
     """
 
     claims: int = 2000

@@ -30,8 +30,7 @@ def list_controllers() -> str:
 
 @dataclass(frozen=True, slots=True)
 class Arena:
-    """A cluster: ``roots`` returns its processes; ``scheduler`` is the binary of kube-scheduler, if any. If ``own``,
-    the cluster ends with the run, with all of its objects.
+    """A cluster: ``roots`` returns its processes; ``scheduler`` is the binary of kube-scheduler, if any.
 
     An ``own`` cluster ends with the run, with all of its objects.
     """

@@ -196,8 +196,8 @@ class _Measure:
         return statistics.median([self._burst() for _ in range(options.runs)])
 
     def _burst(self, hostile: Sequence[Event] = (), *, during: bool = False) -> float:
-        """Return the seconds until all pods of a burst are placed that comes with ``hostile``; ``during``: as a
-        round has begun.
+        """Return the seconds until all pods of a burst are placed that comes together with ``hostile``; then it
+        leaves.
 
         ``during``: the burst comes when a round has just begun.
         """

@@ -112,8 +112,7 @@ async def _delete(transport: Transport, path: str) -> None:
 
 
 async def remove_namespace(transport: Transport, name: str, at_most: float = 120.0) -> None:
-    """Delete a namespace and wait until it is gone; without a controller, empty and finalize it. Raises
-    ``KubeError``, and ``TargetError`` if it is still there after ``at_most`` seconds.
+    """Delete a namespace and wait until it is gone; without a controller, empty and finalize it.
 
     Raises ``KubeError``, and ``TargetError`` if it is still there after ``at_most`` seconds.
     """

@@ -52,9 +52,9 @@ class DayOptions:
 
 
 def measure_day(options: DayOptions, *, progress: Callable[[str], None]) -> Report:
-    """Run the day ``runs`` times by the command ``poseidon simulate``. Raises ``RuntimeError`` if the command fails.
+    """Run the day ``runs`` times by the command ``poseidon simulate``.
 
-    Raises ``RuntimeError`` where the command fails.
+    Raises ``RuntimeError`` if the command fails.
     """
     runs = []
     with TemporaryDirectory() as folder:

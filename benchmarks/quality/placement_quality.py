@@ -19,8 +19,7 @@ RESOURCES = ("cpu", "memory")
 
 @dataclass(frozen=True, slots=True)
 class Quality:
-    """``utilisation``: taken share of what all machines offer, mean over cpu and memory. ``imbalance``: standard
-    deviation of that share over machines. ``fullest``: the largest share of any resource.
+    """``utilisation``: taken share of what all machines offer, mean over cpu and memory.
 
     ``imbalance``: standard deviation of that share over machines. ``fullest``: the largest share of any resource.
     """

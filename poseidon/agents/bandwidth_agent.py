@@ -37,8 +37,8 @@ class LinkSpeedError(Exception):
 class BandwidthAgent:
     """Keeps ``status.capacity`` and ``status.allocatable`` of a node at the bits per second that ``speed`` returns.
 
-    ``speed`` may raise ``LinkSpeedError``; what is advertised then stays. The node is looked at again every
-    ``interval`` seconds, since a kubelet that registers anew forgets what it does not know.
+    If ``speed`` raises ``LinkSpeedError``, the advertised amount stays. The node is read again every ``interval``
+    seconds, since a kubelet that registers anew drops resources that it does not know.
     """
 
     def __init__(

@@ -39,7 +39,7 @@ _NOT_NOW = (404, 409, 429)
 class Show:
     """``nodes``: names of all nodes; ``size``: number of pods at the beginning; ``say`` gets a line for each act.
 
-    ``sleep`` may be another one than the event loop's.
+    ``sleep`` replaces the event loop's, for tests.
     """
 
     def __init__(

@@ -32,8 +32,7 @@ class _Life:
 class PodTracker:
     """Notes when pods are bound, from the changes that a reflector passes on. ``clock`` gives seconds.
 
-    ``clock`` gives seconds. Only pods that were announced by ``about_to_create`` are followed. A pod whose node
-    changes counts as bound twice.
+    Only pods that were announced by ``about_to_create`` are followed. A pod whose node changes counts as bound twice.
     """
 
     def __init__(self, clock: Callable[[], float]) -> None:

@@ -19,9 +19,9 @@ _PAGE = 1000
 @dataclass(frozen=True, slots=True)
 class Occupancy:
     """Requests and capacity of all nodes. ``bound``: number of pods with a node; ``overcommitted``: a line per node
-    and resource; ``unknown_nodes``: nodes that pods are bound to and that do not exist.
+    and resource.
 
-    ``unknown_nodes`` are nodes that pods are bound to and that do not exist.
+    ``unknown_nodes``: nodes that pods are bound to and that do not exist.
     """
 
     nodes: int
@@ -42,7 +42,7 @@ async def read_occupancy(transport: Transport) -> Occupancy:
 def occupancy(nodes: Iterable[Node], pods: Iterable[Pod]) -> Occupancy:
     """Return the occupancy: the requests of all pods with a node compared with what the nodes offer.
 
-    A resource of which pods request something and the node offers nothing is overcommitted too.
+    A resource that pods request and their node does not offer counts as overcommitted too.
     """
     offered = {
         node.metadata.name: amounts(node.status.allocatable or {}, "status.allocatable", []) for node in nodes

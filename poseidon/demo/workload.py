@@ -35,9 +35,8 @@ _EXAMPLE = Path("examples", "01-online-boutique")
 @dataclass(frozen=True, slots=True)
 class Workload:
     """The objects to create, in this order. ``owners`` are workloads by key; a pod's owner reference has no uid yet.
-    ``warnings`` are for people.
 
-    ``warnings`` are lines for people.
+    ``warnings`` are for people.
     """
 
     namespaces: tuple[str, ...]

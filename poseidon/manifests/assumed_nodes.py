@@ -29,8 +29,6 @@ def make_nodes(
 def parse_nodes(texts: tuple[str, ...]) -> Iterator[tuple[str, list[dict[str, Any]]]]:
     """Yield each text such as ``3:cpu=8`` with its nodes, numbered consecutively. Raises ``ValueError`` for invalid
     texts.
-
-    Raises ``ValueError`` for what is no such text.
     """
     first = 1
     for text in texts:

@@ -314,10 +314,9 @@ def _parse_either(text: str) -> list[Any]:
 def _objects(
     where: str, value: Any, faults: list[_Fault], kind: str = "", version: str = "", *, held: bool = False
 ) -> Iterator[Document]:
-    """Yield an object, or the objects of a List. ``kind`` and ``version`` apply if the object states none. ``held``:
-    it comes from a list that a live cluster holds.
+    """Yield an object, or the objects of a List. ``kind`` and ``version`` apply if the object states none.
 
-    ``held``: it comes from a list of what a live cluster holds.
+    ``held``: it comes from a list that a live cluster holds.
     """
     if not isinstance(value, dict):
         found = "a list" if isinstance(value, list) else f"{type(value).__name__} {str(value)[:40]!r}"

@@ -90,7 +90,7 @@ def _read_entries(block: bytes, path: Path) -> Iterator[pb.Recorded]:
 class SegmentWriter:
     """Writes files into a folder that never holds more than ``limit`` bytes of them; for one thread.
 
-    Numbers go on where an earlier process stopped. Raises ``RecordingError`` if the folder cannot be written to.
+    Numbers continue those of an earlier process. Raises ``RecordingError`` if the folder cannot be written to.
     """
 
     def __init__(self, path: Path, limit: int) -> None:
@@ -127,7 +127,7 @@ class SegmentWriter:
     def write(self, entries: Iterable[bytes]) -> None:
         """Write entries as one block, and start their transfer to the disk. Raises ``OSError``.
 
-        The oldest files go to make room for it.
+        Deletes the oldest files to make room.
         """
         block = b"".join(part for each in entries for part in (_LENGTH.pack(len(each)), each))
         if self._file is not None and block:

@@ -40,8 +40,7 @@ class _TokenRequest(msgspec.Struct):
 
 
 class Accounts:
-    """Tokens and their users. ``token`` is the administrator's; None: no authentication. ``clock`` gives wall-clock
-    seconds.
+    """Tokens and their users. ``token`` is the administrator's; None: no authentication.
 
     ``clock`` gives wall-clock seconds.
     """
@@ -74,8 +73,7 @@ class Accounts:
         self._issued.clear()
 
     def user_of(self, authorization: str) -> str:
-        """Return the user of a header; a user without a name if there is no header. Raises ``ApiError`` 401 for a
-        token that is wrong or expired.
+        """Return the user of a header; a user without a name if there is no header.
 
         Raises ``ApiError`` 401 for a token that is wrong or expired.
         """
@@ -137,9 +135,8 @@ class _Grant(NamedTuple):
 
 class RoleBasedAccess:
     """Decides whether a user may do something. Reads roles and bindings anew whenever one of them has been written.
-    ``used``: by user, the rights that requests have used.
 
-    ``used``: by user, what was allowed and asked for by a request.
+    ``used``: by user, the rights that requests have used.
     """
 
     def __init__(self, store: Store) -> None:

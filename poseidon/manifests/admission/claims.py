@@ -22,10 +22,9 @@ _STORAGE = "storage"
 
 
 class ClaimAdmission:
-    """Admits claims in order. ``refused``: reason in the API server's words, by namespace and name;
-    ``not_admitted``: the refused claims.
+    """Admits claims in order.
 
-    ``refused``: in the API server's words why not, by namespace and name; ``not_admitted``: those claims.
+    ``refused``: the reason in the API server's words, by namespace and name; ``not_admitted``: the refused claims.
     """
 
     def __init__(self, limit_ranges: Iterable[LimitRange], quotas: Iterable[ResourceQuota]) -> None:

@@ -30,10 +30,9 @@ _HEALTH_CHECKS = frozenset({"healthz", "readyz", "livez"})
 
 
 class Router:
-    """Answers requests of the Kubernetes API. All methods raise ``ApiError`` to refuse a request. ``metrics_server``
-    answers requests for its resources.
+    """Answers requests of the Kubernetes API. All methods raise ``ApiError`` to refuse a request.
 
-    ``metrics_server`` answers for what it serves.
+    ``metrics_server`` answers requests for its resources.
     """
 
     def __init__(self, operations: Operations, options: ClusterOptions, accounts: Accounts) -> None:

@@ -40,9 +40,9 @@ _OPEN_PATHS = frozenset({"/healthz", "/readyz", "/livez", "/version"})
 class SimulatedCluster:
     """An API server that listens between ``start`` and ``stop``. All of its state is in memory.
 
-    ``operations`` gives in-process access to the same objects. ``observer`` is told method, path and status of every
-    request once it has been answered; of a watch, when it ends. What is added to ``faults`` happens to requests.
-    ``accounts`` are the users by their tokens, ``access`` says what they may do.
+    ``operations`` gives in-process access to the same objects. ``observer`` gets method, path and status of every
+    request after its answer; of a watch, after its end. ``faults`` holds the faults that requests meet. ``accounts``
+    are the users by their tokens; ``access`` decides what they may do.
     """
 
     def __init__(self, options: ClusterOptions | None = None, observer: Observer | None = None) -> None:

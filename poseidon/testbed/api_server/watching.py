@@ -38,10 +38,9 @@ class WatchOptions:
 
 
 class WatchCursor:
-    """The position of a watch in a collection's history, which encodes the events for its client. ``encode``: JSON
-    text of an object, if it differs from the stored text.
+    """The position of a watch in a collection's history, which encodes the events for its client.
 
-    ``encode`` gives the JSON text of an object where that is to be another than the object's own.
+    ``encode`` returns the JSON text of an object, if it differs from the stored text.
     """
 
     def __init__(
@@ -89,7 +88,7 @@ class WatchCursor:
     def bookmark(self, *, initial_events_end: bool = False) -> bytes:
         """Return a BOOKMARK with the store's revision, or nothing if that is older than the watch's first revision.
 
-        Only for a watch that has read everything.
+        Call it only when the watch has read all changes.
         """
         if self._store.revision < self._after:
             return b""

@@ -23,8 +23,8 @@ _POD_CLAIM_NAME = "resource.kubernetes.io/pod-claim-name"
 class ClaimSimulation:
     """Makes the claims that pods name by templates, and frees devices.
 
-    A pod that has ended, or is gone, is taken out of the claims that are reserved for it; a claim that loses its last
-    pod so loses its devices. Claims of pods that are gone go too, once they are free.
+    A pod that has ended, or is gone, is removed from the claims that are reserved for it; a claim without pods loses
+    its devices. Free claims of pods that are gone are deleted.
     """
 
     def __init__(self, store: Store) -> None:

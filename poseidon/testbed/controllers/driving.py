@@ -23,10 +23,10 @@ class Follower:
         self._position = 0
 
     def take_changes(self) -> tuple[bool, list[tuple[bool, Record]]]:
-        """Return the changes since the last call: whether all objects are listed anew, and pairs of (is gone,
-        record) in order.
+        """Return the changes since the last call: whether all objects are listed anew, and pairs of (is gone, record)
+        in order.
 
-        If more has changed than is remembered, all objects are sent anew, and those not among them are gone.
+        If more has changed than the history holds, all objects are listed anew; objects not among them are gone.
         """
         history = self._collection.history
         found: list[tuple[bool, Record]] = []

@@ -50,10 +50,9 @@ def as_annotated(claim: Object, node: str) -> Provisioning:  # noqa: ARG001 - th
 
 
 class VolumeSimulation:
-    """Binds claims to volumes and makes volumes, ``delay`` seconds after the request. ``provisioner`` decides for a
-    claim and its selected node ("" for an immediate class).
+    """Binds claims to volumes and makes volumes, ``delay`` seconds after the request.
 
-    ``provisioner`` decides for a claim and the node that was selected for it ("" for an immediate class).
+    ``provisioner`` decides for a claim and its selected node ("" for an immediate class).
     """
 
     def __init__(
