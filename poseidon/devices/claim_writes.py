@@ -1,8 +1,7 @@
 """Collects what is to be written to each claim: the pods for which it is reserved, and its devices.
 
-Of each claim only one write is under way. What is to be written next follows from the claim as the API server shows
-it, and from the pods that join and leave it: so nothing here has to be kept across a restart, and a lost answer does no
-harm.
+Each claim has at most one write under way. The next write follows from the claim as the API server shows it, and from
+the pods that join and leave it: so nothing here has to be kept across a restart, and a lost answer does no harm.
 """
 
 from __future__ import annotations
@@ -18,45 +17,45 @@ from poseidon.kube.api.metadata import PodRef
 from poseidon.kube.write.device_claim_writer import DeviceClaimWrite, WriteEnd
 
 LOOK_AGAIN_SECONDS = 5.0
-"""After so long a write is made again that has failed and must be made."""
+"""Seconds after which a failed write that is still necessary is made again."""
 
 
 @dataclass(slots=True)
 class ClaimProgress:
-    """What is under way with one claim."""
+    """Pods that join and leave one claim, the devices that it is to get, and its write under way."""
 
     allocations: dict[str, Json] = field(default_factory=dict)
-    """The devices that pods count on, by uid of the pod; nobody knows of them yet but this process and its solver."""
+    """By uid of a pod: the devices that the solver gave to it, which the claim is to get and are not written yet."""
     joining: dict[str, PodRef] = field(default_factory=dict)
-    """Pods that it is to be reserved for, by uid."""
+    """Pods for which the claim is to be reserved, by uid."""
     leaving: set[str] = field(default_factory=set)
-    """Uids of pods that give it back."""
+    """Uids of pods that give the claim back."""
     freeing: bool = False
-    """Whether its devices, which it has for no pod, are to be given back."""
+    """Whether the claim, reserved for no pod, is to give its devices back."""
     unsure: bool = False
     """Whether the last write failed without an answer, so that the claim has to be read before the next."""
     writing: DeviceClaimWrite | None = None
     """The write under way."""
     look_at: float | None = None
-    """When to write again what could not be written, None if nothing is left to be written again."""
+    """When to make a failed write again, None if there is none to make again."""
 
     @property
     def allocation(self) -> Json | None:
-        """The devices that it is to get."""
+        """The devices that the claim is to get, None for none."""
         return next(iter(self.allocations.values()), None)
 
     def is_unknown_to(self, uid: str) -> bool:
-        """Return whether a pod must not be placed before it is known what the claim has."""
+        """Return whether a pod must not be placed yet, as it is not known whether the claim keeps its devices."""
         return self.unsure or self.freeing or uid in self.leaving
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing is under way any more."""
+        """Whether nothing is under way with the claim any more."""
         return not (self.allocations or self.joining or self.leaving or self.writing or self.freeing)
 
 
 class ClaimWrites:
-    """ClaimWrites by claim. ``find`` returns the claim as the API server shows it.
+    """Writes of claims. ``find`` returns a claim (``namespace/name``) as the API server shows it, None if unknown.
 
     ``find_report`` returns what else is to be written with a claim: see ``DeviceClaimWrite.report``.
     """
@@ -72,21 +71,21 @@ class ClaimWrites:
         self._ended: list[tuple[str, str, str]] = []
 
     def get(self, key: str) -> ClaimProgress | None:
-        """Return what is under way with a claim, None for nothing."""
+        """Return what is under way with a claim, None if nothing is."""
         return self._by_claim.get(key)
 
     @property
     def has_news(self) -> bool:
-        """Whether something is to be written, or has ended for a pod."""
+        """Whether ``take_writes`` or ``take_ended`` has something to return."""
         return bool(self._writes or self._ended)
 
     def take_writes(self) -> list[DeviceClaimWrite]:
-        """Return what is to be written, once."""
+        """Return, once, the writes that are to be made."""
         writes, self._writes = self._writes, []
         return writes
 
     def take_ended(self) -> Iterator[tuple[str, str, str]]:
-        """Yield pod, claim, and "" if the claim is reserved for the pod, else why it will not be, once."""
+        """Yield, once, pod, claim and "" if the claim is reserved for the pod now, else why it will not be."""
         ended, self._ended = self._ended, []
         yield from ended
 
@@ -95,7 +94,7 @@ class ClaimWrites:
         self._begin(key).allocations[uid] = allocation
 
     def reserve(self, key: str, pod: PodRef, now: float) -> None:
-        """Have a claim reserved for a pod."""
+        """Ask for a claim to be reserved for a pod."""
         progress = self._begin(key)
         progress.leaving.discard(pod.uid)
         progress.freeing = False
@@ -103,25 +102,25 @@ class ClaimWrites:
         self.advance(key, now)
 
     def give_back(self, key: str, uid: str, now: float) -> None:
-        """Have a claim given back by a pod, whether or not it is reserved for it yet."""
+        """Cancel the reservation of a claim for a pod, whether or not it has been written."""
         progress = self._begin(key)
         joined = progress.joining.pop(uid, None) is not None
         claim = self._find(key)
         if (joined and progress.writing is not None) or (claim is not None and uid in claim.reserved):
-            # Its devices count until it is seen that they are free.
+            # The pod's devices stay booked until the API server shows that they are free.
             progress.leaving.add(uid)
         elif uid not in progress.leaving:
             progress.allocations.pop(uid, None)
         self.advance(key, now)
 
     def free(self, key: str, now: float) -> None:
-        """Have the devices given back that a claim has for no pod."""
+        """Ask for a claim that is reserved for no pod to give its devices back."""
         progress = self._begin(key)
         progress.freeing = not progress.joining
         self.advance(key, now)
 
     def forget(self, key: str, uid: str) -> None:
-        """Forget a pod; what is written stays."""
+        """Forget a pod; reservations that have been written stay."""
         progress = self._by_claim.get(key)
         if progress is not None:
             progress.allocations.pop(uid, None)
@@ -129,7 +128,7 @@ class ClaimWrites:
             self._drop_if_over(key, progress)
 
     def advance(self, key: str, now: float) -> None:
-        """See how far a claim has come, and what is to be written to it next."""
+        """Compare a claim with what the API server shows, and prepare its next write."""
         progress = self._by_claim.get(key)
         if progress is None:
             return
@@ -147,7 +146,7 @@ class ClaimWrites:
         self._drop_if_over(key, progress)
 
     def note_ended(self, end: WriteEnd, now: float) -> None:
-        """Note how a write has ended."""
+        """Record how a write has ended, and prepare the next one."""
         key = end.write.key
         progress = self._by_claim.get(key)
         if progress is None or progress.writing is not end.write:
@@ -171,7 +170,7 @@ class ClaimWrites:
         self.advance(key, now)
 
     def expire(self, now: float) -> list[str]:
-        """Look again at claims of which nothing has been heard for too long; return them."""
+        """Make failed writes again whose time has come; return their claims."""
         due = [
             key for key, each in self._by_claim.items() if each.look_at is not None and each.look_at <= now
         ]
@@ -197,7 +196,7 @@ class ClaimWrites:
         progress.joining.clear()
 
     def _note_shown(self, key: str, progress: ClaimProgress, claim: DeviceClaim) -> None:
-        """Take in what the API server shows: pods that have joined, and pods that have left."""
+        """Record which pods have joined and left a claim by what the API server shows."""
         if claim.allocation:
             devices = list_devices(claim.found.status.allocation or {})
             for uid in [uid for uid in progress.joining if self._has(progress, claim, uid)]:
@@ -213,14 +212,14 @@ class ClaimWrites:
 
     @staticmethod
     def _has(progress: ClaimProgress, claim: DeviceClaim, uid: str) -> bool:
-        """Return whether a claim is reserved for a pod, and stays so."""
+        """Return whether a claim is reserved for a pod, and the write under way does not cancel that."""
         if progress.unsure or (progress.writing is not None and uid in progress.writing.leave):
             return False
         return uid in claim.reserved
 
     @staticmethod
     def _note_left(progress: ClaimProgress, claim: DeviceClaim) -> None:
-        """Take in which pods have left, unless it is not sure what the claim is like."""
+        """Record which pods have left a claim, unless a write without an answer makes its state uncertain."""
         if progress.unsure:
             return
         progress.freeing = progress.freeing and bool(claim.allocation) and not claim.reserved

@@ -1,4 +1,4 @@
-"""Reads claims of devices, and says what they mean for the pod that names them."""
+"""Reads claims of devices, and finds what a pod that names them needs or waits for."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _encode = msgspec.json.Encoder(order="sorted").encode
 
 @dataclass(frozen=True, slots=True)
 class DeviceClaim:
-    """A claim as the API server has it."""
+    """A ResourceClaim as the API server has it."""
 
     key: str
     """``namespace/name``."""
@@ -30,9 +30,9 @@ class DeviceClaim:
     spec: str
     """JSON of its spec; equal specs give equal text."""
     allocation: str
-    """JSON of the devices that it has got, "" for none."""
+    """JSON of the claim's allocation, "" for none."""
     reserved: tuple[str, ...]
-    """Uids of the pods for which it is reserved."""
+    """Uids of the pods for which the claim is reserved."""
 
     @property
     def name(self) -> str:
@@ -41,11 +41,11 @@ class DeviceClaim:
 
     @property
     def deleting(self) -> bool:
-        """Whether somebody has deleted it."""
+        """Whether the claim is being deleted."""
         return self.found.metadata.deletion_timestamp is not None
 
     def is_for(self, uid: str, name: str) -> bool:
-        """Return whether it was made for the pod of this uid, or of this name where no uid is known."""
+        """Return whether the claim was made for this pod: its owner has the pod's uid, or name if no uid is stated."""
         owner = self.found.metadata.controller()
         if owner is None or owner.kind != "Pod":
             return False
@@ -53,7 +53,7 @@ class DeviceClaim:
 
 
 def read_claim(found: ResourceClaim) -> DeviceClaim:
-    """Return what matters of a claim."""
+    """Return a claim as ``DeviceClaim``."""
     metadata, status = found.metadata, found.status
     return DeviceClaim(
         key=f"{metadata.namespace or 'default'}/{metadata.name}",
@@ -65,12 +65,12 @@ def read_claim(found: ResourceClaim) -> DeviceClaim:
 
 
 def write_json(value: Any) -> str:
-    """Return JSON text; equal values give equal text."""
+    """Return a value as JSON; equal values give equal text."""
     return _encode(value).decode()
 
 
 class Device(NamedTuple):
-    """A device that a claim has got: ``share`` tells apart claims that share it, "" if none do."""
+    """A device, or a share of one, that a claim has got; ``share`` is the share's ID, "" for the whole device."""
 
     driver: str
     pool: str
@@ -79,7 +79,7 @@ class Device(NamedTuple):
 
 
 def list_results(allocation: Json) -> Iterator[Json]:
-    """Yield the results of an allocation, each a device for a request; what is malformed is passed over."""
+    """Yield the results of an allocation, each a device for a request; malformed results are skipped."""
     devices = allocation.get("devices")
     results = devices.get("results") if isinstance(devices, dict) else None
     for each in results if isinstance(results, list) else ():
@@ -99,7 +99,7 @@ def list_devices(allocation: Json) -> frozenset[Device]:
 
 
 def read_allocations(given: Iterable[pb.ClaimAllocation]) -> dict[str, Json]:
-    """Return the devices that a round gives to a pod, by what the pod calls its claims. Raises ``ValueError``."""
+    """Return the allocations that a round gives to a pod, by the pod's names of its claims. Raises ``ValueError``."""
     return {each.name: msgspec.json.decode(each.allocation, type=dict[str, Any]) for each in given}
 
 
@@ -110,17 +110,17 @@ class PodDeviceClaim(NamedTuple):
     """A claim that a pod names."""
 
     name: str
-    """What the pod calls it."""
+    """The pod's name for the claim."""
     key: str
     """``namespace/name`` of the claim, "" if it has not been created yet."""
     made: bool = False
-    """Whether it is made from a template, for this pod alone."""
+    """Whether the claim is made from a template, for this pod alone."""
     problem: str = ""
     """Why the pod's spec names no claim, "" if it does."""
 
 
 def device_claims_of(pod: Pod) -> tuple[PodDeviceClaim, ...]:
-    """Return the claims of devices of a pod, in the order of its spec, without those that are not needed."""
+    """Return the device claims of a pod, in the order of its spec, without those that its status says are not made."""
     return tuple(_list_named(pod)) if pod.spec.resource_claims else ()
 
 
@@ -142,9 +142,10 @@ def _list_named(pod: Pod) -> Iterator[PodDeviceClaim]:
 
 
 def find_tie(pod: Pod, needs: DeviceNeeds) -> str:
-    """Return which devices keep a running pod where it is, "" for none.
+    """Return why the devices of a running pod keep it from being moved, "" if they do not.
 
-    Claims of its own do not: they go with it, and the pod that follows it gets others. ``needs``: as its class says.
+    Claims made for the pod alone do not: they are deleted with it, and its replacement gets others. ``needs``: the
+    needs of its class.
     """
     if not pod.metadata.annotations.keys().isdisjoint(ALLOCATED):
         return "has parts of GPUs"
@@ -156,12 +157,12 @@ def find_tie(pod: Pod, needs: DeviceNeeds) -> str:
 
 
 class DeviceResolution(NamedTuple):
-    """What the claims of a pod mean for it."""
+    """The devices that a pod needs by its claims, or why it has to wait for these."""
 
     needs: DeviceNeeds = ()
-    """What its class says."""
+    """The pod's needs, which go into its class."""
     waits: str = ""
-    """Why it has to wait, in kube-scheduler's words; "" if it need not."""
+    """Why the pod has to wait, in kube-scheduler's words; "" if it need not."""
 
 
 NO_CLAIMS = DeviceResolution()
@@ -170,7 +171,7 @@ NO_CLAIMS = DeviceResolution()
 def resolve(
     uid: str, name: str, named: tuple[PodDeviceClaim, ...], find: Callable[[str], DeviceClaim | None]
 ) -> DeviceResolution:
-    """Return what the claims that a pod names mean for it. ``name`` is ``namespace/name`` of the pod."""
+    """Return what a pod needs or waits for by the claims that it names. ``name`` is ``namespace/name`` of the pod."""
     needs = []
     for each in named:
         if each.problem:
@@ -187,7 +188,7 @@ def resolve(
 def list_own_needs(
     uid: str, name: str, named: tuple[PodDeviceClaim, ...], find: Callable[[str], DeviceClaim | None]
 ) -> DeviceResolution:
-    """Return what the claims that were made for a pod from templates ask for, whatever devices they have got."""
+    """Return the needs of the claims made for a pod from templates, as if they had no devices yet."""
     needs = []
     for each in named:
         claim = find(each.key) if each.made else None
@@ -197,7 +198,7 @@ def list_own_needs(
 
 
 def _find_obstacle(uid: str, name: str, named: PodDeviceClaim, claim: DeviceClaim | None) -> str:
-    """Return why a claim keeps its pod waiting, "" if it does not."""
+    """Return why a pod has to wait for a claim, in kube-scheduler's words; "" if it need not."""
     if claim is None:
         return f'resourceclaim "{named.key.partition("/")[2]}" not found'
     if claim.deleting:

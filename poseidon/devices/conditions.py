@@ -1,4 +1,4 @@
-"""Binding conditions: what drivers have to say of a claim's devices before its pod is bound."""
+"""Binding conditions: the conditions of a claim's devices that drivers have to report before the pod is bound."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from poseidon.kube.api.devices import Json
 
 
 def has_conditions(allocation: Json) -> bool:
-    """Return whether some device of an allocation has to be prepared before the pod is bound."""
+    """Return whether some device of an allocation has binding conditions."""
     return any(_names(each, "bindingConditions") for each in list_results(allocation))
 
 
 def is_ready(claim: DeviceClaim) -> bool:
-    """Return whether drivers have said of all devices of a claim that its pod may be bound."""
+    """Return whether drivers have reported all binding conditions of all devices of a claim."""
     said = _list_true(claim)
     return all(
         said.get(device_of(each), frozenset()).issuperset(_names(each, "bindingConditions"))
@@ -21,7 +21,7 @@ def is_ready(claim: DeviceClaim) -> bool:
 
 
 def find_failed_device(claim: DeviceClaim) -> str:
-    """Return which device of a claim cannot be used after all, and why; "" if none is known to fail."""
+    """Return which device of a claim has failed, and by which conditions; "" if none has."""
     said = _list_true(claim)
     for each in list_results(claim.found.status.allocation or {}):
         device = device_of(each)
@@ -38,7 +38,7 @@ def _names(result: Json, field: str) -> list[str]:
 
 
 def _list_true(claim: DeviceClaim) -> dict[Device, frozenset[str]]:
-    """Return the conditions that are true of each device, as its driver says."""
+    """Return, by device, the types of conditions that its driver reports as true."""
     return {
         Device(each.driver, each.pool, each.device, each.share_id): frozenset(
             condition.type for condition in each.conditions if condition.status == "True"

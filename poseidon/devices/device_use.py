@@ -1,4 +1,4 @@
-"""Which claim has which device: a last check beside the solver's, since nobody may get a device twice."""
+"""Checks once more, besides the solver, that no device is given to two claims."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from poseidon.kube.api.devices import Json
 
 
 class DeviceUse:
-    """The devices that claims have for themselves, or are to get."""
+    """Devices that claims have, or are to get, without sharing them; by claim and by device."""
 
     def __init__(self) -> None:
         self._claims: dict[Device, dict[str, None]] = {}
         self._devices: dict[str, frozenset[Device]] = {}
 
     def put(self, key: str, allocation: Json | None) -> None:
-        """Note the devices of a claim, None for none."""
+        """Set the devices of a claim, None for none."""
         devices = _list_own(allocation) if allocation is not None else frozenset()
         known = self._devices.get(key, frozenset())
         if devices == known:
@@ -36,7 +36,7 @@ class DeviceUse:
     def find_conflict(
         self, key: str, allocation: Json, makes_way: Callable[[str], bool] = lambda _: False
     ) -> str:
-        """Return which device of an allocation another claim has, in words; "" if none is taken.
+        """Return the reason that another claim has a device of this allocation; "" if no other claim has one.
 
         Claims (keys) for which ``makes_way`` is true do not count.
         """
@@ -47,7 +47,7 @@ class DeviceUse:
 
 
 def _list_own(allocation: Json) -> frozenset[Device]:
-    """Return the devices of an allocation that no other claim may have."""
+    """Return the devices of an allocation that no other claim may have: no shares, no administrator's access."""
     return frozenset(_iter_exclusive(list_results(allocation)))
 
 

@@ -1,4 +1,4 @@
-"""What is known of pods with claims, and of those that have been placed and whose claims are about to be written."""
+"""Records of pods with claims, and of placed pods whose claims are being written."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from poseidon.kube.api.metadata import PodRef
 
 @dataclass(slots=True)
 class KnownPod:
-    """A pod that names claims, where it is ("" for nowhere), and what its claims mean for it."""
+    """A pod that names claims, its node ("" for none), and its needs by these claims."""
 
     name: str
     claims: tuple[PodDeviceClaim, ...]
@@ -22,17 +22,17 @@ class KnownPod:
 
 @dataclass(slots=True)
 class PlacedPod:
-    """A placed pod whose claims are about to be written. ``missing``: those that are not its own yet."""
+    """A placed pod whose claims are being written. ``missing``: claims that are not reserved for it yet."""
 
     pod: PodRef
     missing: set[str]
     deadline: float | None = None
     waiting: set[str] = field(default_factory=set)
-    """Claims that are its own, and whose drivers are still to say that it may be bound."""
+    """Claims reserved for it whose drivers have not reported all binding conditions yet."""
     after: frozenset[str] = frozenset()
-    """Pods (uids) that are evicted for it: their devices may become its own."""
+    """Uids of pods that are evicted for it: it may get their devices."""
     blocked: set[str] = field(default_factory=set)
-    """Claims that are to be written once claims of others have given their devices back."""
+    """Claims that cannot be written until other claims have given their devices back."""
 
 
 class ClaimUsers:
@@ -46,14 +46,14 @@ class ClaimUsers:
         return self._by_claim.get(key, {})
 
     def add(self, uid: str, claims: Iterable[PodDeviceClaim]) -> list[str]:
-        """Note what a pod names; returns the claims, each once."""
+        """Add a pod that names claims; return the keys of these claims, each once."""
         keys = list({each.key: None for each in claims if each.key})
         for key in keys:
             self._by_claim.setdefault(key, {})[uid] = None
         return keys
 
     def remove(self, uid: str, claims: Iterable[PodDeviceClaim]) -> list[str]:
-        """Forget what a pod has named; returns the claims, each once."""
+        """Remove a pod that named claims; return the keys of these claims, each once."""
         keys = list({each.key: None for each in claims if each.key in self._by_claim})
         for key in keys:
             users = self._by_claim[key]
@@ -64,6 +64,6 @@ class ClaimUsers:
 
 
 def is_older(found: ResourceClaim, known: ResourceClaim) -> bool:
-    """Return whether a claim is of an earlier resource version; these are numbers that grow (Kubernetes 1.35)."""
+    """Return whether ``found`` has an earlier resource version than ``known``; versions grow (Kubernetes 1.35)."""
     version, other = found.metadata.resource_version, known.metadata.resource_version
     return version.isdecimal() and other.isdecimal() and int(version) < int(other)

@@ -1,4 +1,4 @@
-"""Claims of devices in the terms of the protocol."""
+"""What pods need by their device claims, and how a class states it in the protocol."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from protos.firmament.v1 import scheduler_pb2 as pb
 
 
 class ClaimNeed(NamedTuple):
-    """A claim of a pod, as its class says it; either ``claim`` or ``spec`` is given."""
+    """A claim of a pod, as the pod's class states it; either ``claim`` or ``spec`` is given."""
 
     name: str
-    """What the pod calls it."""
+    """The pod's name for the claim."""
     claim: str = ""
     """``namespace/name`` of a claim that others may share, or that has devices already."""
     spec: str = ""
@@ -19,10 +19,10 @@ class ClaimNeed(NamedTuple):
 
 
 DeviceNeeds: TypeAlias = tuple[ClaimNeed, ...]
-"""What a pod's claims ask for, in the order of its spec; empty for most pods."""
+"""The claims of a pod in the order of its spec; empty for most pods."""
 
 
 def add_claims(message: pb.TaskClass, needs: DeviceNeeds) -> None:
-    """Add claims to a class, unless it is invalid and so never placed."""
+    """Add a pod's claims to its class, unless the class is invalid and so never placed."""
     if not message.invalid:
         message.claims.extend(pb.TaskClaim(name=name, claim=claim, spec=spec) for name, claim, spec in needs)

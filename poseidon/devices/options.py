@@ -25,7 +25,7 @@ class DeviceOptions(Section):
     """The section ``devices``: ``bind_timeout`` (10 m) is how long a placed pod waits for claims and their drivers.
 
     ``disabled_features``: Kubernetes' feature gates that are off in the cluster; without it, all are on.
-    ``sharing``: whose parts of GPUs are read and given, at most one project.
+    ``sharing``: the project, at most one, whose way of sharing GPUs is followed.
     """
 
     bind_timeout: PositiveDuration = 600.0

@@ -1,4 +1,4 @@
-"""Slices, classes and claims as records for the solver, in Kubernetes' own structure."""
+"""Turns slices, device classes and claims into records for the solver, in Kubernetes' own structure."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ DEVICE_SLICES: CustomResource[ResourceSlice] = CustomResource(
 
 
 def encode_features(disabled: Sequence[str]) -> bytes | None:
-    """Return the payload of the record of feature gates; None where all are on, and none is needed."""
+    """Return the payload of the record of feature gates; None, for no record, if all gates are on."""
     return _encode(dict.fromkeys(disabled, False)) if disabled else None
 
 
 def encode_claim(
     claim: DeviceClaim, under_way: Json | None, reserved_for: Iterable[str], in_use_by: Iterable[str]
 ) -> bytes:
-    """Return the payload of a claim's record; ``under_way`` are devices that it is about to get, if it has none."""
+    """Return the payload of a claim's record; ``under_way``: the allocation that a claim without one is to get."""
     return _encode(
         {
             "spec": claim.found.spec,

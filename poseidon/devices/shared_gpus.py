@@ -1,8 +1,8 @@
-"""Nodes and pods that share GPUs as slices and claims: what the solver is told of them, and whose turn it is.
+"""Represents nodes and pods that share GPUs as slices and claims, and binds such pods one after another on a node.
 
-HAMi's device plugin is not told for which pod a kubelet asks. It takes the one that waits for it longest, so on a node
-one pod is bound after another: the next one when the plugin has said of the one before that it has its GPUs, or after
-as long as HAMi's own lock lasts.
+HAMi's device plugin does not learn for which pod a kubelet asks, and assumes the pod that has waited longest. So the
+next pod of a node is bound only when the plugin has reported that the pod before has its GPUs, or after as long as
+HAMi's own lock lasts.
 """
 
 from __future__ import annotations
@@ -38,31 +38,31 @@ from poseidon.kube.api.resource import Change
 _log = logging.getLogger(__name__)
 
 TURN_SECONDS = 300.0
-"""As long as HAMi's lock of a node."""
+"""Longest time for which a pod keeps its turn: as long as HAMi's lock of a node lasts."""
 
 
 @dataclass(slots=True)
 class SharedGpus:
-    """What is known of the devices that a project shares out."""
+    """Nodes, pods and turns of the project whose way of sharing GPUs is followed."""
 
     system: SharingSystem
     """The project."""
     records: CustomRecords
-    """Records that the solver gets before tasks."""
+    """Where slices and device classes go, which the solver gets before tasks."""
     devices: DeviceState
-    """Takes the claims."""
+    """Where claims go that stand for annotations of pods."""
     wall: Callable[[], float]
     """Seconds since the epoch."""
     _inventory: dict[str, str] = field(default_factory=dict)
-    """By node: the text that lists its devices."""
+    """By node: the annotation, or JSON of the object, that lists its devices."""
     _slices: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    """By node: the slices that the solver knows."""
+    """By node: names of the slices that the solver has."""
     _objects: NameIndex = field(default_factory=NameIndex)
-    """The nodes that have objects which list their devices."""
+    """By uid of an object that lists a node's devices: name of the node."""
     _memories: dict[str, tuple[int, ...]] = field(default_factory=dict)
-    """By node: the memory of its GPUs."""
+    """By node: the memory of each of its GPUs, in the project's unit."""
     _sizes: Counter[int] = field(default_factory=Counter)
-    """How many GPUs of all nodes have so much memory."""
+    """By amount of memory: how many GPUs of all nodes have it."""
     _pods: dict[str, Pod] = field(default_factory=dict)
     """By uid: pods that ask for GPUs."""
     _turns: dict[str, tuple[str, float]] = field(default_factory=dict)
@@ -76,18 +76,18 @@ class SharedGpus:
 
     @property
     def reads_objects(self) -> bool:
-        """Whether objects of their own list the devices of nodes, and no annotations."""
+        """Whether separate objects, not nodes' annotations, list the devices of nodes."""
         return not self.system.inventory
 
     # --- nodes ---------------------------------------------------------------------------------------------
 
     def put_node(self, name: str, annotations: Mapping[str, str]) -> None:
-        """Take a node as it is now."""
+        """Add or update a node."""
         if key := self.system.inventory:
             self._put_devices(name, annotations.get(key, ""))
 
     def take_objects(self, changes: Sequence[Change[NodeDeviceList]]) -> None:
-        """Take objects that list the devices of the node of their name."""
+        """Update objects that list the devices of the node of the same name."""
         for change in changes:
             if change.object is not None:
                 name = change.object.metadata.name
@@ -118,7 +118,7 @@ class SharedGpus:
         self._sizes = self._sizes + Counter(now) - Counter(former)
         if self._sizes.keys() != before:
             for uid, pod in self._pods.items():
-                with suppress(ValueError):  # its pod has been told what is wrong, and concerns nobody else
+                with suppress(ValueError):  # the pod's message says already what is wrong with it
                     self._tell_claim(uid, pod)
 
     def forget_node(self, name: str) -> None:
@@ -132,7 +132,7 @@ class SharedGpus:
     # --- pods ----------------------------------------------------------------------------------------------
 
     def put_pod(self, uid: str, pod: Pod) -> tuple[PodDeviceClaim, ...]:
-        """Take a pod as it is now; returns the claim that stands for its devices, if it asks for any."""
+        """Add or update a pod; return the claim that stands for its devices, () if it asks for none."""
         if not self.system.asks(pod):
             return ()
         self._pods[uid] = pod
@@ -146,7 +146,7 @@ class SharedGpus:
         return (PodDeviceClaim(self.system.driver, key, made=True, problem=problem),)
 
     def take_back(self, uid: str) -> None:
-        """Forget a pod that is gone, or has finished: its GPUs are for others."""
+        """Forget a pod that is gone or has finished: others may have its GPUs."""
         pod = self._pods.pop(uid, None)
         if pod is not None:
             self.devices.claims_changed([Change(name_claim(uid, self.system.name), None)])
@@ -192,7 +192,7 @@ class SharedGpus:
     # --- turns ---------------------------------------------------------------------------------------------
 
     def holds_back(self, key: str, allocation: Json) -> bool:
-        """Return whether a claim for annotations must not be written yet; if it may, its turn begins now."""
+        """Return whether a claim that stands for annotations has to wait for its turn; if not, its turn begins now."""
         if not key.endswith(name_claim("", self.system.name)):
             return False
         node = str(allocation["devices"]["results"][0]["pool"])
@@ -203,7 +203,7 @@ class SharedGpus:
         return False
 
     def end_turn(self, key: str) -> None:
-        """Note that nobody waits for the device plugin any more for a claim."""
+        """End the turn of a claim whose pod does not wait for the device plugin any more."""
         ended = [node for node, (holder, _) in self._turns.items() if holder == key]
         for node in ended:
             del self._turns[node]
@@ -222,7 +222,7 @@ class SharedGpus:
 
 
 def without_devices(pod: Pod, system: SharingSystem) -> Pod:
-    """Return a pod without the resources that its claim stands for."""
+    """Return a pod without the resources for which a claim stands in a project."""
     if not system.asks(pod):
         return pod
     spec = replace(pod.spec, containers=_strip(pod.spec.containers, system))

@@ -28,9 +28,10 @@ from poseidon.kube.write.device_claim_writer import DeviceClaimWrite, WriteEnd
 
 
 class DeviceState:
-    """All claims, and the pods that name them. ``wall`` returns seconds since the epoch, ``clock`` is monotonic.
+    """All device claims, and the pods that name them. ``wall`` returns seconds since the epoch, ``clock`` is monotonic.
 
-    ``holds_back`` says of a claim that is to be written with devices whether that has to wait; see ``try_blocked``.
+    ``holds_back(key, allocation)`` returns whether the write of a claim with these devices must wait for
+    ``try_blocked``.
 
     A pod's needs follow its claims until it is placed, and again when it has lost its place. In between they stay,
     because the claims change by its own placement.
@@ -57,13 +58,13 @@ class DeviceState:
 
     @property
     def has_news(self) -> bool:
-        """Whether there is something to take."""
+        """Whether one of the methods named ``take_`` has something to return."""
         return bool(self._changed or self._affected or self._settled or self._writes.has_news)
 
-    # --- what the API server says --------------------------------------------------------------------------
+    # --- changes of claims and pods ------------------------------------------------------------------------
 
     def claims_changed(self, changes: Sequence[Change[ResourceClaim]]) -> None:
-        """Take claims as they are now."""
+        """Update claims."""
         for change in changes:
             if change.object is None:
                 key = self._claims.remove(change.uid)
@@ -85,7 +86,10 @@ class DeviceState:
     def put_pod(
         self, uid: str, name: str, claims: tuple[PodDeviceClaim, ...], place: str
     ) -> DeviceResolution:
-        """Take a pod as it is now; returns what its claims mean for it. With a place, it states those of its own."""
+        """Add or update a pod; return what it needs or waits for. ``place``: its node, "" for none.
+
+        A pod that is first seen with a node needs only the claims that were made for it.
+        """
         known = self._pods.get(uid)
         if known is not None and known.claims == claims and known.place == place:
             if not place:
@@ -101,7 +105,7 @@ class DeviceState:
         return resolution
 
     def remove_pod(self, uid: str) -> None:
-        """Forget a pod that is gone, and give back what was under way; a controller gives back what it had."""
+        """Forget a pod that is gone, and cancel its reservations under way; a controller removes the written ones."""
         self._abandon(uid)
         self._forget_users(uid)
         self._pods.pop(uid, None)
@@ -109,7 +113,7 @@ class DeviceState:
         self._settled.pop(uid, None)
 
     def move_pod(self, uid: str, place: str) -> None:
-        """Note that a pod has got a place, or lost it: then what was under way is given back."""
+        """Set a pod's node, "" for none: a pod without node gives its claims back if a placement was under way."""
         pod = self._pods.get(uid)
         if pod is None:
             return
@@ -122,12 +126,12 @@ class DeviceState:
             self._affected[uid] = None
 
     def resolution(self, uid: str) -> DeviceResolution:
-        """Return what the claims of a pod mean for it."""
+        """Return what a pod needs or waits for by its claims."""
         pod = self._pods.get(uid)
         return pod.resolution if pod is not None else NO_CLAIMS
 
     def list_devices(self, uid: str) -> Iterator[tuple[str, Device]]:
-        """Yield the devices of a pod's claims, each after what the pod calls its claim."""
+        """Yield the devices that are reserved for a pod, each with the pod's name of the claim."""
         pod = self._pods.get(uid)
         for each in pod.claims if pod is not None else ():
             claim = self._claims.get(each.key)
@@ -138,10 +142,10 @@ class DeviceState:
     # --- placements ----------------------------------------------------------------------------------------
 
     def assume(self, pod: PodRef, allocations: Mapping[str, Json], after: Iterable[str] = ()) -> str:
-        """Note that a round has placed a pod with these devices, by the pod's own names of its claims.
+        """Book the devices with which a round has placed a pod. ``allocations`` are by the pod's names of its claims.
 
-        ``after``: pods (uids) that it waits for; devices that only they use may be among its own. Returns why that
-        cannot be carried out, "" if it can.
+        ``after``: uids of pods that leave first; the pod may get devices that only these use. Returns why the
+        placement cannot be carried out, "" if it can.
         """
         known = self._pods.get(pod.uid)
         if known is None:
@@ -156,7 +160,7 @@ class DeviceState:
         return ""
 
     def begin(self, uid: str) -> None:
-        """Have the claims of a placed pod written; the outcome is among ``take_settled`` some time later."""
+        """Start to write the claims of a placed pod; ``take_settled`` returns the outcome later."""
         placement = self._placements.get(uid)
         if placement is None:
             return
@@ -168,22 +172,24 @@ class DeviceState:
             self._look_at_drivers(uid, placement)
 
     def note_written(self, end: WriteEnd) -> None:
-        """Note how a write has ended."""
+        """Record how a write has ended."""
         if end.claim is not None and end.write.key in self._claims:
             self._claims.put(end.claim.metadata.uid, end.claim)
         self._writes.note_ended(end, self._clock())
         self._note_use(end.write.key)
 
     def note_not_posted(self, uid: str) -> None:
-        """Note that a pod will not be bound for certain, although its claims were written: they are given back."""
+        """Give back the claims of a pod that will certainly not be bound although its claims were written."""
         pod = self._pods.get(uid)
         if pod is not None:
             self._leave(uid, [each.key for each in pod.claims if each.key])
 
     def note_unplaced(self, uid: str) -> bool:
-        """Note that a pod has found no node. It may wait because of devices that nobody has who is placed:
-        each of those who have them gives them back once it finds no node. Of claims that are reserved for nobody,
-        they are given back at once, as kube-scheduler does. Returns whether some are given back.
+        """Give back devices that only pods without a node hold, among them this one, which has found no node.
+
+        Otherwise waiting pods could block one another with devices that none of them uses. Claims that are reserved for
+        waiting pods alone lose the reservation for this pod; claims that are reserved for no pod lose their devices, as
+        in kube-scheduler. Returns whether something is given back.
         """
         pod = self._pods.get(uid)
         if pod is None or pod.place:
@@ -198,7 +204,7 @@ class DeviceState:
         return bool(left or freed)
 
     def expire(self) -> None:
-        """Give up placements that have taken too long, and look again at writes of which nothing was heard."""
+        """Give up placements that have taken too long, and make failed writes again whose time has come."""
         now = self._clock()
         for key in self._writes.expire(now):
             self._note_use(key)
@@ -209,10 +215,10 @@ class DeviceState:
                     uid, "device binding timeout" if each.waiting else "claims were not written in time"
                 )
 
-    # --- what follows --------------------------------------------------------------------------------------
+    # --- effects of changes --------------------------------------------------------------------------------
 
     def take_settled(self) -> dict[str, str]:
-        """Return the pods whose claims are theirs now (""), or will not be (the reason), once."""
+        """Return, once, each pod whose claims are all reserved and ready (""), or will not be (the reason)."""
         for uid, key, reason in self._writes.take_ended():
             placement = self._placements.get(uid)
             if placement is None:
@@ -227,11 +233,11 @@ class DeviceState:
         return settled
 
     def take_writes(self) -> list[DeviceClaimWrite]:
-        """Return what has to be written, once."""
+        """Return, once, the writes that are to be made."""
         return self._writes.take_writes()
 
     def take_affected(self) -> Iterator[tuple[str, DeviceResolution]]:
-        """Yield the pods for which the meaning of their claims has changed, once."""
+        """Yield, once, the pods without node whose needs, or reason to wait, have changed."""
         affected, self._affected = self._affected, {}
         for uid in affected:
             pod = self._pods.get(uid)
@@ -243,7 +249,7 @@ class DeviceState:
                 yield uid, resolution
 
     def take_records(self) -> Iterator[tuple[str, bytes | None]]:
-        """Yield the claims that the solver is to know otherwise, by name, None for none, once."""
+        """Yield, once, key and payload of each claim record that may have changed; None removes the record."""
         changed, self._changed = self._changed, {}
         for key in changed:
             claim = self._claims.get(key)
@@ -279,7 +285,7 @@ class DeviceState:
                 self._look_at_drivers(uid, placement)
 
     def _note_use(self, key: str) -> None:
-        """Note that the devices of a claim, or those that it is to get, may have changed."""
+        """Update the use of devices by a claim, which has or is to get others, and mark its pods and its record."""
         self._changed[key] = None
         self._affected.update(dict.fromkeys(self._users.get(key)))
         claim, progress = self._claims.get(key), self._writes.get(key)
@@ -314,13 +320,13 @@ class DeviceState:
         return ""
 
     def _makes_way(self, key: str, after: frozenset[str]) -> bool:
-        """Return whether nobody but pods that go uses a claim."""
+        """Return whether a claim has users, and all of these are pods that leave."""
         claim, progress = self._claims.get(key), self._writes.get(key)
         users = {*(claim.reserved if claim else ()), *(progress.joining if progress else ())}
         return bool(users) and users <= after
 
     def _reserve(self, uid: str, placement: PlacedPod, key: str) -> None:
-        """Have a claim written, as soon as no other has its devices any more."""
+        """Reserve a claim for a pod, or mark it as blocked while another claim has its devices or holds its turn."""
         progress = self._writes.get(key)
         allocation = progress.allocation if progress is not None else None
         taken = placement.after and allocation and self._use.find_conflict(key, allocation)
@@ -333,7 +339,7 @@ class DeviceState:
         self._changed[key] = None
 
     def try_blocked(self) -> None:
-        """Have claims written that had to wait for others, and need not any more."""
+        """Try again to reserve the claims that were blocked."""
         blocked, self._blocked = self._blocked, {}
         for uid in blocked:
             placement = self._placements.get(uid)
@@ -341,7 +347,7 @@ class DeviceState:
                 self._reserve(uid, self._placements[uid], key)
 
     def _look_at_drivers(self, uid: str, placement: PlacedPod) -> None:
-        """See whether drivers let a pod be bound whose claims are its own."""
+        """Settle a placement whose claims are all reserved if drivers have reported success, or a failure."""
         for key in sorted(placement.waiting):
             claim = self._claims.get(key)
             if claim is None or not claim.allocation:
@@ -357,7 +363,7 @@ class DeviceState:
             self._settle(uid, "")
 
     def _settle(self, uid: str, reason: str) -> None:
-        """Note that a placement is settled. With a reason it stays known until the pod has lost its place."""
+        """Record the outcome of a placement; a failed one (``reason``) stays known until the pod has lost its node."""
         self._settled[uid] = reason
         if not reason:
             placement = self._placements.pop(uid)
@@ -368,7 +374,7 @@ class DeviceState:
             self._placements[uid].deadline = None
 
     def _abandon(self, uid: str) -> None:
-        """Give back what is under way for a pod."""
+        """End the placement of a pod, and give back its claims."""
         placement, pod = self._placements.pop(uid, None), self._pods.get(uid)
         if placement is not None and pod is not None:
             self._settled.pop(uid, None)

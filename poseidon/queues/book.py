@@ -209,14 +209,14 @@ class QueueBook:
         return found
 
     def find_given(self, quota: str) -> GivenTolerations:
-        """Return what pods of a quota tolerate beside what they say themselves."""
+        """Return the tolerations that a quota's flavors give to its pods, besides the pods' own."""
         found = self._given.get(quota)
         if found is None:
             found = self._given[quota] = list_given(self.quotas.get(quota), self._flavors)
         return found
 
     def find_ignored(self, quota: str) -> str:
-        """Return what of a queue is not honoured, in words for people, "" for nothing."""
+        """Return which settings of a quota's object are not honoured, in words for people; "" if all are."""
         return next(filter(None, (tree.ignored.get(quota, "") for tree in self.trees.values())), "")
 
     def find_object(self, quota: str) -> tuple[WatchedKind, Any] | None:

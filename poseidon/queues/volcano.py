@@ -1,4 +1,4 @@
-"""Queues of Volcano and of KAI as trees of quotas."""
+"""Reads queues of Volcano and of KAI as trees of quotas."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ KAI_ROOT = "KaiQueues/all"
 MOST_WEIGHT = 2**31 - 1
 
 _KAI_UNITS = (("cpu", "cpu", 1), ("gpu", "nvidia.com/gpu", 1), ("memory", "memory", 1_000_000))
-"""Fields of KAI's queues, the resources that they speak of, and the protocol's units in one of theirs."""
+"""Field of KAI's queues, its resource, and how many of the protocol's units make one of KAI's."""
 
 
 def name_volcano_queue(name: str) -> str:
-    """Return the name of the quota of a queue of Volcano."""
+    """Return the name of the quota that stands for a queue of Volcano."""
     return f"VolcanoQueue/{name}"
 
 
 def name_kai_queue(name: str) -> str:
-    """Return the name of the quota of a queue of KAI."""
+    """Return the name of the quota that stands for a queue of KAI."""
     return f"KaiQueue/{name}"
 
 
 def read_volcano(queues: Iterable[VolcanoQueue]) -> QuotaTrees:
-    """Return the queues of Volcano as a tree: what they deserve is theirs, what is left goes by weight."""
+    """Return the tree of Volcano's queues: ``deserved`` is a queue's own amount, queues borrow the rest by weight."""
     found = [_read_volcano_queue(each) for each in queues]
     return grow_trees(found, {VOLCANO_ROOT: True} if found else {}, fair=True, open_ended=True)
 
@@ -76,7 +76,7 @@ def _list_ignored_by_volcano(queue: VolcanoQueue) -> Iterator[str]:
 
 
 def read_kai(queues: Iterable[KaiQueue]) -> QuotaTrees:
-    """Return the queues of KAI as a tree: each has its quota, and what is left goes by weight."""
+    """Return the tree of KAI's queues: ``quota`` is a queue's own amount, queues borrow the rest by weight."""
     found = [_read_kai_queue(each) for each in queues]
     return grow_trees(found, {KAI_ROOT: True} if found else {}, fair=True, open_ended=True)
 
@@ -113,7 +113,7 @@ def _read_kai_queue(queue: KaiQueue) -> PlainQuota:
 
 
 def _read_kai_amount(given: float, unit: int, path: str, defects: list[Defect]) -> int | None:
-    """Return an amount in the protocol's unit, None for -1, which is without limit."""
+    """Return an amount in the protocol's unit; None for -1, which means no limit."""
     if given == -1:
         return None
     if not (math.isfinite(given) and given >= 0):

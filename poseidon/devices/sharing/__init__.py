@@ -1,1 +1,1 @@
-"""Parts of GPUs as other projects have them: their inventories, requests and annotations as slices and claims."""
+"""Turns the inventories, requests and annotations by which other projects share GPUs into slices and claims."""

@@ -1,7 +1,7 @@
-"""Parts of GPUs as HAMi has them: read as devices that several claims share, and written as its device plugin expects.
+"""Reads HAMi's parts of GPUs as devices that several claims share, and writes them as its device plugin expects.
 
 A node's annotation lists its GPUs, a pod's limits say what it wants of them, and an annotation of the pod says what it
-has got. Here GPUs become devices of the driver ``hami.io`` with capacities, and what a pod wants becomes a claim of its
+has got. Here GPUs become devices of the driver ``hami.io`` with capacities, and a pod's limits become a claim of its
 own; so the solver chooses parts of GPUs as it chooses any device.
 """
 
@@ -30,9 +30,9 @@ COUNT, MEMORY, SHARE, CORES = (
 )
 SELECTOR = f'device.driver == "{DRIVER}"'
 RESOURCES = frozenset({COUNT, MEMORY, SHARE, CORES})
-"""What pods state as limits, and nodes need not offer."""
+"""Resources that pods state as limits, and that nodes need not have among their own resources."""
 _WHOLE = 1_000
-"""What there is of each GPU for those that have all of its cores: one of them leaves nothing for others."""
+"""Capacity ``whole`` of a GPU: a part with all cores takes all of it, any other part 1, so no other goes beside it."""
 _TYPE = "NVIDIA"
 
 
@@ -42,7 +42,7 @@ _CHOICES = (
     ("nvidia.com/use-gpuuuid", "uuid", True),
     ("nvidia.com/nouse-gpuuuid", "uuid", False),
 )
-"""Annotations by which pods choose GPUs: by which attribute, and whether they want what they name."""
+"""Annotations by which pods choose GPUs, the attribute that they name, and whether they want it (or not)."""
 _MODE, _ONE_NUMA_NODE = "nvidia.com/vgpu-mode", "nvidia.com/numa-bind"
 _ORDER = "hami.io/gpu-scheduler-policy"
 _ORDERS = frozenset({"binpack", "spread"})
@@ -54,7 +54,7 @@ ANNOTATIONS = (
 
 
 class Gpu(NamedTuple):
-    """A GPU of a node's annotation."""
+    """A GPU that a node's annotation lists."""
 
     id: str
     """Its uuid."""
@@ -65,7 +65,7 @@ class Gpu(NamedTuple):
     cores: int
     """In percent."""
     model: str
-    """What its maker calls it."""
+    """Its model, as the vendor names it."""
     numa: int = 0
     """Its NUMA node."""
     mode: str = ""
@@ -73,7 +73,7 @@ class Gpu(NamedTuple):
 
 
 class GpuPart(NamedTuple):
-    """What a container has of a GPU."""
+    """The part of a GPU that a container has: memory in MiB, cores in percent."""
 
     id: str
     memory: int
@@ -84,7 +84,7 @@ class GpuPart(NamedTuple):
 
 
 def read_inventory(text: str) -> list[Gpu]:
-    """Return the healthy GPUs of a node's annotation, in either of its forms; raises ``ValueError``."""
+    """Return the healthy GPUs that a node's annotation lists, as JSON or in the older form; raises ``ValueError``."""
     if text.lstrip().startswith("["):
         return [
             Gpu(
@@ -111,7 +111,7 @@ def read_inventory(text: str) -> list[Gpu]:
 
 
 def read_devices(node: str, text: str) -> NodeDevices:
-    """Return the GPUs of a node by its annotation; raises ``ValueError`` and what JSON of another form raises."""
+    """Return the slice of a node's GPUs by its annotation; raises ``ValueError`` or whatever malformed JSON raises."""
     gpus = read_inventory(text) if text else []
     return NodeDevices((_describe_node(node, gpus),) if gpus else (), tuple(gpu.memory for gpu in gpus))
 
@@ -147,14 +147,15 @@ def _describe_node(node: str, gpus: Sequence[Gpu]) -> Json:
 
 
 def asks(pod: Pod) -> bool:
-    """Return whether some container of a pod states GPUs."""
+    """Return whether some container of a pod asks for GPUs."""
     return any(_read(container, COUNT) for container in pod.spec.containers)
 
 
 def describe_claim(pod: Pod, memories: Iterable[int]) -> Json:
-    """Return the spec of the claim that a pod's limits amount to; ``memories``: what GPUs there have, in MiB.
+    """Return the spec of the claim that stands for a pod's limits; ``memories``: memory of the cluster's GPUs, in MiB.
 
-    A container that states a percentage, or nothing, wants as much of whatever GPU it gets.
+    A container that states no memory wants a percentage (all, by default) of the memory of the GPU that it gets, so its
+    request has an alternative for each size.
     """
     sizes = sorted(set(memories))
     selectors = [{"cel": {"expression": each}} for each in _select(pod.metadata.annotations)]
@@ -215,7 +216,7 @@ def _read(container: Container, resource: str) -> int:
 
 
 def _select(annotations: Mapping[str, str]) -> Iterator[str]:
-    """Yield expressions for the annotations by which pods choose GPUs."""
+    """Yield a CEL expression for each annotation by which a pod chooses GPUs."""
     device = f'device.attributes["{DRIVER}"]'
     for key, name, wanted in _CHOICES:
         named = [each.strip() for each in annotations.get(key, "").split(",") if each.strip()]
@@ -234,7 +235,7 @@ def _select(annotations: Mapping[str, str]) -> Iterator[str]:
 
 
 def read_parts(text: str) -> list[list[GpuPart]]:
-    """Return by container what a pod's annotation says that it has; raises ``ValueError``."""
+    """Return, by container, the parts of GPUs that a pod's annotation states; raises ``ValueError``."""
     found = []
     for container in text.split(";")[:-1] if ";" in text else [text]:
         parts = []
@@ -248,7 +249,7 @@ def read_parts(text: str) -> list[list[GpuPart]]:
 
 
 def write_parts(parts: Iterable[Iterable[GpuPart]]) -> str:
-    """Return the annotation of a pod that has these parts, by container."""
+    """Return the annotation of a pod whose containers have these parts of GPUs."""
     return "".join(
         "".join(f"{each.id},{_TYPE},{each.memory},{each.cores}:" for each in container) + ";"
         for container in parts
@@ -256,12 +257,12 @@ def write_parts(parts: Iterable[Iterable[GpuPart]]) -> str:
 
 
 def read_allocation(pod: Pod, uid: str, node: str) -> Json:
-    """Return what a pod's annotation says as the allocation of its claim; raises ``ValueError``."""
+    """Return the allocation of a pod's claim by the pod's annotation; raises ``ValueError``."""
     return make_allocation(node, uid, read_parts(pod.metadata.annotations[ALLOCATED]))
 
 
 def make_allocation(node: str, mark: str, parts: Sequence[Sequence[GpuPart]]) -> Json:
-    """Return what a pod's annotation says as the allocation of its claim; ``mark``: unique for the pod."""
+    """Return the allocation of a claim with these parts, by container; ``mark``: unique for the pod, for share IDs."""
     results = [
         {
             "request": f"c{number}",
@@ -283,7 +284,7 @@ def make_allocation(node: str, mark: str, parts: Sequence[Sequence[GpuPart]]) ->
 
 
 def list_parts(allocation: Json, containers: int) -> list[list[GpuPart]]:
-    """Return by container what the allocation of a pod's claim gives it."""
+    """Return, by container, the parts of GPUs in the allocation of a pod's claim."""
     found: list[list[GpuPart]] = [[] for _ in range(containers)]
     for each in allocation["devices"]["results"]:
         number = int(each["request"].partition("/")[0][1:])

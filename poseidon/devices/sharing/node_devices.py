@@ -1,4 +1,4 @@
-"""Slices and allocations of devices that pods share, in the form that all projects have in common."""
+"""Builds slices and allocations of devices that pods share, in one form for all projects."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from poseidon.kube.api.devices import Json
 
 
 class NodeDevices(NamedTuple):
-    """The devices of a node, as the slices that stand for them."""
+    """The devices of a node, as slices."""
 
     slices: tuple[Json, ...] = ()
-    """Their specs, each of another driver."""
+    """Specs of the slices, one for each driver."""
     sizes: tuple[int, ...] = ()
     """The memory of each GPU, in the unit of its project."""
 

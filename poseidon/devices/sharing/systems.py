@@ -1,4 +1,4 @@
-"""Whose parts of GPUs can be read and given: one description of each project, and the table of all."""
+"""Describes the projects whose way of sharing GPUs can be followed, in one table."""
 
 from __future__ import annotations
 
@@ -15,36 +15,36 @@ from poseidon.kube.api.pods import Pod
 
 
 class SharingSystem(NamedTuple):
-    """How a project says what nodes have, what pods want, and what they have got."""
+    """How a project states the devices of nodes, the wishes of pods, and the devices that pods have got."""
 
     name: str
-    """In the configuration."""
+    """Its name in the configuration."""
     driver: str
-    """The driver of its devices, their class, and what pods call the claim that stands for what they want."""
+    """Name of the driver and of the device class, and in each pod of the claim that stands for its wishes."""
     selector: str
-    """The expression of the class."""
+    """The CEL expression of the device class."""
     resources: frozenset[str]
-    """What pods state as requests or limits, and nodes need not offer."""
+    """Resources that pods state as requests or limits, and that nodes need not have."""
     inventory: str
-    """The annotation of nodes that lists their devices, "" if objects of their own do."""
+    """The annotation of nodes that lists their devices, "" if separate objects do."""
     allocated: str
-    """The annotation by which a pod has devices."""
+    """The annotation that states which devices a pod has."""
     written: tuple[str, ...]
     """All annotations that are written on a pod with devices, and removed when it gives them back."""
     sums: bool
-    """Whether a pod's init containers count; else each container has devices of its own, and these have none."""
+    """Whether init containers count and containers' requests are summed; else each container has devices of its own."""
     in_turn: bool
-    """Whether on a node one pod is annotated and bound after another."""
+    """Whether the pods of a node are annotated and bound one after another."""
     read_devices: Callable[[str, str], NodeDevices]
-    """From a node's name and the text that lists its devices; raises ``ValueError``, ``KeyError``, ``TypeError``."""
+    """Reads a node's devices from its name and the text that lists them; raises ``ValueError`` and such."""
     asks: Callable[[Pod], bool]
-    """Whether a pod asks for devices."""
+    """Returns whether a pod asks for devices."""
     describe_claim: Callable[[Pod, Sequence[int]], Json]
-    """The spec of the claim that a pod's requests amount to, given all sizes of GPUs; raises ``ValueError``."""
+    """Returns the spec of the claim for a pod's requests, given all sizes of GPUs; raises ``ValueError``."""
     read_allocation: Callable[[Pod, str, str], Json]
-    """What the annotation says that a pod (its uid) has got on a node; raises ``ValueError``."""
+    """Returns the allocation by the annotation of a pod, with its uid, on a node; raises ``ValueError``."""
     annotate: Callable[[Json, int, float], dict[str, str]]
-    """The annotations for an allocation, the number of the pod's containers and the time."""
+    """Returns the annotations for an allocation, the number of the pod's containers and the time."""
 
 
 _HAMI = SharingSystem(
@@ -80,8 +80,8 @@ _KOORDINATOR = SharingSystem(
     annotate=results.annotate,
 )
 SYSTEMS = {each.name: each for each in (_HAMI, _KOORDINATOR)}
-"""All projects, by the name that the configuration has for them."""
+"""All projects, by name in the configuration."""
 ALLOCATED = tuple(each.allocated for each in SYSTEMS.values())
-"""The annotations by which pods have devices."""
+"""The annotations that state which devices pods have."""
 ANNOTATIONS = (*hami.ANNOTATIONS, *hints.ANNOTATIONS, results.ALLOCATED)
 """All annotations of nodes and pods that say something about parts of GPUs."""

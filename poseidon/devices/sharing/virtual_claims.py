@@ -1,4 +1,4 @@
-"""Claims that the API server does not have: they stand for annotations of a pod, and writing one writes these."""
+"""Claims that do not exist in the API server: they stand for annotations of a pod, and are written as annotations."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ CONTAINERS = "containers"
 
 
 def name_claim(pod: str, system: str) -> str:
-    """Return the name of the claim that stands for a pod's annotations; names of objects have no colon."""
+    """Return the name of the claim that stands for a pod's annotations; its colon keeps it apart from real objects."""
     return f"{pod}:{system}"
 
 
@@ -23,7 +23,7 @@ def is_virtual(claim: ResourceClaim) -> bool:
 
 
 def build_patch(claim: ResourceClaim, change: Json, now: float) -> tuple[str, Json]:
-    """Return the path of a claim's pod, and the merge patch that carries out a change of the claim's status."""
+    """Return the path of a claim's pod, and its merge patch that stands for a change of the claim's status."""
     metadata = claim.metadata
     system = SYSTEMS[metadata.name.rpartition(":")[2]]
     (owner,) = metadata.owner_references

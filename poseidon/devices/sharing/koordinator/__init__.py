@@ -1,1 +1,1 @@
-"""Devices as Koordinator has them: GPUs in parts, RDMA and FPGA devices, and several of them on one PCIe switch."""
+"""Koordinator's devices: parts of GPUs, RDMA and FPGA devices, and several of these on one PCIe switch."""

@@ -1,4 +1,4 @@
-"""Annotations by which pods say how Koordinator's devices are to be chosen for them."""
+"""Reads the annotations by which pods say how Koordinator's devices are to be chosen for them."""
 
 from __future__ import annotations
 
@@ -20,29 +20,29 @@ _SCOPES = {
     "NUMANode": ("pcie", "numa"),
     "PCIe": ("pcie",),
 }
-"""By required scope: in which order several GPUs are looked for near each other."""
+"""By required scope: the levels at which several GPUs are looked for together, in order."""
 _OPERATORS = {"In": "any", "NotIn": "none", "Exists": "present", "DoesNotExist": "absent"}
 
 
 class RequestError(ValueError):
-    """What a pod says of devices makes no sense, or is not given. The message is fit for a person."""
+    """A pod's request for devices is malformed or not supported. The message is for people."""
 
 
 @dataclass(frozen=True, slots=True)
 class DeviceHints:
-    """What a pod says of its devices by type, and which types belong together."""
+    """A pod's hints by type of devices, and the types that are allocated together."""
 
     by_type: Mapping[str, Mapping[str, Any]]
     joint: tuple[str, ...]
-    """The first one is chosen first, the others beside it."""
+    """Types allocated together: devices of the first type are chosen first, the others near these."""
     requires_same_switches: bool
-    """Whether the others have to be of the same PCIe switches; else they are if there are such."""
+    """Whether the other types must be on the PCIe switches of the first; otherwise that is only preferred."""
 
     def _get(self, kind: str, name: str) -> str:
         return str(self.by_type.get(kind, {}).get(name) or "")
 
     def is_for_all(self, kind: str) -> bool:
-        """Return whether a pod wants its amount of every device."""
+        """Return whether a pod wants its amount of each device of a type."""
         return self._get(kind, "allocateStrategy") == "ApplyForAll"
 
     def counts(self, kind: str) -> bool:
@@ -50,11 +50,11 @@ class DeviceHints:
         return self._get(kind, "allocateStrategy") == "RequestsAsCount"
 
     def is_exclusive(self, kind: str) -> bool:
-        """Return whether nobody else may use a device."""
+        """Return whether no other pod may use a device of this type that the pod gets."""
         return self._get(kind, "exclusivePolicy") == "DeviceLevel"
 
     def list_scopes(self) -> tuple[str, ...]:
-        """Return in which order several GPUs are looked for near each other; raises ``RequestError``."""
+        """Return the levels at which several GPUs are looked for together, in order; raises ``RequestError``."""
         scope = self._get(GPU, "requiredTopologyScope")
         if scope not in _SCOPES:
             raise RequestError(
@@ -63,7 +63,7 @@ class DeviceHints:
         return _SCOPES[scope]
 
     def list_selectors(self, kind: str) -> Iterator[str]:
-        """Yield expressions for the label selector of a type of devices."""
+        """Yield CEL expressions for the label selector of a type of devices."""
         selector = self.by_type.get(kind, {}).get("selector") or {}
         for key, value in (selector.get("matchLabels") or {}).items():
             yield f"{json.dumps(f'{key}={value}')} in {_LABELS}"
@@ -72,7 +72,7 @@ class DeviceHints:
 
 
 def read_hints(annotations: Mapping[str, str]) -> DeviceHints:
-    """Return what a pod's annotations say; raises ``RequestError`` for what cannot be read or is not given."""
+    """Return the hints of a pod's annotations; raises ``RequestError`` if they are malformed or not supported."""
     by_type, joint = _load(annotations, HINT), _load(annotations, JOINT)
     for kind, each in by_type.items():
         if not isinstance(each, dict):

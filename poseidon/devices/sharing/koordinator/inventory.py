@@ -1,7 +1,7 @@
-"""Koordinator's Device objects: what a node has, as slices, one for each type of devices.
+"""Reads Koordinator's Device objects: the devices of a node become slices, one for each type of devices.
 
-Names of devices and attributes follow ``scheduling.koordinator.sh/v1alpha1``. The memory of a GPU is known in bytes and
-in percent, as both are counted.
+Names of devices and attributes follow ``scheduling.koordinator.sh/v1alpha1``. The memory of a GPU is a capacity in
+bytes and one in percent, as Koordinator counts both.
 """
 
 from __future__ import annotations
@@ -25,22 +25,22 @@ CAPACITIES: Mapping[str, Mapping[str, str]] = {
 }
 """By type of devices: our names of capacities, and Koordinator's of resources."""
 PCIE, NUMA = f"{DOMAIN}/pcie", f"{DOMAIN}/numa"
-"""The attributes by which devices are near each other."""
+"""Attributes of devices that are near each other: devices with equal values are."""
 _Found: TypeAlias = Mapping[str, Any]
 
 
 def name_driver(kind: str) -> str:
-    """Return the driver under which devices of a type go."""
+    """Return the name of the driver that stands for a type of devices."""
     return f"{kind}.{DOMAIN}"
 
 
 def name_device(kind: str, minor: int, name: str) -> str:
-    """Return what a device is called; ``name``: its id, which annotations state of RDMA devices alone."""
+    """Return the name of a device; ``name``: its id, which annotations state only of RDMA devices."""
     return f"{minor}/{name}" if kind == RDMA and name else str(minor)
 
 
 def describe_node(node: str, text: str) -> NodeDevices:
-    """Return the healthy devices of a node by the spec of its Device; raises ``ValueError``, ``KeyError`` and such."""
+    """Return a node's healthy devices by JSON of its Device's spec; raises ``ValueError``, ``KeyError`` and such."""
     found: dict[str, dict[str, Json]] = {kind: {} for kind in TYPES}
     sizes = []
     for each in strict_json.loads(text).get("devices") or () if text else ():

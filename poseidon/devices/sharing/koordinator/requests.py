@@ -1,8 +1,8 @@
-"""What pods want of Koordinator's devices, as claims: by the rules of its plugin ``DeviceShare``.
+"""Turns pods' requests for Koordinator's devices into claims, by the rules of its plugin ``DeviceShare``.
 
-A GPU is asked for in percent of its cores and in bytes or percent of its memory. What is the same for all sizes of GPUs
-is written once for each size, because an allocation counts both. Several GPUs come from one PCIe switch if they can,
-else from one NUMA node, else from anywhere.
+A pod asks for percents of a GPU's cores, and for bytes or percents of its memory. A claim has an alternative for each
+size of GPUs, because an allocation counts bytes and percents. Several GPUs come from one PCIe switch if possible, else
+from one NUMA node, else from anywhere.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _PERCENT, _SHARED, _WHOLE = f"{DOMAIN}/gpu", f"{DOMAIN}/gpu.shared", "nvidia.com
 _OF_GPUS = frozenset({_PERCENT, _SHARED, _WHOLE, CORES, MEMORY, RATIO})
 _OTHERS = {RDMA: f"{DOMAIN}/rdma", FPGA: f"{DOMAIN}/fpga"}
 RESOURCES = _OF_GPUS.union(_OTHERS.values())
-"""What pods state, and nodes need not offer."""
+"""Resources that pods state, and that nodes need not have among their own resources."""
 _COMBINATIONS = frozenset(
     map(
         frozenset,
@@ -48,21 +48,21 @@ _COMBINATIONS = frozenset(
         ),
     )
 )
-"""Which resources of GPUs may be stated together."""
+"""The sets of resources of GPUs that a pod may state together."""
 
 
 @dataclass(slots=True)
 class _Wanted:
-    """What a pod wants of a type of devices. ``count`` 0: of all that match."""
+    """What a pod wants of a type of devices. ``count``: how many devices, 0 for all that match."""
 
     count: int
     amounts: dict[str, int]
-    """By our name of a capacity, of each device."""
+    """By our name of a capacity: the amount of each device."""
     selectors: list[Json] = field(default_factory=list)
 
 
 def asks(pod: Pod) -> bool:
-    """Return whether some container of a pod states devices."""
+    """Return whether some container of a pod asks for devices."""
     return any(
         not RESOURCES.isdisjoint(stated)
         for each in (*pod.spec.containers, *pod.spec.init_containers)
@@ -71,10 +71,10 @@ def asks(pod: Pod) -> bool:
 
 
 def describe_claim(pod: Pod, sizes: Sequence[int]) -> Json:
-    """Return the spec of the claim that a pod's requests amount to; ``sizes``: memory of GPUs there, in bytes.
+    """Return the spec of the claim that stands for a pod's requests; ``sizes``: memory of the cluster's GPUs, in bytes.
 
     Raises ``RequestError`` for requests and annotations that Koordinator refuses, and for virtual functions, which are
-    not given.
+    not supported.
     """
     stated = _add_up(pod)
     hints = read_hints(pod.metadata.annotations)
@@ -110,7 +110,7 @@ def describe_claim(pod: Pod, sizes: Sequence[int]) -> Json:
 
 
 def _add_up(pod: Pod) -> dict[str, int]:
-    """Return what a pod states of devices: what its containers need together, at most at any time."""
+    """Return a pod's requests for devices, by resource: the largest sum over containers that run at one time."""
     running = Counter[str]()
     peak = Counter[str]()
     for each in pod.spec.init_containers:
@@ -132,7 +132,7 @@ def _read_stated(container: Container) -> Counter[str]:
 
 
 def _read_gpus(stated: Mapping[str, int]) -> _Wanted:
-    """Return how many GPUs are wanted, and what of each."""
+    """Return how many GPUs a pod wants, and the amounts of each."""
     if frozenset(stated) not in _COMBINATIONS:
         raise RequestError(f"invalid resource device requests: [{' '.join(sorted(stated))}]")
     if _PERCENT in stated:
@@ -173,7 +173,7 @@ def _check_percent(resource: str, value: int) -> None:
 
 
 def _list_gpus(wanted: _Wanted, sizes: Sequence[int], hints: DeviceHints) -> list[Json]:
-    """Return the ways to get GPUs: by nearness, and by how much memory the GPUs have."""
+    """Return the alternatives of a request for GPUs: for each level of nearness, one for each size of GPUs."""
     return [
         _describe_option(
             f"{scope}{size}", wanted, amounts, [f'device.attributes["{DOMAIN}"].memory == {size}']
@@ -185,9 +185,9 @@ def _list_gpus(wanted: _Wanted, sizes: Sequence[int], hints: DeviceHints) -> lis
 
 
 def _convert(amounts: Mapping[str, int], size: int) -> dict[str, int] | None:
-    """Return what is taken of a GPU of so much memory, in bytes and in percent; None if it has not as much.
+    """Return the amounts taken of a GPU with ``size`` bytes of memory; None if the GPU is too small.
 
-    Both are rounded down, as Koordinator rounds them.
+    Memory is stated in bytes and in percent, both rounded down as Koordinator does.
     """
     memory, ratio = amounts["memory"], amounts["ratio"]
     if not size or memory > size:
@@ -198,7 +198,10 @@ def _convert(amounts: Mapping[str, int], size: int) -> dict[str, int] | None:
 
 
 def _list_others(wanted: _Wanted, near: int, hints: DeviceHints) -> list[Json]:
-    """Return the ways to get devices of another type; ``near``: of the same PCIe switches as so many devices."""
+    """Return the alternatives of a request for a type other than GPUs.
+
+    ``near``: how many devices there are of the type whose PCIe switches these should share; 0 if they need not.
+    """
     counts = range(wanted.count, max(wanted.count, near) + 1) if near else ()
     options = [
         _describe_option(f"near{count}", _Wanted(count, wanted.amounts, wanted.selectors), wanted.amounts)

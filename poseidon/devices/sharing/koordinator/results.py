@@ -1,4 +1,4 @@
-"""What pods have got of Koordinator's devices: the annotation that koordlet reads."""
+"""Reads and writes the annotation that tells koordlet which of Koordinator's devices a pod has got."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _UNITS = (("Gi", 1 << 30), ("Mi", 1 << 20), ("Ki", 1 << 10))
 
 
 def read_allocation(pod: Pod, uid: str, node: str) -> Json:
-    """Return what a pod's annotation says as the allocation of its claim; raises ``ValueError`` and such."""
+    """Return the allocation of a pod's claim by the pod's annotation; raises ``ValueError`` and such."""
     stated = strict_json.loads(pod.metadata.annotations[ALLOCATED])
     results = []
     for kind in TYPES:
@@ -67,7 +67,7 @@ def annotate(allocation: Json, _containers: int, _now: float) -> dict[str, str]:
 
 
 def _write_amount(resource: str, value: int) -> str:
-    """Return a quantity; memory in the largest unit of which it is a whole number."""
+    """Return an amount as a quantity; memory in the largest unit that gives a whole number."""
     if resource == MEMORY and value:
         for unit, size in _UNITS:
             if not value % size:
