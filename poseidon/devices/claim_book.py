@@ -1,4 +1,4 @@
-"""Claims of devices by name: those of the API server, and those that are created only once they get devices."""
+"""Keeps device claims by name: claims of the API server, and claims that are created only once they get devices."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from poseidon.kube.api.devices import Json, ResourceClaim
 
 
 class ClaimBook:
-    """Claims by ``namespace/name``."""
+    """Device claims by ``namespace/name``."""
 
     def __init__(self) -> None:
         self._claims: dict[str, DeviceClaim] = {}
@@ -24,7 +24,7 @@ class ClaimBook:
         return self._claims.get(key)
 
     def put(self, uid: str, found: ResourceClaim) -> str:
-        """Take a claim as it is now; return its key, "" if it is older than what the answer to a write has shown."""
+        """Add or update a claim; return its key, "" if a newer version is known from the answer to a write."""
         claim = read_claim(found)
         known = self._claims.get(claim.key)
         if known and known.found.metadata.uid == found.metadata.uid and is_older(found, known.found):
@@ -34,7 +34,7 @@ class ClaimBook:
         return claim.key
 
     def remove(self, uid: str) -> str:
-        """Forget a claim that is gone; return its key, "" if it was unknown. One that is expected may come again."""
+        """Forget a claim that is gone; return its key, "" if unknown. An expected claim is kept, as not yet created."""
         key = self._names.remove(uid)
         self._claims.pop(key, None)
         if key in self._expected:
@@ -42,9 +42,9 @@ class ClaimBook:
         return key
 
     def expect(self, key: str, claim: ResourceClaim, report: tuple[str, Json]) -> bool:
-        """Take a claim that is created once it gets devices, and what is written to its pod then.
+        """Add a claim that is to be created once it gets devices, and the ``report`` that is written to its pod then.
 
-        Returns whether it was not there before.
+        Returns whether the claim is new.
         """
         self._expected[key] = claim, report
         new = key not in self._claims
@@ -53,7 +53,7 @@ class ClaimBook:
         return new
 
     def forget(self, key: str) -> bool:
-        """Stop expecting a claim. Returns whether it is gone with that, as it had not been created."""
+        """Stop expecting a claim; return whether it is gone now, as it had not been created."""
         expected, known = self._expected.pop(key, None), self._claims.get(key)
         gone = expected is not None and known is not None and not known.found.metadata.uid
         if gone:
@@ -61,6 +61,6 @@ class ClaimBook:
         return gone
 
     def find_report(self, key: str) -> tuple[str, Json] | None:
-        """Return what is written to a pod together with a claim: the path, and a merge patch; None for nothing."""
+        """Return the write to a claim's pod that goes with the claim: path and merge patch; None for no write."""
         expected = self._expected.get(key)
         return expected[1] if expected is not None else None

@@ -1,8 +1,9 @@
 """Extended resources that devices provide: a pod that requests one gets a claim, which this scheduler makes for it.
 
-A DeviceClass names the resource (``spec.extendedResourceName``); besides, each class has one by its own name. What is
-requested becomes one claim per pod, with a request for each container and resource, as kube-scheduler makes it
-(KEP-5004). The claim is created when its pod has been placed, and the pod's status says which containers have what.
+A DeviceClass names the resource (``spec.extendedResourceName``); besides, each class provides a resource by its own
+name. A pod that requests such resources gets one claim, with a request for each container and resource, as in
+kube-scheduler (KEP-5004). The claim is created when its pod has been placed, and the pod's status says which request
+is for which container.
 """
 
 from __future__ import annotations
@@ -23,25 +24,26 @@ from poseidon.kube.parsing.quantities import QuantityError, amount
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 IMPLICIT = "deviceclass.resource.kubernetes.io/"
-"""Before the name of a class: the resource that every class provides."""
+"""Prefix of the resource that every class provides by its own name."""
 NAME = "<extended-resources>"
-"""What a pod calls this claim; no claim of its spec may have the name."""
+"""The pod's name for this claim, which no claim of its spec can have."""
 _LONGEST_BASE = 200
 
 
 class ResourceRequests(NamedTuple):
-    """What a pod's requests for extended resources amount to."""
+    """A claim's requests for a pod's extended resources, and the containers that they are for."""
 
     requests: list[Json]
     """Requests of a claim."""
     mappings: list[Json]
-    """For the pod's status: which container has which resource by which request."""
+    """For the pod's status: container, resource and name of the request."""
 
 
 class ExtendedResources:
-    """Which resources devices provide, and which waiting pods ask for such.
+    """Resources that devices provide, and the waiting pods.
 
-    A resource that some node states itself is left to nodes. ``list_offering`` returns the nodes that state one.
+    A resource that some node states among its own is not provided by devices. ``list_offering`` returns the nodes that
+    state a resource.
     """
 
     def __init__(
@@ -58,7 +60,7 @@ class ExtendedResources:
     # --- classes and nodes ------------------------------------------------------------------------------------
 
     def take_classes(self, changes: Sequence[Change[DeviceClass]]) -> None:
-        """Take classes as they are now."""
+        """Update device classes."""
         if not self._enabled:
             return
         for change in changes:
@@ -71,7 +73,7 @@ class ExtendedResources:
         self._provide()
 
     def note_offers(self, machine: pb.Machine) -> None:
-        """Take what a node offers now."""
+        """Update the resources that a node states."""
         if self._offering:
             stated = {each.resource for each in machine.allocatable if each.amount > 0}
             self._note_node(machine.name, stated)
@@ -91,7 +93,7 @@ class ExtendedResources:
                 self._provide()
 
     def _provide(self) -> None:
-        """Work out which resources devices provide: of classes that name the same one, the newest counts."""
+        """Find which class provides which resource: of several classes that name one resource, the newest."""
         found = {f"{IMPLICIT}{each.metadata.name}": each.metadata.name for each in self._classes.values()}
         by_age = sorted(self._classes.values(), key=lambda each: each.metadata.name, reverse=True)
         for each in sorted(by_age, key=lambda each: each.metadata.creation_timestamp or ""):
@@ -109,7 +111,7 @@ class ExtendedResources:
         return drop_resources(pod, names) if names else pod
 
     def make_claim(self, uid: str, pod: Pod) -> tuple[PodDeviceClaim, ...]:
-        """Take a pod, as it is now, that names extended resources; returns its claim for those of devices, if any."""
+        """Add or update a pod that requests extended resources; return its claim, () if devices provide none."""
         if pod.spec.node_name:
             self._waiting.pop(uid, None)
         else:
@@ -124,7 +126,7 @@ class ExtendedResources:
         return (PodDeviceClaim(NAME, key, made=True),)
 
     def _name_claim(self, uid: str, pod: Pod) -> str:
-        """Return the key of a pod's claim, "" if it needs none; have it expected if it has still to be created."""
+        """Return the key of a pod's claim, "" if it needs none; expect the claim if it has still to be created."""
         namespace = pod.metadata.namespace or "default"
         status = pod.status.extended_resource_claim_status
         named = status.resource_claim_name if status is not None else ""
@@ -156,7 +158,7 @@ class ExtendedResources:
             self._devices.forget_claim(key)
 
     def take_affected(self) -> list[tuple[str, Pod]]:
-        """Return the pods to which it matters that other resources are provided now, once."""
+        """Return, once, the waiting pods if devices provide other resources than before."""
         changed, self._changed = self._changed, False
         return [*self._waiting.items()] if changed else []
 
@@ -172,16 +174,16 @@ class ExtendedResources:
 
 
 def _make_name(pod: Pod, spec: Json) -> str:
-    """Return the name of a pod's claim: the same after a restart, and another one for another spec."""
+    """Return the name of a pod's claim: the same after a restart, and a different one for a different spec."""
     digest = hashlib.sha256(write_json(spec).encode()).hexdigest()[:8]
     return f"{pod.metadata.name[:_LONGEST_BASE]}-extended-resources-{digest}"
 
 
 def describe_requests(pod: Pod, classes: Mapping[str, str]) -> ResourceRequests:
-    """Return the requests for resources that classes provide (class by resource), and how containers map to them.
+    """Return a pod's requests for resources that classes provide (class by resource), and the containers they are for.
 
-    Containers that run at the same time have devices of their own. An init container uses those of later containers,
-    and of what these do not cover, the init container that needs most decides.
+    Containers that run at the same time have devices of their own. An init container uses the devices of later
+    containers; what init containers need beyond is one request, for the largest need of one init container.
     """
     init = len(pod.spec.init_containers)
     containers = _list_containers(pod)
@@ -233,7 +235,7 @@ def _map(container: Container, resource: str, request: Json | None) -> Json:
 
 
 def drop_resources(pod: Pod, names: Collection[str]) -> Pod:
-    """Return a pod whose containers neither request nor limit some resources."""
+    """Return a pod without its containers' requests and limits of these resources."""
     spec = replace(
         pod.spec,
         containers=tuple(_drop(each, names) for each in pod.spec.containers),
@@ -256,13 +258,13 @@ def _list_containers(pod: Pod) -> tuple[Container, ...]:
 
 
 def _list_requested(container: Container) -> Iterator[str]:
-    """Yield the resources of a container; a limit without a request is one, as the API server has it."""
+    """Yield the resources that a container requests; a limit without a request counts as one, as in the API server."""
     yield from container.resources.requests
     yield from (name for name in container.resources.limits if name not in container.resources.requests)
 
 
 def _count(container: Container, resource: str) -> int:
-    """Return how many of a resource a container requests; 0 for what is no whole number."""
+    """Return how many units of a resource a container requests; 0 if the amount is no whole number."""
     resources = container.resources
     stated = resources.requests.get(resource, resources.limits.get(resource))
     if stated is None:

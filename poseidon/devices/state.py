@@ -1,4 +1,4 @@
-"""Claims of devices, the pods that use them, and what the solver has to know of both."""
+"""Keeps device claims and the pods that use them, writes claims of placed pods, and tells the solver of both."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Queues: the objects of several projects, read as one tree of quotas, and which pods draw on which of them."""
+"""Queues: reads objects of several projects as trees of quotas, and finds the quota that each pod counts against."""

@@ -1,4 +1,4 @@
-"""All queues, which pods are in which of them, and the records that tell the solver of quotas."""
+"""Keeps all queues and which pods are in which queue, and writes the records that tell the solver of quotas."""
 
 from __future__ import annotations
 
@@ -49,10 +49,10 @@ _log = logging.getLogger(__name__)
 
 
 class QueueBook:
-    """Queues of the projects that ``options`` name; ``records`` are what the solver is told.
+    """Queues of the projects that ``options`` name, and the pods in them; quotas go to the solver as ``records``.
 
-    Changes of objects take effect with ``settle``. What cannot be dealt with goes to ``quarantine``: the project's
-    queues then stay as they were. Not thread-safe.
+    Changes of objects take effect with ``settle``. Objects that cannot be read go to ``quarantine``: the queues of
+    their project then stay as they were. Not thread-safe.
     """
 
     def __init__(self, options: QueueOptions, records: CustomRecords, quarantine: Quarantine) -> None:
@@ -66,7 +66,7 @@ class QueueBook:
         self.trees: dict[QueueSource, QuotaTrees] = {source: QuotaTrees() for source in self._shelves}
         """The quotas of each project."""
         self.quotas: dict[str, QuotaNode] = {}
-        """All quotas that hold here, by name."""
+        """All quotas that the solver enforces, by name."""
         self._flavors: dict[str, Flavor] = {}
         self._given: dict[str, GivenTolerations] = {}
         self._unread: set[QueueSource] = set()
@@ -84,7 +84,7 @@ class QueueBook:
         self._moved: dict[str, None] = {}
         self._regrouped: dict[str, None] = {}
         self.follows_owners = False
-        """Whether all owners of pods are followed, so that a pod waits until its owner is known."""
+        """Whether all owners of pods are watched, so that a pod waits until its owner is known."""
 
     # --- objects -------------------------------------------------------------------------------------------
 
@@ -98,7 +98,7 @@ class QueueBook:
         return not BY_OWNER.isdisjoint(self._enforced)
 
     def taker(self, kind: WatchedKind) -> Callable[[Sequence[Change[Any]]], None]:
-        """Return what takes changes of objects of a kind of queues."""
+        """Return the function to call with changes of objects of this kind, which is one of ``reads``."""
         source = next(source for source, shelf in self._shelves.items() if kind in shelf.objects.kinds)
         objects = self._shelves[source].objects
 
@@ -113,7 +113,7 @@ class QueueBook:
         return take_changes
 
     def take_namespaces(self, changes: Sequence[Change[Namespace]]) -> None:
-        """Take namespaces as they are now, as queues may choose them by labels."""
+        """Update namespaces: queues may select them by labels."""
         for uid, namespace in changes:
             if namespace is None:
                 self._namespace_labels.pop(self._namespace_names.remove(uid), None)
@@ -124,7 +124,7 @@ class QueueBook:
         self._unread.update(self._enforced)
 
     def take_owners(self, kind: str, changes: Sequence[Change[Any]]) -> None:
-        """Take objects that may own pods as they are now."""
+        """Update objects that may own pods."""
         for uid, found in changes:
             key = self._owners.remove(uid) if found is None else self._owners.put(kind, uid, found.metadata)
             for pod in list(self._below.get(key, ())) if key is not None else ():
@@ -134,7 +134,7 @@ class QueueBook:
     # --- pods ----------------------------------------------------------------------------------------------
 
     def join(self, uid: str, pod: Pod) -> NamedQuota:
-        """Take a pod as it is now; returns how its queue affects it."""
+        """Add or update a pod; return its quota, and why it has to wait for its queue."""
         if self._unread:
             self.settle()
         claimant = read_claimant(pod, self._enforced)
@@ -147,7 +147,7 @@ class QueueBook:
         return shelf.priorities if isinstance(shelf, KueueShelf) else {}
 
     def find_gang(self, uid: str, pod: Pod) -> Membership | None:
-        """Return the gang that a pod is in because its owner as such is in a queue, or by Kueue's own labels."""
+        """Return the gang of a pod in a queue of Kueue: by Kueue's labels, else all of its workload; else None."""
         self.join(uid, pod)
         reference = self._references.get(uid)
         if reference is None or reference.source not in BY_OWNER:
@@ -162,7 +162,7 @@ class QueueBook:
         return Membership(ObjectKey(found.kind, found.namespace, found.name), part, whole=True)
 
     def find_workload(self, uid: str) -> OwnerKey | None:
-        """Return the highest object above a pod that is in a queue, and whose pods go together; None for none."""
+        """Return the topmost owner of a pod that names a queue and whose pods are admitted together; else None."""
         claimant, found = self._claimants.get(uid), None
         if claimant is None:
             return None
@@ -172,14 +172,14 @@ class QueueBook:
         return found
 
     def list_owned(self, owner: OwnerKey) -> list[str]:
-        """Return the pods below an owner that need places, or have them."""
+        """Return the uids of the pods that an object owns, directly or not."""
         return list(self._below.get(owner, ()))
 
     def may_take(self, guest: str, victim: str, above: int) -> bool:
-        """Return whether pods of a quota may have those of another one, or of the same, evicted for what these use.
+        """Return whether preemption policies allow pods of quota ``guest`` to evict pods of quota ``victim``.
 
-        Both must be in one tree. ``above``: by how much the former are more important; what else it takes, only the
-        solver knows.
+        Both quotas must be in one tree, and may be the same. ``above``: the guest's priority minus the victim's. The
+        solver checks more: who has borrowed, and how much.
         """
         its, theirs = self.quotas.get(guest), self.quotas.get(victim)
         if its is None or theirs is None or self.find_root(its) != self.find_root(theirs):
@@ -192,17 +192,17 @@ class QueueBook:
         return above > 0 and LOWER_PRIORITY in (policies.reclaim, policies.borrow)
 
     def find_root(self, quota: QuotaNode) -> str:
-        """Return the name of the quota at the top of the tree that one is in."""
+        """Return the name of the root of the tree that a quota is in."""
         while (above := self.quotas.get(quota.parent)) is not None:
             quota = above
         return quota.name
 
     def list_pods(self, reference: QueueReference) -> list[str]:
-        """Return the pods that name a queue."""
+        """Return the uids of the pods that name a queue."""
         return list(self._pods.get(reference, ()))
 
     def list_references(self) -> dict[str, list[QueueReference]]:
-        """Return by quota the names by which pods draw on it."""
+        """Return, by quota, the references by which pods name it."""
         found: dict[str, list[QueueReference]] = {}
         for reference in self._pods:
             found.setdefault(self._resolve(reference).quota, []).append(reference)
@@ -220,7 +220,7 @@ class QueueBook:
         return next(filter(None, (tree.ignored.get(quota, "") for tree in self.trees.values())), "")
 
     def find_object(self, quota: str) -> tuple[WatchedKind, Any] | None:
-        """Return the object that a quota comes from, None if there is none."""
+        """Return the object that a quota was read from, with its kind; None if there is none."""
         shelves = (self._shelves[source] for source in self._enforced if source in self._shelves)
         return next((found for shelf in shelves if (found := shelf.find(quota)) is not None), None)
 
@@ -238,7 +238,7 @@ class QueueBook:
         self._regrouped.pop(uid, None)
 
     def resolve(self, uid: str) -> NamedQuota:
-        """Return the quota that a pod's queue stands for, and why the pod has to wait."""
+        """Return the quota that a pod counts against, and why the pod has to wait for its queue."""
         reference = self._references.get(uid)
         if reference is not None:
             found = self._resolve(reference)
@@ -254,7 +254,7 @@ class QueueBook:
         )
 
     def find_lacking(self, uid: str) -> OwnerKey | None:
-        """Return an owner of a pod that is not known, and that may name a queue; None if all are known."""
+        """Return an owner of a pod that is not known yet and may name a queue; None if all are known."""
         claimant = self._claimants.get(uid)
         if claimant is None or claimant.controller is None:
             return None
@@ -262,7 +262,7 @@ class QueueBook:
         return next((key for key, owner in above if owner is None and key.kind in GANG_KINDS), None)
 
     def take_regrouped(self) -> list[str]:
-        """Return pods whose owners have become known or have changed, once: they may belong to a gang now."""
+        """Return, once, the pods whose owners have become known or have changed: they may be in another gang now."""
         regrouped, self._regrouped = self._regrouped, {}
         return [*regrouped]
 
@@ -306,7 +306,7 @@ class QueueBook:
         )
         return next((each for each in found if each != NOTHING), NOTHING)
 
-    # --- what follows --------------------------------------------------------------------------------------
+    # --- effects of changes --------------------------------------------------------------------------------
 
     def settle(self) -> None:
         """Let changes of objects take effect."""
@@ -328,17 +328,17 @@ class QueueBook:
                 self._moved.update(dict.fromkeys(self._pods[reference]))
 
     def assume(self, quota: QuotaNode) -> None:
-        """Let a quota be another one than its object says, until objects of its project change."""
+        """Replace a quota by this one, until objects of its project change."""
         self.quotas = {**self.quotas, quota.name: quota}
         self._records.tell(QUOTA_RECORD, quota.name, quota.payload())
 
     def take_moved(self) -> list[str]:
-        """Return the pods whose queue, or what it comes to, has changed, once."""
+        """Return, once, the pods whose queue, or the quota that their queue stands for, has changed."""
         moved, self._moved = self._moved, {}
         return [*moved]
 
     def list_remarks(self) -> Iterator[str]:
-        """Yield a line for people about each queue that admits nothing, and about what is not honoured."""
+        """Yield a line for people about each queue that admits nothing, and about settings that are not honoured."""
         for tree in self.trees.values():
             for quota in tree.quotas:
                 if quota.problem:
@@ -370,7 +370,7 @@ class QueueBook:
 
 
 def _discard(sets: dict[Any, set[str]], key: object, uid: str) -> bool:
-    """Take a pod out of a set; returns whether that was the last one there."""
+    """Remove a pod from the set at ``key``; return whether the set is empty now, and gone."""
     sets[key].discard(uid)
     if sets[key]:
         return False

@@ -1,4 +1,4 @@
-"""Which queue a pod names, in the words of each project, and the objects that own pods."""
+"""Reads which queue a pod or one of its owners names, by the labels and annotations of each project."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from poseidon.kube.api.pods import Pod
 from poseidon.queues.options import QueueSource
 
 KUEUE_QUEUE = "kueue.x-k8s.io/queue-name"
-"""Label of a pod, or of the object that it belongs to: a LocalQueue of its namespace. Once it was an annotation."""
+"""Label of a pod or its owner: a LocalQueue of its namespace. Older versions of Kueue read it as an annotation."""
 
 KUEUE_PRIORITY = "kueue.x-k8s.io/priority-class"
-"""Label of a pod, or of the object that it belongs to: the WorkloadPriorityClass of its workload."""
+"""Label of a pod or its owner: the WorkloadPriorityClass of its workload."""
 
 VOLCANO_QUEUES = ("scheduling.volcano.sh/queue-name", "volcano.sh/queue-name")
 """Annotations, or labels, with the name of a queue of Volcano."""
@@ -27,11 +27,11 @@ KOORDINATOR_QUOTA = "quota.scheduling.koordinator.sh/name"
 """Label with the name of an ElasticQuota of Koordinator."""
 
 _DEEPEST = 8
-"""Owners above one another that are looked at: more are a circle."""
+"""How many levels of owners are followed; a longer chain is taken for a circle."""
 
 
 def read_kueue_queue(metadata: ObjectMeta) -> str:
-    """Return the LocalQueue that an object names itself, "" for none."""
+    """Return the LocalQueue that an object itself names, "" for none."""
     return metadata.labels.get(KUEUE_QUEUE) or metadata.annotations.get(KUEUE_QUEUE, "")
 
 
@@ -58,13 +58,13 @@ _READERS: Final[Mapping[QueueSource, Callable[[ObjectMeta], str]]] = MappingProx
         "scheduler-plugins": lambda _: "",
     }
 )
-"""By project, what reads from an object the queue that it is in."""
+"""By project: reads from an object's metadata the queue that it names, "" for none."""
 
 BY_OWNER: Final[frozenset[QueueSource]] = frozenset({"kueue"})
-"""Projects whose queues may be named by a pod's owners alone."""
+"""Projects in which a pod need not name a queue if one of its owners does."""
 
 BY_NAMESPACE: Final[frozenset[QueueSource]] = frozenset({"koordinator", "scheduler-plugins"})
-"""Projects in which a namespace may name one queue for all of its pods."""
+"""Projects in which a namespace may have one queue for all of its pods."""
 
 
 GANG_KINDS: Final = frozenset(
@@ -73,7 +73,7 @@ GANG_KINDS: Final = frozenset(
         "XGBoostJob", "PaddleJob", "JAXJob", "MPIJob", "TrainJob", "SparkApplication", "AppWrapper",
     }
 )  # fmt: skip
-"""Kinds of owners whose pods are admitted as a whole if the owner as such is in a queue."""
+"""Kinds of owners whose pods are admitted together if the owner names a queue."""
 
 SUSPENDABLE = frozenset(
     {
@@ -87,11 +87,11 @@ WORKER_SET = "leaderworkerset.sigs.k8s.io/name"
 """Label with the name of a pod's LeaderWorkerSet."""
 
 GROUP_INDEX = "leaderworkerset.sigs.k8s.io/group-index"
-"""Label with the number of a pod's group in its LeaderWorkerSet: each of these is admitted by itself."""
+"""Label with the number of a pod's group in its LeaderWorkerSet: each group is admitted separately."""
 
 
 class QueueReference(NamedTuple):
-    """A queue that a pod names. ``name`` is "" where the namespace alone says which queue it is."""
+    """A queue that a pod names. ``name`` is "" where the pod's namespace determines the queue."""
 
     source: QueueSource
     namespace: str
@@ -107,30 +107,30 @@ class OwnerKey(NamedTuple):
 
 
 class Owner(NamedTuple):
-    """What counts of such an object."""
+    """The properties of an owner that decide on queues."""
 
     uid: str
     queue: str
-    """The LocalQueue that it names, "" for none."""
+    """The LocalQueue that the owner names, "" for none."""
     controller: OwnerReference | None
     priority_class: str = ""
-    """The WorkloadPriorityClass that it names, "" for none."""
+    """The WorkloadPriorityClass that the owner names, "" for none."""
 
 
 class Claimant(NamedTuple):
-    """What a pod says of queues."""
+    """The properties of a pod that decide on its queue."""
 
     namespace: str
     named: tuple[tuple[QueueSource, str], ...]
-    """Queues that it names itself, by project."""
+    """Queues that the pod itself names, by project."""
     controller: OwnerReference | None
-    """Its owner, if it matters what queue that names."""
+    """The pod's owner; None if it has none, or if no project looks at owners."""
     priority_class: str = ""
-    """The WorkloadPriorityClass that it names itself, "" for none."""
+    """The WorkloadPriorityClass that the pod itself names, "" for none."""
 
 
 def read_claimant(pod: Pod, sources: tuple[QueueSource, ...]) -> Claimant:
-    """Return what a pod says of the queues of some projects."""
+    """Return the properties of a pod that decide on its queue in these projects."""
     metadata = pod.metadata
     named = tuple((source, name) for source in sources if (name := _READERS[source](metadata)))
     asks = any(source in BY_OWNER for source in sources)
@@ -140,7 +140,7 @@ def read_claimant(pod: Pod, sources: tuple[QueueSource, ...]) -> Claimant:
 
 
 def read_controller(metadata: ObjectMeta) -> OwnerReference | None:
-    """Return who controls a pod. Of a LeaderWorkerSet pods bear the name: between it and a worker there is a pod."""
+    """Return an object's controller; for a pod of a LeaderWorkerSet that set, as a worker's own controller is a pod."""
     name = metadata.labels.get(WORKER_SET, "")
     if name and metadata.controller() is not None:
         return OwnerReference(kind="LeaderWorkerSet", name=name)
@@ -148,14 +148,14 @@ def read_controller(metadata: ObjectMeta) -> OwnerReference | None:
 
 
 class Owners:
-    """Objects that own pods, by name. The late end of one does not end its namesake."""
+    """Objects that own pods, by name. A late deletion of an object does not delete a newer one of the same name."""
 
     def __init__(self) -> None:
         self._owners: dict[OwnerKey, Owner] = {}
         self._names = NameIndex()
 
     def put(self, kind: str, uid: str, metadata: ObjectMeta) -> OwnerKey | None:
-        """Take an object as it is now; returns its key if what counts of it has changed."""
+        """Add or update an object; return its key if its properties in ``Owner`` have changed, else None."""
         key = OwnerKey(metadata.namespace or "default", kind, metadata.name)
         stated = metadata.labels.get(KUEUE_PRIORITY, "")
         owner = Owner(metadata.uid, read_kueue_queue(metadata), metadata.controller(), stated)
@@ -166,7 +166,7 @@ class Owners:
         return key
 
     def remove(self, uid: str) -> OwnerKey | None:
-        """Forget an object; returns its key, None if it is unknown or a namesake has replaced it."""
+        """Forget an object; return its key, None if it is unknown or a newer object has its name."""
         name = self._names.remove(uid)
         if not name:
             return None
@@ -177,7 +177,7 @@ class Owners:
     def iter_above(
         self, namespace: str, controller: OwnerReference | None
     ) -> Iterator[tuple[OwnerKey, Owner | None]]:
-        """Yield an object's controller, who controls that one, and so on; the last may not be known."""
+        """Yield an object's controller, the controller's controller, and so on; the last ``Owner`` may be unknown."""
         for _ in range(_DEEPEST):
             if controller is None:
                 return
@@ -192,9 +192,9 @@ class Owners:
 def find_reference(
     claimant: Claimant, sources: tuple[QueueSource, ...], owners: Owners
 ) -> QueueReference | None:
-    """Return the queue of a pod, by the first project that has one for it; None if none has.
+    """Return the queue of a pod in the first of ``sources`` that has one for the pod; None if no project has one.
 
-    A namespace's own queue counts last.
+    A queue that the pod or an owner names counts before the queue of the namespace.
     """
     namespace, named, controller, _ = claimant
     names = dict(named)
@@ -210,7 +210,7 @@ def find_reference(
 
 
 def find_priority_class(claimant: Claimant, owners: Owners) -> str:
-    """Return the WorkloadPriorityClass of a pod: the one that it names itself, else that of the highest of its owners.
+    """Return the WorkloadPriorityClass that a pod itself names, else the one that the topmost of its owners names.
 
     "" for none.
     """

@@ -1,4 +1,4 @@
-"""ElasticQuotas of Koordinator and of scheduler-plugins as trees of quotas."""
+"""Reads ElasticQuotas of Koordinator and of scheduler-plugins as trees of quotas."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ from poseidon.queues.plain_trees import PlainQuota, grow_trees
 from poseidon.queues.quota_reading import read_reference
 
 PLUGINS_ROOT = "ElasticQuotas/all"
-"""The root above all ElasticQuotas of scheduler-plugins: together they have the sum of their guarantees, and no
-more."""
+"""The root above all ElasticQuotas of scheduler-plugins: together these may use the sum of their ``min``, not more."""
 
 _PREFIX = "quota.scheduling.koordinator.sh"
 PARENT, IS_PARENT, LENDS, TREE = (
@@ -31,17 +30,17 @@ KOORDINATOR_ROOT = "koordinator-root-quota"
 
 
 def name_elastic_quota(metadata: ObjectMeta) -> str:
-    """Return the name of the quota of an ElasticQuota of scheduler-plugins."""
+    """Return the name of the quota that stands for an ElasticQuota of scheduler-plugins."""
     return f"ElasticQuota/{metadata.namespace or 'default'}/{metadata.name}"
 
 
 def name_koordinator_quota(name: str) -> str:
-    """Return the name of the quota of an ElasticQuota of Koordinator; its names are the cluster's."""
+    """Return the name of the quota for an ElasticQuota of Koordinator, whose name is unique in the cluster."""
     return f"KoordinatorQuota/{name}"
 
 
 def read_elastic_quotas(found: Iterable[ElasticQuota]) -> QuotaTrees:
-    """Return the ElasticQuotas of scheduler-plugins: what one is due and does not use, others may borrow."""
+    """Return the quotas of scheduler-plugins' ElasticQuotas: namespaces may borrow what others leave of ``min``."""
     quotas: list[PlainQuota] = []
     first: dict[str, str] = {}
     for each in sorted(found, key=lambda quota: (quota.metadata.namespace, quota.metadata.name)):
@@ -76,7 +75,7 @@ def _read_bounds(
 
 
 def read_koordinator(found: Iterable[KoordinatorQuota]) -> QuotaTrees:
-    """Return the ElasticQuotas of Koordinator, a tree for each ``tree-id``."""
+    """Return the quotas of Koordinator's ElasticQuotas, a tree for each ``tree-id``."""
     quotas = [_read_koordinator_quota(each) for each in found]
     roots = {quota.parent: True for quota in quotas if quota.parent.endswith(KOORDINATOR_ROOT)}
     roots |= {name_koordinator_quota(KOORDINATOR_ROOT): True} if quotas else {}
@@ -103,7 +102,10 @@ def _read_koordinator_quota(quota: KoordinatorQuota) -> PlainQuota:
 
 
 def _read_weight(metadata: ObjectMeta, limit: Mapping[str, int], defects: list[Defect]) -> float:
-    """Return a quota's share: what it states of cpu, or of its first resource; as there, its maximum by default."""
+    """Return a quota's weight, in CPUs: the cpu of its annotation, else of ``limit``; without cpu its first resource.
+
+    As in Koordinator, the limit (``spec.max``) counts where the annotation is missing.
+    """
     given = limit
     if WEIGHT in metadata.annotations:
         path = f"annotation {WEIGHT}"
@@ -124,7 +126,7 @@ def _list_ignored(metadata: ObjectMeta) -> Iterator[str]:
 
 
 def list_namespaces(metadata: ObjectMeta) -> list[str]:
-    """Return the namespaces that a quota of Koordinator is for besides its own; none if the list makes no sense."""
+    """Return the namespaces that use a Koordinator quota besides its own; none if the annotation cannot be read."""
     try:
         return msgspec.json.decode(metadata.annotations.get(NAMESPACES, "[]"), type=list[str])
     except msgspec.MsgspecError:
@@ -132,5 +134,5 @@ def list_namespaces(metadata: ObjectMeta) -> list[str]:
 
 
 def is_parent(metadata: ObjectMeta) -> bool:
-    """Return whether a quota of Koordinator has others below it, and no pods of its own."""
+    """Return whether a Koordinator quota has quotas below it, and so no pods of its own."""
     return metadata.labels.get(IS_PARENT) == "true"

@@ -1,4 +1,4 @@
-"""Tolerations that flavors of nodes give to the pods of their queues."""
+"""Finds the tolerations that flavors of nodes give to the pods of their queues."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from protos.firmament.v1 import scheduler_pb2 as pb
 
 
 def _read_given(flavor: Flavor) -> Iterator[GivenToleration]:
-    """Yield what a flavor has its pods tolerate.
+    """Yield the tolerations that a flavor gives to its pods.
 
     Pods are bound as they are: nobody adds these tolerations to them. That is enough for ``NoSchedule``. Pods without
     a toleration of ``NoExecute`` would be evicted as soon as they are bound, so a flavor cannot give it.
@@ -22,9 +22,9 @@ def _read_given(flavor: Flavor) -> Iterator[GivenToleration]:
 
 
 def list_given(quota: QuotaNode | None, flavors: Mapping[str, Flavor]) -> GivenTolerations:
-    """Return what the pods of a queue tolerate by its flavors, whichever of them they take.
+    """Return the tolerations that all flavors of a queue together give to its pods.
 
-    What one flavor tolerates and another one states as a taint is left out: pods would come to nodes of the other one.
+    A toleration of one flavor for a taint of another flavor is left out: pods would come to nodes of the other flavor.
     """
     if quota is None:
         return ()
@@ -41,7 +41,7 @@ def list_given(quota: QuotaNode | None, flavors: Mapping[str, Flavor]) -> GivenT
 
 
 def _would_open(given: GivenToleration, other: Flavor, known: Mapping[str, GivenTolerations]) -> bool:
-    """Return whether a toleration is about a taint of another flavor, which does not tolerate it itself."""
+    """Return whether a toleration fits a taint of another flavor that this flavor itself does not tolerate."""
     for each in other.taints:
         taint = pb.Taint(key=each.get("key", ""), value=each.get("value", ""), effect=each.get("effect", ""))
         own = [one.to_proto() for one in known.get(other.name, ())]

@@ -1,4 +1,4 @@
-"""Kueue's ClusterQueues, Cohorts and ResourceFlavors as a tree of quotas."""
+"""Reads Kueue's ClusterQueues, Cohorts and ResourceFlavors as trees of quotas."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ from poseidon.queues.model import (
 from poseidon.queues.quota_reading import ReadQuotas, find_cycles, read_groups, read_reference, read_weight
 
 STOPPED = ("Hold", "HoldAndDrain")
-"""Values of ``stopPolicy`` that let nobody in."""
+"""Values of ``stopPolicy`` with which a queue admits nothing."""
 
 INVALID = "InvalidSpec"
-"""Reason of an object whose quotas make no sense: it has none, and lends none."""
+"""Reason of an object whose spec is malformed: none of its quotas count."""
 
 _FEW = 3
 
@@ -53,7 +53,7 @@ def read_kueue(
 ) -> QuotaTrees:
     """Return the quotas of Kueue's objects. ``fair``: shares decide who borrows.
 
-    A queue that makes no sense is there, with its problem; it stops no other.
+    A malformed queue is among the quotas, with its problem; other queues are not affected.
     """
     flavors = list(flavors)
     known = {each.metadata.name: _read_flavor(each) for each in flavors}
@@ -76,13 +76,13 @@ def read_kueue(
 
 
 def _mark_unusable(quotas: dict[str, QuotaNode]) -> None:
-    """Give the queues a problem above which something is wrong, and take circles of cohorts apart."""
+    """Mark the queues below a faulty cohort with its problem, and cut circles of cohorts."""
     for name in list(find_cycles({name: each.parent for name, each in quotas.items()})):
         parent = quotas[name].parent.replace("/", " ")
         problem = f"the way up from {parent} goes in a circle; give one of the cohorts there another parent"
         quotas[name] = replace(quotas[name], parent="", problem=problem, reason="CohortCycle")
     faulty = {name: each for name, each in quotas.items() if each.problem and name.startswith("Cohort/")}
-    # By quota, the nearest faulty cohort at or above it, "" for none.
+    # By quota: the nearest faulty cohort, the quota itself or one above it, "" for none.
     nearest = {"": "", **{name: name for name in faulty}}
     for name, quota in list(quotas.items()) if faulty else ():
         passed, above = [], quota.parent
@@ -171,7 +171,7 @@ def _read_queue(queue: ClusterQueue, flavors: Mapping[str, Flavor], *, fair: boo
 
 
 def _with_quotas(node: QuotaNode, read: ReadQuotas) -> QuotaNode:
-    """Return a node with the quotas that its object states; none if the object is malformed."""
+    """Return ``node`` with the quotas that its object states; unchanged if the object is malformed."""
     if node.reason == INVALID:
         return node
     return replace(
@@ -184,7 +184,7 @@ def _with_quotas(node: QuotaNode, read: ReadQuotas) -> QuotaNode:
 
 
 def _find_problem(read: ReadQuotas, flavors: Mapping[str, Flavor]) -> tuple[str, str]:
-    """Return what is wrong with the quotas of an object, and the reason in one word; "" for nothing."""
+    """Return what is wrong with the quotas of an object, and the reason in one word; two "" if nothing is wrong."""
     if read.defects:
         return list_defects(read.defects, _FEW), INVALID
     missing = [name for name in read.flavors if name not in flavors]
@@ -200,7 +200,7 @@ def _find_problem(read: ReadQuotas, flavors: Mapping[str, Flavor]) -> tuple[str,
 
 
 def _choose(given: str, known: tuple[str, ...], path: str, defects: list[Defect]) -> str:
-    """Return one of some words, the first if none is given."""
+    """Return ``given`` if it is one of ``known``, else the first of these; an unknown word is a defect."""
     if not given:
         return known[0]
     if given not in known:
@@ -240,7 +240,7 @@ def _list_checks(queue: ClusterQueue) -> Iterator[str]:
 
 
 def _list_ignored(queue: ClusterQueue) -> Iterator[str]:
-    """Yield what a ClusterQueue asks for and does not get."""
+    """Yield, in words for people, each setting of a ClusterQueue that is not honoured."""
     spec = queue.spec
     fungibility = spec.flavor_fungibility
     if fungibility is not None and (

@@ -1,4 +1,4 @@
-"""One tree of quotas for the queues of all projects, and its records for the solver."""
+"""Quotas in one form for the queues of all projects, and their records for the solver."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import msgspec
 from poseidon.kube.parsing.quantities import MAX_AMOUNT
 
 QUOTA_RECORD: Final = "Quota"
-"""Kind of the records of quotas; the solver says what their payload means."""
+"""Kind of the records of quotas; the solver defines their payload."""
 FLAVOR_RECORD: Final = "ResourceFlavor"
 """Kind of the records of flavors."""
 
@@ -25,7 +25,7 @@ NEVER, LOWER_PRIORITY, LOWER_OR_NEWER, ANY = "Never", "LowerPriority", "LowerOrN
 """Policies of preemption, by Kueue's names."""
 
 MAY_STOP_SEARCH, TRY_NEXT_FLAVOR = "MayStopSearch", "TryNextFlavor"
-"""What a pod does that would have to borrow in a flavor, by Kueue's names."""
+"""Whether a pod borrows in a flavor (the first) or tries the next flavor before that, by Kueue's names."""
 
 STRICT, BEST_EFFORT = "StrictFIFO", "BestEffortFIFO"
 """Orders within a queue, by Kueue's names."""
@@ -33,12 +33,12 @@ STRICT, BEST_EFFORT = "StrictFIFO", "BestEffortFIFO"
 
 @dataclass(frozen=True, slots=True)
 class CoveredResources:
-    """Resources of which a pod gets all from one flavor."""
+    """A group of resources: a pod gets all of these from one flavor."""
 
     resources: tuple[str, ...]
     """Their names."""
     flavors: tuple[str, ...]
-    """Names of the flavors, the preferred first."""
+    """Names of the flavors, the most preferred first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +48,11 @@ class PreemptionPolicies:
     within: str = NEVER
     """Which pods of the same queue may be evicted, in a word such as LowerPriority."""
     reclaim: str = NEVER
-    """Which pods of other queues may be evicted, where these have borrowed what this queue is due."""
+    """Which pods of other queues may be evicted, if those queues have borrowed this queue's quota."""
     borrow: str = NEVER
     """Which pods of other queues may be evicted while this queue borrows."""
     threshold: int | None = None
-    """The highest priority of pods that are evicted by ``borrow``; None: any that is lower than the preemptor's."""
+    """The highest priority of pods that ``borrow`` lets be evicted; None: any priority below the preemptor's."""
 
 
 NO_PREEMPTION: Final = PreemptionPolicies()
@@ -65,31 +65,31 @@ class QuotaNode:
     name: str
     """Unique among the quotas of all projects, such as ``ClusterQueue/team-a``."""
     parent: str = ""
-    """Name of the quota that it shares with others, "" for a root."""
+    """Name of the quota above, which it shares with its siblings; "" for a root."""
     covered: tuple[CoveredResources, ...] = ()
-    """Groups of resources that it limits."""
+    """The groups of resources that the quota limits."""
     nominal: Quotas = field(default_factory=dict)
-    """What it has by itself."""
+    """The quota's own amounts, without borrowing."""
     borrowing: Quotas = field(default_factory=dict)
-    """How much it may borrow from its parent; without a statement: all."""
+    """How much it may borrow from its parent, at most; unlimited where nothing is stated."""
     lending: Quotas = field(default_factory=dict)
-    """How much of its own quota others may use; without a statement: all of it."""
+    """How much of its own amounts others may use, at most; all where nothing is stated."""
     limit: Quotas = field(default_factory=dict)
-    """Upper limit of its use, borrowed or not; without a statement: no limit."""
+    """How much its pods may use, borrowed amounts included; unlimited where nothing is stated."""
     guarantee: Quotas = field(default_factory=dict)
-    """What it has by itself and never lends."""
+    """Own amounts that are never lent."""
     weight: float = 1.0
     """Its share among its siblings."""
     order: str = BEST_EFFORT
-    """How its pods follow one another."""
+    """The order in which its pods are admitted: ``STRICT`` or ``BEST_EFFORT``."""
     when_can_borrow: str = MAY_STOP_SEARCH
     """Whether its pods borrow in a flavor before they try the next one."""
     preemption: PreemptionPolicies = NO_PREEMPTION
-    """Which pods make way for its own."""
+    """Which pods may be evicted for pods of this queue."""
     fair: bool = False
     """Whether shares decide who borrows."""
     open_ended: bool = False
-    """Whether resources that it does not name are unlimited; otherwise none of them may be used."""
+    """Whether resources that the quota does not name are unlimited; otherwise its pods may use none of these."""
     problem: str = ""
     """Why none of its pods is placed, "" if they are."""
     reason: str = ""
@@ -97,11 +97,11 @@ class QuotaNode:
 
     @property
     def title(self) -> str:
-        """What people call it: its name without the kind."""
+        """The name without the kind, for people."""
         return self.name.partition("/")[2]
 
     def payload(self) -> bytes:
-        """Return the content of its record; equal quotas have equal ones."""
+        """Return the payload of the quota's record; equal quotas have equal payloads."""
         value: dict[str, Any] = {
             "parent": self.parent,
             "flavors": [
@@ -130,19 +130,19 @@ class QuotaNode:
 
 @dataclass(frozen=True, slots=True)
 class Flavor:
-    """Nodes of a kind, of which quotas speak."""
+    """A kind of nodes, told by labels, for which quotas state amounts."""
 
     name: str
     """Its name, unique among the flavors of all projects."""
     labels: Mapping[str, str] = field(default_factory=dict)
-    """Labels that its nodes have; nothing stated: all nodes."""
+    """Labels that its nodes have; if empty, all nodes are of the flavor."""
     taints: tuple[Mapping[str, str], ...] = ()
     """Taints that its nodes have, which pods have to tolerate."""
     tolerations: tuple[Mapping[str, str], ...] = ()
     """Tolerations that its pods get."""
 
     def payload(self) -> bytes:
-        """Return the content of its record; equal flavors have equal ones."""
+        """Return the payload of the flavor's record; equal flavors have equal payloads."""
         value = {
             "labels": dict(self.labels),
             "taints": [dict(each) for each in self.taints],
@@ -153,14 +153,14 @@ class Flavor:
 
 @dataclass(frozen=True, slots=True)
 class QuotaTrees:
-    """All quotas of one project, and what its objects ask for and do not get."""
+    """All quotas and flavors of one project, and the settings of its objects that are not honoured."""
 
     quotas: tuple[QuotaNode, ...] = ()
     """Quotas, parents and children in any order."""
     flavors: tuple[Flavor, ...] = ()
-    """Flavors that they name."""
+    """Flavors that the quotas name."""
     ignored: Mapping[str, str] = field(default_factory=dict)
-    """By the name of a quota, or of another object, what of it is not honoured, in words for people."""
+    """By name of a quota or another object: which of its settings are not honoured, in words for people."""
 
 
 def _plain(quotas: Quotas) -> dict[str, dict[str, int]]:

@@ -12,19 +12,19 @@ QueueSource: TypeAlias = Literal["kueue", "volcano", "kai", "koordinator", "sche
 """A project whose queues can be read."""
 
 SOURCES: Final[tuple[QueueSource, ...]] = get_args(QueueSource)
-"""All of them; of several whose queue a pod is in, the first counts."""
+"""All projects. A pod that is in queues of several projects counts for the first that the configuration names."""
 
 
 def _accept_one(value: object) -> object:
-    """Accept the shorthand ``source: kueue`` for a list of one."""
+    """Return a list for the shorthand ``source: kueue``."""
     return [value] if isinstance(value, str) else value
 
 
 class QueueOptions(Section):
-    """The section ``queues``: whose queues are read, and who admits.
+    """The section ``queues``: which projects' queues are read, and who admits pods of Kueue's queues.
 
-    Nothing is read by default. With ``admission: kueue``, Kueue admits the pods of its own queues, and nothing is done
-    about these here; with ``poseidon``, the rounds of the solver admit them. ``fair_sharing`` is what Kueue has in its
+    By default no queues are read. With ``admission: kueue``, Kueue admits the pods of its own queues, and their quotas
+    are not enforced here; with ``poseidon``, the rounds of the solver admit these pods. ``fair_sharing``, as in Kueue's
     own configuration: whether shares decide who borrows.
     """
 
@@ -45,9 +45,9 @@ class QueueOptions(Section):
 
     @property
     def admits(self) -> bool:
-        """Whether some queue's pods are admitted here."""
+        """Whether the quotas of some project's queues are enforced here."""
         return any(self.enforces(source) for source in self.source)
 
     def enforces(self, source: QueueSource) -> bool:
-        """Return whether the quotas of a project's queues hold here."""
+        """Return whether the quotas of a project's queues are enforced here."""
         return source in self.source and (source != "kueue" or self.admission == "poseidon")

@@ -1,4 +1,4 @@
-"""Trees of quotas over all nodes, for projects without flavors: Volcano, KAI, Koordinator, scheduler-plugins."""
+"""Builds trees of quotas for projects without flavors: Volcano, KAI, Koordinator, scheduler-plugins."""
 
 from __future__ import annotations
 
@@ -20,54 +20,54 @@ from poseidon.queues.model import (
 from poseidon.queues.quota_reading import find_cycles
 
 ANY_NODE = "any node"
-"""The one flavor of these trees. No object can have this name."""
+"""The only flavor of these trees: all nodes. No object can have this name, because of the space."""
 
 RECLAIMING = PreemptionPolicies(within=LOWER_PRIORITY, reclaim=ANY)
-"""What these projects do: more important pods go first, and what is lent is taken back."""
+"""The preemption of these projects: for more important pods of the same queue, and to get back lent amounts."""
 
 _MOST_DEFECTS = 3
 
 
 @dataclass(slots=True)
 class PlainQuota:
-    """A queue without flavors; amounts by resource."""
+    """A queue without flavors; its amounts are by resource."""
 
     name: str
     """Name of its quota."""
     parent: str = ""
     """Name of the quota above, "" for a root."""
     nominal: Mapping[str, int] = field(default_factory=dict)
-    """What it is due."""
+    """Its own amounts, without borrowing."""
     limit: Mapping[str, int] = field(default_factory=dict)
-    """What it may have at most."""
+    """How much its pods may use at most, borrowed amounts included."""
     guarantee: Mapping[str, int] = field(default_factory=dict)
-    """What it never lends."""
+    """Own amounts that it never lends."""
     lends: bool = True
-    """Whether others may use what it is due and does not use."""
+    """Whether others may use what this queue leaves of its own amounts."""
     weight: float = 1.0
-    """Its share of what is left."""
+    """Its share, among its siblings, of what can be borrowed."""
     order: str = BEST_EFFORT
-    """How its pods follow one another."""
+    """The order in which its pods are admitted: ``STRICT`` or ``BEST_EFFORT``."""
     defects: list[Defect] = field(default_factory=list)
     """What is wrong with its object."""
     problem: str = ""
-    """Why it admits nothing although its object makes sense, "" if it does."""
+    """Why it admits nothing although its object is well-formed, "" if it admits pods."""
     ignored: str = ""
     """Settings of its object that are not honoured."""
 
     @property
     def resources(self) -> set[str]:
-        """Names of the resources that it speaks of."""
+        """Names of the resources for which it states amounts."""
         return {*self.nominal, *self.limit, *self.guarantee}
 
 
 def grow_trees(
     queues: Iterable[PlainQuota], roots: Mapping[str, bool], *, fair: bool, open_ended: bool
 ) -> QuotaTrees:
-    """Return the tree of quotas of some queues.
+    """Return the trees of quotas of these queues.
 
-    ``roots``: the quotas above all others, by name, and whether they lend what the cluster has beyond the guarantees of
-    the queues below. ``open_ended``: resources that no queue speaks of are not limited.
+    ``roots``: by name of each root, whether its own amounts are unlimited, so that queues may borrow all that the
+    cluster has. ``fair``: shares decide who borrows. ``open_ended``: resources that no queue states are not limited.
     """
     found = {each.name: each for each in queues}
     resources = tuple(sorted(set().union(*(each.resources for each in found.values()))))
@@ -125,7 +125,7 @@ def _grow_quota(
 
 
 def _mark_lost(quotas: dict[str, QuotaNode]) -> None:
-    """Give the queues a problem from which no way leads up to a root."""
+    """Mark the queues that have no way up to a root, or a faulty queue above them, with a problem."""
     for name in list(find_cycles({name: each.parent for name, each in quotas.items()})):
         problem = f"the way up from {quotas[name].parent.partition('/')[2]} goes in a circle; give it another parent"
         quotas[name] = replace(quotas[name], parent="", problem=problem, reason="InvalidSpec")

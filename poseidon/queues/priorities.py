@@ -1,4 +1,4 @@
-"""Priorities of workloads: which WorkloadPriorityClass a pod's workload names, and the priority that this gives."""
+"""Keeps the WorkloadPriorityClass of each pod's workload, and tells the priority that the pod has by this class."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from poseidon.kube.parsing.defects import shorten
 
 
 class WorkloadPriorities:
-    """By pod, the priority class of its workload. ``list_values`` returns the value of each class that exists."""
+    """Priority classes of workloads, by pod. ``list_values`` returns the value of each WorkloadPriorityClass."""
 
     def __init__(self, list_values: Callable[[], Mapping[str, int]]) -> None:
         self._list_values = list_values
@@ -17,7 +17,7 @@ class WorkloadPriorities:
         self._own: dict[str, int] = {}
 
     def put(self, uid: str, name: str) -> None:
-        """Note that a pod's workload names a class, "" for none."""
+        """Set the priority class that a pod's workload names, "" for none."""
         self._waiting.pop(uid, None)
         if name:
             self._names[uid] = name
@@ -30,21 +30,21 @@ class WorkloadPriorities:
         self._own.pop(uid, None)
 
     def rank_pod(self, uid: str, own: int) -> int:
-        """Return the priority of a pod whose ``own`` is this: its workload's, if that states one."""
+        """Return a pod's priority: its workload's if the workload names a known class, else ``own``, which is kept."""
         self._own[uid] = own
         return self.find_rank(uid, own)
 
     def find_rank(self, uid: str, otherwise: int) -> int:
-        """Return the same again, as its workload or the classes may have changed; ``otherwise`` if it is not known."""
+        """Return a pod's present priority: its workload's, else the last given to ``rank_pod``, else ``otherwise``."""
         return self._list_values().get(self._names.get(uid, ""), self._own.get(uid, otherwise))
 
     def lacks(self, uid: str) -> bool:
-        """Return whether a pod's workload names a class that does not exist."""
+        """Return whether a pod's workload names a priority class that does not exist."""
         name = self._names.get(uid, "")
         return bool(name) and name not in self._list_values()
 
     def explain_lack(self, uid: str) -> str:
-        """Return the message of a pod that waits for its class, "" for other pods. Who waits is noted."""
+        """Return why a pod waits for its missing priority class, and keep it for ``take_found``; "" for other pods."""
         if not self.lacks(uid):
             return ""
         self._waiting[uid] = None
@@ -52,7 +52,7 @@ class WorkloadPriorities:
         return f"queue: WorkloadPriorityClass {name} does not exist; create it, or name another one"
 
     def take_found(self) -> list[str]:
-        """Return the pods that have waited for a class that exists now, once."""
+        """Return, once, the pods that have waited for a priority class that exists now."""
         found = [uid for uid in self._waiting if not self.lacks(uid)]
         for uid in found:
             del self._waiting[uid]

@@ -14,17 +14,17 @@ from poseidon.kube.parsing.quantities import QuantityError, amount, milli_units
 from poseidon.queues.model import CoveredResources
 
 MOST_GROUPS, MOST_FLAVORS, MOST_RESOURCES = 16, 64, 64
-"""So many Kueue's API takes: groups, flavors of a group, and resources of a flavor."""
+"""Limits of Kueue's API: groups of an object, flavors of a group, resources of a flavor."""
 
 _NAME = re.compile(r"[a-z0-9](?:[-a-z0-9.]{0,251}[a-z0-9])?", re.ASCII)
 
 MOST_WEIGHT = 1e9
-"""Larger weights are a slip: shares are divided by them."""
+"""The largest weight accepted: shares are divided by weights, and a larger weight is surely a mistake."""
 
 
 @dataclass(slots=True)
 class ReadQuotas:
-    """What the groups of an object say, and what is wrong with them."""
+    """Quotas of an object by flavor and resource, and the defects of its resource groups."""
 
     covered: list[CoveredResources] = field(default_factory=list)
     nominal: dict[str, dict[str, int]] = field(default_factory=dict)
@@ -34,12 +34,12 @@ class ReadQuotas:
 
     @property
     def flavors(self) -> list[str]:
-        """Names of all flavors, each once."""
+        """Names of all flavors of the groups, each once."""
         return list(dict.fromkeys(name for group in self.covered for name in group.flavors))
 
 
 def read_reference(name: str, path: str, defects: list[Defect]) -> str:
-    """Return the name of another object, "" if no object can have it."""
+    """Return the name by which a field refers to an object; "" and a defect if no object can have this name."""
     if name and not _NAME.fullmatch(name):
         defects.append(Defect(path, f"{shorten(repr(name))} is no name of an object; correct or remove it"))
         return ""
@@ -47,7 +47,7 @@ def read_reference(name: str, path: str, defects: list[Defect]) -> str:
 
 
 def read_groups(groups: Sequence[ResourceGroup], *, shared: bool) -> ReadQuotas:
-    """Return what resource groups say. ``shared``: their object has a parent to borrow from."""
+    """Return the quotas of resource groups. ``shared``: their object has a parent to borrow from."""
     found = ReadQuotas()
     if len(groups) > MOST_GROUPS:
         found.defects.append(
@@ -109,7 +109,7 @@ def _read_amount(resource: str, given: Number, path: str, defects: list[Defect])
 
 
 def _refuse_repeated(found: ReadQuotas) -> None:
-    """Add a defect if a resource or a flavor is in two groups: it would not be clear which of them counts."""
+    """Add a defect for each resource and flavor that is in several groups: it is not clear which group counts."""
     for what, names in (
         ("resource", (name for group in found.covered for name in group.resources)),
         ("flavor", (name for group in found.covered for name in group.flavors)),
@@ -121,7 +121,7 @@ def _refuse_repeated(found: ReadQuotas) -> None:
 
 
 def read_weight(sharing: FairSharing | None, defects: list[Defect]) -> float:
-    """Return a weight among siblings, 1 if none is stated."""
+    """Return an object's weight among its siblings, 1 if none is stated or the stated one is malformed."""
     if sharing is None or sharing.weight is None:
         return 1.0
     path = "spec.fairSharing.weight"
@@ -137,7 +137,7 @@ def read_weight(sharing: FairSharing | None, defects: list[Defect]) -> float:
 
 
 def find_cycles(parents: Mapping[str, str]) -> Iterator[str]:
-    """Yield the names from which the way up over ``parents`` never ends."""
+    """Yield the names from which the way up by ``parents`` (name: its parent, "" for a root) runs into a circle."""
     ends: dict[str, bool] = {"": True}
     for start in parents:
         way: list[str] = []

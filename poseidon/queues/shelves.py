@@ -1,4 +1,4 @@
-"""The objects of each project, what they come to as a tree of quotas, and which quota a name stands for."""
+"""Keeps the queue objects of each project, reads these as trees of quotas, and finds the quota of a pod's queue."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ T = TypeVar("T", bound=KubeStruct)
 
 
 MOST_STATED = 1_000_000_000
-"""The most that a class may come to, as Kubernetes has it for PriorityClasses: more is for the system's own pods."""
+"""The highest priority of a class, as for Kubernetes' PriorityClasses: higher ones are for the system's own pods."""
 
 
 class NamedQuota(NamedTuple):
-    """What a name stands for: the quota, "" for none, and why the pod has to wait, "" if it need not."""
+    """The quota that a queue's name stands for, "" for none, and why its pods wait, "" if they do not."""
 
     quota: str = ""
     problem: str = ""
@@ -57,16 +57,16 @@ NOTHING = NamedQuota()
 
 
 class QueueObjects:
-    """The objects of a project by kind and uid. The late end of one does not end its namesake."""
+    """The objects of a project by kind and uid. A late deletion does not delete a newer object of the same name."""
 
     def __init__(self, kinds: tuple[WatchedKind, ...]) -> None:
         self.kinds = kinds
-        """The kinds."""
+        """The kinds of objects that are kept."""
         self._uids: dict[WatchedKind, dict[str, str]] = {kind: {} for kind in kinds}
         self._found: dict[WatchedKind, dict[str, Any]] = {kind: {} for kind in kinds}
 
     def put(self, kind: WatchedKind, uid: str, found: KubeStruct) -> None:
-        """Take an object as it is now."""
+        """Add or update an object."""
         self._found[kind][uid] = found
         metadata: ObjectMeta = found.metadata  # type: ignore[attr-defined]  # every kind has it
         names = self._uids[kind]
@@ -77,13 +77,13 @@ class QueueObjects:
         self._found[kind].pop(uid, None)
 
     def find_named(self, kind: WatchedKind, prefix: str, quota: str) -> tuple[WatchedKind, Any] | None:
-        """Return the object of a quota, if that is called ``prefix/name``, or with the namespace before the name."""
+        """Return kind and object of the quota ``prefix/name`` or ``prefix/namespace/name``; None if there is none."""
         before, _, name = quota.partition("/")
         found = self._found[kind].get(self._uids[kind].get(name, "")) if before == prefix else None
         return (kind, found) if found is not None else None
 
     def by_name(self, kind: WatchedKind, struct: type[T]) -> dict[tuple[str, str], T]:
-        """Return the objects of a kind by namespace and name; of namesakes the one that came last."""
+        """Return the objects of a kind by namespace and name; of several with one name, the last added."""
         found: dict[tuple[str, str], T] = {}
         for each in self._found[kind].values():
             assert isinstance(each, struct)
@@ -93,20 +93,20 @@ class QueueObjects:
 
 
 class Shelf(Protocol):
-    """The objects of one project."""
+    """The queue objects of one project, and how they are read as quotas."""
 
     @property
     def objects(self) -> QueueObjects:
         """The objects as they are now."""
 
     def read(self) -> QuotaTrees:
-        """Return the quotas that the objects make. Call it after each change, before ``resolve``."""
+        """Return the quotas of the objects. To be called after each change, before ``resolve``."""
 
     def resolve(self, reference: QueueReference, labels: Mapping[str, str]) -> NamedQuota:
-        """Return what a name stands for; ``labels`` are those of the pod's namespace."""
+        """Return the quota that a reference of a pod stands for; ``labels`` are the labels of the pod's namespace."""
 
     def find(self, quota: str) -> tuple[WatchedKind, Any] | None:
-        """Return the object that a quota comes from, with its kind; None if there is none."""
+        """Return the object that a quota was read from, with its kind; None if there is none."""
 
 
 class KueueShelf:
@@ -128,10 +128,10 @@ class KueueShelf:
         self.local_queues: dict[str, list[LocalQueue]] = {}
         """LocalQueues by the names of their ClusterQueues."""
         self.priorities: Mapping[str, int] = {}
-        """What WorkloadPriorityClasses come to, by name."""
+        """Priorities of WorkloadPriorityClasses, by name."""
 
     def find(self, quota: str) -> tuple[WatchedKind, Any] | None:
-        """Return the object of a quota."""
+        """Return the object that a quota was read from, with its kind; None if there is none."""
         return self.objects.find_named(kinds.CLUSTER_QUEUE, "ClusterQueue", quota)
 
     def read(self) -> QuotaTrees:
@@ -153,7 +153,7 @@ class KueueShelf:
         )
 
     def resolve(self, reference: QueueReference, labels: Mapping[str, str]) -> NamedQuota:
-        """Return the ClusterQueue of a LocalQueue."""
+        """Return the quota of a LocalQueue's ClusterQueue."""
         where = f"LocalQueue {reference.namespace}/{shorten(reference.name)}"
         local = self._local.get((reference.namespace, reference.name))
         if local is None:
@@ -181,7 +181,7 @@ class VolcanoShelf:
         self._names: frozenset[str] = frozenset()
 
     def find(self, quota: str) -> tuple[WatchedKind, Any] | None:
-        """Return the object of a quota."""
+        """Return the object that a quota was read from, with its kind; None if there is none."""
         return self.objects.find_named(kinds.VOLCANO_QUEUE, "VolcanoQueue", quota)
 
     def read(self) -> QuotaTrees:
@@ -191,7 +191,7 @@ class VolcanoShelf:
         return read_volcano(found.values())
 
     def resolve(self, reference: QueueReference, labels: Mapping[str, str]) -> NamedQuota:  # noqa: ARG002 - as others
-        """Return the queue of this name."""
+        """Return the quota of the Volcano queue that the reference names."""
         name = reference.name
         if name in self._names:
             return NamedQuota(name_volcano_queue(name))
@@ -213,7 +213,7 @@ class KaiShelf:
         self._parents: frozenset[str] = frozenset()
 
     def find(self, quota: str) -> tuple[WatchedKind, Any] | None:
-        """Return the object of a quota."""
+        """Return the object that a quota was read from, with its kind; None if there is none."""
         return self.objects.find_named(kinds.KAI_QUEUE, "KaiQueue", quota)
 
     def read(self) -> QuotaTrees:
@@ -224,7 +224,7 @@ class KaiShelf:
         return read_kai(found.values())
 
     def resolve(self, reference: QueueReference, labels: Mapping[str, str]) -> NamedQuota:  # noqa: ARG002 - as others
-        """Return the queue of this name; only those at the bottom have pods."""
+        """Return the quota of the KAI queue that the reference names; a queue with queues below it takes no pods."""
         name = reference.name
         if name not in self._names:
             return NamedQuota(
@@ -237,7 +237,7 @@ class KaiShelf:
 
 
 class ElasticQuotaShelf:
-    """ElasticQuotas of scheduler-plugins: the first of a namespace is that of all its pods."""
+    """ElasticQuotas of scheduler-plugins: the first one by name in a namespace counts for all of its pods."""
 
     KINDS = (kinds.ELASTIC_QUOTA,)
 
@@ -246,23 +246,23 @@ class ElasticQuotaShelf:
         self._of_namespace: Mapping[str, str] = {}
 
     def find(self, quota: str) -> tuple[WatchedKind, Any] | None:
-        """Return the object of a quota."""
+        """Return the object that a quota was read from, with its kind; None if there is none."""
         return self.objects.find_named(kinds.ELASTIC_QUOTA, "ElasticQuota", quota)
 
     def read(self) -> QuotaTrees:
-        """Return the quotas, and what they have together."""
+        """Return the quotas of the ElasticQuotas, below a root that stands for their sum."""
         found = self.objects.by_name(kinds.ELASTIC_QUOTA, ElasticQuota)
         names = {key[0]: name_elastic_quota(found[key].metadata) for key in sorted(found, reverse=True)}
         self._of_namespace = names
         return read_elastic_quotas(found.values())
 
     def resolve(self, reference: QueueReference, labels: Mapping[str, str]) -> NamedQuota:  # noqa: ARG002 - as others
-        """Return the quota of the namespace; one without is not limited."""
+        """Return the quota of the pod's namespace; a namespace without ElasticQuota is not limited."""
         return NamedQuota(self._of_namespace.get(reference.namespace, ""))
 
 
 class KoordinatorShelf:
-    """ElasticQuotas of Koordinator. Pods name one of their namespace, or have the one of their namespace."""
+    """ElasticQuotas of Koordinator. A pod that names none has the one of its namespace."""
 
     KINDS = (kinds.KOORDINATOR_QUOTA,)
 
@@ -272,7 +272,7 @@ class KoordinatorShelf:
         self._of_namespace: Mapping[str, str] = {}
 
     def find(self, quota: str) -> tuple[WatchedKind, Any] | None:
-        """Return the object of a quota."""
+        """Return the object that a quota was read from, with its kind; None if there is none."""
         return self.objects.find_named(kinds.KOORDINATOR_QUOTA, "KoordinatorQuota", quota)
 
     def read(self) -> QuotaTrees:
@@ -288,7 +288,7 @@ class KoordinatorShelf:
         return read_koordinator(self._quotas.values())
 
     def resolve(self, reference: QueueReference, labels: Mapping[str, str]) -> NamedQuota:  # noqa: ARG002 - as others
-        """Return the quota of this name, or that of the namespace if none is named."""
+        """Return the quota that the reference names, else the one of the pod's namespace."""
         namespace, name = (
             reference.namespace,
             reference.name or self._of_namespace.get(reference.namespace, ""),
@@ -322,4 +322,4 @@ SHELVES: Final[Mapping[QueueSource, Callable[[QueueOptions], Shelf]]] = MappingP
         "scheduler-plugins": ElasticQuotaShelf,
     }
 )
-"""What keeps the objects of a project."""
+"""By project: what keeps and reads its objects."""

@@ -1,4 +1,4 @@
-"""What is written into the statuses of queues: who waits, who is admitted, what is used, whether it is active."""
+"""Decides what is written into the statuses of queues: waiting and admitted workloads, use, condition ``Active``."""
 
 from __future__ import annotations
 
@@ -26,30 +26,31 @@ _LONGEST = 1024
 
 
 class QueuedStanding(NamedTuple):
-    """How a pod stands: the workload that it is admitted with, and whether it has a node."""
+    """The workload that a pod is admitted with, and whether the pod has a node."""
 
     workload: str
     placed: bool
 
 
 class WorkloadCounts(NamedTuple):
-    """Workloads of a queue: those that wait, and those that have been admitted."""
+    """How many workloads of a queue wait, and how many have been admitted."""
 
     pending: int
     admitted: int
 
 
 def amount_text(resource: str, amount: int) -> str:
-    """Return an amount of the protocol as Kubernetes writes it."""
+    """Return an amount in the protocol's unit as a quantity of Kubernetes."""
     if resource != "cpu":
         return str(amount)
     return str(amount // 1000) if amount % 1000 == 0 else f"{amount}m"
 
 
 class QueueStatuses:
-    """Decides what is written into the statuses of queues: what has changed whenever ``take_status_writes`` is called.
+    """Finds the statuses of queues that have changed since ``take_status_writes`` was called last.
 
-    ``stand`` says how a pod stands, None for one that is not known; ``wall`` returns seconds since the epoch.
+    ``stand`` returns workload and placement of a pod, None if the pod is not known; ``wall`` returns seconds since the
+    epoch.
     """
 
     def __init__(
@@ -59,19 +60,19 @@ class QueueStatuses:
         self._stand = stand
         self._wall = wall
         self.states: dict[str, pb.QueueState] = {}
-        """What the solver said last of each quota."""
+        """The state of each quota that the solver has sent last."""
         self._due: dict[str, None] = {}
         self._written: dict[str, Mapping[str, Any]] = {}
         self._known: Mapping[str, QuotaNode] = {}
 
     def on_round(self, states: Sequence[pb.QueueState]) -> None:
-        """Take what the solver says of quotas that have changed."""
+        """Keep the states of quotas that the solver has sent after a round."""
         for state in states:
             self.states[state.name] = state
             self._due[state.name] = None
 
     def count_workloads(self, references: Sequence[QueueReference]) -> WorkloadCounts:
-        """Return how many workloads of some queues wait, and how many have been admitted."""
+        """Return how many workloads of these queues wait, and how many have been admitted."""
         placed: Counter[str] = Counter()
         for reference in references:
             for uid in self._book.list_pods(reference):
@@ -82,7 +83,7 @@ class QueueStatuses:
         return WorkloadCounts(len(placed) - admitted, admitted)
 
     def take_status_writes(self) -> list[QueueStatusWrite]:
-        """Return what has changed since the last call."""
+        """Return the statuses that have changed since the last call."""
         quotas = self._book.quotas
         if quotas is not self._known:
             changed = (name for name, each in quotas.items() if self._known.get(name) != each)
@@ -105,7 +106,7 @@ class QueueStatuses:
         self, quota: QuotaNode, references: Sequence[QueueReference]
     ) -> Iterator[QueueStatusWrite]:
         found = self._book.find_object(quota.name)
-        if found is None or found[0] is kinds.KAI_QUEUE:  # whose status is its own controller's
+        if found is None or found[0] is kinds.KAI_QUEUE:  # KAI's own controller writes its status
             return
         kind, each = found
         status: dict[str, Any]
@@ -129,7 +130,7 @@ class QueueStatuses:
         return status
 
     def _write(self, kind: WatchedKind, found: Any, status: dict[str, Any]) -> Iterator[QueueStatusWrite]:
-        """Yield a status if it is other than what was written last, or than what an earlier bridge has written."""
+        """Yield a status if it differs from what was written last, by this bridge or an earlier one."""
         metadata = found.metadata
         uid = metadata.uid or f"{kind.name}/{metadata.namespace}/{metadata.name}"
         former = self._written.get(uid)
@@ -161,7 +162,7 @@ class QueueStatuses:
         return {resource: amount_text(resource, amount) for resource, amount in sorted(used.items())}
 
     def _conditions(self, former: Sequence[Condition], quota: QuotaNode) -> list[dict[str, Any]]:
-        """Return the conditions of a queue: those that others have written, and whether it is active."""
+        """Return the conditions of a queue: ``Active``, and unchanged those that others have written."""
         status = "False" if quota.problem else "True"
         reason, message = (quota.reason, quota.problem[:_LONGEST]) if quota.problem else _READY
         since = next(

@@ -1,6 +1,6 @@
-"""What a cluster's claims, volumes, storage classes and CSI nodes mean for where pods may run.
+"""Finds where pods may run by a cluster's claims, volumes, storage classes and CSI nodes.
 
-Free of input and output, and of time: changes in, what pods and machines are affected out. The bridge and the
-offline commands share it. The rules are those of kube-scheduler's plugins VolumeBinding, VolumeZone,
-NodeVolumeLimits (CSI) and VolumeRestrictions.
+These modules do no input or output and read no clock: they receive changes, and return which pods and machines are
+affected. The bridge and the offline commands share them. The rules are those of kube-scheduler's plugins
+VolumeBinding, VolumeZone, NodeVolumeLimits (CSI) and VolumeRestrictions.
 """

@@ -1,7 +1,7 @@
-"""Which volumes are attached to which machines, according to the pods there and to VolumeAttachments.
+"""Keeps which volumes are attached to which machines, by the pods there and by VolumeAttachments.
 
-A volume stays attached for a while after its pod has gone, and still uses a place of its driver. So machines
-offer less by attachments without a pod; a pod that wants that very volume needs no further place there.
+A volume stays attached for a while after its pod has gone, and still counts against its driver's limit. So a machine
+offers less by the attachments without a pod; a pod that wants an attached volume needs no further attachment there.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from poseidon.volumes.requirements import DRIVER_OF_SOURCE, AttachLimits, attach
 
 
 class Attached(NamedTuple):
-    """``volume``: the name of a PersistentVolume, or what a disk without one is known by."""
+    """An attached volume. ``volume``: name of a PersistentVolume, or identifier of a disk that has none."""
 
     volume: str
     driver: str
 
 
 class AttachedVolumes:
-    """``storage``, ``limits``, ``users`` and ``holders`` are those of a ``VolumeState``, which keeps them."""
+    """Attachments by machine. ``storage``, ``limits``, ``users``, ``holders``: shared with ``VolumeState``."""
 
     def __init__(self, storage: Catalogue, limits: AttachLimits, users: Users, holders: Holders) -> None:
         self._storage = storage
@@ -37,7 +37,7 @@ class AttachedVolumes:
         self._attachments_of = Users()
 
     def put(self, uid: str, found: VolumeAttachment | None) -> tuple[set[str], set[str]]:
-        """Take an attachment, or its absence. Returns the machines and the users (uids) that it concerns."""
+        """Update an attachment, None if it is gone; return the machines and the pods (uids) that the change affects."""
         before = self._known.get(uid)
         after = _attachment(found)
         if before == after:
@@ -61,7 +61,7 @@ class AttachedVolumes:
         return node in self._on
 
     def volume_of(self, key: str) -> Attached | None:
-        """Return the volume that is attached for a claim or a disk, None if none is."""
+        """Return the volume that a pod with this claim or disk needs attached, None if none or not known yet."""
         kind, separator, _ = key.partition(DISK)
         if separator:
             return Attached(key, DRIVER_OF_SOURCE[kind])
@@ -72,7 +72,7 @@ class AttachedVolumes:
         return Attached(volume.name, volume.driver) if volume is not None and volume.driver else None
 
     def nodes_of(self, key: str) -> set[str]:
-        """Return the machines to which attachments of the volume of a claim, or of a disk, are known."""
+        """Return the machines to which the volume of a claim or disk is attached, by VolumeAttachments."""
         found = self.volume_of(key) if self._known else None
         return (
             {self._known[uid][0] for uid in self._attachments_of.list_users(found.volume)}
@@ -81,21 +81,20 @@ class AttachedVolumes:
         )
 
     def is_left(self, key: str) -> bool:
-        """Return whether the volume of a claim, or a disk, is attached to a machine that no pod with it is
-        on.
-        """
+        """Return whether the volume of a claim or disk is still attached to a machine where no pod uses it."""
         found = self.volume_of(key)
         nodes = self.nodes_of(key)
         return found is not None and any(found.volume not in self._find_held(node) for node in nodes)
 
     def count_unknown(self, node: str) -> Counter[str]:
-        """Return how many volumes are attached to a machine of which no pod there knows, by resource."""
+        """Return, by resource, how many volumes are attached to a machine and used by no pod there."""
         return Counter(attachments(each.driver) for each in self._find_unknown(node))
 
     def not_needed(self, node: str, keys: Iterable[str]) -> Counter[str]:
-        """Return, by resource, what need not be free on its machine for a pod with these claims and disks.
+        """Return, by resource, how many attachments a pod with these claims and disks does not need free on a machine.
 
-        Volumes that are attached there already, and as many as pods that are gone have left attached for a while.
+        These are its volumes that are attached there already, and all volumes that pods which are gone have left
+        attached, as these will be detached soon.
         """
         found = self.count_unknown(node)
         for key in keys:
@@ -106,9 +105,7 @@ class AttachedVolumes:
         return found
 
     def list_named(self, node: str) -> tuple[str, ...]:
-        """Return the volumes attached to a machine that are known by name: those that several pods use, and those left
-        there.
-        """
+        """Return the names of volumes attached to a machine: of those used by several pods, and of those left there."""
         found = {each.volume for each in self._find_unknown(node) if self._users_of(each.volume)}
         for key in self._holders.list_claims(node):
             attached = self.volume_of(key) if self._users.has_several(key) else None
@@ -126,7 +123,7 @@ class AttachedVolumes:
         }
 
     def _find_held(self, node: str) -> set[str]:
-        """Return the volumes of the pods on a machine."""
+        """Return the names of the volumes that pods on a machine use."""
         found = (self.volume_of(key) for key in self._holders.list_claims(node))
         return {each.volume for each in found if each is not None}
 
@@ -143,7 +140,7 @@ class AttachedVolumes:
 
 
 def _attachment(found: VolumeAttachment | None) -> tuple[str, Attached] | None:
-    """Return the machine and what is attached; None for one that says neither."""
+    """Return machine and volume of an attachment; None if there is no attachment, or it does not state both."""
     if found is None or not found.spec.node_name or not found.spec.attacher:
         return None
     driver, source = found.spec.attacher, found.spec.source

@@ -1,9 +1,9 @@
-"""Volumes that exist and may still be had: which machines reach them, and which claim counts on which.
+"""Keeps volumes that exist and are not bound: the machines that reach them, and the claims they are reserved for.
 
 Local volumes are made by hand or by an operator, one per disk. A claim can be bound only where such a volume is,
-and no two claims may count on the same one. So each profile of a claim (class, size, ...) becomes a resource. A machine
-offers as many units of it as it reaches suitable volumes. A claim takes a unit of its own profile, and of each wider
-one: two small claims and a large one need three volumes, of which one is large.
+and a volume can be bound to one claim only. So each profile of a claim (class, size, ...) becomes a resource. A machine
+offers one unit of it for each suitable volume that it reaches. A claim uses a unit of its own profile, and a unit of
+each wider profile: two small claims and a large one need three volumes, of which one is large.
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ from poseidon.volumes.requirements import NO_LIMIT
 
 @dataclass(eq=False, slots=True)
 class _Group:
-    """Volumes that the same machines reach. ``shown``: profiles that some volume suits, as last looked at; of a group
-    that is not local.
+    """Volumes that the same machines reach.
+
+    ``shown``: for a group that is not local, the profiles that some volume suited when the group was last checked.
     """
 
     rules: Rules
@@ -31,11 +32,11 @@ class _Group:
 
     @property
     def local(self) -> bool:
-        """Whether only machines that the rules name reach them."""
+        """Whether only machines that the rules name by host name reach the volumes."""
         return self.pairs != (ANYWHERE,)
 
     def admits(self, name: str, labels: Mapping[str, str]) -> bool:
-        """Return whether a machine reaches them."""
+        """Return whether a machine reaches the volumes."""
         return reaches(self.rules, name, labels)
 
 
@@ -46,12 +47,11 @@ class _Reservation:
 
 
 class AvailableVolumes:
-    """Volumes by the machines that reach them, and which are reserved for claims.
+    """Volumes by the machines that reach them, and their reservations for claims.
 
     A reserved volume counts only for profiles that the profile of its claim implies, until the reservation
-    ends: the claim's pod still requests its units. Volumes that any number of machines reach are offered
-    without a figure, because each binding would change thousands of machines; a claim that finds none left is
-    refused when it reserves one.
+    ends: the claim's pod still requests its units. Volumes that are not local are offered without a number,
+    because each binding would change thousands of machines; if none is left, ``reserve`` returns None.
     """
 
     def __init__(self) -> None:
@@ -68,7 +68,7 @@ class AvailableVolumes:
     # --- machines ------------------------------------------------------------------------------------------
 
     def put_node(self, name: str, labels: Mapping[str, str]) -> None:
-        """Take a machine as it is now."""
+        """Add or update a machine."""
         if self.machines.get(name) != labels:
             self._reach.put_node(name, labels)
             self._changed.add(name)
@@ -81,7 +81,7 @@ class AvailableVolumes:
     # --- volumes -------------------------------------------------------------------------------------------
 
     def put(self, volume: Volume) -> None:
-        """Take a volume as it is now; an unavailable one stays only while it is reserved."""
+        """Add or update a volume; a volume that is not available is kept only while it is reserved."""
         group = self._group_of.get(volume.name)
         if group is not None and group.rules != volume.rules:
             self.remove(volume.name)
@@ -112,10 +112,9 @@ class AvailableVolumes:
     # --- claims --------------------------------------------------------------------------------------------
 
     def want(self, profile: Profile) -> bool:
-        """Note that some claim has this profile: machines offer suitable volumes from now on. Returns whether
-        it is new.
+        """Let machines offer volumes for a claim's profile from now on; return whether the profile is new.
 
-        It stays so, since what has been asked for once is likely to be asked for again.
+        Profiles are never removed, since a profile that a claim had once is likely to come again.
         """
         of_class = self._wanted.setdefault(profile.storage_class, {})
         if profile not in of_class:
@@ -126,13 +125,13 @@ class AvailableVolumes:
         return False
 
     def list_implied(self, profile: Profile) -> list[Profile]:
-        """Return the wanted profiles of which a claim with this one takes a unit, its own among them."""
+        """Return the wanted profiles of which a claim with this profile uses a unit, its own among them."""
         return [each for each in self._wanted.get(profile.storage_class, ()) if implies(profile, each)]
 
     def reserve(self, claim: str, profile: Profile, node: str) -> Volume | None:
-        """Reserve for a claim the smallest volume that suits it and that the machine reaches; None: none left.
+        """Reserve for a claim the smallest suitable volume that the machine reaches; return it, None if there is none.
 
-        A claim that has a reservation keeps it if the machine reaches it.
+        A claim that has a reservation keeps it if the machine reaches that volume, else the answer is None.
         """
         held = self._reserved.get(claim)
         if held is not None:
@@ -153,7 +152,7 @@ class AvailableVolumes:
         return best
 
     def release(self, claim: str) -> str:
-        """Note that a claim is bound, or not being bound any more. Returns the volume reserved for it, or ""."""
+        """End the reservation of a claim; return the volume's name, "" if the claim had none."""
         held = self._reserved.pop(claim, None)
         if held is None:
             return ""
@@ -167,7 +166,7 @@ class AvailableVolumes:
     # --- what machines offer -------------------------------------------------------------------------------
 
     def amounts(self, node: str) -> Iterator[tuple[str, int]]:
-        """Yield resource and amount of every profile that some volume suits which the machine reaches."""
+        """Yield resource and number of volumes for each profile that some volume within a machine's reach suits."""
         found: dict[Profile, int] = {}
         for group in self._reach.list_groups(node):
             for profile in self._profiles(group):
@@ -179,11 +178,11 @@ class AvailableVolumes:
 
     @property
     def has_changed(self) -> bool:
-        """Whether some machine may offer something else than before."""
+        """Whether the offers of some machine may have changed."""
         return bool(self._changed)
 
     def take_changed(self) -> set[str]:
-        """Return the machines that may offer something else than before, once."""
+        """Return, once, the machines whose offers may have changed."""
         changed, self._changed = self._changed, set()
         return changed
 
@@ -206,8 +205,9 @@ class AvailableVolumes:
         return [profile for name in sorted(classes) for profile in self._wanted.get(name, ())]
 
     def _mark(self, group: _Group) -> None:
-        """Note that the machines of a group may offer something else; for a wide group only if its volumes
-        run out or come back.
+        """Mark the machines of a group, whose offers may have changed.
+
+        The machines of a group that is not local are marked only if volumes for some profile have run out or come back.
         """
         if not group.local:
             shown = {

@@ -1,7 +1,7 @@
-"""Claims that are bound once their pod has a node: starts, watches and gives up their bindings.
+"""Binds claims once their pod has a node: starts, watches and gives up bindings.
 
-Nothing is kept across a restart: the annotation on a claim, and the claim that a volume names, are in the API
-server, where the next process finds them and goes on.
+Nothing is kept across a restart: the API server has the annotation of a claim, and the claim that a volume names, so
+the next process goes on from there.
 """
 
 from __future__ import annotations
@@ -19,7 +19,10 @@ from protos.conventions.configuration import PositiveDuration, Section
 
 @dataclass(slots=True)
 class _UnderWay:
-    """``missing``: claims that are not bound yet; ``chosen``: those whose choice of node has been seen."""
+    """A pod whose claims are being bound for a node.
+
+    ``missing``: claims that are not bound yet; ``chosen``: claims whose annotation with this node has been seen.
+    """
 
     node: str
     claims: tuple[str, ...]
@@ -29,8 +32,10 @@ class _UnderWay:
 
 
 class VolumeOptions(Section):
-    """The section ``volumes``: ``bind_timeout`` (10 m) is how long the claims of a pod may take to be bound;
-    ``capacity_scoring`` (off) prefers nodes where volumes to be made leave the greatest share of a driver's room.
+    """The section ``volumes``: ``bind_timeout`` (10 m) is how long the claims of a pod may take to be bound.
+
+    ``capacity_scoring`` (off) prefers nodes where, after volumes are made, the driver has the greatest share of its
+    capacity left.
     """
 
     bind_timeout: PositiveDuration = 600.0
@@ -53,9 +58,9 @@ class VolumeBindings:
         return uid in self._under_way
 
     def begin(self, uid: str, node: str, claims: tuple[str, ...], now: float) -> str:
-        """Have a pod's claims bound for a node. Returns why that cannot be, "" if it has begun.
+        """Start to bind a pod's claims for a node; return why that is impossible, "" if it has begun.
 
-        The outcome is among ``take_settled`` some time later, or at once if there is nothing to wait for.
+        ``take_settled`` returns the outcome later, or at once if there is nothing to wait for.
         """
         pod = _UnderWay(node, claims, now + self._seconds)
         writes: list[ClaimWrite] = []
@@ -76,7 +81,7 @@ class VolumeBindings:
         return ""
 
     def claim_changed(self, key: str) -> None:
-        """Note that a claim, or the volume that is given to it, has changed."""
+        """Go on with the bindings of a claim that has changed, or whose volume has changed."""
         claim = self._storage.claim(key)
         if claim is None or claim.bound:
             self._available.release(key)
@@ -86,39 +91,39 @@ class VolumeBindings:
                 self._look(uid, pod, key)
 
     def node_gone(self, name: str) -> None:
-        """Forget a machine that is gone, and give up what was to be bound for it."""
+        """Give up the bindings for a machine that is gone."""
         for uid in [uid for uid, pod in self._under_way.items() if pod.node == name]:
             self._settle(uid, f"node {name} is gone")
 
     def note_failure(self, write: ClaimWrite, reason: str) -> None:
-        """Note that a write has failed for good."""
+        """Give up the bindings of a pod for which a write has failed for good."""
         if write.pod in self._under_way:
             self._settle(write.pod, reason)
 
     def expire(self, now: float) -> None:
-        """Give up what has taken too long."""
+        """Give up bindings that have taken too long."""
         late = [uid for uid, pod in self._under_way.items() if pod.deadline <= now]
         for uid in late:
             names = ", ".join(sorted(key.partition("/")[2] for key in self._under_way[uid].missing))
             self._settle(uid, f"volumes were not bound within {self._seconds:g} s: {names}")
 
     def abandon(self, uid: str) -> None:
-        """Give up the bindings of a pod that is gone, or not to be bound any more."""
+        """Give up the bindings of a pod that is gone, or is not to be bound any more."""
         self._forget(uid)
         self._settled.pop(uid, None)
 
     @property
     def has_news(self) -> bool:
-        """Whether something is to be written, or has settled."""
+        """Whether ``take_writes`` or ``take_settled`` has something to return."""
         return bool(self._writes or self._settled)
 
     def take_writes(self) -> list[ClaimWrite]:
-        """Return what has to be written, once."""
+        """Return, once, the writes that are to be made."""
         writes, self._writes = self._writes, []
         return writes
 
     def take_settled(self) -> dict[str, str]:
-        """Return the pods that are no longer under way, once: "" for success, else the reason."""
+        """Return, once, the pods whose binding has ended: "" for success, else the reason."""
         settled, self._settled = self._settled, {}
         return settled
 
@@ -162,7 +167,7 @@ class VolumeBindings:
         return ""
 
     def _look(self, uid: str, pod: _UnderWay, key: str) -> None:
-        """See how far a claim of a pod has come."""
+        """Check how far the binding of a claim has come, and settle its pod if all are bound or one has failed."""
         claim = self._storage.claim(key)
         name = key.partition("/")[2]
         if claim is None:
@@ -178,14 +183,14 @@ class VolumeBindings:
         elif claim.selected_node:
             self._settle(uid, _elsewhere(claim, claim.selected_node))
         elif key in pod.chosen:
-            # Its provisioner took the choice back, which is how it says that it failed.
+            # The provisioner has removed the annotation with the node: that is how it reports a failure.
             self._settle(uid, f'provisioning of persistentvolumeclaim "{name}" for node {pod.node} failed')
 
     def _note_arrival(self, uid: str, pod: _UnderWay, claim: Claim) -> None:
         volume = self._storage.volume(claim.volume)
         labels = self._available.machines.get(pod.node)
         if volume is None:
-            return  # volumes are watched apart from claims; it is on its way
+            return  # volumes are watched apart from claims: this one has not been seen yet
         if labels is None or not reaches(volume.rules, pod.node, labels):
             self._settle(uid, f'persistentvolume "{volume.name}" cannot be reached from node {pod.node}')
             return

@@ -1,4 +1,4 @@
-"""Records of claims, volumes, storage classes and drivers by name, with the references between them."""
+"""Keeps records of claims, volumes, storage classes and drivers by name, with the references between them."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ R = TypeVar("R")
 
 
 class _Records(Generic[R]):
-    """Records of one kind by name. Objects are told from earlier and later namesakes by uid."""
+    """Records of one kind by name. Objects of the same name, earlier and later ones, are told apart by uid."""
 
     def __init__(self) -> None:
         self.known: dict[str, R] = {}
         self._names = NameIndex()
 
     def put(self, uid: str, name: str, record: R) -> R | None:
-        """Take an object as it is now; returns its former record, None if there was none of this name."""
+        """Add or update an object; return the former record of this name, None if there was none."""
         self._names.put(uid, name)
         former, self.known[name] = self.known.get(name), record
         return former
 
     def remove(self, uid: str) -> tuple[str, R | None]:
-        """Forget an object; returns its name and record, None if nothing was known, or a namesake is."""
+        """Forget an object; return name and record: None if unknown, or if a newer object has the name."""
         name = self._names.remove(uid)
         return name, self.known.pop(name, None) if name else None
 
 
 class Catalogue:
-    """What is known of a cluster's storage."""
+    """The claims, volumes, storage classes and CSI drivers of a cluster."""
 
     def __init__(self) -> None:
         self._claims: _Records[Claim] = _Records()
@@ -47,15 +47,15 @@ class Catalogue:
     # --- looking -------------------------------------------------------------------------------------------
 
     def claim(self, key: str) -> Claim | None:
-        """Return a claim by ``namespace/name``."""
+        """Return a claim by ``namespace/name``, None if unknown."""
         return self._claims.known.get(key)
 
     def volume(self, name: str) -> Volume | None:
-        """Return a volume."""
+        """Return a volume by name, None if unknown."""
         return self._volumes.known.get(name)
 
     def volume_for(self, claim: Claim) -> Volume | None:
-        """Return the volume that has been given to a claim which is not bound yet."""
+        """Return the volume that names a claim which is not bound yet, None if no volume does."""
         given = (self._volumes.known[name] for name in self._given.list_users(claim.key))
         fitting = [
             each for each in given if not (each.claim_uid and claim.uid) or each.claim_uid == claim.uid
@@ -63,26 +63,26 @@ class Catalogue:
         return min(fitting, key=lambda each: each.name, default=None)
 
     def provision(self, storage_class: str) -> Provision | None:
-        """Return a storage class."""
+        """Return a storage class by name, None if unknown."""
         return self._provisions.known.get(storage_class)
 
     def states_capacity(self, driver: str) -> bool:
-        """Return whether a driver says how much it can make, and where; what it does not say it cannot make."""
+        """Return whether a driver states its capacity in objects, so that it can make no volume beyond these."""
         return driver in self._drivers.values()
 
     def is_unbound_of(self, key: str, storage_class: str) -> bool:
-        """Return whether a claim is of a class and not bound yet."""
+        """Return whether a claim is known, not bound yet, and of this storage class."""
         claim = self._claims.known.get(key)
         return claim is not None and not claim.bound and claim.storage_class == storage_class
 
     def claims_naming(self, volume: str) -> AbstractSet[str]:
-        """Return the claims that name a volume, whether or not the volume names them."""
+        """Return the keys of the claims that name a volume, whether or not the volume names them."""
         return self._named_by.list_users(volume)
 
     # --- changing ------------------------------------------------------------------------------------------
 
     def put_claim(self, uid: str, found: PersistentVolumeClaim | None) -> str:
-        """Take a claim, or its absence. Returns its key if anything that matters has changed, else ""."""
+        """Update a claim, None if it is gone; return its key if its record has changed, else ""."""
         record: Claim | None = None
         if found is None:
             key, known = self._claims.remove(uid)
@@ -98,7 +98,7 @@ class Catalogue:
         return key
 
     def put_driver(self, uid: str, name: str) -> bool:
-        """Take a driver that says how much it can make; "": this one does not, or is gone. Returns if that is new."""
+        """Set the name of a driver that states its capacity, "" if it does not or is gone; return whether it is new."""
         if self._drivers.get(uid, "") == name:
             return False
         self._drivers.pop(uid, None)
@@ -107,7 +107,7 @@ class Catalogue:
         return True
 
     def put_volume(self, uid: str, found: PersistentVolume | None) -> tuple[Volume | None, Volume | None]:
-        """Take a volume, or its absence. Returns the former volume and the new one."""
+        """Update a volume, None if it is gone; return the former record and the new one."""
         record: Volume | None = None
         if found is None:
             name, before = self._volumes.remove(uid)
@@ -121,7 +121,7 @@ class Catalogue:
         return before, record
 
     def put_provision(self, uid: str, found: StorageClass | None) -> str:
-        """Take a storage class, or its absence. Returns its name if anything has changed, else ""."""
+        """Update a storage class, None if it is gone; return its name if its record has changed, else ""."""
         if found is None:
             name, known = self._provisions.remove(uid)
             return "" if known is None else name

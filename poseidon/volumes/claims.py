@@ -1,4 +1,4 @@
-"""Which pods use a claim, and where."""
+"""Keeps which pods use a claim, and on which machines."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import Set as AbstractSet
 from typing import TypeAlias
 
 Rank: TypeAlias = tuple[int, float, str]
-"""Order among pods that wait for one thing: higher priority negated, time of creation, uid."""
+"""Order among pods that wait for one claim, the first to get it first: negated priority, time of creation, uid."""
 
 
 def compute_rank(priority: int, created: float, uid: str) -> Rank:
-    """Return the order of a pod among those that wait for the same thing."""
+    """Return the rank of a pod among the pods that wait for one claim."""
     return (-priority, created, uid)
 
 
@@ -22,7 +22,7 @@ class Users:
         self._users: dict[str, str | set[str]] = {}
 
     def add(self, key: str, uid: str) -> None:
-        """Note that a pod uses a claim."""
+        """Add a user (uid) of a claim."""
         known = self._users.get(key)
         if known is None or known == uid:
             self._users[key] = uid
@@ -32,7 +32,7 @@ class Users:
             self._users[key] = {known, uid}
 
     def remove(self, key: str, uid: str) -> None:
-        """Note that a pod does not use a claim any more."""
+        """Remove a user (uid) of a claim."""
         known = self._users.get(key)
         if isinstance(known, set):
             known.discard(uid)
@@ -46,7 +46,7 @@ class Users:
         return isinstance(known := self._users.get(key), set) and len(known) > 1
 
     def list_users(self, key: str) -> AbstractSet[str]:
-        """Return the users of a claim."""
+        """Return the uids of the pods that use a claim."""
         known = self._users.get(key)
         if known is None:
             return frozenset()
@@ -54,10 +54,10 @@ class Users:
 
 
 class Holders:
-    """Who holds each claim on each machine: of several pods one, since a volume is attached once.
+    """The holder of each claim on each machine: the one pod to which the attachment of the volume is charged.
 
-    Of the pods of a machine that use a claim the one with the lowest uid holds it, so that the order of events
-    does not matter.
+    Of the pods on a machine that use a claim, the pod with the lowest uid holds it, so that the order of events does
+    not matter.
     """
 
     def __init__(self) -> None:
@@ -65,7 +65,7 @@ class Holders:
         self._on: dict[str, dict[str, None]] = {}
 
     def add(self, key: str, node: str, uid: str) -> Iterable[str]:
-        """Note that a pod has been placed. Returns the pods that hold the claim no longer, or have begun to."""
+        """Add a placed user of a claim; return the uids of pods that become its holder, or cease to be."""
         there = self._placed.setdefault((key, node), [])
         if uid in there:
             return ()
@@ -76,7 +76,7 @@ class Holders:
         return (*before, uid) if first else ()
 
     def remove(self, key: str, node: str, uid: str) -> Iterable[str]:
-        """Note that a pod has left. Returns the pods that hold the claim no longer, or have begun to."""
+        """Remove a user that has left; return the uids of pods that become the claim's holder, or cease to be."""
         there = self._placed.get((key, node), [])
         if uid not in there:
             return ()
@@ -102,6 +102,6 @@ class Holders:
         return len(self._placed.get((key, node), ())) > 1
 
     def holds(self, key: str, node: str, uid: str) -> bool:
-        """Return whether a placed pod is the one that holds the claim on its machine."""
+        """Return whether a placed pod is the holder of a claim on its machine."""
         there = self._placed.get((key, node))
         return there is not None and there[0] == uid

@@ -1,4 +1,4 @@
-"""Whether a volume suits a claim, and whether a machine can reach a volume."""
+"""Decides whether a volume suits a claim, and whether a machine can reach a volume."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from protos.firmament.v1 import scheduler_pb2 as pb
 HOSTNAME = "kubernetes.io/hostname"
 
 Rules = tuple[bytes, ...]
-"""Encoded ``VolumeRule`` messages, of which all must hold."""
+"""Encoded ``VolumeRule`` messages, all of which must hold."""
 
 _Terms = tuple[tuple[tuple["Condition", ...], tuple["Condition", ...]], ...]
 
 
 def suits(offer: Offer, profile: Profile) -> bool:
-    """Return whether a volume is large enough, of the right classes and modes, and bears the right labels.
+    """Return whether a volume suits a claim's profile: by class, size, modes and labels.
 
-    As ``FindMatchingVolume`` of Kubernetes' component helpers.
+    The rules are those of ``FindMatchingVolume`` of Kubernetes' component helpers.
     """
     return (
         offer.storage_class == profile.storage_class
@@ -32,9 +32,7 @@ def suits(offer: Offer, profile: Profile) -> bool:
 
 
 def implies(profile: Profile, other: Profile) -> bool:
-    """Return whether every volume that suits ``profile`` suits ``other`` as well, as far as the profiles
-    tell.
-    """
+    """Return whether the fields of two profiles show that each volume that suits ``profile`` suits ``other`` too."""
     return (
         profile.storage_class == other.storage_class
         and profile.attributes_class == other.attributes_class
@@ -51,7 +49,7 @@ def reaches(rules: Rules, name: str, labels: Mapping[str, str]) -> bool:
 
 
 def hosts(rules: Rules) -> frozenset[str] | None:
-    """Return the values of the host name's label that the rules leave open, None if they do not look at it."""
+    """Return the host names to which some rule restricts machines, None if no rule does."""
     for rule in rules:
         named = [_hosts_of(labels) for labels, _ in _terms(rule)]
         if named and all(values is not None for values in named):
@@ -65,7 +63,7 @@ def _hosts_of(conditions: tuple[Condition, ...]) -> tuple[str, ...] | None:
 
 @lru_cache(maxsize=65_536)
 def _terms(rule: bytes) -> _Terms:
-    """Return the terms of a rule as plain values; each is (conditions on labels, conditions on fields)."""
+    """Decode the terms of a rule; each is (conditions on labels, conditions on fields)."""
     message = pb.VolumeRule.FromString(rule)
     return tuple(
         (
@@ -87,7 +85,7 @@ def _term_holds(
 
 
 def holds(condition: Condition, labels: Mapping[str, str]) -> bool:
-    """Return whether labels satisfy a condition; NotIn holds also where there is no such label."""
+    """Return whether labels satisfy a condition; NotIn holds also without the label."""
     key, operator, values = condition
     found = labels.get(key)
     if operator == "In":
@@ -102,7 +100,7 @@ def holds(condition: Condition, labels: Mapping[str, str]) -> bool:
 
 
 def _compares(found: str, operator: str, values: tuple[str, ...]) -> bool:
-    """Return whether Gt or Lt holds; what is no integer compares with nothing."""
+    """Return whether Gt or Lt holds; False if one of the values is no integer."""
     try:
         left, right = int(found), int(values[0])
     except (ValueError, IndexError):

@@ -1,4 +1,4 @@
-"""Which machines reach which objects, such as volumes; both may come and go in any order."""
+"""Keeps which machines reach which objects, such as volumes; machines and objects may come and go in any order."""
 
 from __future__ import annotations
 
@@ -12,14 +12,17 @@ ANYWHERE: Pair = ("", "")
 
 
 class Reachable(Protocol):
-    """A group, told from others by identity. Only machines that have one of the labels ``pairs`` can reach it."""
+    """A group of objects that the same machines reach; groups are compared by identity.
+
+    Only machines that have one of the labels ``pairs`` can reach the group.
+    """
 
     pairs: tuple[Pair, ...]
     nodes: set[str]
-    """The machines that reach it, by name."""
+    """Names of the machines that reach the group."""
 
     def admits(self, name: str, labels: Mapping[str, str]) -> bool:
-        """Return whether a machine of this name and these labels reaches it."""
+        """Return whether a machine of this name and these labels reaches the group."""
 
 
 G = TypeVar("G", bound=Reachable)
@@ -39,7 +42,7 @@ class Reach(Generic[G]):
         return self._at.get(node, ())
 
     def having(self, pair: Pair) -> Collection[str]:
-        """Return the machines that have a label; all of them for ``ANYWHERE``."""
+        """Return the names of the machines that have a label; of all machines for ``ANYWHERE``."""
         if pair == ANYWHERE:
             return self.labels
         key, value = pair
@@ -51,7 +54,7 @@ class Reach(Generic[G]):
         return by_value.get(value, ())
 
     def put_node(self, name: str, labels: Mapping[str, str]) -> None:
-        """Take a machine as it is now."""
+        """Add or update a machine."""
         self.remove_node(name)
         self.labels[name] = labels
         for key, by_value in self._having.items():
@@ -71,7 +74,7 @@ class Reach(Generic[G]):
             group.nodes.discard(name)
 
     def add(self, group: G) -> None:
-        """Take up a group, and find its machines."""
+        """Add a group, and find the machines that reach it."""
         for pair in group.pairs:
             self._by_pair.setdefault(pair, {})[group] = None
             for name in self.having(pair):

@@ -1,7 +1,7 @@
-"""Claims, volumes and storage classes, cut down to what decides where pods may run.
+"""Records of claims, volumes and storage classes, with only the fields that decide where pods may run.
 
-There is one record per object and no more: a cluster may have 100,000 claims. Words and rules that many
-objects share are kept once.
+Each object has one record, and strings and rules that many objects share are kept once, as a cluster may have 100,000
+claims.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Condition = tuple[str, str, tuple[str, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """What a claim accepts in a volume that exists already: classes, bytes at least, modes, labels."""
+    """The existing volumes that a claim accepts: by classes, least size in bytes, modes and labels."""
 
     storage_class: str
     attributes_class: str
@@ -56,7 +56,7 @@ class Claim:
     """A PersistentVolumeClaim."""
 
     key: str
-    """Its name, ``namespace/name``."""
+    """``namespace/name``."""
     uid: str
     """Its uid."""
     storage_class: str
@@ -74,14 +74,14 @@ class Claim:
     selected_node: str = ""
     """The node for which its volume is provisioned, "" for none."""
     owner: str = ""
-    """Uid of its controller."""
+    """Uid of its controller, or the name if that states no uid; "" without controller."""
     profile: Profile | None = None
-    """What it asks for; None once it is bound."""
+    """The volumes that it accepts; None once it is bound."""
 
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """What a volume that is still to be had offers."""
+    """The properties of a volume that no claim has yet."""
 
     storage_class: str
     attributes_class: str
@@ -102,22 +102,27 @@ class Volume:
     version: str
     """Its resource version."""
     rules: tuple[bytes, ...]
-    """Where it can be reached (see ``VolumeNeeds``)."""
+    """Rules for the machines that reach it (see ``VolumeNeeds``)."""
     driver: str
     """Its CSI driver, "" for none."""
     claim: str = ""
-    """Key of the claim that it belongs to, "" for none."""
+    """Key of the claim that it names, "" for none."""
     claim_uid: str = ""
     """Uid of that claim."""
     offer: Offer | None = None
-    """What it offers; None unless it is available."""
+    """Its properties for claims; None unless it is available."""
     defect: str = ""
     """Why it is unusable, "" if it is usable."""
 
 
 @dataclass(frozen=True, slots=True)
 class Provision:
-    """A StorageClass: whether claims wait for a pod, whether volumes are made at all, by whom and where."""
+    """A StorageClass.
+
+    ``waits``: whether claims are bound only once a pod has a node; ``dynamic``: whether volumes are made for claims;
+    ``driver``: the CSI driver that attaches these; ``topology``: the rule for where volumes may be made, b"" for
+    anywhere.
+    """
 
     waits: bool
     dynamic: bool
@@ -181,7 +186,7 @@ def provision_record(storage_class: StorageClass) -> Provision:
 
 
 def key_of(metadata: ObjectMeta) -> str:
-    """Return ``namespace/name``."""
+    """Return ``namespace/name`` of an object."""
     return f"{metadata.namespace or 'default'}/{metadata.name}"
 
 
@@ -210,7 +215,7 @@ def _offer(volume: PersistentVolume) -> Offer:
 
 
 def conditions_of(selector: LabelSelector | None) -> tuple[Condition, ...]:
-    """Return the conditions of a selector, each once."""
+    """Return the conditions of a label selector, sorted, each once."""
     if selector is None:
         return ()
     equal = [(key, "In", (value,)) for key, value in selector.match_labels.items()]
@@ -219,7 +224,7 @@ def conditions_of(selector: LabelSelector | None) -> tuple[Condition, ...]:
 
 
 def storage_bytes(quantity: Number | None) -> int | None:
-    """Return an amount of storage; what is missing or makes no sense is not known."""
+    """Return an amount of storage in bytes; None if it is missing or malformed."""
     try:
         return None if quantity is None else amount("storage", quantity)
     except QuantityError:

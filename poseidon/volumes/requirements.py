@@ -1,6 +1,4 @@
-"""Volumes in the terms of the protocol: where they can be reached, what attaching them uses, which are
-available.
-"""
+"""Volumes in the terms of the protocol: rules for machines, and resources for attachments and for available volumes."""
 
 from __future__ import annotations
 
@@ -17,10 +15,10 @@ from poseidon.pod_rules.node_affinity import NAME_FIELD, parse_required_terms
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 ATTACHMENTS = "attachable-volumes-csi-"
-"""Resources that begin like this count the volumes of a CSI driver that are attached to a machine."""
+"""Prefix of resources that count the volumes of a CSI driver that are attached to a machine."""
 
 AVAILABLE = "available-volumes-"
-"""Resources that begin like this count the unclaimed volumes of a kind that a machine can reach."""
+"""Prefix of resources that count the volumes without claim, of one profile, that a machine can reach."""
 
 _ZONE, _REGION = "topology.kubernetes.io/zone", "topology.kubernetes.io/region"
 _FORMER_ZONE, _FORMER_REGION = (
@@ -48,7 +46,7 @@ DRIVER_OF_SOURCE = {
     "vsphere_volume": "csi.vsphere.vmware.com",
     "portworx_volume": "pxd.portworx.com",
 }
-"""The CSI drivers that have taken the place of built-in ones, by the field of a volume."""
+"""The CSI drivers that have replaced built-in ones, by field of a volume's spec."""
 
 _DRIVER_OF_PROVISIONER = {
     "kubernetes.io/aws-ebs": "ebs.csi.aws.com",
@@ -61,19 +59,19 @@ _DRIVER_OF_PROVISIONER = {
 }
 
 NO_LIMIT = 2**31
-"""What machines offer where there is no limit: more than any machine attaches."""
+"""The amount that machines offer where there is no limit: more than any machine attaches."""
 
 
 @dataclass(frozen=True, slots=True)
 class VolumeNeeds:
-    """What a pod's volumes ask of its machine. Equal content makes equal classes, whatever the claims' names.
+    """Needs of a pod's volumes. Pods with equal needs may be of one class, whatever their claims are called.
 
     ``rules`` are encoded ``VolumeRule`` messages, ``requests`` amounts of resources; both sorted, each once.
     ``invalid`` says why the pod can be placed nowhere, "" if it can. ``shared``: resource and name of volumes that
-    other pods use as well; of ``requests`` one each is not needed where such a volume is attached already.
-    ``sole``: claims for one pod at a time that another pod wants as well, ``namespace/name``.
-    ``new_storage``: volumes to be made by drivers that say how much they can make: storage class, bytes of the largest
-    and of all of them.
+    other pods use too; a machine where such a volume is attached already needs one unit less of the resource.
+    ``sole``: claims (``namespace/name``) for one pod at a time that another pod wants too. ``new_storage``: volumes
+    to be made by drivers that state their capacity: storage class, bytes of the largest volume, and of all volumes of
+    the class.
     """
 
     rules: tuple[bytes, ...] = ()
@@ -88,7 +86,7 @@ NO_NEEDS = VolumeNeeds()
 
 
 def add_needs(plain: pb.TaskClass, needs: VolumeNeeds) -> pb.TaskClass:
-    """Return a copy of a class, without number, whose tasks have these volumes as well."""
+    """Return a copy of a class, without ID, with the needs of its tasks' volumes added."""
     message = pb.TaskClass()
     message.CopyFrom(plain)
     message.id = 0
@@ -111,11 +109,10 @@ def add_needs(plain: pb.TaskClass, needs: VolumeNeeds) -> pb.TaskClass:
 
 
 def volume_rules(volume: PersistentVolume, defects: list[Defect]) -> tuple[bytes, ...]:
-    """Return where a volume can be reached: by its node affinity, and by its zone and region labels.
+    """Return the rules for the machines that reach a volume: by its node affinity, and by its zone and region labels.
 
-    The labels are those of volumes made before there was node affinity (kube-scheduler's VolumeZone): a
-    machine without any such label is not refused, and former names count as the present ones where a machine
-    lacks the former.
+    Volumes that were made before node affinity existed have these labels (kube-scheduler's VolumeZone): a machine
+    without any such label is not refused; where a machine lacks a label of the former name, the present name counts.
     """
     rules = []
     affinity = volume.spec.node_affinity
@@ -128,7 +125,7 @@ def volume_rules(volume: PersistentVolume, defects: list[Defect]) -> tuple[bytes
 
 
 def topology_rule(storage_class: StorageClass) -> bytes:
-    """Return where volumes of a class may be made, b"" if anywhere. A term without conditions admits nothing."""
+    """Return the rule for where a class's volumes may be made, b"" for anywhere. An empty term never holds."""
     terms = []
     for term in storage_class.allowed_topologies:
         found = [
@@ -139,12 +136,12 @@ def topology_rule(storage_class: StorageClass) -> bytes:
 
 
 def node_rule(node: str) -> bytes:
-    """Return the rule that admits one node alone, by name."""
+    """Return the rule that only the node of this name satisfies."""
     return _encode([pb.NodeSelectorTerm(fields=[_require_values(NAME_FIELD, [node])])], NONE_TO_BIND)
 
 
 def driver_of(volume: PersistentVolume) -> str:
-    """Return the CSI driver that attaches a volume, also where it takes the place of a built-in one; else ""."""
+    """Return the CSI driver that attaches a volume, also one that has replaced a built-in driver; "" for none."""
     spec = volume.spec
     if spec.csi is not None:
         return spec.csi.driver
@@ -152,7 +149,7 @@ def driver_of(volume: PersistentVolume) -> str:
 
 
 def driver_of_class(storage_class: StorageClass) -> str:
-    """Return the CSI driver that will attach a volume that the class has yet to provide."""
+    """Return the CSI driver that attaches the volumes that a class makes."""
     return _DRIVER_OF_PROVISIONER.get(storage_class.provisioner, storage_class.provisioner)
 
 
@@ -183,22 +180,22 @@ def _encode(terms: Iterable[pb.NodeSelectorTerm], reason: str = "") -> bytes:
 
 
 def in_use_on(node: str) -> bytes:
-    """Return the rule that admits the one node alone where another pod uses the claim, and may make way."""
+    """Return the rule that only this node satisfies: a pod there uses the claim, and may be evicted."""
     terms = [pb.NodeSelectorTerm(fields=[_require_values(NAME_FIELD, [node])])]
     return pb.VolumeRule(terms=terms, reason=IN_USE, in_use=True).SerializeToString(deterministic=True)
 
 
 IN_USE_RULE = pb.VolumeRule(reason=IN_USE, in_use=True).SerializeToString(deterministic=True)
-"""The rule that admits no node, since another pod uses the claim, which is for one pod."""
+"""The rule that no node satisfies, since another pod uses the claim, which is for one pod at a time."""
 
 ABSENT_RULE = _encode((), NO_SUCH_VOLUME)
-"""The rule that admits no node, since there is no such volume."""
+"""The rule that no node satisfies, since the volume does not exist."""
 
 
 class AttachLimits:
-    """Limits by machine and driver, as the machines' CSINode objects state them.
+    """Limits of attached volumes by machine and driver, as the machines' CSINode objects state them.
 
-    A driver that states no limit on any machine is not counted at all. Of a driver that does, machines without
+    A driver that states no limit on any machine is not counted at all. For a driver that states one, machines without
     a limit offer ``NO_LIMIT``, since a resource that a machine does not offer counts as 0.
     """
 
@@ -208,9 +205,9 @@ class AttachLimits:
         self._stated: Counter[str] = Counter()
 
     def put(self, uid: str, csi_node: CsiNode | None) -> tuple[str, frozenset[str]]:
-        """Take the statement of one machine, None if it states nothing any more.
+        """Update the limits of one machine, None if its CSINode is gone.
 
-        Returns the machine, "" for one that is not known, and the drivers that have become, or ceased to be, limited.
+        Returns the machine's name, "" if unknown, and the drivers that have become, or ceased to be, limited.
         """
         if csi_node is None:
             name = self._names.remove(uid)
@@ -225,11 +222,11 @@ class AttachLimits:
         return name, self._replace(name, stated)
 
     def counts(self, driver: str) -> bool:
-        """Return whether volumes of a driver are counted."""
+        """Return whether some machine limits the volumes of a driver, so that these are counted."""
         return driver in self._stated
 
     def amounts(self, name: str) -> Iterator[tuple[str, int]]:
-        """Yield resource and amount of every counted driver for a machine."""
+        """Yield, for each counted driver, its resource and how many volumes a machine may have attached."""
         limits = self._limits.get(name, {})
         for driver in self._stated:
             yield attachments(driver), limits.get(driver, NO_LIMIT)

@@ -1,4 +1,4 @@
-"""What the claims of one pod mean for it: what it needs of a machine, or what it has to wait for."""
+"""Finds what a pod needs of a machine by its claims, or what it has to wait for."""
 
 from __future__ import annotations
 
@@ -26,11 +26,12 @@ UNBOUND_IMMEDIATE = "pod has unbound immediate PersistentVolumeClaims"
 
 @dataclass(frozen=True, slots=True)
 class Resolution:
-    """``reason`` says what the pod waits for before any node is looked at, "" for nothing.
+    """The needs of a pod by its claims, or the reason that it waits.
 
-    ``refused``: what every node says that nothing else refuses, "" if it may be placed; ``needs`` say it as well.
-    ``unbound`` are the claims that have to be bound once a node has been chosen, ``profiles`` those of them
-    that need a volume which exists already.
+    ``reason``: what the pod waits for before any node is checked, "" for nothing. ``refused``: why no node will do, ""
+    if the pod may be placed; a rule of ``needs`` then refuses all nodes for this reason. ``unbound``: claims that have
+    to be bound once a node has been chosen; ``profiles``: the profiles of those that need a volume which exists
+    already.
     """
 
     needs: VolumeNeeds = NO_NEEDS
@@ -40,20 +41,23 @@ class Resolution:
     profiles: tuple[Profile, ...] = ()
 
     def message(self, nodes: int) -> str:
-        """Return the reason in kube-scheduler's words for a cluster of so many nodes, "" if there is none.
+        """Return the reason in kube-scheduler's words for a cluster of ``nodes`` nodes, "" if there is none.
 
-        The latter adds "not found" to it, whatever it is: what a device plugin says that has no notes of the pod.
+        kube-scheduler adds a text of its own ("not found") to the reason, which is left out here.
         """
         return f"0/{nodes} nodes are available: {self.reason}." if self.reason else ""
 
 
 NOTHING = Resolution()
 TAKEN = Resolution(VolumeNeeds(rules=(IN_USE_RULE,)), refused=IN_USE)
-"""Of a pod whose claim is for one pod and has another one. What it needs besides is looked at after that."""
+"""For a pod whose claim is for one pod at a time and used by another. Its other needs are found when that has ended."""
 
 
 def obstacle(storage: Catalogue, uid: str, name: str, claims: tuple[PodClaim, ...]) -> Resolution | None:
-    """Return what keeps a pod (``namespace/name``) from being placed at all, None if nothing does."""
+    """Return, with its ``reason`` set, the resolution of a pod that no node can help; None if nodes are to be checked.
+
+    ``name``: ``namespace/name`` of the pod.
+    """
     claims = tuple(each for each in claims if not each.disk)
     for each in claims:
         problem = _problem(storage.claim(each.key), each, uid, name)
@@ -79,11 +83,11 @@ def needs_of(
     shared: Callable[[str], bool],
     implied: Callable[[Profile], Iterable[Profile]],
 ) -> Resolution:
-    """Return what a pod needs according to its claims.
+    """Return the needs of a pod by its claims, and the claims that are not bound yet.
 
-    ``charged``: whether the pod pays for the attachment of a claim. ``counted``: whether attachments of a
-    driver are limited. ``attached``: the volume attached for a claim. ``shared``: whether it may already be
-    attached where a waiting pod goes. ``implied``: profiles of which a claim uses a unit.
+    ``charged``: whether the attachment of a claim is charged to this pod. ``counted``: whether attachments of a
+    driver are limited. ``attached``: the volume that a claim needs attached. ``shared``: whether that volume may
+    already be attached where a waiting pod goes. ``implied``: profiles of which a claim with this profile uses a unit.
     """
     together: set[tuple[str, str]] = set()
     rules: set[bytes] = set()
@@ -123,7 +127,7 @@ def needs_of(
 
 
 def require_volumes(storage: Catalogue, claims: tuple[PodClaim, ...], found: Resolution) -> Resolution:
-    """Return what holds for a pod that waits: ``found``, and that no node will do if a claim's volume is not there."""
+    """Return ``found`` of a waiting pod, with a rule that refuses all nodes if a bound claim's volume is gone."""
     known = [claim for each in claims if (claim := storage.claim(each.key)) is not None]
     if not any(_is_without_volume(storage, claim) for claim in known):
         return found
@@ -132,9 +136,9 @@ def require_volumes(storage: Catalogue, claims: tuple[PodClaim, ...], found: Res
 
 
 def add_sole_claims(found: Resolution, keys: Iterable[str], node: str) -> Resolution:
-    """Return what holds for a user of claims (``keys``) that are for one pod at a time, and wanted by others as well.
+    """Return ``found`` for a pod with claims (``keys``) that are for one pod at a time and that other pods want too.
 
-    ``node``: where the pods are that have them and may have to make way for this one, "" for nowhere.
+    ``node``: the node of the pods that use these claims and may be evicted for this pod, "" for none.
     """
     rules = {*found.needs.rules, in_use_on(node)} if node else found.needs.rules
     return replace(found, needs=replace(found.needs, rules=tuple(sorted(rules)), sole=tuple(sorted(keys))))
@@ -143,7 +147,7 @@ def add_sole_claims(found: Resolution, keys: Iterable[str], node: str) -> Resolu
 def _add_needs_of_unbound(
     storage: Catalogue, claim: Claim, rules: set[bytes], profiles: list[Profile]
 ) -> str:
-    """Add what a claim that nothing has been given to needs; returns the driver that will attach its volume."""
+    """Add the needs of a claim without volume to rules and profiles; return the driver that will attach its volume."""
     provision = storage.provision(claim.storage_class)
     if claim.bound or claim.profile is None or provision is None:
         return ""
@@ -151,7 +155,7 @@ def _add_needs_of_unbound(
         profiles.append(claim.profile)
         return ""
     if claim.selected_node:
-        # A volume may be under way there; only its provisioner may take the choice back.
+        # A volume may be being made for this node already; only the provisioner may remove the choice.
         rules.add(node_rule(claim.selected_node))
     if provision.topology:
         rules.add(provision.topology)
@@ -159,7 +163,7 @@ def _add_needs_of_unbound(
 
 
 def _problem(claim: Claim | None, wanted: PodClaim, uid: str, pod: str) -> str:
-    """Say in kube-scheduler's words what is wrong with a claim, "" if nothing is."""
+    """Return in kube-scheduler's words what is wrong with a claim, "" if nothing is."""
     name = wanted.name
     if claim is None:
         if wanted.ephemeral:
@@ -175,7 +179,7 @@ def _problem(claim: Claim | None, wanted: PodClaim, uid: str, pod: str) -> str:
 
 
 def _explain_lack(storage: Catalogue, claim: Claim) -> str:
-    """Say, after kube-scheduler's words, which volume or StorageClass an unbound claim lacks; "" if none."""
+    """Return, to add to kube-scheduler's words, which volume or StorageClass an unbound claim lacks; "" if none."""
     name = claim.key.partition("/")[2]
     if claim.volume:
         there = storage.volume(claim.volume) is not None
@@ -189,7 +193,7 @@ def _explain_lack(storage: Catalogue, claim: Claim) -> str:
 
 
 def _problem_of_volume(storage: Catalogue, wanted: PodClaim) -> str:
-    """Return what is wrong with the volume of a claim, "" if nothing keeps nodes from being checked.
+    """Return what is wrong with the volume of a claim, before any node is checked; "" if nothing is.
 
     kube-scheduler looks up the zones of all volumes beforehand, except for claims of ephemeral volumes.
     """

@@ -1,9 +1,8 @@
-"""Claims for one pod at a time (``ReadWriteOncePod``) that several pods want: which wait, and which may make
-way.
+"""Decides which of several pods may use a claim for one pod at a time (``ReadWriteOncePod``), and which wait.
 
-Of waiting pods, the first in rank gets the claim first. A pod that has a place keeps the claim, unless a pod
-of a higher priority wants it: that pod may come to the same node once the other has been evicted, as with
-kube-scheduler. For the solver such a claim is a disk that no two tasks of a machine may have.
+Of waiting pods, the first in rank gets the claim first. A pod that has a node keeps the claim, unless a pod
+of a higher priority wants it: as with kube-scheduler, that pod may go to the same node once the other has been
+evicted. For the solver such a claim is a disk that no two tasks of a machine may have.
 """
 
 from __future__ import annotations
@@ -22,11 +21,11 @@ class User(Protocol):
 
 
 Rivals = Iterable[tuple[str, User]]
-"""The other users of the claims of a pod that are for one pod at a time, each with the claim (``namespace/name``)."""
+"""Other users of a pod's claims for one pod at a time: pairs of claim (``namespace/name``) and user."""
 
 
 def leaves_claims(pod: User, rivals: Rivals) -> bool:
-    """Return whether a pod that waits has to leave a claim to another pod, and nobody can make way for it."""
+    """Return whether a waiting pod must leave a claim to another that ranks before it or may not be evicted."""
     rivals = list(rivals)
     earlier = any(not rival.place and rival.rank < pod.rank for _, rival in rivals)
     placed = [rival for _, rival in rivals if rival.place]
@@ -35,7 +34,7 @@ def leaves_claims(pod: User, rivals: Rivals) -> bool:
 
 
 def list_contested(pod: User, rivals: Rivals) -> set[str]:
-    """Return the claims that a pod contests with others: either has a place, and the other is more important."""
+    """Return the claims over which a pod may evict another user, or may be evicted by one."""
     return {
         key
         for key, rival in rivals
@@ -45,9 +44,9 @@ def list_contested(pod: User, rivals: Rivals) -> set[str]:
 
 
 def node_of_holders(pod: User, rivals: Rivals) -> str:
-    """Return the node of the pods that hold the claims of a pod and may make way for it, "" for none.
+    """Return the node of pods that use a pod's claims and may be evicted for it, "" for none.
 
-    A pod that has a place itself is not sent elsewhere.
+    For a pod that has a node, only that node counts.
     """
     nodes = {rival.place for _, rival in rivals if rival.place and _priority(rival) < _priority(pod)}
     return next((node for node in sorted(nodes) if pod.place in ("", node)), "")

@@ -1,4 +1,4 @@
-"""The cluster's storage and the pods that use it: what follows for a pod or a machine from any change."""
+"""Keeps the cluster's storage and the pods that use it, and finds how each change affects pods and machines."""
 
 from __future__ import annotations
 
@@ -54,8 +54,8 @@ class VolumeState:
     """Claims, volumes, classes, CSI nodes, machines' labels, and the pods that use claims.
 
     Changes may come in any order and any number of times. Then ``take_affected`` returns the pods whose
-    requirements have changed, and ``take_offers`` what machines offer now. ``bindings`` are the bindings of
-    claims under way, ``capacities`` the sizes of volumes that can be created. Pods and machines that cannot
+    requirements have changed, and ``take_offers`` the new offers of machines. ``bindings`` are the bindings of
+    claims under way, ``capacities`` the sizes of volumes that can be made. Pods and machines that cannot
     be handled go to ``quarantine``. Not thread-safe.
     """
 
@@ -75,17 +75,17 @@ class VolumeState:
         self._affected: dict[str, None] = {}
         self._changed_nodes: set[str] = set()
 
-    # --- what the API server says --------------------------------------------------------------------------
+    # --- changes of objects --------------------------------------------------------------------------------
 
     def claims_changed(self, changes: Sequence[Change[PersistentVolumeClaim]]) -> None:
-        """Take claims as they are now."""
+        """Update claims."""
         for change in changes:
             key = self._storage.put_claim(change.uid, change.object)
             if key:
                 self._claim_changed(key)
 
     def volumes_changed(self, changes: Sequence[Change[PersistentVolume]]) -> None:
-        """Take volumes as they are now."""
+        """Update volumes."""
         for change in changes:
             before, after = self._storage.put_volume(change.uid, change.object)
             if after is not None:
@@ -98,7 +98,7 @@ class VolumeState:
                         self._claim_changed(key)
 
     def storage_classes_changed(self, changes: Sequence[Change[StorageClass]]) -> None:
-        """Take storage classes as they are now. Pods whose claims are not bound yet may be concerned."""
+        """Update storage classes, which affect pods whose claims are not bound yet."""
         for change in changes:
             name = self._storage.put_provision(change.uid, change.object)
             if name:
@@ -110,7 +110,7 @@ class VolumeState:
                 self._affected.update(dict.fromkeys(concerned))
 
     def csi_nodes_changed(self, changes: Sequence[Change[CsiNode]]) -> None:
-        """Take the limits of machines as they are now."""
+        """Update the limits of machines for attached volumes."""
         for change in changes:
             name, drivers = self._limits.put(change.uid, change.object)
             if name:
@@ -120,7 +120,7 @@ class VolumeState:
                 self._affected.update(dict.fromkeys(self._pods))
 
     def csi_drivers_changed(self, changes: Sequence[Change[CsiDriver]]) -> None:
-        """Take drivers as they are now: any claim that is not bound may be concerned."""
+        """Update CSI drivers; if one begins or ceases to state its capacity, all pods are checked again."""
         for change in changes:
             driver = change.object
             states = driver is not None and bool(driver.spec.storage_capacity)
@@ -128,19 +128,19 @@ class VolumeState:
                 self._affected.update(dict.fromkeys(self._pods))
 
     def volume_attachments_changed(self, changes: Sequence[Change[VolumeAttachment]]) -> None:
-        """Take attachments of volumes as they are now."""
+        """Update attachments of volumes."""
         for change in changes:
             nodes, users = self._attached.put(change.uid, change.object)
             self._changed_nodes |= nodes & self._available.machines.keys()
             self._affected.update(dict.fromkeys(users))
 
     def storage_capacities_changed(self, changes: Sequence[Change[CsiStorageCapacity]]) -> None:
-        """Take what volumes can be made as it is now."""
+        """Update the capacities from which volumes can be made."""
         for change in changes:
             self._changed_nodes |= self.capacities.put(change.uid, change.object)
 
     def node_changed(self, name: str, labels: Mapping[str, str]) -> None:
-        """Take a machine as it is now."""
+        """Add or update a machine."""
         if name not in self._available.machines:
             self._changed_nodes.add(name)
         self._available.put_node(name, labels)
@@ -159,7 +159,7 @@ class VolumeState:
     def put_pod(
         self, uid: str, name: str, claims: tuple[PodClaim, ...], rank: Rank, place: str
     ) -> Resolution:
-        """Take a pod as it is now and return what its claims mean for it. A pod's claims never change."""
+        """Add or update a pod, whose claims never change; return what it needs or waits for by its claims."""
         if not claims:
             return NOTHING
         pod = self._pods.get(uid)
@@ -182,7 +182,7 @@ class VolumeState:
         return pod.resolution
 
     def move_pod(self, uid: str, place: str) -> None:
-        """Note that a pod, with or without claims, is on another machine now, or on none."""
+        """Set the machine of a pod, with or without claims; "" for none."""
         pod = self._pods.get(uid)
         if pod is None or pod.place == place:
             return
@@ -214,21 +214,20 @@ class VolumeState:
         self._affected.pop(uid, None)
 
     def resolution(self, uid: str) -> Resolution:
-        """Return what a pod's claims mean for it."""
+        """Return what a pod needs or waits for by its claims."""
         pod = self._pods.get(uid)
         return pod.resolution if pod is not None else NOTHING
 
     @property
     def has_news(self) -> bool:
-        """Whether one of the calls that return something once may have something to return."""
+        """Whether one of the methods named ``take_`` may have something to return."""
         changed = self._affected or self._changed_nodes or self._available.has_changed
         return bool(changed) or self.bindings.has_news
 
     def take_affected(self) -> list[tuple[str, Resolution]]:
-        """Return the pods for which something else holds than before, once. Pods that are being bound stay
-        unchanged."""
+        """Return, once, the pods whose resolution has changed. Pods whose claims are being bound keep theirs."""
         found: dict[str, Resolution] = {}
-        while self._affected:  # a look at one may concern others
+        while self._affected:  # resolving one pod may affect others
             affected, self._affected = self._affected, {}
             for uid in affected:
                 pod = self._pods.get(uid)
@@ -241,9 +240,7 @@ class VolumeState:
         return list(found.items())
 
     def take_offers(self) -> dict[str, dict[str, int]]:
-        """Return what machines offer besides their own resources, for machines where it may have changed,
-        once.
-        """
+        """Return, once, the offers (amount by resource) of machines to volumes, where these may have changed."""
         changed = self._changed_nodes | self._available.take_changed()
         self._changed_nodes = set()
         found = {}
@@ -253,16 +250,16 @@ class VolumeState:
         return found
 
     def list_attached(self, node: str) -> tuple[str, ...]:
-        """Return the volumes attached to a machine that classes of waiting pods may name."""
+        """Return the names of volumes attached to a machine that classes of waiting pods may name."""
         return self._attached.list_named(node)
 
     def count_already_attached(self, uid: str) -> Counter[str]:
-        """Count, by resource, volumes of a placed pod that others on its node use too: no room is needed for these."""
+        """Return, by resource, how many attachments a placed pod does not need free on its node; see ``not_needed``."""
         pod = self._pods.get(uid)
         return self._attached.not_needed(pod.place, {each.key for each in pod.claims}) if pod else Counter()
 
     def offers(self, node: str) -> dict[str, int]:
-        """Return what a machine offers to volumes, by resource."""
+        """Return the offers of a machine to volumes: amounts by resource."""
         left = self._attached.count_unknown(node)
         limits = {name: max(0, amount - left[name]) for name, amount in self._limits.amounts(node)}
         return limits | dict(self._available.amounts(node))
@@ -270,16 +267,15 @@ class VolumeState:
     # --- binding claims ------------------------------------------------------------------------------------
 
     def begin(self, uid: str, node: str, now: float) -> str:
-        """Have the claims of a pod bound, as it has got a node. Returns why that is impossible, "" if it is
-        possible.
+        """Start to bind the claims of a pod that has got a node; return why that is impossible, "" if it is possible.
 
-        ``bindings`` have it while there is something to wait for; its end is among ``take_settled``.
+        The pod is in ``bindings`` while its claims are being bound; ``take_settled`` returns the outcome.
         """
         pod = self._pods.get(uid)
         if pod is None:
             return ""
         if any(rival.place for _, rival in self._rivals(uid, pod)):
-            # Both were chosen before either was known to be.
+            # One round has placed two pods that want the same claim, before either placement was known.
             return TAKEN.refused
         unbound = pod.resolution.unbound
         return self.bindings.begin(uid, node, unbound, now) if unbound else ""
@@ -290,7 +286,7 @@ class VolumeState:
         self._affected[uid] = None
 
     def take_settled(self) -> dict[str, str]:
-        """Return the pods whose claims are no longer being bound, once: "" for success, else the reason."""
+        """Return, once, the pods whose binding of claims has ended: "" for success, else the reason."""
         settled = self.bindings.take_settled()
         self._affected.update(dict.fromkeys(settled))
         return settled
@@ -298,7 +294,7 @@ class VolumeState:
     # --- inside --------------------------------------------------------------------------------------------
 
     def _sharing_changed(self, key: str) -> None:
-        """Update a claim that has got several users, or one again, or another volume."""
+        """Mark the pods and machines of a claim that has got a second user, has lost it, or has got another volume."""
         users = self._users.list_users(key)
         self._affected.update(dict.fromkeys(users))
         self._changed_nodes |= self._attached.nodes_of(key)
@@ -309,7 +305,7 @@ class VolumeState:
         self.bindings.claim_changed(key)
 
     def _tell_rivals(self, pod: _Pod) -> None:
-        """Mark the rivals of a pod: another one may now use what only one at a time may."""
+        """Mark all users of a pod's claims for one pod at a time: another user may have its turn now."""
         for each in pod.claims:
             claim = self._storage.claim(each.key)
             if claim is not None and claim.exclusive:
@@ -342,7 +338,7 @@ class VolumeState:
         return self._interned.setdefault(resolution, resolution)
 
     def _list_implied(self, profile: Profile) -> list[Profile]:
-        """Return of which profiles a claim takes a unit; a new one concerns the other claims of its class."""
+        """Return the profiles of which a claim uses a unit; a new one affects other pods whose profiles imply it."""
         if self._available.want(profile):
             concerned = (
                 uid
@@ -353,7 +349,7 @@ class VolumeState:
         return self._available.list_implied(profile)
 
     def _rivals(self, uid: str, pod: _Pod) -> list[tuple[str, User]]:
-        """Return the other users of the claims of a pod that are for one pod at a time, each with the claim."""
+        """Return the other users of a pod's claims that are for one pod at a time, each with the claim."""
         keys = [
             key
             for key in dict.fromkeys(each.key for each in pod.claims)

@@ -1,4 +1,4 @@
-"""What drivers say they can make, and which machines reach it: CSIStorageCapacity objects.
+"""Keeps the capacities from which drivers can make volumes, and the machines that reach these: CSIStorageCapacity.
 
 As kube-scheduler's VolumeBinding reads them (`capacitySufficient`, `nodeHasAccess`): an object counts for the machines
 that its ``nodeTopology`` selects; ``maximumVolumeSize`` limits a single volume, or without it ``capacity``.
@@ -16,7 +16,7 @@ from poseidon.volumes.records import Condition, conditions_of, storage_bytes
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 _LONGEST_NAME = 253
-"""Of an object: no class bears a longer one, and the solver takes none without end."""
+"""Longest name of a storage class, as Kubernetes has it; objects that state a longer one are ignored."""
 
 LARGEST = 2**53
 """Most bytes that are reported; more makes no difference to any claim."""
@@ -24,7 +24,7 @@ LARGEST = 2**53
 
 @dataclass(eq=False, slots=True)
 class _Part:
-    """Machines that one object speaks of. ``pairs``: a label that all of them have."""
+    """One object: capacities in bytes, and the machines for which it counts. ``pairs``: a label of all of these."""
 
     storage_class: str
     largest: int
@@ -35,18 +35,18 @@ class _Part:
 
     @property
     def figures(self) -> tuple[str, int, int]:
-        """What it says, wherever."""
+        """Storage class, largest volume and capacity, without the machines."""
         return self.storage_class, self.largest, self.capacity
 
     def admits(self, _: str, labels: Mapping[str, str]) -> bool:
-        """Return whether it speaks of a machine."""
+        """Return whether the object counts for a machine with these labels."""
         return all(holds(condition, labels) for condition in self.conditions)
 
 
 class StorageCapacities:
-    """Capacities by the machines that reach them. ``scored``: how much of them is used makes a difference.
+    """Capacities by the machines that reach them. ``scored``: whether costs depend on how much of a capacity is used.
 
-    Drivers of local storage have one object per machine: what one of those changes costs nothing on the others.
+    Drivers of local storage have one object per machine: a change of one object must cost nothing on other machines.
     """
 
     def __init__(self, *, scored: bool) -> None:
@@ -55,7 +55,7 @@ class StorageCapacities:
         self._reach: Reach[_Part] = Reach()
 
     def put(self, uid: str, found: CsiStorageCapacity | None) -> set[str]:
-        """Take an object, or its absence. Returns the machines that it makes a difference to."""
+        """Update an object, None if it is gone; return the machines that the change affects."""
         former = self._parts.pop(uid, None)
         changed: set[str] = set()
         if former is not None:
@@ -70,7 +70,7 @@ class StorageCapacities:
         return changed ^ part.nodes if same else changed | part.nodes
 
     def put_node(self, name: str, labels: Mapping[str, str]) -> bool:
-        """Take a machine as it is now. Returns whether it reaches other capacities than before."""
+        """Add or update a machine; return whether it reaches other capacities than before."""
         if self._reach.labels.get(name) == labels:
             return False
         before = set(self._reach.list_groups(name))
@@ -82,7 +82,7 @@ class StorageCapacities:
         self._reach.remove_node(name)
 
     def rooms(self, node: str) -> tuple[pb.StorageRoom, ...]:
-        """Return what a machine reaches, by storage class: the best of what several objects say."""
+        """Return the capacities that a machine reaches, by storage class: the largest figures of several objects."""
         largest: dict[str, int] = {}
         capacity: dict[str, int] = {}
         for part in self._reach.list_groups(node):
@@ -103,8 +103,8 @@ class StorageCapacities:
         capacity, largest = (storage_bytes(each) for each in (found.capacity, found.maximum_volume_size))
         limit = largest if largest is not None else capacity
         if limit is None:
-            return None  # nothing is known, which counts as no room
-        # Of its labels the one that the fewest machines have.
+            return None  # without figures, no volume can be made
+        # the label of the selector that the fewest machines have
         pair = min(
             topology.match_labels.items(),
             default=ANYWHERE,
