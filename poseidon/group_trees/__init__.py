@@ -1,5 +1,5 @@
-"""Groups of pods that are placed by rules at the levels of a cluster's tree, and that tree; without I/O.
+"""Topology groups, which are placed by rules at the levels of a cluster's tree, and the tree itself; without I/O.
 
-ConfigMaps go in; specs, faults, ranks and updates come out. ``bridge`` and ``offline`` feed it and carry out
-the results.
+These modules read ConfigMaps, and return specs, faults, ranks and updates. ``bridge`` and ``offline`` call them and
+carry out the results.
 """

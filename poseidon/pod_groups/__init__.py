@@ -1,4 +1,4 @@
-"""Pods that belong together: which group a pod is in, what its group asks for, how far it has come.
+"""Groups of pods: finds the group that a pod is in, what the group requires, and how far its pods have progressed.
 
-Nothing here does input or output; ``bridge`` and ``offline`` feed it and carry out what follows.
+Nothing here does input or output; ``bridge`` and ``offline`` pass changes in and carry out the effects.
 """

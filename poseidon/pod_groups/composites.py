@@ -1,6 +1,7 @@
-"""Trees of groups of Kubernetes: CompositePodGroups, and in them others or PodGroups, which name their parents.
+"""Keeps Kubernetes' trees of groups: CompositePodGroups, with PodGroups or further CompositePodGroups in them.
 
-Objects come in any order. A tree whose root, or whose groups on the way to it, do not exist yet waits for them.
+Each object names its parent, and objects come in any order. A tree waits while its root, or a group on the way to the
+root, does not exist yet.
 """
 
 from __future__ import annotations
@@ -15,10 +16,10 @@ from poseidon.pod_groups.membership import COMPOSITE_POD_GROUP, NATIVE_POD_GROUP
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 MOST_LEVELS = 4
-"""Levels that a tree may have, that of its PodGroups included, as in Kubernetes."""
+"""Most levels of a tree, including its PodGroups, as in Kubernetes."""
 
 FARTHEST_ROOT = 4 * MOST_LEVELS
-"""Groups above a group that are looked at for its tree's root."""
+"""How many groups above a group are followed to find the root of its tree."""
 
 MAX_COUNT = 2**31 - 1
 """The largest number that the objects' fields hold."""
@@ -33,24 +34,24 @@ class GroupNode:
     name: str
     """Its name, unique in the tree."""
     parent: str = ""
-    """Name of the group that it is in, "" for a root."""
+    """Name of the parent group, "" for a root."""
     least: int = 0
-    """Pods, or groups in it, that go together; 0: each by itself."""
+    """How many of its pods, or child groups, are placed together; 0: each is placed by itself."""
     within: tuple[str, ...] = ()
-    """Node labels of which all of its pods share one value."""
+    """Node labels: for each, all pods of the group must be on nodes with one value."""
     rather_within: tuple[str, ...] = ()
-    """The same as a wish."""
+    """Node labels: for each, the pods should be on nodes with one value, if possible."""
     apart: bool = False
-    """Whether no two groups in it share such a value."""
+    """Whether no two child groups may have the same value of their ``within`` labels."""
     disrupted_whole: bool = False
-    """Whether evicting one of its pods evicts all."""
+    """Whether evicting one of the group's pods evicts all."""
     expected: int = 0
-    """Pods that it will have, 0 if nobody says."""
+    """How many pods the group will have, 0 if unknown."""
     expected_alike: bool = False
-    """Whether those that do not exist yet ask for what the others do."""
+    """Whether the pods that do not exist yet request what the existing ones do."""
 
     def to_proto(self) -> pb.JobGroup:
-        """Return it as the protocol says it."""
+        """Return the group as a message of the protocol."""
         return pb.JobGroup(
             name=self.name,
             parent=self.parent,
@@ -65,19 +66,19 @@ class GroupNode:
 
 
 class CompositeTrees:
-    """The groups of Kubernetes that are known, by what they are in."""
+    """The known groups of Kubernetes, and the child groups of each."""
 
     def __init__(self) -> None:
         self._known: dict[ObjectKey, NativeGroup] = {}
         self._inside: dict[ObjectKey, dict[ObjectKey, None]] = {}
 
     def holds(self, key: ObjectKey, found: NativeGroup) -> bool:
-        """Return whether a group is known with this spec."""
+        """Return whether a group is known and has this spec."""
         known = self._known.get(key)
         return known is not None and known.spec == found.spec
 
     def put(self, key: ObjectKey, found: NativeGroup) -> None:
-        """Take a group as it is now."""
+        """Add or update a group."""
         self.remove(key)
         self._known[key] = found
         parent = _name_parent(key, found)
@@ -95,10 +96,11 @@ class CompositeTrees:
                 del self._inside[parent]
 
     def find_root(self, key: ObjectKey) -> ObjectKey:
-        """Return the group above all others of a group, which may not exist; itself if it is in none.
+        """Return the root of the tree that a group is in; the root need not exist. A group without parent is its own
+        root.
 
-        Of groups that are in each other, the first by name. Of a tree that is far too deep, some group on the way: a
-        chain of thousands, which is refused whatever its root is, must not be walked for each of its groups.
+        In a circle of groups, the root is the first by name. In a tree that is far too deep, some group on the way is
+        returned: such a tree is refused anyway, and a chain of thousands must not be walked for each of its groups.
         """
         path = [key]
         while len(path) <= FARTHEST_ROOT:
@@ -112,13 +114,13 @@ class CompositeTrees:
         return path[-1]
 
     def list_leaves(self, key: ObjectKey) -> list[ObjectKey]:
-        """Return the PodGroups below a group, itself if it is one."""
+        """Return the PodGroups in and below a group; for a PodGroup, the group itself."""
         return [each for each in self.walk(key) if each.kind == NATIVE_POD_GROUP]
 
     def walk(self, key: ObjectKey) -> Iterator[ObjectKey]:
-        """Yield a group and those below it, parents first, each once.
+        """Yield a group and the groups below it, parents first, each once.
 
-        It ends some levels below the lowest that a tree may have: a deeper tree is refused anyway.
+        The walk ends some levels below ``MOST_LEVELS``, as a deeper tree is refused anyway.
         """
         seen, level = {key}, [key]
         for _ in range(FARTHEST_ROOT + 2):
@@ -132,7 +134,7 @@ class CompositeTrees:
             level = below
 
     def list_nodes(self, root: ObjectKey) -> tuple[tuple[GroupNode, ...], str]:
-        """Return the groups of a tree, parents first, and why it makes no sense ("": it does)."""
+        """Return the groups of a tree, parents first, and what is wrong with the tree ("" for nothing)."""
         problem = self._find_fault(root)
         if problem:
             return (), problem
@@ -159,7 +161,7 @@ class CompositeTrees:
         return tuple(nodes), ""
 
     def _find_fault(self, root: ObjectKey) -> str:
-        """Return what is wrong with a tree, as kube-scheduler would refuse it, "" for nothing."""
+        """Return why kube-scheduler would refuse a tree, "" if it would not."""
         depth: dict[ObjectKey, int] = {}
         workloads: dict[str, None] = {}
         for key in self.walk(root):
@@ -208,7 +210,7 @@ def _name_parent(key: ObjectKey, found: NativeGroup) -> ObjectKey | None:
 
 
 def read_least(found: NativeGroup) -> int:
-    """Return how many pods, or groups, go together; 0 for a group that is no gang."""
+    """Return how many pods, or child groups, are placed together; 0 for a group that is no gang."""
     if isinstance(found, CompositePodGroup):
         gang = found.spec.scheduling_policy.gang
         return gang.min_group_count if gang is not None else 0
@@ -221,14 +223,14 @@ _ALL = ("PodGroup", "All", "all")
 
 
 def is_disrupted_whole(mode: object) -> bool:
-    """Return whether a ``spec.disruptionMode`` says so: a text until v1alpha2, ``all: {}`` from v1alpha3 on."""
+    """Return whether a ``spec.disruptionMode`` means "as a whole": text to v1alpha2, ``all: {}`` since v1alpha3."""
     return (
         mode in _ALL if isinstance(mode, str) else isinstance(mode, dict) and not mode.keys().isdisjoint(_ALL)
     )
 
 
 def count_fewest(nodes: Sequence[GroupNode]) -> int:
-    """Return the fewest pods that make a tree whole."""
+    """Return the smallest number of pods that makes a tree whole."""
     inside: dict[str, list[int]] = {}
     for node in reversed(nodes):
         below = inside.get(node.name)
@@ -238,7 +240,7 @@ def count_fewest(nodes: Sequence[GroupNode]) -> int:
 
 
 def take_off(nodes: Sequence[GroupNode], done: Mapping[str, int]) -> tuple[GroupNode, ...]:
-    """Return a tree whose groups need so many pods fewer, by name, as these need no place any more."""
+    """Return a tree whose groups need fewer pods: less by ``done``, the number of succeeded pods by group."""
     return tuple(
         replace(node, least=max(0, node.least - done[node.name])) if done.get(node.name) else node
         for node in nodes

@@ -1,4 +1,4 @@
-"""What the objects that describe groups ask for: how many pods go together, how long they may take, and the like."""
+"""Reads the requirements of groups from the objects that describe them: numbers of pods, time-outs and the like."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ MAX_SECONDS = 2**31 - 1
 """The largest numbers that the objects' fields hold."""
 
 MIN_PARALLELISM = "kueue.x-k8s.io/job-min-parallelism"
-"""Annotation of a Job: with how many of its pods it may begin."""
+"""Annotation of a Job: how many of its pods are enough to begin."""
 
 _PERCENT = re.compile(r"(\d{1,9})%?", re.ASCII)
 
@@ -68,13 +68,13 @@ class Demand:
     """The requirements of a group, from its object."""
 
     min_members: int = 0
-    """Pods that must be placed together; 0 or 1: no gang."""
+    """How many pods must be placed together; 0 or 1: no gang."""
     seconds: float = 0.0
-    """Time-out; 0: as configured."""
+    """Time-out in seconds; 0: as configured."""
     size: int = 0
-    """Pods that it will have, 0 if unknown."""
+    """How many pods the group will have, 0 if unknown."""
     problem: str = ""
-    """Why the object makes no sense, for people, "" if it does. Nothing of the group is then placed."""
+    """What is wrong with the object, for people, "" for nothing. No pod of a group with a problem is placed."""
     ignored: str = ""
     """Requirements of the object that are not supported, for people, "" for none."""
     topology_keys: tuple[str, ...] = ()
@@ -82,19 +82,19 @@ class Demand:
     disrupted_whole: bool = False
     """Whether evicting one of its pods evicts all."""
     priority: int | None = None
-    """Its place among groups, None if not stated."""
+    """The group's priority among groups, None if not stated."""
     by_role: Mapping[str, int] = field(default_factory=dict)
-    """How many pods of each role go together; ``min_members`` are wanted in addition."""
+    """How many pods of each role are needed; besides, ``min_members`` pods are needed in all."""
     roles: str = "pods"
-    """Word for its roles."""
+    """What people call its roles."""
     least_room: Mapping[str, int] = field(default_factory=dict)
-    """Amounts by resource that all nodes together must have left."""
+    """Amounts by resource that all nodes together must have free."""
     priority_class: str = ""
-    """Name of the class that says its place among groups, "" for none."""
+    """Name of the PriorityClass that gives the group's priority, "" for none."""
     nodes: tuple[GroupNode, ...] = ()
-    """The groups in it, if it is a tree; ``min_members`` is then the fewest pods that make it whole."""
+    """The groups of a tree, () for a plain group; ``min_members`` is then the smallest number that makes it whole."""
     never_preempts: bool = False
-    """Whether its pods evict no others, whatever they say themselves."""
+    """Whether its pods evict no others, whatever the pods themselves state."""
 
 
 def of_pod_group(found: PodGroup) -> Demand:
@@ -117,7 +117,7 @@ def _of_plugins(spec: PodGroupSpec, rule_defects: Sequence[Defect]) -> Demand:
 
 
 def of_sigs_pod_group(found: SigsPodGroup) -> Demand:
-    """Read a PodGroup of ``scheduling.sigs.k8s.io``, with the annotations that Koordinator gives it."""
+    """Read a PodGroup of ``scheduling.sigs.k8s.io``, with Koordinator's annotations."""
     demand = _of_plugins(found.spec, ())
     terms = gang_terms(found.metadata)
     _, problem = list_bundled_gangs(terms, get_qualified_name(found.metadata))
@@ -131,7 +131,7 @@ def of_sigs_pod_group(found: SigsPodGroup) -> Demand:
 
 
 def of_terms(stated: Collection[GangTerms]) -> Demand | None:
-    """Read what the pods of a gang state of it themselves; None where none of them says how many go together."""
+    """Read a gang by what its pods state; None if no pod states how many are placed together."""
     count, problem = least_members(stated)
     problem = problem or next(
         filter(None, (list_bundled_gangs(each, "")[1] for each in sorted(set(stated)))), ""
@@ -144,7 +144,7 @@ def of_terms(stated: Collection[GangTerms]) -> Demand | None:
 
 
 def of_bundle(gangs: Mapping[str, Demand | None]) -> Demand:
-    """Read several gangs that go together, by their names; None for gangs that are not known."""
+    """Return the demand of gangs that are placed together, by the demand of each; None for a gang that is not known."""
     problems = [f"gang {name}: {each.problem}" for name, each in gangs.items() if each and each.problem]
     unknown = [name for name, each in gangs.items() if each is None]
     if unknown:
@@ -169,7 +169,7 @@ def of_bundle(gangs: Mapping[str, Demand | None]) -> Demand:
 
 
 def read_least_room(stated: object) -> tuple[Mapping[str, int], str]:
-    """Return the amounts of a ``spec.minResources``, and what is wrong with it ("" for nothing)."""
+    """Return the amounts of a ``spec.minResources``, and what is wrong with them ("" for nothing)."""
     if stated is None:
         return {}, ""
     path = "spec.minResources"
@@ -191,14 +191,14 @@ def read_least_room(stated: object) -> tuple[Mapping[str, int], str]:
 
 
 def of_described(found: DescribedMap[GroupSpec]) -> Demand:
-    """Read the ConfigMap of a topology group: what it says, or said last without faults."""
+    """Read the ConfigMap of a topology group by its last data without faults."""
     if found.spec is None:
         return Demand(problem=found.problem)
     return Demand(found.spec.size, size=found.spec.size)
 
 
 def of_workload(found: Workload, part: str) -> Demand:
-    """Read one group of a Workload."""
+    """Read one group of a Workload, the one named ``part``."""
     for index, group in enumerate(found.spec.pod_groups):
         if group.name == part:
             return _of_policy(group.policy, f"spec.podGroups[{index}].policy")
@@ -245,7 +245,7 @@ def of_tree(root: CompositePodGroup, nodes: tuple[GroupNode, ...], problem: str)
 
 
 def list_ignored_by_native(found: NativePodGroup) -> str:
-    """Return what a PodGroup of Kubernetes itself asks for and does not get, in words for people, "" for nothing."""
+    """Return which settings of a PodGroup of Kubernetes are not honoured, in words for people, "" if all are."""
     if found.spec.scheduling_policy.gang is None and is_disrupted_whole(found.spec.disruption_mode):
         return (
             "spec.disruptionMode is honoured for gangs alone: each pod may be evicted by itself; "
@@ -255,7 +255,7 @@ def list_ignored_by_native(found: NativePodGroup) -> str:
 
 
 def of_owner(found: ScaledOwner, share: str) -> Demand:
-    """Read the annotation on the pods of an owner: a share of the pods that it is to have at present."""
+    """Read an owner by its pods' annotation: the share, in percent, of its wanted pods that are placed together."""
     percent, problem = _percent(share)
     if problem:
         return Demand(problem=problem)
@@ -264,7 +264,7 @@ def of_owner(found: ScaledOwner, share: str) -> Demand:
 
 
 def of_whole_owner(found: ScaledOwner) -> Demand:
-    """Return the demand of an owner whose pods are in a queue: all that it wants now are placed and evicted together.
+    """Return the demand of an owner that names a queue: all pods that it wants now are placed and evicted together.
 
     A Job may state that fewer are enough (``kueue.x-k8s.io/job-min-parallelism``).
     """
@@ -281,7 +281,7 @@ def of_whole_owner(found: ScaledOwner) -> Demand:
 
 
 def share_problem(member: Membership) -> str:
-    """Return what is wrong with a pod's annotation, whatever its owner says, or ""."""
+    """Return what is wrong with the share in a pod's annotation, "" for nothing."""
     return _percent(member.share)[1] if member.share else ""
 
 
@@ -308,7 +308,7 @@ def _percent(share: str) -> tuple[int, str]:
 
 
 def count_wanted(found: ScaledOwner) -> int:
-    """Return how many pods an owner is to have now. A Job's pods that have succeeded are not replaced."""
+    """Return how many pods an owner wants now; pods of a Job that have succeeded are not replaced."""
     spec = found.spec
     if spec.replicas is not None:
         return _clamp(spec.replicas)
@@ -319,5 +319,5 @@ def count_wanted(found: ScaledOwner) -> int:
 
 
 def _clamp(count: int) -> int:
-    """Return a count as the objects' fields hold it."""
+    """Return the nearest count that the objects' fields can hold."""
     return min(max(count, 0), MAX_MEMBERS)

@@ -1,7 +1,7 @@
-"""Groups of JobSets and LeaderWorkerSets that get a domain of nodes each (``exclusive-topology``).
+"""Reads groups of JobSets and LeaderWorkerSets each of which gets a domain of nodes (``exclusive-topology``).
 
-Their controllers create most pods of a group only once the first one has a node, and bind them to its domain. So the
-first one has to go where there is room for all: each group is a tree that says how many pods it will have.
+Their controllers create most pods of a group only once the first pod has a node, and bind these to its domain. So the
+first pod has to go where there is room for all: each group is a tree that states how many pods it will have.
 """
 
 from __future__ import annotations
@@ -27,28 +27,28 @@ from poseidon.pod_groups.membership import (
 SUBGROUP_INDEX = f"{LWS}/subgroup-index"
 """Label of a LeaderWorkerSet's pods."""
 SIZE, SUBGROUP_SIZE, SUBGROUP_POLICY = f"{LWS}/size", f"{LWS}/subgroup-size", f"{LWS}/subgroup-policy-type"
-"""Annotations of theirs."""
+"""Annotations of a LeaderWorkerSet's pods."""
 ANNOTATIONS = (
     *(JOB_SET_BY_SELECTOR, JOB_SET_DOMAIN, LWS_DOMAIN),
     *(SUBGROUP_DOMAIN, SIZE, SUBGROUP_SIZE, SUBGROUP_POLICY),
 )
-"""All annotations by which pods say what of their group has a domain of its own."""
+"""All annotations by which pods ask for a domain for their group or its subgroups."""
 LEADER_EXCLUDED = "LeaderExcluded"
-"""The policy by which the leader is in no subgroup."""
+"""The subgroup policy with which the leader is in no subgroup."""
 
 MOST_PODS = 100_000
-"""Pods for which a group may look for room."""
+"""Largest number of pods of a group for which room is looked for."""
 MOST_SUBGROUPS = 16
-"""Subgroups that are placed together. Each has affinities of its own, and of those a gang may have so many; the pods of
-more subgroups go by their affinities alone.
+"""Most subgroups that are placed together, as each has affinities of its own and a gang may have no more. Pods of a
+group with more subgroups are placed by their affinities alone.
 """
 
 LEADER = "leader"
-"""The group of a leader that is in no subgroup."""
+"""Name of the group that holds a leader which is in no subgroup."""
 
 
 def read_domain_part(pod: Pod) -> MemberPart:
-    """Return what a pod of a LeaderWorkerSet says of its part in its group."""
+    """Return the part that a pod of a LeaderWorkerSet has in its group, by its annotations and labels."""
     found = pod.metadata.annotations
     terms = DomainTerms(
         *(found.get(key, "") for key in (SIZE, LWS_DOMAIN, SUBGROUP_SIZE, SUBGROUP_DOMAIN, SUBGROUP_POLICY))
@@ -59,7 +59,7 @@ def read_domain_part(pod: Pod) -> MemberPart:
 
 
 def of_exclusive_job(found: ScaledOwner, domain: str) -> Demand:
-    """Read a Job of a JobSet: its first pods go where there is room for all that run at the same time."""
+    """Read a Job of a JobSet: its first pods go to a domain with room for all pods that run at the same time."""
     fault = key_fault(domain)
     if fault:
         return Demand(problem=f"annotation {JOB_SET_DOMAIN}: {fault}")
@@ -69,9 +69,10 @@ def of_exclusive_job(found: ScaledOwner, domain: str) -> Demand:
 
 
 def of_leader_worker_group(name: str, stated: Collection[MemberPart]) -> Demand | None:
-    """Read what the pods of a group of a LeaderWorkerSet say of it; None if there are none.
+    """Read a group of a LeaderWorkerSet by what its pods state; None if there are no pods.
 
-    Workers may ask for less than their leader: a domain with room for all of them comes first, but others will do.
+    Workers may request less than their leader, so a domain that seems too small for all is still allowed, but comes
+    last.
     """
     terms = max((each.domains for each in stated), default=None)
     if terms is None:
@@ -108,7 +109,7 @@ def _is_count(text: str) -> bool:
 
 
 def _list_subgroups(size: int, each: int, *, alone: bool) -> list[int]:
-    """Return the pods of each subgroup, by the index of their members; ``alone``: the leader is in none."""
+    """Return the number of pods of each subgroup, by its index; ``alone``: the leader is in no subgroup."""
     sizes = [0] * (find_subgroup(size - 1, size, each) + 1)
     for index in range(1 if alone else 0, size):
         sizes[find_subgroup(index, size, each)] += 1
@@ -116,7 +117,10 @@ def _list_subgroups(size: int, each: int, *, alone: bool) -> list[int]:
 
 
 def find_subgroup(index: int, size: int, each: int) -> int:
-    """Return the subgroup of a group's member; a leader (0) that is one too many belongs to the first."""
+    """Return the index of the subgroup of a group's member; ``each``: size of a subgroup.
+
+    If only the members without the leader (index 0) divide into full subgroups, the leader is added to the first.
+    """
     return max(0, index - 1) // each if (size - 1) % each == 0 else index // each
 
 

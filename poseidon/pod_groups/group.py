@@ -1,4 +1,4 @@
-"""A group of pods: what its pods say of it, and how far each has come."""
+"""A group of pods: its requirements, what its pods state about it, and how far each pod has progressed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from poseidon.pods import tasks as pod_translation
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 GroupKey: TypeAlias = tuple[ObjectKey, str, str]
-"""What tells groups apart."""
+"""Identity of a group: its source, and the part and copy there."""
 
 
 @dataclass(slots=True)
@@ -37,37 +37,37 @@ class Group:
     first_placed: float = math.inf
     """When the first of its pods got its node, in seconds since the epoch."""
     members: dict[str, Member] = field(default_factory=dict)
-    """Its members by uid, if it may be placed on a tree or its pods have roles."""
+    """Its members by uid, if it may be a topology group or its pods have roles."""
     admitted: frozenset[str] = frozenset()
-    """Members with a place in the tree's group."""
+    """Uids of the members that have a part in a topology group."""
     beyond: frozenset[str] = frozenset()
-    """The other members."""
+    """Uids of members that are more than the group needs now."""
     parts: dict[str, MemberPart] = field(default_factory=dict)
-    """What pods say about their parts, by uid."""
+    """The parts of its pods in the group, by uid."""
     stated: Counter[MemberPart] = field(default_factory=Counter)
-    """Number of pods by such statement."""
+    """Number of pods by part."""
     offered: Offered = field(default_factory=Offered)
-    """Members that the solver gets, if its pods have roles."""
+    """Which members the solver gets, if the group's pods have roles."""
     schedulers: WaitingMembers = field(default_factory=WaitingMembers)
-    """Its waiting pods, and the schedulers that they are for."""
+    """Its waiting pods, with the schedulers that they name."""
     outline: Demand | None = None
-    """What it asks for, as far as its object alone says it, once that has been read; None once that changes."""
+    """Its requirements by its object alone; None until they are read, and again when the object changes."""
     demand: Demand | None = None
-    """What it asks for, if that depends on all of its pods and has been found out; None once one of these changes."""
+    """Its requirements, if these depend on its pods; None until they are found, and again when a pod changes."""
 
     @property
     def key(self) -> GroupKey:
-        """What tells groups apart."""
+        """Identity of a group: its source, and the part and copy there."""
         return group_key(self.member)
 
 
 def group_key(member: Membership) -> GroupKey:
-    """Return what tells a group from others."""
+    """Return the identity of a group."""
     return member.source, member.part, member.copy
 
 
 def new_group(member: Membership, pod: Pod) -> Group:
-    """Return a group for a pod about whose group nothing else is known."""
+    """Return a new group for its first known pod."""
     return Group(member, _plain_job(member, pod), _owners(pod))
 
 

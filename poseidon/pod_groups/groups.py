@@ -1,4 +1,4 @@
-"""Groups of pods: what each asks for, and how far its pods have come."""
+"""Groups of pods: the job of each group for the solver, and why its pods wait."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from protos.firmament.v1 import scheduler_pb2 as pb
 
 
 class GroupChange(NamedTuple):
-    """What a group asks of the solver now, and by uid why its pods are held back ("": they are not)."""
+    """A group's job for the solver as of now, and by uid of each pod why it is held back ("" if it is not)."""
 
     group: Group
     job: pb.Job
@@ -34,14 +34,14 @@ class Groups(GroupMembers):
     """Groups of pods: what each requires of the solver, and why its pods wait."""
 
     def priorities_changed(self) -> None:
-        """Look again at groups that name a PriorityClass, as these have changed."""
+        """Mark the groups that name a PriorityClass, as PriorityClasses have changed."""
         for key, group in self._groups.items():
             demand = self.outline(group)
             if demand is not None and demand.priority_class:
                 self._changed[key] = self._moved[key] = None
 
     def job(self, group: Group) -> pb.Job:
-        """Return a group's job. Pods that have succeeded need no place any more, so fewer others make it whole."""
+        """Return a group's job for the solver. Pods that have succeeded reduce the number that it still needs."""
         job = pb.Job()
         job.CopyFrom(group.job)
         demand = self.demand(group)
@@ -75,7 +75,7 @@ class Groups(GroupMembers):
         return Counter(self._find_role(group, uid) for uid in done if uid in group.parts)
 
     def _find_role(self, group: Group, uid: str) -> str:
-        """Return which group of a tree a pod is in: the only one, or the one that it names."""
+        """Return the name of the group in a tree that a pod is in: the only group, or the one that the pod names."""
         demand = self.outline(group)
         alone = demand is not None and len(demand.nodes) == 1
         if demand is not None and alone and group.member.source.kind != VOLCANO_POD_GROUP:
@@ -83,25 +83,25 @@ class Groups(GroupMembers):
         return group.parts[uid].role if uid in group.parts else ""
 
     def place_in_tree(self, group: Group, uid: str) -> TreePlace:
-        """Return which group of a tree a pod is in, and whether its pods evict no others."""
+        """Return the group in a tree that a pod is in ("" without tree), and whether the pod evicts no others."""
         demand = self.outline(group)
         if demand is None:
             return NO_TREE
         return TreePlace(self._find_role(group, uid) if demand.nodes else "", demand.never_preempts)
 
     def waits_for(self, group: Group) -> str:
-        """Return why none of a group's pods may be placed at present, "" if they may."""
+        """Return why none of a group's pods may be placed now, "" if they may."""
         stated = () if group.member.source.kind == VOLCANO_POD_GROUP else group.stated.keys()
         return self._sources.waits_for(group.member, stated) or self._lacking(group)
 
     def _lacking(self, group: Group) -> str:
-        """Return which pods a group lacks, if the solver cannot see that, "" for none."""
+        """Return which pods a group lacks, if the solver cannot find that out, in words for people; "" for none."""
         foreign = self._foreign.iter_members(group.key)
         demand = self.outline(group)
         if demand is None or not (foreign or group.schedulers or demand.by_role):
             return ""
         if demand.by_role:
-            # Only here are members chosen anew: elsewhere a pod that has joined a topology group stays a member.
+            # Only for roles are members chosen anew here: a pod that has joined a topology group stays a member.
             self._settle(group.key)
         placed = group.counts[Progress.PLACED] + group.counts[Progress.RUNNING]
         done = group.counts[Progress.SUCCEEDED]
@@ -115,7 +115,7 @@ class Groups(GroupMembers):
         return f"gang {group.member.name} {words}" if words else ""
 
     def not_honoured(self, group: Group) -> str:
-        """Return what a group asks for and does not get, in words for people, "" for nothing."""
+        """Return which settings of a group are not honoured, in words for people, "" if all are."""
         demand = self.outline(group)
         if demand is None or demand.problem:
             return ""
@@ -131,7 +131,7 @@ class Groups(GroupMembers):
         return self._priorities.of_class(demand.priority_class) if demand.priority_class else None
 
     def colocation(self, group: Group) -> Colocation:
-        """Return what a group asks for of the domains that its pods go to."""
+        """Return the node labels of which a group's pods must share values, for its job."""
         demand = self.outline(group)
         if demand is None or not demand.topology_keys:
             return ANYWHERE
@@ -143,7 +143,7 @@ class Groups(GroupMembers):
         return {uid: each for uid, each in group.members.items() if uid in group.admitted}
 
     def explain_surplus(self, uid: str) -> str:
-        """Return why a pod is more than its group needs, "" if it is not."""
+        """Return why a pod is more than its group needs now, "" if it is not."""
         group = self._of_pod.get(uid)
         spec = self.topology(group) if group is not None else None
         if group is not None and spec is None:
@@ -160,7 +160,7 @@ class Groups(GroupMembers):
         return f"beyond size: group {group.member.name} has its {format_count(spec.size, 'pod')}{going}"
 
     def take_changes(self) -> list[GroupChange]:
-        """Return the groups whose demand may have changed, once."""
+        """Return, once, the groups whose demand may have changed."""
         for key in [*self._unsettled]:
             with self._quarantine_faults(key):
                 self._settle(key)
@@ -181,11 +181,11 @@ class Groups(GroupMembers):
         return GroupChange(group, self.job(group), waits)
 
     def set_priority(self, group: Group, task: Task) -> Task:
-        """Return a task of a group with the priority of the group among others.
+        """Return a task of a group with the priority of the group among groups.
 
-        The group may state it, else it is the task's own; only groups on a tree have one, and Kubernetes' own
-        groups that state one. Anybody who may write such an object can state one, so it never replaces the
-        priority of the pod itself.
+        A topology group has the priority that it states, else the task's own; other groups have one only if their
+        object states it. Anybody who may write such an object can state one, so it never replaces the priority of
+        the pod itself.
         """
         spec, demand = self.topology(group), self.outline(group)
         stated = None
@@ -197,6 +197,6 @@ class Groups(GroupMembers):
         return task if task.group_priority == stated else replace(task, group_priority=stated)
 
     def take_moved(self) -> list[Group]:
-        """Return the groups whose pods have progressed, or whose object has changed, once."""
+        """Return, once, the groups whose pods have progressed, or whose object has changed."""
         moved, self._moved = self._moved, {}
         return [self._groups[key] for key in moved]

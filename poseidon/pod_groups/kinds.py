@@ -1,4 +1,4 @@
-"""The kinds of objects that say which pods go together, by the names that gangs have for them."""
+"""The watched kinds of objects that describe groups, by the kind in ``ObjectKey``."""
 
 from __future__ import annotations
 
@@ -30,4 +30,4 @@ GROUP_KINDS: Mapping[str, WatchedKind] = MappingProxyType(
         POD_GANG: kinds.POD_GANG,
     }
 )
-"""By name, as `ObjectKey` has it."""
+"""Watched kinds by the kind in ``ObjectKey``."""

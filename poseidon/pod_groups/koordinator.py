@@ -1,4 +1,4 @@
-"""Gangs of Koordinator, from annotations of pods and of PodGroups of ``scheduling.sigs.k8s.io``.
+"""Reads Koordinator's gangs from annotations of pods and of PodGroups of ``scheduling.sigs.k8s.io``.
 
 The keys and their meaning are those of ``apis/extension/coscheduling.go`` and of the plugin Coscheduling
 there. Namespace and name identify a gang; a PodGroup of this name counts before its pods' annotations. Both
@@ -38,26 +38,26 @@ _DURATION = re.compile(r"(?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|µs|μs|ms|s|m|h)", re.
 _SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 _GANG = re.compile(r"[^/+]{1,63}/[^/+]{1,253}")
 MOST_GANGS = 64
-"""Gangs that may be bundled."""
+"""Most gangs that may be placed together."""
 
 
 class GangTerms(NamedTuple):
     """The terms of a gang, as a pod or PodGroup states them; "" if not stated."""
 
     least: str = ""
-    """Fewest pods."""
+    """How many pods are placed together."""
     least_key: str = ""
-    """Where ``least`` is stated."""
+    """The label or annotation that states ``least``, for people."""
     waiting_time: str = ""
     """Time-out."""
     mode: str = ""
-    """Strict or not."""
+    """Strict or NonStrict."""
     policy: str = ""
     """Which pods count as placed."""
     topology: str = ""
     """Topology requirements."""
     groups: str = ""
-    """Gangs that are placed together with it."""
+    """Gangs that are placed together with this one, as JSON."""
 
 
 NO_TERMS = GangTerms()
@@ -70,7 +70,7 @@ def gang_name(metadata: ObjectMeta) -> str:
 
 
 def gang_terms(metadata: ObjectMeta) -> GangTerms:
-    """Return what a pod or a PodGroup states of its gang."""
+    """Return the terms of its gang that a pod or a PodGroup states."""
     labels, given = metadata.labels, metadata.annotations
     least_key = f"label {_LEAST_LABEL}" if labels.get(_LEAST_LABEL) else f"annotation {_LEAST}"
     least = labels.get(_LEAST_LABEL) or given.get(_LEAST)
@@ -86,10 +86,9 @@ def gang_terms(metadata: ObjectMeta) -> GangTerms:
 
 
 def list_bundled_gangs(terms: GangTerms, own: str) -> tuple[tuple[str, ...], str]:
-    """Return the gangs (``namespace/name``, sorted) that are placed together with ``own``, none if it is
-    alone.
+    """Return the gangs (``namespace/name``, sorted) that are placed together with ``own``, () if ``own`` is alone.
 
-    The second value says what is wrong with the annotation, "" for nothing.
+    ``own`` is among them. The second value says what is wrong with the annotation, "" for nothing.
     """
     if not terms.groups.strip():
         return (), ""
@@ -110,7 +109,7 @@ def list_bundled_gangs(terms: GangTerms, own: str) -> tuple[tuple[str, ...], str
 
 
 def least_members(stated: Iterable[GangTerms]) -> tuple[int | None, str]:
-    """Return how many pods of a gang are placed together, as its pods state; None if none of them does.
+    """Return how many pods of a gang are placed together; None if no pod states it.
 
     The largest stated number counts. The second value says what is wrong with one of the numbers, "" for nothing.
     """
@@ -127,7 +126,7 @@ def least_members(stated: Iterable[GangTerms]) -> tuple[int | None, str]:
 
 
 def waiting_seconds(stated: Iterable[GangTerms]) -> float:
-    """Return how long a gang may take to be whole, the longest that is stated; 0.0: as configured."""
+    """Return in how many seconds a gang must be whole: the longest stated time; 0.0: as configured."""
     return max((_seconds(terms.waiting_time) or 0.0 for terms in set(stated)), default=0.0)
 
 
@@ -156,7 +155,7 @@ def list_ignored_terms(stated: Iterable[GangTerms]) -> str:
 
 
 def _seconds(text: str) -> float | None:
-    """Return a duration as Go writes it, such as 1m30s; None for no text or another one."""
+    """Return the seconds of a duration as Go writes it, such as 1m30s; None for any other text."""
     parts = _DURATION.findall(text)
     if not parts or "".join(parts) != text or len(text) > 64:
         return None

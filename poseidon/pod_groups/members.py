@@ -43,10 +43,10 @@ from poseidon.pods.tasks import PriorityResolver
 
 
 class GroupMembers:
-    """Groups by what pods say of themselves, whichever comes first: the pods, or the object that they name.
+    """Groups and their members, by what pods state. Pods, and the objects that describe groups, may come in any order.
 
-    Objects are told from earlier namesakes by their uids. A group whose demands cannot be read goes to ``quarantine``.
-    ``priorities`` says what PriorityClasses come to.
+    Objects of the same name are told apart by uid. A group whose demands cannot be read goes to ``quarantine``.
+    ``priorities`` resolves PriorityClasses.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class GroupMembers:
         self.one_scheduler = True
         """Whether all pods are for one scheduler, even if they name different ones."""
         self.find_owner_gang: Callable[[str, Pod], Membership | None] = _find_none
-        """Returns the gang that a pod is in without saying so itself."""
+        """Returns the gang of a pod that does not name one itself, by its owner; None for no gang."""
         self._sources = Sources()
         self._groups: dict[GroupKey, Group] = {}
         self._of_source: dict[ObjectKey, dict[GroupKey, None]] = {}
@@ -80,7 +80,7 @@ class GroupMembers:
     # --- objects -------------------------------------------------------------------------------------------
 
     def put_source(self, kind: str, uid: str, found: Source) -> None:
-        """Take an object as it is now."""
+        """Add or update an object that describes groups."""
         if self._sources.says_the_same(kind, uid, found):
             self._sources.put(kind, uid, found)
             return
@@ -92,11 +92,11 @@ class GroupMembers:
         self._regroup(key)
 
     def put_described(self, namespace: str, name: str, found: Described | None) -> None:
-        """Take the ConfigMap that counts for a topology group, None for none."""
+        """Set the ConfigMap that counts for a topology group, None for none."""
         self._mark(self._sources.put_described(namespace, name, found))
 
     def remove_source(self, uid: str) -> None:
-        """Forget an object; one that is unknown, or that a namesake has replaced, is ignored."""
+        """Forget an object; nothing happens if it is unknown or a newer object has its name."""
         named = self._sources.find_key(uid)
         before = self._sources.find_root(named) if named is not None else None
         key = self._sources.remove(uid)
@@ -106,7 +106,7 @@ class GroupMembers:
             self._regroup(key)
 
     def take_regrouped(self) -> list[tuple[str, Pod]]:
-        """Return pods that an object has moved to another group, once: they are to be put again."""
+        """Return, once, the pods that an object has moved to another group: call ``put_pod`` again for these."""
         regrouped, self._regrouped = self._regrouped, {}
         return [*regrouped.items()]
 
@@ -130,7 +130,7 @@ class GroupMembers:
         self._regrouped.update((uid, pod) for uid, pod in self._gang_pods.items() if gang_key(pod) == key)
 
     def _divide_anew(self, key: ObjectKey) -> None:
-        """Look again at the pods of a PodGroup of Volcano if it says otherwise now in which subgroups they are."""
+        """Mark the pods of a PodGroup of Volcano whose rules for subgroups have changed."""
         known = self._sources.find(Membership(key))
         now = known[1] if known is not None and isinstance(known[1], VolcanoPodGroup) else None
         divided = now.spec.sub_group_policy if now is not None and is_tree(now) else None
@@ -143,7 +143,7 @@ class GroupMembers:
             self._regrouped.update((uid, self._gang_pods[uid]) for uid in self._groups[group].progress)
 
     def set_tiers(self, tiers: Tiers) -> None:
-        """Take the tiers of HyperNodes as they are now; groups that are to stay in one ask for something else."""
+        """Set the tiers of HyperNodes, and mark the groups of Volcano, whose demands depend on these."""
         if tiers == self._sources.tiers:
             return
         self._sources.tiers = tiers
@@ -152,11 +152,11 @@ class GroupMembers:
                 self._mark(group.member.source)
 
     def source(self, group: Group) -> tuple[str, Known] | None:
-        """Return uid and content of what describes a group, None if nothing does."""
+        """Return uid and content of the object that describes a group, None if there is none."""
         return self._sources.find(group.member)
 
     def list_objects(self, group: Group) -> list[tuple[str, Known]]:
-        """Return uid and content of all objects that describe a group: of a tree those of all groups in it."""
+        """Return uid and content of all objects that describe a group: for a tree, the objects of all groups in it."""
         return self._sources.list_objects(group.member)
 
     def _mark(self, key: ObjectKey) -> None:
@@ -170,7 +170,7 @@ class GroupMembers:
     # --- pods ----------------------------------------------------------------------------------------------
 
     def put_pod(self, uid: str, pod: Pod) -> Group | None:
-        """Update one of our pods; return its group, None for a pod without one."""
+        """Add or update a pod of this scheduler; return its group, None for a pod without group."""
         member = None if is_mirror(pod) else self._find_group(uid, pod)
         self._leave_leaf(uid)
         if member is not None and member.source.kind in (SIGS_POD_GROUP, NATIVE_POD_GROUP):
@@ -181,7 +181,7 @@ class GroupMembers:
         self._drop_foreign(uid)
         group = self._of_pod.get(uid)
         if group is not None and (member is None or group_key(member) != group.key):
-            # Its own group stays known: that may come to be in yet another tree.
+            # ``_leaf_of`` keeps the pod's own PodGroup, which may move to yet another tree.
             self._gang_pods.pop(uid, None)
             self._regrouped.pop(uid, None)
             self._leave_group(uid)
@@ -191,7 +191,7 @@ class GroupMembers:
         if group is None:
             group = self._of_pod[uid] = self._group(member, pod)
         if member.share != group.member.share:
-            # What the newest pod says holds: its owner's template has changed.
+            # The newest pod counts: the template of its owner has changed.
             group.member = member
             self._changed[group.key] = None
         if member.source.kind in COUNTED_BY_POD:
@@ -209,10 +209,10 @@ class GroupMembers:
         return group
 
     def _find_group(self, uid: str, pod: Pod) -> Membership | None:
-        """Return the group that a pod names, the one with which it goes to one domain, or its owner's in a queue.
+        """Return the group that a pod names, else the group with which it shares a domain, else its owner's in a queue.
 
-        Most pods of a group with a domain are created once its first one has a node. So it cannot wait for its owner's
-        others.
+        A group with a domain comes before a queue: most of its pods are created only once the first pod has a node, so
+        that pod cannot wait for all pods of its owner.
         """
         return membership(pod) or find_domain_group(pod) or self.find_owner_gang(uid, pod)
 
@@ -224,7 +224,7 @@ class GroupMembers:
                 del self._native_pods[leaf]
 
     def put_foreign(self, uid: str, pod: Pod) -> None:
-        """Take a pod of another scheduler as it is now: if it waits, it is lacking in its group here."""
+        """Add or update a pod of another scheduler: while it waits, its group may lack it here."""
         member = membership(pod) if progress_of(pod) is Progress.WAITING else None
         if member is None or member.share:
             self._drop_foreign(uid)
@@ -294,7 +294,7 @@ class GroupMembers:
             key = group.key
             del self._groups[key]
             if self._of_job.get(group.job.id) is group:
-                # Owners in several namespaces may claim one uid.
+                # Another group may have taken this job: owners in several namespaces may state one uid.
                 del self._of_job[group.job.id]
             self._changed.pop(key, None)
             self._moved.pop(key, None)
@@ -305,11 +305,11 @@ class GroupMembers:
                     del self._of_source[source]
 
     def group_of(self, uid: str) -> Group | None:
-        """Return the group of a pod, None for a pod by itself."""
+        """Return the group of a pod, None for a pod without group."""
         return self._of_pod.get(uid)
 
     def of_job(self, job: str) -> Group | None:
-        """Return the group with this job, if it is one."""
+        """Return the group with this job, None if the job is no group's."""
         return self._of_job.get(job)
 
     def _group(self, member: Membership, pod: Pod) -> Group:
@@ -324,7 +324,7 @@ class GroupMembers:
         return group
 
     def _settle(self, key: GroupKey) -> None:
-        """Decide which pods have a part in a group, where that matters."""
+        """Decide which pods of a topology group, or of a group with roles, have a part in it."""
         if key not in self._unsettled:
             return
         self._unsettled.discard(key)
@@ -363,13 +363,13 @@ class GroupMembers:
 
     @property
     def has_news(self) -> bool:
-        """Whether there is something to take by ``take_changes`` or ``take_moved``."""
+        """Whether ``take_changes`` or ``take_moved`` has something to return."""
         return bool(self._changed or self._moved or self._unsettled)
 
-    # --- what groups ask for ---------------------------------------------------------------------------------
+    # --- what groups ask for -------------------------------------------------------------------------------
 
     def demand(self, group: Group) -> Demand | None:
-        """Return what a group asks for; None while its object is not known."""
+        """Return the requirements of a group; None while its object is not known."""
         if group.member.source.kind not in DESCRIBED_BY_PODS:
             return self._sources.demand(group.member, group.stated.keys())
         if group.demand is None:
@@ -377,7 +377,7 @@ class GroupMembers:
         return group.demand
 
     def outline(self, group: Group) -> Demand | None:
-        """Return the same, of a PodGroup of Volcano without its subgroups: these are looked at pod by pod."""
+        """Return the requirements of a group; for a PodGroup of Volcano by its object alone, which takes less time."""
         if group.member.source.kind != VOLCANO_POD_GROUP:
             return self.demand(group)
         if group.outline is None:
@@ -385,12 +385,12 @@ class GroupMembers:
         return group.outline
 
     def topology(self, group: Group) -> GroupSpec | None:
-        """Return size and rules of a group that is to be placed by a tree, None for another one."""
+        """Return size and rules of a topology group, None for any other group."""
         return self._sources.topology(group.member)
 
 
 def _find_none(uid: str, pod: Pod) -> Membership | None:  # noqa: ARG001 - stands for one that looks at them
-    """Return None: without queues no pod is in a gang that it does not name."""
+    """Return None: without queues, no pod is in a gang that it does not name."""
     return None
 
 

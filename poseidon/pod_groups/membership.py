@@ -1,4 +1,4 @@
-"""Reads from a pod's manifest which group it is in, and how far the pod has progressed."""
+"""Reads from a pod's manifest which group the pod is in, and how far it has progressed."""
 
 from __future__ import annotations
 
@@ -24,55 +24,55 @@ POD_GROUP_LABEL = "scheduling.x-k8s.io/pod-group"
 """Label with the name of a PodGroup in the pod's namespace (scheduler-plugins, coscheduling)."""
 
 VOLCANO_KEYS = ("scheduling.volcano.sh/group-name", "scheduling.k8s.io/group-name")
-"""Annotations, or labels, with the name of a PodGroup of Volcano, or of kube-batch, in the pod's namespace."""
+"""Annotations or labels with the name of a PodGroup of Volcano (or kube-batch) in the pod's namespace."""
 
 VOLCANO_TASK = "volcano.sh/task-spec"
-"""Annotation with the task of a Volcano Job that a pod is of."""
+"""Annotation with the name of a pod's task in its Volcano Job."""
 
 KAI_GROUP = "pod-group-name"
 """Annotation with the name of a PodGroup of KAI in the pod's namespace, as its pod-grouper sets it."""
 
 KAI_SUBGROUP = "kai.scheduler/subgroup-name"
-"""Label with the name of a pod's group in it."""
+"""Label with the name of a pod's subgroup in its PodGroup of KAI."""
 
 POD_GANG_LABEL = "grove.io/podgang"
 """Label with the name of a PodGang of Grove in the pod's namespace."""
 
 POD_CLIQUE_LABEL = "grove.io/podclique"
-"""Label with the name of a pod's PodClique, which is that of its group in the PodGang."""
+"""Label with the name of a pod's PodClique, which is also the name of its group in the PodGang."""
 
 KUEUE_GROUP_LABEL = "kueue.x-k8s.io/pod-group-name"
-"""Label with the name of a pod's group, as Kueue has it for pods without a job."""
+"""Label with the name of a pod's group in Kueue, for pods without a job."""
 
 KUEUE_GROUP_SIZE = "kueue.x-k8s.io/pod-group-total-count"
-"""Annotation with the number of pods of such a group."""
+"""Annotation with the number of pods of a group in Kueue."""
 
 JOB_SET_DOMAIN = "alpha.jobset.sigs.k8s.io/exclusive-topology"
-"""Annotation of a JobSet's pods: the label of which the pods of each Job share a value, and those of no other Job."""
+"""Annotation of a JobSet's pods: the node label of which each Job's pods share a value that no other Job has."""
 
 JOB_SET_BY_SELECTOR = "alpha.jobset.sigs.k8s.io/node-selector"
-"""Annotation of pods whose Jobs got their domains from somebody who labelled nodes."""
+"""Annotation of a JobSet's pods whose domains are given by labels on nodes, so that they form no group here."""
 
 LWS = "leaderworkerset.sigs.k8s.io"
-"""Prefix of what is said on the pods of LeaderWorkerSets."""
+"""Prefix of labels and annotations of LeaderWorkerSets' pods."""
 
 LWS_DOMAIN, SUBGROUP_DOMAIN = f"{LWS}/exclusive-topology", f"{LWS}/subgroup-exclusive-topology"
-"""Annotations of theirs: the labels of which the pods of each group, or of each subgroup, share a value."""
+"""Annotations of LeaderWorkerSets' pods: the node label of which the pods of a group, or a subgroup, share a value."""
 
 YUNIKORN_KEY = "yunikorn.apache.org/task-group-name"
-"""Annotation with the name of a gang in the form of YuniKorn, which is not understood here."""
+"""Annotation with the name of a gang of YuniKorn, which is not supported."""
 
 FOREIGN_GANG_ANNOTATIONS = frozenset({*ANNOTATIONS, *VOLCANO_KEYS, VOLCANO_TASK, YUNIKORN_KEY, KAI_GROUP})
-"""Annotations of pods and groups by which gangs of other schedulers are described."""
+"""Annotations of pods and groups that name or describe gangs of other schedulers."""
 
 _LABELS = frozenset({*LABELS, *VOLCANO_KEYS, POD_GANG_LABEL})
-"""Labels of pods that do so."""
+"""Labels of pods that name gangs of other schedulers."""
 
 GANG_ANNOTATION = "firmament-gang-scheduling"
-"""Annotation with the share of its owner's pods, in percent, that are placed together, as in the original."""
+"""Annotation with the share, in percent, of the owner's pods that are placed together, as in the original Poseidon."""
 
 MIRROR_ANNOTATION = "kubernetes.io/config.mirror"
-"""On pods that stand in the API for static pods, which kubelets run out of files."""
+"""Annotation of pods that represent static pods in the API; kubelets run these from files."""
 
 POD_GROUP = "PodGroup"
 WORKLOAD = "Workload"
@@ -85,7 +85,7 @@ VOLCANO_POD_GROUP = "PodGroup (scheduling.volcano.sh)"
 KAI_POD_GROUP = "PodGroup (scheduling.run.ai)"
 POD_GANG = "PodGang (scheduler.grove.io)"
 BUNDLE = "Gangs (gang.scheduling.koordinator.sh)"
-"""Several gangs that go together; its parts are the gangs."""
+"""Several gangs of Koordinator that are placed together."""
 YUNIKORN = "Gang (yunikorn.apache.org)"
 LEADER_WORKER_GROUP = "Group (leaderworkerset.x-k8s.io)"
 """A leader with its workers, described by their own annotations."""
@@ -108,14 +108,14 @@ COUNTED_BY_POD = frozenset(
         POD_GANG,
     }
 )
-"""Kinds of groups in which the single members may matter."""
+"""Kinds of groups for which each member is recorded, since its role or creation may matter."""
 
 DESCRIBED_BY_PODS = frozenset({VOLCANO_POD_GROUP, LEADER_WORKER_GROUP})
-"""Kinds of groups in which the parts of all pods say what the whole asks for."""
+"""Kinds of groups whose requirements depend on the parts of all pods."""
 
 
 class ObjectKey(NamedTuple):
-    """An object that says how many pods go together; ``kind`` as above, or that of an owner."""
+    """An object that describes a group; ``kind`` is one of the constants above, or the kind of an owner."""
 
     kind: str
     namespace: str
@@ -126,33 +126,33 @@ class ObjectKey(NamedTuple):
 
 
 class Membership(NamedTuple):
-    """A pod's place in a group."""
+    """The group that a pod is in."""
 
     source: ObjectKey
     """The object that describes the group."""
     part: str = ""
     """Name of the group within the source, "" where the source is one group."""
     copy: str = ""
-    """What tells replicas of the part apart."""
+    """Key that tells replicas of the part apart, "" for none."""
     share: str = ""
-    """Text of the annotation, if that makes the group."""
+    """Text of the annotation ``firmament-gang-scheduling``, if that defines the group."""
     gangs: tuple[str, ...] = ()
-    """Gangs that are placed together, if they are several."""
+    """Gangs that are placed together, () for a single one."""
     whole: bool = False
-    """Whether all pods that an owner is to have go together, because the owner as such is in a queue."""
+    """Whether all pods that an owner wants are placed together, because the owner names a queue."""
     domain: str = ""
-    """Label of nodes of which all pods of an owner share a value."""
+    """Node label of which all pods of an owner share a value, "" for none."""
 
     @property
     def sources(self) -> tuple[ObjectKey, ...]:
-        """The objects that say what the group asks for."""
+        """The objects that describe the group."""
         if not self.gangs:
             return (self.source,)
         return tuple(ObjectKey(SIGS_POD_GROUP, *each.split("/", 1)) for each in self.gangs)
 
     @property
     def job(self) -> str:
-        """The id of the group's job; "" where the group is the pod's owner, which has an id of its own."""
+        """The ID of the group's job; "" if the group is the pod's owner, whose job has an ID of its own."""
         if self.share:
             return ""
         source = self.source
@@ -166,14 +166,16 @@ class Membership(NamedTuple):
 
     @property
     def name(self) -> str:
-        """What people call the group: ``namespace/name``, with part and copy where there are some."""
+        """The name for people: ``namespace/name``, with part and copy if there are any."""
         parts = (self.source.namespace, self.source.name, self.part, self.copy)
         return "/".join(part for part in parts if part)
 
 
 class DomainTerms(NamedTuple):
-    """What a pod of a LeaderWorkerSet states of its group, as text: ``size``, its pods; ``domain``, the label of nodes
-    of which all of them share a value; the same of the subgroups in it; and ``policy``, whether its leader is in one.
+    """The annotations of a LeaderWorkerSet's pod about its group, as text.
+
+    ``size``: number of pods; ``domain``: node label of which all pods share a value; ``subgroup_size`` and
+    ``subgroup_domain``: the same for each subgroup; ``policy``: whether the leader is in a subgroup.
     """
 
     size: str = ""
@@ -184,9 +186,10 @@ class DomainTerms(NamedTuple):
 
 
 class MemberPart(NamedTuple):
-    """A pod's part in its group: its ``role`` ("" for none), and what it states about the gang or its domains.
+    """A pod's part in its group: its ``role`` ("" for none), and the terms of the gang or of its domains that it
+    states.
 
-    Of a pod in a tree ``inside`` is the group that its group is in ("" for the root), and ``task`` its task there.
+    For a pod in a tree, ``inside`` is the parent of its group ("" for the root), and ``task`` its task.
     """
 
     role: str = ""
@@ -200,7 +203,7 @@ NO_PART = MemberPart()
 
 
 def part_in(pod: Pod, member: Membership) -> MemberPart:
-    """Return what a pod says of its part in its group."""
+    """Return a pod's part in its group, by its labels and annotations."""
     kind = member.source.kind
     if kind == COMPOSITE_POD_GROUP and pod.spec.scheduling_group is not None:
         return MemberPart(pod.spec.scheduling_group.pod_group_name)
@@ -220,33 +223,33 @@ def part_in(pod: Pod, member: Membership) -> MemberPart:
 
 
 def kueue_group(pod: Pod) -> Membership | None:
-    """Return the pod group of Kueue that a pod says it is in, None for none."""
+    """Return the pod group of Kueue that a pod names, None for none."""
     name = pod.metadata.labels.get(KUEUE_GROUP_LABEL, "")
     return Membership(ObjectKey(KUEUE_POD_GROUP, pod.metadata.namespace or "default", name)) if name else None
 
 
 def gang_key(pod: Pod) -> ObjectKey:
-    """Return what describes a pod's gang of Koordinator."""
+    """Return the key of the PodGroup that describes, or would describe, a pod's gang of Koordinator."""
     return ObjectKey(SIGS_POD_GROUP, pod.metadata.namespace or "default", gang_name(pod.metadata))
 
 
 def bundle(gangs: tuple[str, ...]) -> Membership:
-    """Return the group that several gangs (``namespace/name``, sorted) make together."""
+    """Return the group of several gangs (``namespace/name``, sorted) that are placed together."""
     namespace = gangs[0].partition("/")[0]
     names = "+".join(each.removeprefix(f"{namespace}/") for each in gangs)
     return Membership(ObjectKey(BUNDLE, namespace, names), gangs=gangs)
 
 
 def is_mirror(pod: Pod) -> bool:
-    """Return whether a pod in the API represents a static one, which only its kubelet starts and stops."""
+    """Return whether a pod in the API represents a static pod, which only its kubelet starts and stops."""
     return MIRROR_ANNOTATION in pod.metadata.annotations and bool(pod.spec.node_name)
 
 
 def membership(pod: Pod) -> Membership | None:
-    """Return the group that a pod says it is in, None for a pod by itself.
+    """Return the group that a pod names, None for none.
 
-    Kubernetes' own references come first, then the labels, then annotations. The original's annotation on a pod without
-    a controller means nothing: there is nothing that it could be a share of.
+    Kubernetes' own references come first, then the labels, then annotations. The annotation of the original Poseidon,
+    a share of the owner's pods, is ignored on a pod without controller.
     """
     metadata, spec = pod.metadata, pod.spec
     namespace = metadata.namespace or "default"
@@ -276,7 +279,7 @@ def _share(metadata: ObjectMeta, namespace: str) -> Membership | None:
 
 
 def find_domain_group(pod: Pod) -> Membership | None:
-    """Return the group with which a pod goes to one domain, None for none."""
+    """Return the group with which a pod shares a domain of nodes, None for none."""
     metadata = pod.metadata
     namespace, annotations, labels = metadata.namespace or "default", metadata.annotations, metadata.labels
     domain, owner = annotations.get(JOB_SET_DOMAIN, ""), metadata.controller()
@@ -291,7 +294,7 @@ def find_domain_group(pod: Pod) -> Membership | None:
 
 
 def _of_others(metadata: ObjectMeta, namespace: str) -> Membership | None:
-    """Return the group that a pod says it is in, in the form of another scheduler than scheduler-plugins."""
+    """Return the group that a pod names by labels or annotations of Koordinator, Volcano, Grove, KAI or YuniKorn."""
     labels, annotations = metadata.labels, metadata.annotations
     name = gang_name(metadata)
     if name:
@@ -312,7 +315,7 @@ def _of_others(metadata: ObjectMeta, namespace: str) -> Membership | None:
 
 
 class Progress(Enum):
-    """How far a member has come."""
+    """How far a pod of a group has progressed."""
 
     WAITING = "waiting"  # has no node
     PLACED = "placed"  # has a node, does not run yet
@@ -322,7 +325,7 @@ class Progress(Enum):
 
 
 def get_placement_time(pod: Pod) -> float:
-    """Return since when a pod has had its node, in seconds since the epoch; infinite if it does not say."""
+    """Return when a pod got its node, in seconds since the epoch; infinite if its status does not say."""
     condition = pod.condition("PodScheduled")
     if condition is None or condition.status != "True":
         return math.inf
@@ -331,7 +334,7 @@ def get_placement_time(pod: Pod) -> float:
 
 
 def progress_of(pod: Pod) -> Progress:
-    """Return how far a pod has come."""
+    """Return how far a pod has progressed."""
     phase = pod.status.phase
     if phase in ("Succeeded", "Failed"):
         return Progress.SUCCEEDED if phase == "Succeeded" else Progress.FAILED

@@ -1,7 +1,7 @@
-"""Groups in which each role needs a number of pods: which pods the solver gets while the group is not whole.
+"""Chooses the pods that the solver gets of a group in which each role needs a number of pods, until it is whole.
 
-So that only needed pods are placed together, the solver gets exactly these: of each role as many as it lacks,
-and for the rest the oldest of the others. Once the group is whole, the solver gets all.
+The solver places all pods of a gang that it gets together. So it gets exactly the needed pods: of each role as many as
+the role lacks, and up to ``min_members`` the oldest of the others. Once the group is whole, the solver gets all.
 """
 
 from __future__ import annotations
@@ -17,8 +17,10 @@ from poseidon.pod_groups.membership import MemberPart
 
 @dataclass(frozen=True, slots=True)
 class Offered:
-    """``needed``: how many pods are to be placed together, those that are included; ``beyond``: uids of pods that are
-    not offered yet; ``lacking``: which pods it lacks, in words for people, "" for none.
+    """The pods of a group that the solver gets.
+
+    ``needed``: how many pods make the group whole for the solver, including pods with a node; ``beyond``: uids of pods
+    that are held back; ``lacking``: which pods do not exist yet, in words for people, "" for none.
     """
 
     needed: int = 0
@@ -27,9 +29,9 @@ class Offered:
 
 
 def choose_offered(members: Mapping[str, Member], parts: Mapping[str, MemberPart], demand: Demand) -> Offered:
-    """Choose which pods of a group are offered now; ``parts`` are theirs by uid.
+    """Choose which pods of a group the solver gets now; ``parts``: parts of the pods, by uid.
 
-    Pods that have a node and stay count, and so do those that have succeeded. Failed pods do not.
+    Pods that have a node and stay, and pods that have succeeded, count as present; failed pods do not.
     """
     there = [uid for uid, each in members.items() if each.placed]
     done = sum(members[uid].done for uid in there)

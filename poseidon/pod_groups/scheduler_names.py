@@ -1,4 +1,4 @@
-"""Groups whose pods name several schedulers, so that none of these sees the whole group."""
+"""Finds groups whose pods name several schedulers, so that none of these can place the whole group."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ _MOST_NAMED = 3
 
 
 class Named(NamedTuple):
-    """A pod without a node, and the scheduler that it is for."""
+    """A pod without node (``namespace/name``), and the scheduler that it names."""
 
     pod: str
     scheduler: str
 
 
 class WaitingMembers:
-    """The waiting pods of a group that this scheduler looks at, counted by the schedulers that they are for."""
+    """The waiting pods of a group that are placed here, counted by the schedulers that they name."""
 
     def __init__(self) -> None:
         self._pods: dict[str, Named] = {}
         self.counts: Counter[str] = Counter()
-        """How many pods there are by scheduler; counting anew for each pod would take long in a large group."""
+        """Number of pods by scheduler, kept because counting for each pod would take long in a large group."""
 
     def __len__(self) -> int:
         return len(self._pods)

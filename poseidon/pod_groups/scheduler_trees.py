@@ -20,7 +20,7 @@ SUBGROUPS = "spec.subGroups"
 
 
 def of_kai_pod_group(found: KaiPodGroup) -> Demand:
-    """Read a PodGroup of KAI: all groups in it, or the least number of them, go together with their least numbers."""
+    """Read a PodGroup of KAI: all or the least number of its subgroups go together, each with its least pods."""
     spec = found.spec
     problem = _find_count_fault("spec.minMember", spec.min_member) or _find_fault(spec.sub_groups)
     problem = problem or _find_least_fault("spec.minSubGroup", spec.min_sub_group)
@@ -45,7 +45,7 @@ def of_kai_pod_group(found: KaiPodGroup) -> Demand:
 
 
 def of_pod_gang(found: PodGang) -> Demand:
-    """Read a PodGang of Grove: all groups in it go together, each with its least number of pods."""
+    """Read a PodGang of Grove: all of its groups are placed together, each with its least number of pods."""
     spec = found.spec
     names = [each.name for each in spec.podgroups]
     problem = _find_repeated("spec.podgroups", names)
@@ -102,7 +102,7 @@ def _make_node(name: str, parent: str, least: int, levels: tuple[str, str]) -> G
 
 
 def _read_kai(constraint: KaiTopologyConstraint | None) -> tuple[str, str]:
-    """Return the labels that pods must, and had better, share a value of; "" for none."""
+    """Return the node label of which pods must share a value, and the one of which they should; "" for none."""
     if constraint is None:
         return "", ""
     return constraint.required_topology_level, constraint.preferred_topology_level
@@ -114,14 +114,14 @@ def _read_grove(constraint: GangTopologyConstraint | None) -> tuple[str, str]:
 
 
 def _name_root(name: str, taken: Sequence[str]) -> str:
-    """Return a name for the whole that none of its groups has."""
+    """Return a name for the root of a tree that none of its groups has."""
     while name in taken:
         name = f"all of {name}"
     return name
 
 
 def _count_least(stated: int | None, inside: int) -> int:
-    """Return how many groups of a group go together: so many as it says, or all."""
+    """Return how many child groups of a group are placed together: the stated number, else all."""
     return inside if stated is None else stated
 
 
@@ -134,7 +134,7 @@ def _find_count_fault(field: str, count: int) -> str:
 
 
 def _find_repeated(field: str, names: Sequence[str]) -> str:
-    """Return which name is empty, or there twice, "" for none."""
+    """Return what is wrong with the first name that is empty or repeated, "" for nothing."""
     for index, name in enumerate(names):
         if not name or name in names[:index]:
             return f"{field}[{index}].name: {name!r} is {'there twice' if name else 'empty'}"
@@ -156,7 +156,7 @@ def _find_fault(groups: Sequence[KaiSubGroup]) -> str:
 
 
 def _list_parents_first(groups: Sequence[KaiSubGroup]) -> Iterator[KaiSubGroup]:
-    """Yield groups after those that they are in; none that are in each other."""
+    """Yield subgroups, parents before children; subgroups below a circle are left out."""
     inside: dict[str, list[KaiSubGroup]] = {}
     for each in groups:
         inside.setdefault(each.parent or "", []).append(each)

@@ -1,4 +1,4 @@
-"""The objects that describe groups, by name, and what each one means for its groups."""
+"""Keeps the objects that describe groups, by name, and reads from each what its groups require."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ from poseidon.pod_groups.volcano import of_volcano_pod_group
 from poseidon.pods.tasks import get_qualified_name
 
 OWNER_KINDS = frozenset({"ReplicaSet", "StatefulSet", "Job", "Deployment"})
-"""Owners of whose size a share can be taken. A Deployment's pods name it themselves in offline commands only."""
+"""Owners whose size is known, for a share of it. Only in offline commands do pods have a Deployment as owner."""
 
 _READERS: tuple[tuple[type[Any], Callable[[Any], Demand]], ...] = (
     (DescribedMap, of_described),
@@ -74,7 +74,7 @@ _READERS: tuple[tuple[type[Any], Callable[[Any], Demand]], ...] = (
 
 
 class _Entry(NamedTuple):
-    """An object; ``spec`` is what it says of a group that is placed by a tree, as far as it does."""
+    """An object that describes groups; ``spec``: size and rules of a topology group, None if it states none."""
 
     uid: str
     found: Known
@@ -82,7 +82,7 @@ class _Entry(NamedTuple):
 
 
 class Sources:
-    """Objects by name; uids tell present objects from earlier ones of the same name."""
+    """Objects that describe groups, by name; uids tell them from earlier objects of the same name."""
 
     def __init__(self) -> None:
         self._entries: dict[ObjectKey, _Entry] = {}
@@ -90,10 +90,10 @@ class Sources:
         self._trees = CompositeTrees()
         self._of_trees: dict[ObjectKey, Demand] = {}
         self.tiers = NO_TIERS
-        """The tiers of HyperNodes by which groups of Volcano keep together."""
+        """The tiers of HyperNodes, by which topologies of Volcano's groups are read."""
 
     def put(self, kind: str, uid: str, found: Source) -> ObjectKey:
-        """Take an object as it is now; returns its key."""
+        """Add or update an object; return its key."""
         key = ObjectKey(kind, found.metadata.namespace or "default", found.metadata.name)
         spec = None
         if isinstance(found, PodGroup) and not of_pod_group(found).problem:
@@ -109,7 +109,7 @@ class Sources:
     def says_the_same(self, kind: str, uid: str, found: Source) -> bool:
         """Return whether an object is a group of Kubernetes that is known with this uid and this spec.
 
-        Such an update changes nothing: its status has been written, in large trees that of thousands.
+        Then only its status has changed, which does not matter here; in large trees thousands of statuses are written.
         """
         if not isinstance(found, NativePodGroup | CompositePodGroup):
             return False
@@ -117,7 +117,7 @@ class Sources:
         return self._keys.get(uid) == key and self._trees.holds(key, found)
 
     def put_described(self, namespace: str, name: str, found: Described | None) -> ObjectKey:
-        """Take the ConfigMap that counts for a topology group, None for none; returns the group's key."""
+        """Set the ConfigMap that counts for a topology group, None for none; return the group's key."""
         key = ObjectKey(TOPOLOGY_GROUP, namespace, name)
         if found is not None:
             self._entries[key] = _Entry(found.uid, found, found.spec)
@@ -130,7 +130,7 @@ class Sources:
         return self._keys.get(uid)
 
     def remove(self, uid: str) -> ObjectKey | None:
-        """Forget an object; returns its key, None if it is unknown or a namesake has replaced it."""
+        """Forget an object; return its key, None if it is unknown or a newer object has its name."""
         key = self._keys.pop(uid, None)
         if key is None or key not in self._entries or self._entries[key].uid != uid:
             return None
@@ -142,12 +142,12 @@ class Sources:
         return key
 
     def find(self, member: Membership) -> tuple[str, Known] | None:
-        """Return uid and content of what describes a group, None if nothing does."""
+        """Return uid and content of the object that describes a group, None if there is none."""
         entry = self._entry(member)
         return (entry.uid, entry.found) if entry is not None else None
 
     def list_objects(self, member: Membership) -> list[tuple[str, Known]]:
-        """Return uid and content of what describes a group, and the groups in it if it is a tree."""
+        """Return uid and content of the objects that describe a group; for a tree, of all groups in it."""
         if member.source.kind != COMPOSITE_POD_GROUP:
             known = self.find(member)
             return [known] if known is not None else []
@@ -159,24 +159,24 @@ class Sources:
         return next((entry for entry in found if entry is not None), None)
 
     def topology(self, member: Membership) -> GroupSpec | None:
-        """Return size and rules of a group that is to be placed by a tree, None for another one."""
+        """Return size and rules of a topology group, None for any other group."""
         entry = self._entry(member)
         if entry is None or not isinstance(entry.found, PodGroup):
             return entry.spec if entry is not None else None
-        # A PodGroup without rules is an ordinary gang, unless its pods say otherwise.
+        # A PodGroup without rules is an ordinary gang, unless its pods have the label of a topology group.
         named = member.source.kind == TOPOLOGY_GROUP
         return entry.spec if named or CONSTRAINTS_ANNOTATION in entry.found.metadata.annotations else None
 
     def list_leaves(self, key: ObjectKey) -> list[ObjectKey]:
-        """Return the PodGroups of Kubernetes below a group, itself if it is one."""
+        """Return the PodGroups of Kubernetes in and below a group; for a PodGroup, the group itself."""
         return self._trees.list_leaves(key)
 
     def find_root(self, key: ObjectKey) -> ObjectKey:
-        """Return the group of Kubernetes above all others of a group, itself if it is in none."""
+        """Return the root of the tree of Kubernetes' groups that a group is in; itself if it has no parent."""
         return self._trees.find_root(key)
 
     def join_bundle(self, member: Membership) -> Membership:
-        """Return the group in which a pod's own goes together with others, if the object that describes it says so."""
+        """Return the tree or bundle of gangs that a group is part of by its object, else the group itself."""
         if member.source.kind == NATIVE_POD_GROUP:
             root = self._trees.find_root(member.source)
             return member if root == member.source else Membership(root)
@@ -188,7 +188,7 @@ class Sources:
         return bundle(gangs) if gangs else member
 
     def demand(self, member: Membership, stated: Collection[MemberPart] = ()) -> Demand | None:
-        """Return what a group asks for; None while nothing describes it. ``stated``: what its pods say of it."""
+        """Return the requirements of a group; None while nothing describes it. ``stated``: the parts of its pods."""
         if member.gangs:
             return of_bundle({gang: self._of_gang(gang, stated) for gang in member.gangs})
         if member.source.kind == LEADER_WORKER_GROUP:
@@ -207,7 +207,7 @@ class Sources:
         return _read(entry.found, member)
 
     def _of_gang(self, gang: str, stated: Collection[MemberPart]) -> Demand | None:
-        """Return what one of several gangs that go together asks for, None while nothing describes it."""
+        """Return the requirements of one gang of a bundle, None while nothing describes it."""
         namespace, _, name = gang.partition("/")
         entry = self._entries.get(ObjectKey(SIGS_POD_GROUP, namespace, name))
         if entry is not None and isinstance(entry.found, SigsPodGroup):
@@ -215,7 +215,7 @@ class Sources:
         return of_terms([each.terms for each in stated if each.role == gang])
 
     def waits_for(self, member: Membership, stated: Collection[MemberPart] = ()) -> str:
-        """Return why none of a group's pods may be placed at present, "" if they may."""
+        """Return why none of a group's pods may be placed now, "" if they may."""
         problem = share_problem(member)
         if problem:
             return problem
@@ -244,7 +244,7 @@ class Sources:
 
 
 def _read(found: Known, member: Membership) -> Demand:
-    """Return what an object asks for of a group."""
+    """Return the requirements of a group by its object."""
     for struct, read in _READERS:
         if isinstance(found, struct):
             return read(found)
@@ -257,10 +257,10 @@ def _read(found: Known, member: Membership) -> Demand:
 
 
 def places(key: ObjectKey) -> tuple[ObjectKey, ...]:
-    """Return where a group may be described, first what counts first.
+    """Return the keys under which a group may be described; the first that exists counts.
 
-    A topology group may be described by a PodGroup of its name, and the other way round: a ConfigMap wins. Several
-    gangs are described one by one.
+    A topology group may be described by a PodGroup of its name, and a PodGroup by the ConfigMap of a topology group:
+    the ConfigMap wins. A bundle of gangs has no key of its own, since each gang is described separately.
     """
     if key.kind == BUNDLE:
         return ()

@@ -1,7 +1,7 @@
 """Writes and reads the status of PodGroups in the words and counts of scheduler-plugins' controller.
 
-Phases are those of ``pkg/controllers/podgroup_controller.go``, with one difference: a phase says how the
-group is now. There, Failed is final; here, a group whose failed pods have been replaced is Running again.
+Phases are those of ``pkg/controllers/podgroup_controller.go``, with one difference: there, Failed is final; here, a
+group whose failed pods have been replaced is Running again.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _WHOLE_PHASES = frozenset({SCHEDULED, RUNNING, FAILED, FINISHED})
 class PodGroupStatuses:
     """Decides what is written to PodGroups, and when: a new phase at once, counts with ``take_late``.
 
-    Statuses that others write stay until the group itself changes. ``wall`` returns seconds since the epoch.
+    A status that somebody else writes stays until the group itself changes. ``wall`` returns seconds since the epoch.
     """
 
     def __init__(
@@ -39,7 +39,7 @@ class PodGroupStatuses:
         self._late: dict[str, GroupStatusWrite] = {}
 
     def take_writes(self, moved: list[Group]) -> list[GroupStatusWrite]:
-        """Return what is to be written at once for groups that have changed."""
+        """Return the writes to be made at once for groups that have changed; keep the others for ``take_late``."""
         writes: list[GroupStatusWrite] = []
         for group in moved:
             with self._quarantine.attempt("statuses of groups", group.job.id, name=group.member.name):
@@ -68,7 +68,7 @@ class PodGroupStatuses:
             self._late[uid] = write
 
     def take_late(self) -> list[GroupStatusWrite]:
-        """Return the writes that were put off, once."""
+        """Return, once, the writes that were put off."""
         late, self._late = list(self._late.values()), {}
         self._told.update((write.uid, write.status) for write in late)
         return late
@@ -97,7 +97,7 @@ class PodGroupStatuses:
 
 
 def phase_of(counts: Mapping[Progress, int], needed: int) -> str:
-    """Return the phase of a group of which ``needed`` pods go together."""
+    """Return the phase of a group that is whole with ``needed`` pods."""
     succeeded, failed = counts.get(Progress.SUCCEEDED, 0), counts.get(Progress.FAILED, 0)
     active = counts.get(Progress.RUNNING, 0) + succeeded
     total = sum(counts.values())
@@ -116,10 +116,10 @@ def phase_of(counts: Mapping[Progress, int], needed: int) -> str:
 
 
 class FormerWholeness:
-    """Gathers what objects say, until ``take`` is called.
+    """Finds, once after the start, the gangs that were whole before, by their phases and the age of their placements.
 
-    ``timeout`` is how many seconds a gang may take to be whole that does not say so itself; ``wall`` tells seconds
-    since the epoch.
+    ``timeout``: seconds within which a gang must be whole, unless it states its own; ``wall`` returns seconds since the
+    epoch.
     """
 
     def __init__(self, groups: Groups, timeout: float, wall: Callable[[], float]) -> None:
@@ -129,12 +129,12 @@ class FormerWholeness:
         self._phases: dict[str, str] | None = {}
 
     def object_seen(self, uid: str, found: Source) -> None:
-        """Note an object's phase; until ``take_jobs`` this process has written none."""
+        """Record an object's phase, which an earlier process has written; ignored after ``take_jobs``."""
         if self._phases is not None and isinstance(found, PodGroup):
             self._phases[uid] = found.status.phase
 
     def take_jobs(self) -> list[str]:
-        """Return the jobs of gangs that have been whole, once all objects and pods are known; later, none."""
+        """Return, once, the job IDs of gangs that have been whole; to be called when all objects and pods are known."""
         if self._phases is None:
             return []
         jobs = list(self._whole(self._phases, self._wall()))

@@ -22,14 +22,14 @@ from poseidon.pod_rules.label_selectors import matches_labels
 
 HARD, SOFT = "hard", "soft"
 MOST_POLICIES = 64
-"""Entries of a ``spec.subGroupPolicy``: each pod is compared with all of them."""
+"""Most entries of a ``spec.subGroupPolicy``, as each pod is compared with all entries."""
 POLICIES = "spec.subGroupPolicy"
 
 
 def of_volcano_pod_group(found: VolcanoPodGroup, stated: Collection[MemberPart], tiers: Tiers) -> Demand:
     """Read a PodGroup of Volcano; ``stated``: the parts of its pods.
 
-    As there, counts by task hold only if ``minMember`` is not less than their sum.
+    As in Volcano, counts by task are ignored if ``minMember`` is less than their sum.
     """
     spec = found.spec
     problem = _find_fault(spec)
@@ -56,12 +56,12 @@ def of_volcano_pod_group(found: VolcanoPodGroup, stated: Collection[MemberPart],
 
 
 def is_tree(found: VolcanoPodGroup) -> bool:
-    """Return whether a PodGroup says more than how many pods go together."""
+    """Return whether a PodGroup has a network topology or subgroups."""
     return found.spec.network_topology is not None or bool(found.spec.sub_group_policy)
 
 
 def find_part(found: VolcanoPodGroup, pod: Pod) -> MemberPart:
-    """Return which group of a tree a pod is in: of a subgroup policy whose labels it has, or of its task."""
+    """Return a pod's part: its group in a tree by the first subgroup policy that fits its labels, else by its task."""
     task = pod.metadata.annotations.get(VOLCANO_TASK, "")
     if not is_tree(found):
         return MemberPart(task)
@@ -71,14 +71,14 @@ def find_part(found: VolcanoPodGroup, pod: Pod) -> MemberPart:
         if policy.label_selector is not None and not matches_labels(policy.label_selector, labels):
             continue
         values = [labels.get(key, "") for key in policy.match_label_keys]
-        # As in Volcano, a pod without these labels, or of a policy that names none, is in no subgroup.
+        # As in Volcano, a pod is in no subgroup if it lacks one of the labels, or if the policy names no label.
         if values and all(values):
             return MemberPart(f"{name}/{'-'.join(values)}", inside=name)
     return MemberPart(f"pods of {task}" if task else "other pods", task=task)
 
 
 def _name_policies(policies: Sequence[VolcanoSubGroups]) -> list[str]:
-    """Return names for policies, each once; without slashes and blanks, as names of other groups have these."""
+    """Return unique names for policies, without the slashes and blanks that names of other groups have."""
     names: dict[str, None] = {}
     for index, each in enumerate(policies):
         name = each.name.replace("/", "_").replace(" ", "_") or f"subgroups-{index}"
@@ -91,7 +91,7 @@ def _name_policies(policies: Sequence[VolcanoSubGroups]) -> list[str]:
 def _list_nodes(
     found: VolcanoPodGroup, stated: Collection[MemberPart], by_task: dict[str, int], tiers: Tiers
 ) -> tuple[tuple[GroupNode, ...], str]:
-    """Return the groups of a tree, parents first, and why it makes no sense, "" if it does."""
+    """Return the groups of a tree, parents first, and what is wrong with it, "" for nothing."""
     spec = found.spec
     inside: dict[str, set[str]] = {}
     tasks: dict[str, str] = {}
@@ -131,7 +131,7 @@ def _list_nodes(
 
 
 def _find_task(policy: VolcanoSubGroups) -> str:
-    """Return the task of a Volcano Job that a policy is about, "" for none."""
+    """Return the task of a Volcano Job that a policy selects, "" for none."""
     selector = policy.label_selector
     return selector.match_labels.get(VOLCANO_TASK, "") if selector is not None else ""
 
@@ -171,8 +171,10 @@ def _list_ignored(spec: VolcanoPodGroupSpec, *, elastic: bool) -> str:
 
 
 class TierTerms(NamedTuple):
-    """``within``: labels of which a group's pods share a value; ``rather_within``: the same as a wish, the first that
-    can be had; ``problem``: why it makes no sense, "" if it does.
+    """The topology that a group asks for.
+
+    ``within``: labels of which its pods must share a value; ``rather_within``: labels of which they should share a
+    value, most preferred first; ``problem``: what is wrong with the topology, "" for nothing.
     """
 
     within: tuple[str, ...] = ()
@@ -197,7 +199,7 @@ def read_topology(found: VolcanoTopology | None, tiers: Tiers, path: str) -> Tie
 
 
 def _find_highest(found: VolcanoTopology, tiers: Tiers, path: str) -> tuple[int | None, str]:
-    """Return the highest tier that is allowed, None for any, and what is wrong, "" for nothing."""
+    """Return the highest allowed tier, None for any, and what is wrong, "" for nothing."""
     highest, name = found.highest_tier_allowed, found.highest_tier_name
     if found.mode not in (HARD, SOFT):
         return None, f"{path}.mode: {shorten(repr(found.mode))} is unknown; give {HARD} or {SOFT}"

@@ -1,1 +1,1 @@
-"""What ConfigMaps, PodGroups and node labels say of groups and of the cluster's tree."""
+"""Reads topology groups and the cluster's tree from ConfigMaps, PodGroups and node labels."""

@@ -1,4 +1,4 @@
-"""The rules of a group, level by level, as people write them."""
+"""Reads the rules of a topology group, one per level of the tree, as people write them."""
 
 from __future__ import annotations
 
@@ -20,8 +20,9 @@ _LARGEST = 2**31 - 1
 class LevelRule:
     """How a parent's pods are divided over the units of one level.
 
-    ``kind`` is pack or spread; ``hard``: on one unit, or one pod on each. ``partitions`` 0: as many units as it takes.
-    The pods of a used unit lie in [``least``, ``most``] unless ``most`` is 0, and are a multiple of ``factor``.
+    ``kind``: pack or spread; ``hard``: all pods on one unit (pack), or at most one on each (spread). ``partitions``:
+    the number of used units, 0 for any. A used unit has ``least`` to ``most`` pods (no bounds if ``most`` is 0), and
+    a multiple of ``factor``.
     """
 
     kind: str = PACK
@@ -32,7 +33,7 @@ class LevelRule:
     factor: int = 1
 
     def payload(self) -> dict[str, Any]:
-        """Return the rule as it stands in a record: what it does not say is left out."""
+        """Return the rule as it stands in a record, without the fields that have their defaults."""
         found: dict[str, Any] = {"type": self.kind, "hard": self.hard}
         if self.partitions:
             found["partitions"] = self.partitions
@@ -44,14 +45,14 @@ class LevelRule:
 
 
 Constraints: TypeAlias = Mapping[str, LevelRule]
-"""Rules by the name of their level; a level without one packs softly."""
+"""Rules by name of the level; a level without rule packs softly."""
 
 
 def read_constraints(text: str, path: str) -> Reading[Constraints]:
-    """Read constraints from JSON; an empty text is none at all.
+    """Read constraints from JSON; an empty text means no constraints.
 
-    A hard rule takes no other fields, and one of ``min`` and ``max`` alone means nothing: they are left out with a
-    remark, and so is a type that is unknown. Everything else that makes no sense is a defect.
+    These are ignored with a remark: other fields of a hard rule, ``min`` without ``max`` and the reverse, an unknown
+    type. Everything else that is malformed is a defect.
     """
     defects: list[Defect] = []
     remarks: list[str] = []
@@ -61,7 +62,7 @@ def read_constraints(text: str, path: str) -> Reading[Constraints]:
 
 
 def size_defects(constraints: Constraints, size: int, path: str) -> tuple[Defect, ...]:
-    """Return what is wrong with rules for a group of so many pods, in whatever cluster."""
+    """Return the defects of rules for a group of ``size`` pods that do not depend on the cluster."""
     found = []
     for level, rule in constraints.items():
         where = f"{path}.{level}"
@@ -120,7 +121,7 @@ def _rule(given: Any, path: str, defects: list[Defect], remarks: list[str]) -> L
 
 
 def _count(given: Mapping[str, Any], key: str, path: str, defects: list[Defect]) -> int:
-    """Return a whole number above 0, 0 for none."""
+    """Return the value of a key, a whole number above 0; 0 if it is missing or, with a defect, malformed."""
     value = given.get(key)
     if value is None:
         return 0

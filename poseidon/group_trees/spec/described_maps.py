@@ -1,4 +1,4 @@
-"""ConfigMaps that describe groups or the tree: which one counts, and the last good data of each."""
+"""Keeps ConfigMaps that describe groups or the tree: which one counts for each subject, and its last good data."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ K = TypeVar("K", bound=Hashable)
 
 @dataclass(slots=True)
 class DescribedMap(Generic[S]):
-    """A ConfigMap as it is now. ``spec`` is what it says, or said last without faults; None if it never did."""
+    """A ConfigMap. ``given``: its present data; ``spec``: its last content without faults (``good``), None for none."""
 
     found: ConfigMap
     given: Mapping[str, str]
@@ -31,12 +31,12 @@ class DescribedMap(Generic[S]):
 
     @property
     def uid(self) -> str:
-        """The ConfigMap's uid, which tells it from a namesake."""
+        """The ConfigMap's uid, which tells it from others of the same name."""
         return self.found.metadata.uid
 
     @property
     def problem(self) -> str:
-        """What is wrong with it, "" if nothing is."""
+        """What is wrong with the data, in words for people, "" for nothing."""
         defects = self.reading.defects
         if not defects:
             return ""
@@ -44,7 +44,7 @@ class DescribedMap(Generic[S]):
         return text if self.spec is None else f"{text}; what it said before stays in force"
 
     def annotation(self) -> str | None:
-        """Return what the annotation with the last good data should say, None for no annotation."""
+        """Return the text for the annotation with the last good data; None for no annotation."""
         if not self.reading.defects or self.good is None:
             return None
         text = compact(self.good).decode()
@@ -52,11 +52,10 @@ class DescribedMap(Generic[S]):
 
 
 class DescribedMaps(Generic[K, S]):
-    """ConfigMaps by what they describe (``subject``; None: nothing of ours). Of several that describe the same the
-    oldest counts.
+    """ConfigMaps by subject. If several ConfigMaps describe one subject, the oldest counts.
 
-    ``read`` reads data, of which only ``keys`` count: changes of other keys are ignored. ``named``: what people call a
-    subject.
+    ``subject`` returns what a ConfigMap describes, None if that is nothing of interest. ``read`` reads its data, of
+    which only ``keys`` count: changes of other keys are ignored. ``named`` returns the name of a subject, for people.
     """
 
     def __init__(
@@ -82,13 +81,13 @@ class DescribedMaps(Generic[K, S]):
         return min(maps.values(), key=_age) if maps else None
 
     def list_ignored(self, subject: K) -> list[tuple[DescribedMap[S], str]]:
-        """Return the other ConfigMaps that describe the subject, each with what is to be said of it."""
+        """Return the ConfigMaps for a subject that do not count, each with a message for people."""
         maps = sorted(self._by_subject.get(subject, {}).values(), key=_age)
         text = "ConfigMap {} describes {} already, and this one is ignored; delete one of them"
         return [(each, text.format(maps[0].found.metadata.name, self._named(subject))) for each in maps[1:]]
 
     def put(self, found: ConfigMap) -> set[K]:
-        """Take a ConfigMap as it is now; returns the subjects for which something may have changed."""
+        """Add or update a ConfigMap; return the subjects whose ConfigMap may have changed."""
         uid, subject = found.metadata.uid, self._subject(found)
         if subject is None:
             return self.remove(uid)
@@ -113,7 +112,7 @@ class DescribedMaps(Generic[K, S]):
         return touched | {subject}
 
     def remove(self, uid: str) -> set[K]:
-        """Forget a ConfigMap; returns what it described."""
+        """Forget a ConfigMap; return the subject that it described, in a set; an empty set if it is unknown."""
         subject, described = self._maps.pop(uid, (None, None))
         if described is None or subject is None:
             return set()
@@ -123,7 +122,7 @@ class DescribedMaps(Generic[K, S]):
         return {subject}
 
     def _recall(self, described: DescribedMap[S]) -> None:
-        """Take up the good data that a former process has left."""
+        """Restore the last good data from the annotation that a former process has written."""
         text = described.found.metadata.annotations.get(LAST_GOOD, "")
         try:
             left = loads(text) if text else None

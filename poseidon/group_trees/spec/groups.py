@@ -1,4 +1,4 @@
-"""What the objects that describe groups say: ConfigMaps, and PodGroups with constraints; which ConfigMap counts."""
+"""Reads topology groups from ConfigMaps, and from PodGroups with constraints."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from poseidon.kube.parsing.strict_json import compact
 DEFAULT_NAME = "default-group"
 
 GROUP_KEYS = ("name", "size", "priority", "constraints")
-"""Keys of a group's ConfigMap that are read; all others are written, or belong to other programs."""
+"""Keys of a group's ConfigMap that are read; all others are written here, or belong to other programs."""
 
 MAX_SIZE = 2**31 - 1
 
@@ -29,7 +29,7 @@ _NUMBER = re.compile(r"[+-]?[0-9]{1,10}", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class GroupSpec:
-    """A group's size and rules. ``priority``: where it stands among groups; None: where its pods' own puts it."""
+    """A topology group's size and rules. ``priority``: its priority among groups; None: the priority of its pods."""
 
     name: str
     size: int
@@ -48,7 +48,7 @@ def name_of(data: Mapping[str, str]) -> str:
 
 
 def read_group(data: Mapping[str, str]) -> Reading[GroupSpec]:
-    """Read the data of a group's ConfigMap. Keys that are absent or empty take their defaults."""
+    """Read the data of a group's ConfigMap. A key that is missing or empty has its default."""
     defects: list[Defect] = []
     size = _number(data, "size", 1, 1, MAX_SIZE, defects)
     priority = None
@@ -63,7 +63,7 @@ def read_group(data: Mapping[str, str]) -> Reading[GroupSpec]:
 
 
 def read_pod_group(found: PodGroup) -> Reading[GroupSpec]:
-    """Read a PodGroup as a group: its size is ``spec.minMember``, its rules are in an annotation."""
+    """Read a PodGroup as a topology group: ``spec.minMember`` is its size, an annotation has its rules."""
     path = f"annotation {CONSTRAINTS_ANNOTATION}"
     size = found.spec.min_member
     reading = read_constraints(found.metadata.annotations.get(CONSTRAINTS_ANNOTATION, ""), path)
@@ -91,7 +91,7 @@ def _number(
 
 
 class GroupName(NamedTuple):
-    """What groups are told apart by: the name is that in the data, not the ConfigMap's own."""
+    """Identity of a topology group; ``name`` is the name in the ConfigMap's data, not the ConfigMap's own."""
 
     namespace: str
     name: str
@@ -115,7 +115,7 @@ def group_name(found: ConfigMap) -> GroupName | None:
 
 
 def remarks_on(spec: GroupSpec, levels: tuple[str, ...]) -> list[str]:
-    """Return a line for each rule that stands for a level that the tree does not have."""
+    """Return a line, for people, for each rule whose level the tree does not have."""
     known = ", ".join(levels)
     return [
         f"data.constraints.{level}: the tree has no such level, and the rule is ignored; levels are {known}"

@@ -1,4 +1,4 @@
-"""What people wrote into the values of ConfigMaps and annotations, and its faults in words for them."""
+"""Reads JSON that people write into ConfigMaps and annotations, and reports its defects in words for them."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ S_co = TypeVar("S_co", covariant=True)
 
 @dataclass(frozen=True, slots=True)
 class Reading(Generic[S_co]):
-    """The content of a text or an object; ``spec`` counts only without ``defects``.
+    """The content of a text or an object; ``spec`` counts only if there are no ``defects``.
 
-    ``remarks`` are about parts without effect, and other things that people should know.
+    ``remarks``: notes for people, such as on parts without effect.
     """
 
     spec: S_co
@@ -28,7 +28,7 @@ class Reading(Generic[S_co]):
 
 
 def parse_json(text: str, path: str, kind: type, defects: list[Defect]) -> Any:
-    """Return the value of a text at ``path``; None, with a defect, if it is no JSON or not a ``kind``."""
+    """Return the JSON value of a text; None, with a defect at ``path``, if the text is malformed or not a ``kind``."""
     try:
         value = loads(text, _refuse_duplicates)
     except JsonError as error:
@@ -42,7 +42,7 @@ def parse_json(text: str, path: str, kind: type, defects: list[Defect]) -> Any:
 
 
 def names(text: str, path: str, defects: list[Defect]) -> tuple[str, ...]:
-    """Return a list of distinct names; (), with a defect, for anything else."""
+    """Return the distinct names of a JSON list; (), with a defect, for anything else."""
     given = parse_json(text, path, list, defects)
     if given is None:
         return ()
@@ -61,7 +61,7 @@ def names(text: str, path: str, defects: list[Defect]) -> tuple[str, ...]:
 
 
 def format_json(value: Any) -> str:
-    """Return a value as JSON, cut short."""
+    """Return a value as JSON, shortened for people."""
     text = json.dumps(value, ensure_ascii=False)
     return text if len(text) <= _MAX_SHOWN else f"{text[:_MAX_SHOWN]}..."
 
@@ -71,6 +71,6 @@ def _refuse_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(found) < len(pairs):
         given = [name for name, _ in pairs]
         twice = next(name for name, times in Counter(given).items() if times > 1)
-        # Plain JSON readers keep the second silently.
+        # Plain JSON readers keep the last value silently.
         raise JsonError(f"{twice!r} is given twice in one map; names are unique there")
     return found

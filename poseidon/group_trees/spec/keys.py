@@ -1,4 +1,4 @@
-"""Names that pods, objects and records of topology groups go by."""
+"""Names of labels, annotations, records and levels for topology groups."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ GROUP_LABEL = "sakkara.group.name"
 """Label of a pod: the name of its group, in the pod's namespace."""
 
 RACK_LABEL = "sakkara.topology.rack"
-"""Label of a node: its rack. If every node has it, racks and nodes are the tree where nothing else says."""
+"""Label of a node: its rack. If every node has it and nothing else defines the tree, racks and nodes are the tree."""
 
 CONSTRAINTS_ANNOTATION = "sakkara.group.constraints"
 """Annotation of a PodGroup: rules by level, as in the key ``constraints`` of a group's ConfigMap."""
@@ -14,10 +14,10 @@ CONSTRAINTS_ANNOTATION = "sakkara.group.constraints"
 RANK_LABEL = "sakkara.member.rank"
 STATUS_LABEL = "sakkara.member.status"
 RETRIES_LABEL = "sakkara.member.retries"
-"""Labels of pods that are written: rank in the group, state, how often the pod was released to be placed."""
+"""Labels that are written on pods: rank in the group, state, number of attempts to place the pod."""
 
 LAST_GOOD = "topology.firmament.io/last-good"
-"""Annotation, only on ConfigMaps that have faults: the data that is in force, for a bridge that starts later."""
+"""Annotation, only on ConfigMaps with defects: the last good data, which stays in force when the bridge restarts."""
 
 TREE_RECORD = "TopologyTree"
 """Kind of the record of the tree in force: ``{"name", "levels", "resources", "tree"}``; its name is ``tree``."""
@@ -30,8 +30,8 @@ GROUP_RECORD = "TopologyGroup"
 TREE_RECORDS = frozenset({TREE_RECORD, GROUP_RECORD})
 
 ROOT = "root"
-"""What the top of every tree is called."""
+"""Name of the root of every tree."""
 
 NODE_LEVEL = "node"
 RACK_LEVEL = "rack"
-"""Names of the levels of trees that nobody has named."""
+"""Names of levels of a tree that no ConfigMap or configuration names."""

@@ -1,4 +1,4 @@
-"""What the ConfigMap with the cluster's tree says."""
+"""Reads the ConfigMap with the cluster's tree."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ TREE_KEYS = ("name", "resource-names", "level-names", "tree")
 """Keys of the ConfigMap that are read."""
 
 Path: TypeAlias = tuple[str, ...]
-"""The names of units from the level below the root down to a node."""
+"""Names of the units from the level below the root down to a node."""
 
 _MAX_DEPTH = 32
-"""Levels of a tree; real ones have a handful."""
+"""Most levels of a tree; real trees have a handful."""
 
 
 @dataclass(frozen=True, slots=True)
 class TreeSpec:
-    """A tree: ``levels`` from top to bottom without the root, the last one of nodes.
+    """A tree. ``levels``: names from top to bottom without the root; the last level is that of nodes.
 
-    ``resources`` are those that decide how many pods fit. ``leaves`` by node, in the order of the tree, as
-    written: their paths identify units, so racks of two rows may have one name.
+    ``resources``: names of resources that decide how many pods fit. ``leaves``: path by node, in the order of the tree,
+    as written. The whole path identifies a unit, so racks of two rows may have one name.
     """
 
     name: str
@@ -41,7 +41,7 @@ class TreeSpec:
 
     @property
     def paths(self) -> dict[str, Path]:
-        """Paths by node, all of one length: a node above the lowest level is a unit of its own on those below."""
+        """Paths by node, all of one length: a node above the lowest level repeats its name on the levels below it."""
         depth = len(self.levels)
         return {
             node: (*path, *(node for _ in range(depth - len(path)))) for node, path in self.leaves.items()
@@ -61,7 +61,7 @@ class TreeSpec:
 def read_tree(data: Mapping[str, str]) -> Reading[TreeSpec]:
     """Read the data of the ConfigMap with the tree.
 
-    Names of levels are given to the lowest levels of the tree, the last one to nodes.
+    The names of levels are for the lowest levels of the tree, the last name for nodes.
     """
     defects: list[Defect] = []
     levels = _read_list(data, "level-names", DEFAULT_LEVELS, defects)
@@ -99,7 +99,7 @@ def _is_shallow(tree: Mapping[str, Any], defects: list[Defect]) -> bool:
 
 
 def _leaves(tree: Mapping[str, Any], defects: list[Defect], above: Path = ()) -> Iterator[Path]:
-    """Yield the paths of units with nothing below them, in the order of names."""
+    """Yield the paths of the units without units below them, ordered by name."""
     for unit in sorted(tree):
         below, path = tree[unit], (*above, unit)
         if not unit:
@@ -116,7 +116,7 @@ def _leaves(tree: Mapping[str, Any], defects: list[Defect], above: Path = ()) ->
 
 
 def _name_levels(levels: tuple[str, ...], depth: int, remarks: list[str]) -> tuple[str, ...]:
-    """Return one name for each level, from the bottom up."""
+    """Return one name for each of ``depth`` levels, top to bottom; the given names are for the lowest levels."""
     if depth < len(levels):
         unused = ", ".join(levels[: len(levels) - depth])
         remarks.append(f"data.level-names: the tree has {depth} levels; {unused} names none of them")
@@ -130,7 +130,7 @@ def _name_levels(levels: tuple[str, ...], depth: int, remarks: list[str]) -> tup
 
 
 def _unique(leaves: list[Path], defects: list[Defect]) -> dict[str, Path]:
-    """Return paths by node; a node that stands in two places is a defect."""
+    """Return paths by node; add a defect for a node that is in two places."""
     for node, times in Counter(path[-1] for path in leaves).items():
         if times > 1:
             where = [_format_path(path[:-1]) for path in leaves if path[-1] == node]

@@ -1,4 +1,4 @@
-"""Which tree a cluster has: of a ConfigMap, of node labels, or none; and what the configuration says about it."""
+"""Finds the tree of a cluster: by a ConfigMap, by node labels, or only the nodes."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from poseidon.kube.api.collections import TREE_MAP_LABEL
 from protos.conventions.configuration import Section
 
 _TREE: Final = "the tree"
-"""There is one tree, whatever the ConfigMaps call theirs."""
+"""The only subject of the ConfigMaps: there is one tree, whatever name they give to it."""
 
 
 class TreeArguments(Section):
     """The arguments of the overlay ``topology`` that the bridge uses.
 
-    ``namespace``: where the tree's ConfigMap is. ``node_labels``: keys of node labels, from top to bottom,
+    ``namespace``: the namespace of the tree's ConfigMap. ``node_labels``: keys of node labels, from top to bottom,
     that define the tree if no ConfigMap does.
     """
 
@@ -32,19 +32,19 @@ class TreeArguments(Section):
 
 
 def trees_are_read(records: Collection[str]) -> bool:
-    """Return whether the tree and its groups are among these kinds of records."""
+    """Return whether the records of the tree or of topology groups are among these kinds."""
     return not TREE_RECORDS.isdisjoint(records)
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterTree:
-    """``levels`` top to bottom, the last one of nodes. ``paths`` by node; others are not in the tree."""
+    """A tree. ``levels``: names from top to bottom, the last for nodes; ``paths``: of nodes in the tree, by node."""
 
     levels: tuple[str, ...]
     paths: Mapping[str, Path]
 
     def path(self, node: str) -> Path:
-        """Return where a node is; one that is not in the tree stands below units without a name."""
+        """Return the path of a node; a node that is not in the tree has a path of units named ""."""
         return self.paths.get(node) or (*("" for _ in self.levels[1:]), node)
 
 
@@ -53,9 +53,9 @@ def tree_in_force(
 ) -> ClusterTree:
     """Return the tree of a cluster whose nodes have these ``labels``.
 
-    The tree that is ``described`` comes first, then the labels with these ``keys`` (nodes without one are not
-    in the tree), then the label of racks if every node has it. Solvers find the same tree. Otherwise the
-    nodes themselves are the tree.
+    The tree of a ConfigMap (``described``) comes first, then the labels with these ``keys`` (a node that lacks one is
+    not in the tree), then the label of racks if every node has it. Otherwise the nodes are the only level. Solvers
+    find the same tree.
     """
     if described is not None:
         return ClusterTree(described.levels, described.paths)
@@ -73,14 +73,14 @@ def tree_in_force(
 
 
 def level_names(keys: Sequence[str]) -> tuple[str, ...]:
-    """Return names of levels that labels give: what follows a key's last slash, or all of it where that is no name."""
+    """Return names of levels for keys of labels: the part after the last slash if unique, else the whole key."""
     short = [key.rsplit("/", 1)[-1] for key in keys]
     taken = [*short, NODE_LEVEL]
     return tuple(name if taken.count(name) == 1 else key for name, key in zip(short, keys, strict=True))
 
 
 class Trees:
-    """Takes nodes and ConfigMaps as they are now, and says which tree is in force."""
+    """Nodes and ConfigMaps, and the tree in force by these."""
 
     def __init__(self, arguments: TreeArguments) -> None:
         self._arguments = arguments
@@ -90,20 +90,20 @@ class Trees:
         self._tree: ClusterTree | None = None
 
     def put(self, found: ConfigMap) -> bool:
-        """Take a ConfigMap as it is now; returns whether something may have changed."""
+        """Add or update a ConfigMap; return whether the tree may have changed."""
         return self._mark(self._maps.put(found))
 
     def remove(self, uid: str) -> bool:
-        """Forget a ConfigMap; returns whether something may have changed."""
+        """Forget a ConfigMap; return whether the tree may have changed."""
         return self._mark(self._maps.remove(uid))
 
     @property
     def namespace(self) -> str:
-        """Where the tree's ConfigMap is looked for."""
+        """The namespace in which the tree's ConfigMap is looked for."""
         return self._arguments.namespace
 
     def node_changed(self, name: str, labels: Mapping[str, str]) -> None:
-        """Take a node as it is now."""
+        """Add or update a node."""
         own = {key: labels[key] for key in self._keys if key in labels}
         if self._labels.get(name) != own:
             self._labels[name] = own
@@ -121,7 +121,7 @@ class Trees:
 
     @property
     def spec(self) -> TreeSpec | None:
-        """What the ConfigMap says that counts, or said last without faults."""
+        """The last content without faults of the ConfigMap that counts, None for none."""
         described = self.described
         return described.spec if described is not None else None
 
@@ -132,7 +132,7 @@ class Trees:
         return self._tree
 
     def problems(self) -> list[tuple[DescribedMap[TreeSpec], str]]:
-        """Return what to report about each ConfigMap, "" for nothing."""
+        """Return each ConfigMap with a message for people, "" for nothing to report."""
         described = self.described
         if described is None:
             return []
@@ -140,7 +140,7 @@ class Trees:
         return [*found, *self._maps.list_ignored(_TREE)]
 
     def _subject(self, found: ConfigMap) -> str | None:
-        """Return what does not describe this cluster's tree is none of ours."""
+        """Return ``_TREE`` for a ConfigMap that describes this cluster's tree, else None."""
         metadata = found.metadata
         ours = TREE_MAP_LABEL in metadata.labels and (metadata.namespace or "default") == self.namespace
         return _TREE if ours else None

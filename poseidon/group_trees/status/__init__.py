@@ -1,1 +1,1 @@
-"""What is written of groups and their pods."""
+"""Finds what is written into the objects of topology groups and their pods."""

@@ -1,4 +1,4 @@
-"""What is written of one group, from its first pod to the last: how far it has come, in words for people."""
+"""Follows one topology group from its first pod to its last, and finds the status to write, in words for people."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from poseidon.kube.api.metadata import seconds
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 _RESULTS = ("placement", "rank", "schedEndTime", "schedTotalTimeMilli", "schedSolverTimeMilli")
-"""Keys that say how a group was placed."""
+"""Keys of the ConfigMap that tell how and when a group was placed."""
 
 _NUMBER = re.compile(r"\d+", re.ASCII)
 
@@ -25,18 +25,18 @@ _NUMBER = re.compile(r"\d+", re.ASCII)
 class State(StrEnum):
     """States of groups and their members."""
 
-    WAITING = "Waiting"  # members are missing, or what describes the group
-    READY = "Ready"  # all members are there, and are tried
-    ASSIGNED = "Assigned"  # all have a place
-    PERMITTED = "Permitted"  # some are bound to theirs, the others will be
+    WAITING = "Waiting"  # members, or the object that describes the group, are missing
+    READY = "Ready"  # all members exist, and the solver tries to place them
+    ASSIGNED = "Assigned"  # all have been given a node
+    PERMITTED = "Permitted"  # some are bound, the others will be
     BOUND = "Bound"
-    PREEMPTING = "Preempting"  # all have a place that others have to leave first
+    PREEMPTING = "Preempting"  # all have been given a node that others have to leave first
     PREEMPTED = "Preempted"  # members make room for more important pods
     FAILED = "Failed"  # given up: not whole in time; it is tried again
 
 
 PASSING = frozenset({State.WAITING, State.READY, State.ASSIGNED, State.PERMITTED})
-"""States that are usually followed by another one at once. They are written about a second late, if they last."""
+"""States that are usually followed by another at once, so they are written about a second late, if they last."""
 
 _SOLVER_DECIDES: dict[int, State] = {
     pb.GangState.FAILED: State.FAILED,
@@ -46,9 +46,10 @@ _SOLVER_DECIDES: dict[int, State] = {
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """What is known of a group. ``members``: pods that have a part in it, ``placed``: those of them with a node.
+    """A group's counts of pods, and the solver's last report.
 
-    ``phase`` and ``message`` are what the solver said last of it, ``problem`` is why it is not offered to the solver.
+    ``members``: number of pods that have a part in the group, ``placed``: number of members with a node. ``phase`` and
+    ``message``: the solver's last report; ``problem``: why the solver does not get the group, "" if it does.
     """
 
     size: int
@@ -60,7 +61,7 @@ class Situation:
 
 
 def state_of(now: Situation) -> tuple[State, str]:
-    """Return a group's state, and what it waits for ("": nothing)."""
+    """Return a group's state, and in words for people what it waits for ("" for nothing)."""
     if now.phase in _SOLVER_DECIDES:
         return _SOLVER_DECIDES[now.phase], now.message
     if now.placed >= now.size:
@@ -75,14 +76,14 @@ def state_of(now: Situation) -> tuple[State, str]:
 
 
 _AT_REST = frozenset({State.WAITING, State.FAILED, State.PREEMPTED})
-"""States in which members are not being placed; leaving one of them releases them once more."""
+"""States in which members are not being placed; when the state changes to another, a new attempt begins."""
 
 _STATES = {str(each) for each in State}
 
 
 @dataclass(slots=True)
 class Outlook:
-    """What to write now: into the ConfigMap, and as labels of pods by uid. ``passing``: it may wait a while."""
+    """What to write now into the ConfigMap, and as labels of pods, by uid. ``passing``: the write may wait a second."""
 
     data: dict[str, str | None]
     labels: dict[str, Values] = field(default_factory=dict)
@@ -90,11 +91,11 @@ class Outlook:
 
 
 class GroupLife:
-    """Follows one group. Times are in seconds since the epoch.
+    """The course of one group. Times are in seconds since the epoch.
 
-    ``phase``, ``message`` and ``solver_seconds`` are the solver's last report, ``preemptor`` is the pod for
-    which the group makes room. Code that changes them calls ``look`` next. ``is_empty``: it had no pods at
-    the last look.
+    ``phase``, ``message`` and ``solver_seconds``: the solver's last report; ``preemptor``: the pod for which the group
+    makes room. Code that changes these calls ``look`` next. ``is_empty``: whether the group had no pods at the last
+    call of ``look``.
     """
 
     def __init__(self) -> None:
@@ -111,7 +112,7 @@ class GroupLife:
         self._retries: dict[str, int] = {}
 
     def recover(self, data: Mapping[str, str], members: Mapping[str, Member]) -> None:
-        """Take up what an earlier process has written of the group into its ConfigMap, and as labels of its pods."""
+        """Restore the course from what an earlier process has written into the ConfigMap, and as labels of the pods."""
         if data.get("status", "") in _STATES:
             self.state = State(data["status"])
         self.preemptor = data.get("preemptor", "")
@@ -125,9 +126,9 @@ class GroupLife:
     def look(
         self, members: Mapping[str, Member], situation: Situation, tree: ClusterTree, remark: str, now: float
     ) -> Outlook:
-        """Return what to write about a group with these ``members`` (those with a part in it, by uid).
+        """Return what to write about a group. ``members``: the pods that have a part in it, by uid.
 
-        ``remark`` is reported as long as there is nothing more important.
+        ``remark`` is reported if there is nothing more important.
         """
         if not members:
             return self._look_at_nobody(situation, remark)
@@ -155,7 +156,7 @@ class GroupLife:
         return Outlook(data, self._labels(members), self.state in PASSING and not situation.problem)
 
     def _look_at_nobody(self, situation: Situation, remark: str) -> Outlook:
-        """Return what was said last stays true, but for a group that was on its way."""
+        """Return what to write about a group without pods: results stay, but a group being placed waits again."""
         self.is_empty = True
         text = situation.problem or remark
         data: dict[str, str | None] = {"preemptor": self.preemptor or None}
@@ -174,7 +175,7 @@ class GroupLife:
         self._retries.clear()
 
     def _release(self, members: Mapping[str, Member]) -> None:
-        """Count one more attempt to place the members without a node, also one that went unnoticed."""
+        """Count one more attempt for the members without a node, and the first attempt for members not counted yet."""
         for uid, each in members.items():
             former = read_number(each.labels.get(RETRIES_LABEL, ""))
             if uid not in self._retries and former is not None:
@@ -183,7 +184,7 @@ class GroupLife:
                 self._retries[uid] = self._retries.get(uid, 0) + 1
 
     def _note_bound(self, members: Mapping[str, Member], tree: ClusterTree, now: float) -> None:
-        # All members count, also those that have succeeded and so need no place any more.
+        # Members that have succeeded keep their rank and their place in the texts.
         placed = {each.name: tree.path(each.node) for each in members.values() if each.placed}
         self._ranks = ranks(placed, self._ranks)
         self._results["placement"] = placement_text(placed)
@@ -211,17 +212,17 @@ class GroupLife:
 
 
 def _began(members: Mapping[str, Member], now: float) -> float:
-    """Return when the first member was there. Creation times are in whole seconds."""
+    """Return when the first member was created, or ``now`` if less than a second ago, as times are whole seconds."""
     created = min(seconds(each.created) or now for each in members.values())
     return created if now - created >= 1.0 else now
 
 
 def gist(text: str) -> str:
-    """Return a message without its figures, to tell new reasons from other counts."""
+    """Return a message with its numbers masked: messages that differ only in numbers give the same reason."""
     return _NUMBER.sub("#", text)
 
 
 def precise(at: float) -> str:
-    """Write seconds since the epoch as RFC 3339, UTC, with nanoseconds."""
+    """Return seconds since the epoch as RFC 3339 text, UTC, with nanoseconds."""
     moment = datetime.fromtimestamp(at, UTC)
     return moment.strftime("%Y-%m-%dT%H:%M:%S.") + f"{moment.microsecond:06d}000Z"

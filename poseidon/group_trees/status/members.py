@@ -1,4 +1,4 @@
-"""The pods of a group: which of them count, and which are beyond its size."""
+"""The pods of a group, and the choice of those that have a part in it."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _LABELS = (RANK_LABEL, STATUS_LABEL, RETRIES_LABEL)
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A pod of a group. ``node`` "": it has none yet. ``leaving``: it is being deleted.
+    """A pod of a group. ``node``: name of its node, "" for none; ``leaving``: whether it is being deleted.
 
-    ``labels`` are those of its labels that this scheduler writes.
+    ``labels``: the labels that this scheduler has written on it.
     """
 
     ref: PodRef
@@ -40,17 +40,17 @@ class Member:
 
     @property
     def failed(self) -> bool:
-        """Whether it ended without success, so that another pod may take its part."""
+        """Whether the pod ended without success, so that another pod may take its part."""
         return self.phase == "Failed"
 
     @property
     def done(self) -> bool:
-        """Whether it has ended."""
+        """Whether the pod has ended."""
         return self.phase in ("Succeeded", "Failed")
 
     @property
     def placed(self) -> bool:
-        """Whether it has a node and is to stay there, or has succeeded."""
+        """Whether the pod has a node and is to stay there, or has succeeded."""
         return not self.failed and bool(self.node) and not self.leaving
 
 
@@ -58,12 +58,12 @@ _NUMBER = re.compile(r"[0-9]{1,9}", re.ASCII)
 
 
 def read_number(text: str) -> int | None:
-    """Return a whole number as this scheduler writes one into a label, None for any other text."""
+    """Return the whole number in a label that this scheduler writes, None for any other text."""
     return int(text) if _NUMBER.fullmatch(text) else None
 
 
 def member_of(uid: str, pod: Pod) -> Member:
-    """Return what matters of a pod."""
+    """Return a pod as ``Member``."""
     metadata = pod.metadata
     return Member(
         ref=PodRef(uid, metadata.namespace or "default", metadata.name),
@@ -76,11 +76,11 @@ def member_of(uid: str, pod: Pod) -> Member:
 
 
 def choose_members(members: Mapping[str, Member], size: int, former: Collection[str]) -> frozenset[str]:
-    """Return the uids of the members that make up a group of ``size``; the others are beyond it.
+    """Return the uids of the at most ``size`` members that have a part in a group.
 
-    Pods that have a node come first, then those that were among them before (``former``), then the older ones. One
-    that is being deleted keeps its part until it is gone if it has a node, so that its replacement waits for that.
-    Failed pods, and those that are deleted before they had a node, have no part.
+    Pods that have a node come first, then pods that had a part before (``former``), then older pods. A pod with a node
+    that is being deleted keeps its part until it is gone, so that its replacement waits for that. Failed pods, and
+    pods that are deleted before they had a node, have no part.
     """
     able = [
         (uid, each) for uid, each in members.items() if not each.failed and (each.node or not each.leaving)

@@ -1,6 +1,6 @@
-"""Where the pods of a group are, as it is written for people and programs, and their ranks.
+"""Ranks the pods of a group by their nodes, and writes placement and ranks for people and programs.
 
-Near the master comes first, and pods with consecutive indices are next to each other.
+Pods near the master rank first, and pods with consecutive indices are next to each other.
 """
 
 from __future__ import annotations
@@ -14,21 +14,20 @@ from poseidon.group_trees.spec.keys import ROOT
 from poseidon.group_trees.spec.tree import Path
 
 MASTER = "master"
-"""A pod whose name contains this is the master; of several the first one."""
+"""A pod whose name contains this is the master; of several, the first by name."""
 
 _DIGITS = re.compile(r"(\d+)", re.ASCII)
 
 Placement: TypeAlias = Mapping[str, "Placement | tuple[str, ...]"]
-"""Used units within units; a node has the names of its pods."""
+"""Used units within units; for a node, the names of its pods."""
 
 
 def ranks(placed: Mapping[str, Path], kept: Mapping[str, int]) -> dict[str, int]:
     """Return the rank of each pod by name, from 0 on, in the order of ranks.
 
-    ``placed`` says where each pod is: the path of its node, all of one length. ``kept`` are ranks that pods have
-    already: they stay, so that a replacement gets the rank of the pod that it replaces. Of the others the nearest to
-    the master comes first; pods that are equally near follow the tree, and on a node their indices. Ranks that are
-    out of range or given twice are not kept.
+    ``placed``: path of each pod's node, all paths of one length. ``kept``: ranks that pods have already. These stay, so
+    that a replacement gets the rank of the pod that it replaces; ranks that are out of range or given twice do not. The
+    other pods are ordered by distance from the master, then by the order of the tree, and on a node by their indices.
     """
     taken: dict[int, str] = {}
     for name in sorted(kept.keys() & placed.keys(), key=natural):
@@ -49,13 +48,13 @@ def ranks(placed: Mapping[str, Path], kept: Mapping[str, int]) -> dict[str, int]
 
 
 def master(names: Iterable[str]) -> str:
-    """Return the pod that ranks are counted from: the first named as such, else the one with the lowest index."""
+    """Return the pod that gets rank 0: the first whose name contains ``MASTER``, else the one with the lowest index."""
     ordered = sorted(names, key=natural)
     return next((name for name in ordered if MASTER in name), ordered[0])
 
 
 def distance(one: Path, other: Path) -> int:
-    """Return the edges between pods on two nodes: 2 on the same node, 2 more for each level that they differ in."""
+    """Return the number of edges in the tree between pods on two nodes: 2 on one node, 2 more per differing level."""
     common = next((level for level, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), None)
     depth = max(len(one), len(other))
     return 2 if common is None else 2 * (depth - common + 1)
@@ -71,7 +70,7 @@ def natural(name: str) -> tuple[tuple[str, int], ...]:
 
 
 def placement(placed: Mapping[str, Path]) -> Placement:
-    """Return pods (by name, with the path of their node) by unit, units in the order of the tree."""
+    """Return the pods by unit; ``placed``: path of the node of each pod, by name."""
     by_path: dict[Path, list[str]] = {}
     for name in sorted(placed, key=natural):
         by_path.setdefault(placed[name], []).append(name)
@@ -85,7 +84,7 @@ def placement(placed: Mapping[str, Path]) -> Placement:
 
 
 def pods_of(found: Placement) -> dict[str, tuple[str, ...]]:
-    """Return the names of pods by node."""
+    """Return the names of the pods of a placement, by node."""
     by_node: dict[str, tuple[str, ...]] = {}
     for unit, below in found.items():
         by_node.update({unit: below} if isinstance(below, tuple) else pods_of(below))
@@ -93,7 +92,7 @@ def pods_of(found: Placement) -> dict[str, tuple[str, ...]]:
 
 
 def placement_text(placed: Mapping[str, Path]) -> str:
-    """Return the value of the key ``placement``: units within units down to pods, from the root on."""
+    """Return the value of the key ``placement``: JSON of units within units, from the root down to pods."""
     return json.dumps({ROOT: _as_maps(placement(placed))}, separators=(",", ":"), ensure_ascii=False)
 
 

@@ -1,4 +1,4 @@
-"""What objects say already, so that only news are written."""
+"""Remembers what objects say already, so that only changes are written."""
 
 from __future__ import annotations
 
@@ -11,25 +11,24 @@ from poseidon.group_trees.status.members import Member
 from poseidon.kube.write.patch_writer import LabelWrite, MapWrite
 
 Values = Mapping[str, str | None]
-"""Texts by key; None: the key is not there."""
+"""Texts by key; None means that the key is to be removed."""
 
 
 class Told:
-    """Texts by object. An object that was not met before says what it came with.
+    """Texts that objects have, by uid and key. An object that is seen first has the texts with which it came.
 
-    Values that others write into these keys later stay until there is something new to write.
+    Values that others write into these keys later stay until a different value is to be written.
     """
 
     def __init__(self) -> None:
         self._texts: dict[str, dict[str, str]] = {}
 
     def of_map(self, described: DescribedMap[Any]) -> Mapping[str, str]:
-        """Return what a ConfigMap says."""
+        """Return the data of a ConfigMap, by key."""
         return self._read_known(described.uid, described.found.data)
 
     def news_of_map(self, described: DescribedMap[Any], wanted: Values) -> MapWrite | None:
-        """Return what is still to be written, None if the ConfigMap says all that is wanted; from then on that counts
-        as written."""
+        """Return the write that gives a ConfigMap its wanted data, and count it as made; None if none is needed."""
         known = self._read_known(described.uid, described.found.data)
         data = _diff_data(known, wanted)
         metadata = described.found.metadata
@@ -40,8 +39,7 @@ class Told:
         return MapWrite(described.uid, metadata.namespace or "default", metadata.name, data, annotations)
 
     def news_of_pod(self, member: Member, wanted: Values) -> LabelWrite | None:
-        """Return the labels that are still to be written, None if there are none; from then on they count as
-        written."""
+        """Return the write that gives a pod its wanted labels, and count it as made; None if none is needed."""
         labels = _diff_data(self._read_known(member.ref.uid, member.labels), wanted)
         return LabelWrite(member.ref, labels) if labels else None
 
