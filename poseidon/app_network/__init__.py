@@ -1,1 +1,1 @@
-"""AppGroup and NetworkTopology of diktyo-io: which specs are in force, and what their statuses should say."""
+"""Reads AppGroups and NetworkTopologies of diktyo-io, gives them to solvers as records, and writes their statuses."""

@@ -1,4 +1,4 @@
-"""AppGroup objects: which specs are in force, what solvers get, and what their statuses should say."""
+"""Keeps AppGroups: the specs in force, their records for solvers, and the statuses to write."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ class AppGroups(GoodStates[AppGroup, AppGroupSpec]):
         super().__init__(APP_GROUP_KIND, read_app_group)
 
     def payload(self, key: ObjectKey, _: Members) -> bytes | None:
-        """Return the payload of an AppGroup's record, None if nothing is in force."""
+        """Return the payload of an AppGroup's record, None if no spec is in force."""
         spec = self.in_force(key)
         return None if spec is None else app_group_payload(spec, topology_order(spec))
 
     def demands(self, key: ObjectKey) -> tuple[Demand, ...] | None:
-        """Return what an AppGroup's workloads ask of links, None if nothing is in force."""
+        """Return the bandwidth that an AppGroup's workloads ask for, None if no spec is in force."""
         spec = self.in_force(key)
         if spec is None:
             return None
@@ -38,7 +38,7 @@ class AppGroups(GoodStates[AppGroup, AppGroupSpec]):
         )
 
     def reconcile(self, key: ObjectKey, members: Members, now: str) -> tuple[Proposal, list[Notice]] | None:
-        """Return what to write about an AppGroup and to report to people, None if it does not exist."""
+        """Return what to write into an AppGroup, and messages for people; None if it does not exist."""
         kept = self.get(key)
         if kept is None:
             return None
@@ -66,7 +66,7 @@ def _status(
     if former.get("scheduleStartTime") or members.has_pods(name):
         status["scheduleStartTime"] = former.get("scheduleStartTime") or now
     if kept.spec is not None and order is not None:
-        # kept by selector, for quick search
+        # sorted by selector, so that readers can search quickly
         listed = [
             {"workload": _reference(each), "index": order.positions[each.name]}
             for each in sorted(kept.spec.workloads, key=lambda workload: workload.selector)

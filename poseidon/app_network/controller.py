@@ -1,4 +1,4 @@
-"""The AppGroup and NetworkTopology controllers: follow objects and measurements, and write what follows from them."""
+"""The controllers of AppGroup and NetworkTopology: follow objects and measurements, write statuses and costs."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ from poseidon.kube.write.event_writer import EventWriter
 Take = Callable[["MapName", "Mapping[str, str] | None"], None]
 
 GATHER_SECONDS = 0.5
-"""How long changes are gathered before they are written: pods come and go in crowds."""
+"""Seconds for which changes are gathered before a write: pods often come and go in great numbers."""
 
 REST = 4.0
-"""How long is rested after writing, as a multiple of the time that it took: it must not keep an API server busy."""
+"""Pause after writes, as a multiple of the time they took: the controller must not keep an API server busy."""
 
 CONCURRENCY = 8
-"""Objects that are written at a time."""
+"""How many objects are written at the same time."""
 
 _log = logging.getLogger(__name__)
 
 
 class ConfigMapFollower:
-    """Tells ``take`` the data of each wanted ConfigMap, None for one that is not there.
+    """Follows wanted ConfigMaps: calls ``take`` with name and data of each, None for a ConfigMap that does not exist.
 
     ``want`` may be called at any time while ``run`` runs.
     """
@@ -50,7 +50,7 @@ class ConfigMapFollower:
         self._wanted: frozenset[MapName] = frozenset()
 
     def want(self, names: frozenset[MapName]) -> None:
-        """Follow these, and no longer others."""
+        """Follow exactly these ConfigMaps from now on."""
         self._wanted = names
         if self._group is None:
             return
@@ -61,24 +61,24 @@ class ConfigMapFollower:
                 self._uids.pop(name, None)
                 self._take(name, None)
         for name in sorted(names - self._followed.keys()):
-            # No callback for the first list: `wait_synced` asks these reflectors.
+            # No callback after the first list: `wait_synced` waits for these reflectors.
             reflector = Reflector(self._environment, config_map(*name), partial(self._pass_on, name))
             task = self._group.create_task(reflector.run(), name="configmap")
             self._followed[name] = reflector, task
 
     def _pass_on(self, name: MapName, changes: Sequence[Change[ConfigMap]]) -> None:
-        """Take the changes of a collection with at most one object."""
+        """Pass on the changes of a ConfigMap, which come from a collection of at most one object."""
         for change in changes:
             if change.object is not None:
                 self._uids[name] = change.uid
                 self._take(name, change.object.data)
             elif change.uid == self._uids.get(name):
-                # The absence of one that has been created again meanwhile is no news.
+                # Any other uid is of an earlier ConfigMap of this name, which has been created again.
                 del self._uids[name]
                 self._take(name, None)
 
     async def wait_synced(self) -> None:
-        """Wait until each wanted object has been looked up once."""
+        """Wait until each wanted ConfigMap has been looked up once."""
         for reflector, _ in [*self._followed.values()]:
             await reflector.wait_synced()
 
@@ -93,9 +93,9 @@ class ConfigMapFollower:
 class NetworkController:
     """Passes objects to ``book``, calls ``changed`` afterwards, and writes what the book proposes.
 
-    Without ``events`` (None) nothing is written; otherwise not before ``may_begin`` returns. Only the API
-    server keeps state: writes carry the version that they were computed from, and a write that was refused
-    because another was faster is computed again.
+    If ``events`` is None nothing is written, otherwise nothing before ``may_begin`` returns. Only the API
+    server keeps state: a write carries the version from which it was computed, and is computed again if it is
+    refused because the object has changed meanwhile.
     """
 
     def __init__(
@@ -129,7 +129,7 @@ class NetworkController:
         return self._settled.is_set()
 
     def wake(self) -> None:
-        """Look again, as pods or nodes may have changed."""
+        """Let statuses be compared again, as pods or nodes may have changed."""
         self._fresh.set()
 
     async def run(self) -> None:
@@ -148,7 +148,7 @@ class NetworkController:
                 group.create_task(self._write(), name="object status")
 
     async def wait_drained(self) -> None:
-        """Wait until no event waits."""
+        """Wait until all events have been sent."""
         if self._events is not None:
             await self._events.wait_drained()
 
@@ -190,7 +190,7 @@ class NetworkController:
             self._fresh.set()
 
     async def _see_to(self, key: ObjectKey, limit: asyncio.Semaphore) -> KubeError | None:
-        """Bring an object up to date. Returns the error after which it has to be tried again, None for none."""
+        """Write an object if it differs from its proposal; return the error after which to try again, else None."""
         async with limit:
             result = self._book.reconcile(key, self._environment.wall())
             if result is None:
@@ -200,7 +200,7 @@ class NetworkController:
             for notice in notices:
                 assert self._events is not None
                 self._events.warn(notice.about, notice.reason, notice.message)
-            # What the server leaves out although it accepts it would be written for ever.
+            # A field that the server accepts but does not store must not be written for ever.
             if proposal.is_empty or self._taken.get(key) == (proposal.version, proposal.wanted):
                 return None
             try:
@@ -223,7 +223,7 @@ class NetworkController:
         ).inc()
         found = outcome.found
         if found is None or found.metadata.uid != proposal.uid:
-            return  # gone, or another one of its name: the watch says so
+            return  # gone, or replaced by another of its name: the watch reports that
         if not outcome.conflict:
             self._taken[proposal.key] = (found.metadata.resource_version, proposal.wanted)
         self._book.note_object(found)

@@ -1,4 +1,4 @@
-"""The last good spec of each object: what counts while the present one has faults."""
+"""Keeps the last good spec of each object, which stays in force while the present spec has defects."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from poseidon.kube.parsing.defects import Defect
 from poseidon.kube.parsing.strict_json import JsonError, compact, loads
 
 LAST_GOOD = "network.firmament.io/last-good-spec"
-"""Annotation, only on objects whose spec has faults: the spec that is in force, for a bridge that starts later."""
+"""Annotation, only on objects whose spec has defects: the last good spec, which is in force when a bridge restarts."""
 
 _LARGEST_ANNOTATION = 100_000
 
@@ -22,7 +22,7 @@ K = TypeVar("K", "AppGroup", "NetworkTopology")
 
 @dataclass(slots=True)
 class Kept(Generic[K, S]):
-    """An object as it is now, and of its specs the last good one (None: there was none), read and as written."""
+    """An object and its last good spec, as read (``spec``) and as JSON (``written``); None if it never had one."""
 
     key: ObjectKey
     object: K
@@ -30,11 +30,11 @@ class Kept(Generic[K, S]):
     spec: S | None = None
     written: Any = None
     told: set[str] = field(default_factory=set)
-    """Messages that people have been told as events."""
+    """Messages that have been sent as events."""
 
     @property
     def uid(self) -> str:
-        """The object's uid, which tells it from a namesake."""
+        """The object's uid, which tells it from others of the same name."""
         return self.object.metadata.uid
 
     @property
@@ -44,7 +44,7 @@ class Kept(Generic[K, S]):
         return found if isinstance(found, dict) else {}
 
     def annotation(self) -> str | None:
-        """Return what the annotation should say, None for no annotation."""
+        """Return the text for the annotation ``LAST_GOOD``, None for no annotation."""
         if not self.defects or self.written is None:
             return None
         text = compact(self.written).decode()
@@ -52,7 +52,7 @@ class Kept(Generic[K, S]):
 
 
 class GoodStates(Generic[K, S]):
-    """Objects of one ``kind``. ``read`` returns what a spec says, and its faults."""
+    """Objects of one ``kind``. ``read`` returns the content of a spec, and its defects."""
 
     def __init__(self, kind: str, read: Callable[[Any], tuple[S, tuple[Defect, ...]]]) -> None:
         self._kind = kind
@@ -69,16 +69,16 @@ class GoodStates(Generic[K, S]):
         return self._kept.get(key)
 
     def in_force(self, key: ObjectKey) -> S | None:
-        """Return the spec that counts of an object, None if none does."""
+        """Return the last good spec of an object, None if there is none."""
         kept = self._kept.get(key)
         return kept.spec if kept is not None else None
 
     def list_named(self, name: str) -> Iterable[ObjectKey]:
-        """Return the objects of this name, of all namespaces."""
+        """Return the keys of the objects of this name in all namespaces."""
         return self._alike.get(name, ())
 
     def put(self, found: K) -> ObjectKey:
-        """Take an object as it is now."""
+        """Add or update an object; return its key."""
         metadata = found.metadata
         key = ObjectKey(self._kind, metadata.namespace or "default", metadata.name)
         kept = self._kept.get(key)
@@ -96,7 +96,7 @@ class GoodStates(Generic[K, S]):
         return key
 
     def remove(self, uid: str) -> ObjectKey | None:
-        """Forget the object with this uid; returns its key, None if it was not known."""
+        """Forget the object with this uid; return its key, None if unknown."""
         key = self._keys.pop(uid, None)
         if key is not None:
             del self._kept[key]
@@ -106,7 +106,7 @@ class GoodStates(Generic[K, S]):
         return key
 
     def _recall(self, kept: Kept[K, S]) -> None:
-        """Take up the good spec that a former process has left."""
+        """Restore the last good spec from the annotation that a former process has written."""
         text = kept.object.metadata.annotations.get(LAST_GOOD, "")
         try:
             written = loads(text) if text else None

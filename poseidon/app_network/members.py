@@ -1,4 +1,4 @@
-"""Pods of applications and the nodes that they are on, and the bandwidth that they take between zones and regions."""
+"""Keeps pods of applications and their nodes, and sums the bandwidth that they use between zones and regions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _Link = tuple[str, str, str]
 
 
 class Demand(NamedTuple):
-    """Bits per second from each pod of one workload to each pod of another, both by selector."""
+    """Bits per second from each pod of ``workload`` to each pod of ``dependency``, both given by selector."""
 
     workload: str
     dependency: str
@@ -25,7 +25,7 @@ class Demand(NamedTuple):
 
 
 class Member(NamedTuple):
-    """A pod that runs: application and workload by its labels, and where it is."""
+    """A pod on a node: its application and workload by its labels, and its node's region and zone."""
 
     app_group: str
     workload: str
@@ -33,10 +33,10 @@ class Member(NamedTuple):
 
 
 class BandwidthLedger:
-    """Pods by workload and domain, and what follows for links; exact, whatever comes and goes in which order.
+    """Numbers of pods by workload and domain, and the bandwidth used on links; exact for any order of changes.
 
     For each pair of a pod and a pod that it depends on, the demand counts from the former's region to the latter's if
-    these differ, else from zone to zone; within a zone, and where a label is missing, nothing counts. Only
+    these differ, else from zone to zone; within a zone, and if a label is missing, nothing counts. Only
     applications that have changed are counted again.
     """
 
@@ -49,7 +49,7 @@ class BandwidthLedger:
         self._changed: set[str] = set()
 
     def set_demands(self, app_group: str, demands: tuple[Demand, ...]) -> None:
-        """Say what the workloads of an application ask for; () when it is gone."""
+        """Set the demands between the workloads of an application, () for none."""
         if self._demands.get(app_group, ()) == demands:
             return
         if demands:
@@ -59,7 +59,7 @@ class BandwidthLedger:
         self._changed.add(app_group)
 
     def put(self, uid: str, member: Member) -> None:
-        """Note that a pod runs, or now belongs to another workload or node."""
+        """Add a pod that has a node, or update its workload or domain."""
         if self._members.get(uid) == member:
             return
         self.remove(uid)
@@ -69,7 +69,7 @@ class BandwidthLedger:
         self._changed.add(member.app_group)
 
     def remove(self, uid: str) -> None:
-        """Forget a pod that does not run any more."""
+        """Remove a pod that has left its node."""
         member = self._members.pop(uid, None)
         if member is None:
             return
@@ -84,7 +84,7 @@ class BandwidthLedger:
         self._changed.add(member.app_group)
 
     def sum_allocated(self) -> Levels:
-        """Return the bits per second that are taken from each domain to each other one."""
+        """Return, by level, origin and destination, the bits per second that are used from one domain to another."""
         for app_group in self._changed:
             share = Counter[_Link]()
             for link, bandwidth in self._links(app_group):
@@ -98,7 +98,7 @@ class BandwidthLedger:
         for (level, origin, destination), bandwidth in sorted(self._total.items()):
             if bandwidth:
                 found[level][origin][destination] = bandwidth
-        self._total += Counter()  # drops what is back at 0
+        self._total += Counter()  # drops links without use
         return {level: dict(pairs) for level, pairs in found.items()}
 
     def _links(self, app_group: str) -> Iterator[tuple[_Link, int]]:
@@ -128,15 +128,15 @@ class _Pod:
 
 
 class Members:
-    """Pods by the names of their AppGroups, in all namespaces, as upstream counts them.
+    """Pods by the name of their AppGroup, over all namespaces, as upstream counts them.
 
-    ``take_changed`` and ``take_moved`` say what has changed since they were last asked; ``version`` counts changes of
-    where nodes are.
+    ``take_changed`` and ``take_moved`` return the changes since their last calls; ``version`` counts the changes of
+    nodes' regions and zones.
     """
 
     def __init__(self) -> None:
         self.domains: dict[str, Domain] = {}
-        """Where each node is."""
+        """Region and zone of each node."""
         self.version = 0
         self._pods: dict[str, _Pod] = {}
         self._on_node: dict[str, set[str]] = {}
@@ -147,7 +147,7 @@ class Members:
         self._moved = False
 
     def node_changed(self, name: str, labels: Mapping[str, str]) -> None:
-        """Take a node as it is now."""
+        """Add or update a node."""
         domain = domain_of(labels)
         if self.domains.get(name) == domain:
             return
@@ -160,7 +160,7 @@ class Members:
             self._node_moved(name)
 
     def pod_changed(self, uid: str, found: Pod) -> None:
-        """Take a pod of any scheduler as it is now."""
+        """Add or update a pod of any scheduler."""
         labels, node = found.metadata.labels, found.spec.node_name
         app_group = "" if found.terminal else labels.get(APP_GROUP_LABEL, "")
         if not app_group:
@@ -197,7 +197,7 @@ class Members:
             self._moved = True
 
     def set_demands(self, app_group: str, demands: tuple[Demand, ...]) -> None:
-        """Say what an application's workloads ask for."""
+        """Set the demands between an application's workloads, () for none."""
         self._ledger.set_demands(app_group, demands)
         self._moved = True
 
@@ -210,16 +210,16 @@ class Members:
         return app_group in self._present
 
     def sum_allocated(self) -> Levels:
-        """Return the bandwidth that is taken between regions and between zones."""
+        """Return the bits per second that are used between regions and between zones."""
         return self._ledger.sum_allocated()
 
     def take_changed(self) -> set[str]:
-        """Return the applications whose pods have changed."""
+        """Return, once, the applications whose pods have changed."""
         changed, self._changed = self._changed, set()
         return changed
 
     def take_moved(self) -> bool:
-        """Return whether nodes, or pods on nodes, have changed."""
+        """Return, once, whether nodes, pods on nodes or demands have changed."""
         moved, self._moved = self._moved, False
         return moved
 

@@ -1,4 +1,4 @@
-"""Writes what a controller proposes for an object, unless the object has changed meanwhile."""
+"""Writes a controller's proposal for an object, unless the object has changed meanwhile."""
 
 from __future__ import annotations
 
@@ -28,8 +28,9 @@ _RESOURCES: dict[str, Resource[Any]] = {APP_GROUP_KIND: APP_GROUPS, TOPOLOGY_KIN
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The object as it is now, None if it does not exist any more. ``conflict``: another write was faster, and nothing
-    was written.
+    """The object after a write, None if it does not exist any more.
+
+    ``conflict``: nothing was written, as the object had changed meanwhile.
     """
 
     found: Written | None
@@ -43,9 +44,11 @@ class ObjectWriter:
         self._transport = transport
 
     async def write(self, proposal: Proposal) -> Outcome:
-        """Carry out a proposal. Raises ``KubeError`` for anything but a conflict and an object that is gone.
+        """Write a proposal; return the outcome. Raises ``KubeError`` for failures other than a conflict or a missing
+        object.
 
-        Where a definition has a status subresource, status is not taken with the rest, and is written by itself.
+        If the CRD has a status subresource, the server ignores the status in the first patch, and a second one writes
+        it.
         """
         path = path_of(proposal.key)
         try:
@@ -54,7 +57,7 @@ class ObjectWriter:
             if found is not None and status and not _says(found, status):
                 metadata = {"uid": proposal.uid, "resourceVersion": found.metadata.resource_version}
                 body = {"metadata": metadata, "status": status}
-                # Without a status subresource the server answers 404: then the object as first written counts.
+                # Without a status subresource the server answers 404: then the first patch has written all.
                 found = await _if_there(self._patch(f"{path}/status", proposal.key, body), found)
         except ApiError as error:
             if error.conflict:
@@ -73,7 +76,7 @@ class ObjectWriter:
 
 
 async def _if_there(asked: Awaitable[Written], otherwise: T) -> Written | T:
-    """Return the answer, or what it is otherwise where the server finds no such thing."""
+    """Return the answer of a request, or ``otherwise`` if the server answers "not found"."""
     try:
         return await asked
     except ApiError as error:
@@ -83,7 +86,7 @@ async def _if_there(asked: Awaitable[Written], otherwise: T) -> Written | T:
 
 
 def path_of(key: ObjectKey) -> str:
-    """Return the path of an object."""
+    """Return the URL path of an object."""
     group, _, plural = _RESOURCES[key.kind].path.rpartition("/")
     return f"{group}/namespaces/{key.namespace}/{plural}/{key.name}"
 

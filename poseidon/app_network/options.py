@@ -1,4 +1,4 @@
-"""What the configuration says about applications and networks."""
+"""The section ``network`` of the configuration, and the arguments of its overlay."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from protos.conventions.configuration import Section
 class NetworkOptions(Section):
     """The section ``network``.
 
-    ``controllers`` (auto): whether the bridge writes the status of AppGroup and NetworkTopology objects: if some model
-    reads them, always, or never. ``percentile`` (p90): which of the measured latencies become costs, unless the
-    overlay's argument of that name says so. ``bandwidth_annotations`` (false): the larger of a pod's ingress and egress
-    bandwidth annotations counts as a request of network.aware.com/bandwidth.
+    ``controllers`` (auto): when the bridge writes the status of AppGroup and NetworkTopology objects: if some model
+    reads these (auto), always, or never. ``percentile`` (p90): which of the measured latencies become costs, unless
+    the overlay's argument ``percentile`` says so. ``bandwidth_annotations`` (false): the larger of a pod's ingress
+    and egress bandwidth annotations counts as a request of network.aware.com/bandwidth.
     """
 
     controllers: Literal["auto", "always", "never"] = "auto"
@@ -25,23 +25,23 @@ class NetworkOptions(Section):
     bandwidth_annotations: StrictBool = False
 
     def writes(self, records: Collection[str]) -> bool:
-        """Return whether status is written where models read these kinds of records."""
+        """Return whether the bridge writes statuses, given the kinds of records that models read."""
         return self.controllers == "always" or (self.controllers == "auto" and are_read(records))
 
     def follows(self, records: Collection[str]) -> bool:
-        """Return whether the objects are looked at at all where models read these kinds of records."""
+        """Return whether the bridge follows the objects, given the kinds of records that models read."""
         return are_read(records) or self.writes(records)
 
     def percentile_by(self, arguments: NetworkArguments) -> str:
-        """Return which of the measured latencies become costs."""
+        """Return the percentile of measured latencies that becomes the costs."""
         return arguments.percentile or self.percentile
 
 
 class NetworkArguments(Section):
     """The arguments of the overlay ``network_overhead`` that the bridge uses.
 
-    ``namespaces``: where to look for the AppGroups that pods' labels name; the first hit counts.
-    ``percentile``: that of the section if empty.
+    ``namespaces``: where to look for the AppGroups that pods' labels name; the first that has one counts.
+    ``percentile``: if empty, the section's percentile.
     """
 
     model_config = ConfigDict(extra="ignore")
@@ -50,5 +50,5 @@ class NetworkArguments(Section):
 
 
 def are_read(records: Collection[str]) -> bool:
-    """Return whether applications and networks are among these kinds of records."""
+    """Return whether records of AppGroups or NetworkTopologies are among these kinds."""
     return not APPLICATION_RECORDS.isdisjoint(records)

@@ -1,6 +1,4 @@
-"""Compares what an object says with what it should say: conditions, the patch between them, and news for
-people.
-"""
+"""Compares an object with its wanted status and spec: conditions, the patch to write, and messages for people."""
 
 from __future__ import annotations
 
@@ -17,7 +15,7 @@ from poseidon.kube.parsing.defects import Defect, list_defects
 from poseidon.kube.parsing.strict_json import compact
 
 MOST_SHOWN = 5
-"""Faults of an object that are told."""
+"""How many defects of an object a message names."""
 
 _VERSIONS = {APP_GROUP_KIND: APP_GROUP_VERSION, TOPOLOGY_KIND: TOPOLOGY_VERSION}
 _TIMES = ("topologyCalculationTime", "weightCalculationTime", "scheduleStartTime", "lastTransitionTime")
@@ -27,7 +25,7 @@ _TIMES = ("topologyCalculationTime", "weightCalculationTime", "scheduleStartTime
 class Finding:
     """A condition: its type, whether it holds, a reason in one word, and a message.
 
-    ``warns``: an event with the reason, which is an ``EventReason``, informs people.
+    ``warns``: whether an event is sent too; ``reason`` is then an ``EventReason``.
     """
 
     type: ConditionType
@@ -38,7 +36,7 @@ class Finding:
 
 
 def validity(defects: Sequence[Defect], *, in_force: bool) -> Finding:
-    """Say whether a spec is in order. ``in_force``: there is a former one that counts in its place."""
+    """Return the finding on whether a spec is valid. ``in_force``: whether some spec is in force."""
     if not defects:
         return Finding(ConditionType.VALID, True, "Accepted", "the spec is in force")
     state = "the last good spec stays in force" if in_force else "nothing is in force"
@@ -52,9 +50,9 @@ def validity(defects: Sequence[Defect], *, in_force: bool) -> Finding:
 
 
 def conditions(existing: Any, findings: Iterable[Finding], now: str) -> list[dict[str, Any]]:
-    """Return conditions that state the findings, among those of others that an object has.
+    """Return an object's conditions: one for each finding, and unchanged the existing ones of other types.
 
-    The time of a transition stays as it is while the status does; ``now`` is RFC 3339.
+    The time of a transition changes only with the status of the condition; ``now`` is RFC 3339.
     """
     former = [each for each in existing if isinstance(each, dict)] if isinstance(existing, list) else []
     wanted = {each.type: each for each in findings}
@@ -94,17 +92,14 @@ class Notice(NamedTuple):
 
     @property
     def about(self) -> ObjectRef:
-        """The object."""
+        """Reference to the object, for the event."""
         kind, namespace, name = self.key
         return ObjectRef(_VERSIONS[kind], kind, self.uid, namespace, name)
 
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """A merge patch for an object that is still at ``version``; each part is None where nothing is to change.
-
-    ``wanted`` tells two proposals apart whatever times they hold.
-    """
+    """A merge patch for an object that is still at ``version``; a part is None if nothing in it is to change."""
 
     key: ObjectKey
     uid: str
@@ -115,12 +110,12 @@ class Proposal:
 
     @property
     def is_empty(self) -> bool:
-        """Whether the object says already what it should."""
+        """Whether nothing is to be written."""
         return self.spec is None and self.status is None and self.annotations is None
 
     @property
     def wanted(self) -> bytes:
-        """The content without times."""
+        """The content without times, to compare proposals."""
         return compact(_timeless([self.spec, self.status, self.annotations]))
 
 
@@ -131,9 +126,9 @@ def propose(
     now: str,
     spec: Mapping[str, Any] | None = None,
 ) -> tuple[Proposal, list[Notice]]:
-    """Return what to write into an object, and what to report to people; ``now`` is RFC 3339.
+    """Return what to write into an object, and messages for people; ``now`` is RFC 3339.
 
-    Its status contains the findings as conditions; keys that are not given stay as they are.
+    The findings become conditions of the status; keys that ``status`` and ``spec`` lack stay as they are.
     """
     metadata = kept.object.metadata
     given = kept.object.spec if isinstance(kept.object.spec, dict) else {}
@@ -154,9 +149,7 @@ def propose(
 
 
 def notices(kept: Kept[Any, Any], findings: Iterable[Finding]) -> list[Notice]:
-    """Return messages that are new: neither this process nor, as the object shows, an earlier one has sent
-    them.
-    """
+    """Return the messages for people that neither this process nor, by the conditions, an earlier one has sent."""
     existing = kept.status.get("conditions")
     news = []
     current = set()

@@ -1,4 +1,4 @@
-"""All that is known of applications and networks; sans I/O: objects in, records and proposals out."""
+"""Keeps applications and networks without I/O: takes changes of objects, and returns records and proposals."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from poseidon.kube.quarantine import Quarantine
 
 
 class NetworkBook:
-    """Keeps objects up to date, and says what to do about them; ``members`` follow pods and nodes.
+    """All AppGroups and NetworkTopologies, and what to write into them; ``members`` has their pods and nodes.
 
-    Everything is keyed by uid or name and idempotent, and the API server has it, too. An object that cannot
-    be handled goes to ``quarantine``. Not thread-safe.
+    Everything is keyed by uid or name, changes may come repeatedly, and nothing is kept that the API server does not
+    have. An object that cannot be handled goes to ``quarantine``. Not thread-safe.
     """
 
     def __init__(
@@ -39,10 +39,10 @@ class NetworkBook:
         self._records: dict[ObjectKey, None] = {}
         self._version = 0
 
-    # --- what the API server says --------------------------------------------------------------------------
+    # --- changes of objects --------------------------------------------------------------------------------
 
     def app_groups_changed(self, changes: Sequence[Change[AppGroup]]) -> None:
-        """Take AppGroups as they are now."""
+        """Update AppGroups."""
         for change in changes:
             found, groups = change.object, self._app_groups
             key = groups.put(found) if found is not None else groups.remove(change.uid)
@@ -51,7 +51,7 @@ class NetworkBook:
                 self.members.set_demands(key.name, self._demands(key.name))
 
     def topologies_changed(self, changes: Sequence[Change[NetworkTopology]]) -> None:
-        """Take NetworkTopologies as they are now."""
+        """Update NetworkTopologies."""
         for change in changes:
             found, known = change.object, self.topologies
             key = known.put(found) if found is not None else known.remove(change.uid)
@@ -59,21 +59,21 @@ class NetworkBook:
                 self._mark(key)
 
     def config_map_changed(self, name: MapName, data: Mapping[str, str] | None) -> None:
-        """Take a wanted ConfigMap as it is now, None if it does not exist."""
+        """Update a wanted ConfigMap, None if it does not exist."""
         for key in self.topologies.config_map_changed(name, data):
             self._mark(key)
 
     def note_object(self, found: AppGroup | NetworkTopology) -> None:
-        """Take an object that was read or written just now."""
+        """Update an object with the server's answer to a read or write."""
         if isinstance(found, AppGroup):
             self._mark(self._app_groups.put(found))
         else:
             self._mark(self.topologies.put(found))
 
-    # --- what is to be said and done -----------------------------------------------------------------------
+    # --- records and statuses ------------------------------------------------------------------------------
 
     def take_records(self) -> list[tuple[str, str, bytes | None]]:
-        """Return kind, name and payload of records that may have changed, None for those that are gone."""
+        """Return, once, kind, name and payload of the records that may have changed; payload None removes a record."""
         self._spread()
         found = []
         records, self._records = self._records, {}
@@ -84,24 +84,23 @@ class NetworkBook:
         return found
 
     def take_dirty(self) -> list[ObjectKey]:
-        """Return the objects whose status may have to be written, in order of their names."""
+        """Return, once, the objects whose status may have to be written, sorted."""
         self._spread()
         dirty, self._dirty = self._dirty, set()
         return sorted(dirty)
 
     def mark_dirty(self, key: ObjectKey) -> None:
-        """See to an object again later."""
+        """Let an object be compared again later."""
         self._dirty.add(key)
 
     def reconcile(self, key: ObjectKey, now: float) -> tuple[Proposal, list[Notice]] | None:
-        """Return what is still to be written of an object and to be reported, None if it does not exist or is
-        malformed."""
+        """Return what to write into an object, and messages for people; None if it does not exist or fails."""
         with self._quarantine.attempt(f"statuses of {key.kind}", f"{key.namespace}/{key.name}"):
             return self._of_kind[key.kind].reconcile(key, self.members, timestamp(now))
         return None
 
     def _demands(self, app_group: str) -> tuple[Demand, ...]:
-        """Return what the AppGroup asks for that pods mean by this name."""
+        """Return the demands of the AppGroup of this name in the first of the configured namespaces that has one."""
         for namespace in self._namespaces:
             demands = self._app_groups.demands(ObjectKey(APP_GROUP_KIND, namespace, app_group))
             if demands is not None:
@@ -113,7 +112,7 @@ class NetworkBook:
         self._records[key] = None
 
     def _spread(self) -> None:
-        """Mark what follows from pods and nodes."""
+        """Mark the objects that are affected by changes of pods and nodes."""
         for changed in self.members.take_changed():
             self._dirty.update(self._app_groups.list_named(changed))
         if self.members.take_moved():

@@ -1,4 +1,4 @@
-"""NetworkTopology objects: which specs are in force, what solvers get, and what spec and status should say."""
+"""Keeps NetworkTopologies: the specs in force, their records for solvers, and the specs and statuses to write."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MapName: TypeAlias = tuple[str, str]
 
 
 class Topologies(GoodStates[NetworkTopology, TopologySpec]):
-    """All NetworkTopologies, and the measurements that they refer to. ``percentile``: which of them count."""
+    """All NetworkTopologies, and the measurements to which they refer. ``percentile``: which measurements count."""
 
     def __init__(self, percentile: str) -> None:
         super().__init__(TOPOLOGY_KIND, read_topology)
@@ -30,9 +30,7 @@ class Topologies(GoodStates[NetworkTopology, TopologySpec]):
         self._looked: dict[str, tuple[Mapping[str, str], int, Finding]] = {}
 
     def config_map_changed(self, name: MapName, data: Mapping[str, str] | None) -> Iterator[ObjectKey]:
-        """Update a ConfigMap with measurements, None if it does not exist; return the objects that refer to
-        it.
-        """
+        """Update a ConfigMap with measurements, None if it does not exist; yield keys of objects that refer to it."""
         if data is None:
             self._config_maps.pop(name, None)
         else:
@@ -40,7 +38,7 @@ class Topologies(GoodStates[NetworkTopology, TopologySpec]):
         return (key for key in self if self._config_map_of(key) == name)
 
     def list_config_maps(self) -> frozenset[MapName]:
-        """Return the ConfigMaps that NetworkTopologies refer to."""
+        """Return the names of the ConfigMaps to which NetworkTopologies refer."""
         wanted = (self._config_map_of(key) for key in self)
         return frozenset(name for name in wanted if name is not None)
 
@@ -51,7 +49,7 @@ class Topologies(GoodStates[NetworkTopology, TopologySpec]):
         return super().remove(uid)
 
     def payload(self, key: ObjectKey, members: Members) -> bytes | None:
-        """Return the payload of a NetworkTopology's record, None if nothing is in force."""
+        """Return the payload of a NetworkTopology's record, None if no spec is in force."""
         kept = self.get(key)
         if kept is None or kept.spec is None:
             return None
@@ -59,7 +57,7 @@ class Topologies(GoodStates[NetworkTopology, TopologySpec]):
         return kept.spec.payload(self._measured.get(kept.uid))
 
     def reconcile(self, key: ObjectKey, members: Members, now: str) -> tuple[Proposal, list[Notice]] | None:
-        """Return what to write about a NetworkTopology and to report to people, None if it does not exist."""
+        """Return what to write into a NetworkTopology, and messages for people; None if it does not exist."""
         kept = self.get(key)
         if kept is None:
             return None
@@ -71,7 +69,7 @@ class Topologies(GoodStates[NetworkTopology, TopologySpec]):
         if kept.spec is not None:
             status["links"] = _links(kept.spec.capacity, allocated)
         spec: dict[str, Any] | None = None
-        # What has faults is for people to correct; nothing is written into it.
+        # People have to correct a spec with defects; nothing is written into it.
         if costs is not None and kept.spec is not None and not kept.defects:
             written = kept.spec.weights.get(NETPERF_COSTS)
             former = kept.status.get("weightCalculationTime")
@@ -84,14 +82,14 @@ class Topologies(GoodStates[NetworkTopology, TopologySpec]):
         return (key.namespace, spec.config_map) if spec is not None and spec.config_map else None
 
     def _costs(self, kept: Kept[NetworkTopology, TopologySpec]) -> Levels | None:
-        """Return the costs in force: those that this process has computed, else those that were written last."""
+        """Return the costs in force: those that this process has computed, else those in the spec; None for none."""
         measured = self._measured.get(kept.uid)
         if measured is None and kept.spec is not None:
             return kept.spec.weights.get(NETPERF_COSTS)
         return measured
 
     def _measure(self, kept: Kept[NetworkTopology, TopologySpec], members: Members) -> Finding:
-        """Compute costs out of measurements, unless these have faults; say how it went."""
+        """Compute costs from measurements, unless these have defects; return the outcome as a condition."""
         config_map = self._config_map_of(kept.key)
         if config_map is None:
             return Finding(
@@ -126,7 +124,7 @@ class Topologies(GoodStates[NetworkTopology, TopologySpec]):
 
 
 def _links(capacity: Levels, allocated: Levels) -> list[dict[str, Any]]:
-    """Return one entry for each link that has a stated capacity, or on which something is taken."""
+    """Return one entry for each link that has a stated capacity, or of which bandwidth is used."""
     links = []
     for level in (REGION, ZONE):
         pairs = {
@@ -146,7 +144,7 @@ def _links(capacity: Levels, allocated: Levels) -> list[dict[str, Any]]:
 
 
 def _merge_costs(spec: Any, costs: Levels, capacity: Levels, allocated: Levels) -> list[Any]:
-    """Return the lists of weights with the computed one replaced; the others stay as they were written."""
+    """Return the lists of weights with the computed list replaced; the lists of people stay unchanged."""
     computed = {"name": NETPERF_COSTS, "topologyList": _topology_list(costs, capacity, allocated)}
     given = spec.get("weights") if isinstance(spec, dict) else None
     lists = list(given) if isinstance(given, list) else []
@@ -180,7 +178,7 @@ def _topology_list(costs: Levels, capacity: Levels, allocated: Levels) -> list[d
 def _amounts(
     level: str, origin: str, destination: str, capacity: Levels, allocated: Levels
 ) -> dict[str, str]:
-    """Return a link's bandwidth as quantities of bits per second."""
+    """Return a link's capacity and used bandwidth as quantities of bits per second."""
     limit = capacity[level].get(origin, {}).get(destination)
     taken = allocated[level].get(origin, {}).get(destination, 0)
     stated = {} if limit is None else {"bandwidthCapacity": str(limit)}

@@ -1,1 +1,1 @@
-"""NodeResourceTopology objects as records for models that align tasks with NUMA zones."""
+"""Turns NodeResourceTopology objects into records for models that align tasks with NUMA zones."""

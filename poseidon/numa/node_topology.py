@@ -1,8 +1,8 @@
-"""NodeResourceTopology objects as records for models that align tasks with NUMA zones.
+"""Turns NodeResourceTopology objects into records for models that align tasks with NUMA zones.
 
-What counts is what upstream's plugin reads: policy and scope from the first of the deprecated ``topologyPolicies``,
-then from attributes, which overwrite it field by field; zones of type Node called ``node-<number>``, 0 to 63. What it
-would skip is skipped here too, and reported.
+Only the fields that upstream's plugin reads count: policy and scope from the first of the deprecated
+``topologyPolicies``, then from attributes, which overwrite policy and scope separately; zones of type Node called
+``node-<number>``, 0 to 63. Values that the plugin would skip are skipped here too, and reported.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ POLICY, SCOPE, MAX_ZONES = "topologyManagerPolicy", "topologyManagerScope", "top
 FINGERPRINT, FINGERPRINT_METHOD = "nodeTopologyPodsFingerprint", "nodeTopologyPodsFingerprintMethod"
 
 EXCLUSIVE = "with-exclusive-resources"
-"""The fingerprint method that leaves out pods which are given nothing of their own."""
+"""The fingerprint method that leaves out pods without exclusive resources."""
 
 LATEST = 8
-"""So many of the latest pods of a node may be missing from a fingerprint for it to be recognised."""
+"""How many of the latest pods of a node a fingerprint may lack and still be recognised."""
 
 _DEPRECATED = re.compile(r"(SingleNUMANode|Restricted|BestEffort)(Container|Pod)Level", re.ASCII)
 _DEPRECATED_POLICIES = {
@@ -64,7 +64,7 @@ def topology_record(found: NodeResourceTopology) -> tuple[dict[str, Any], tuple[
 
 
 class CountedPod(NamedTuple):
-    """A pod on a node as far as fingerprints are concerned: uid, ``namespace/name`` and class."""
+    """A pod on a node, for fingerprints: uid, ``namespace/name`` and class."""
 
     uid: str
     name: str
@@ -76,8 +76,8 @@ def describe(
 ) -> tuple[bytes, tuple[Defect, ...]]:
     """Return the payload of an object's record, and what is wrong with the object.
 
-    ``on_node`` returns the pods on the node in the order in which they came. If the object states the fingerprint of
-    the pods that it counts, and that is theirs but for a few of the latest, these are named as missing.
+    ``on_node`` returns the pods on the node in the order in which they came. If the object states a fingerprint, and
+    that is the fingerprint of these pods without a few of the latest, the record names the latter as missing.
     """
     record, defects = topology_record(found)
     stated, method = record.pop("fingerprint", ""), record.pop("fingerprintMethod", "")
@@ -91,7 +91,7 @@ def describe(
 
 
 def _missing(stated: str, pods: Sequence[CountedPod]) -> list[str] | None:
-    """Return the uids of the latest pods without which the fingerprint is the stated one, None if that is never."""
+    """Return the uids of the latest pods that a stated fingerprint lacks; None if it is not that of the other pods."""
     hashes = [pod_hash(*each.name.split("/", 1)) for each in pods]
     for missing in range(min(LATEST, len(pods)) + 1):
         counted = len(pods) - missing
@@ -114,7 +114,7 @@ def _read_deprecated(found: NodeResourceTopology, record: dict[str, Any], defect
 
 
 def _read_attribute(name: str, value: str, record: dict[str, Any], defects: list[Defect]) -> None:
-    """Take what an attribute says, unless it says nothing that upstream knows."""
+    """Add an attribute to the record; a value that upstream does not know is a defect."""
     where = f"attributes[{name}]"
     if name in (POLICY, SCOPE):
         key, allowed = ("policy", POLICIES) if name == POLICY else ("scope", SCOPES)
@@ -198,7 +198,7 @@ def _resources(zone: Zone, where: str, defects: list[Defect]) -> dict[str, dict[
 
 
 def _amount(resource: str, value: Number, where: str, defects: list[Defect]) -> int | None:
-    """Return an amount in the protocol's unit; a negative one counts as 0, one that is none as missing."""
+    """Return an amount in the protocol's unit; 0 for a negative amount, None for a malformed one."""
     try:
         amount = milli_units(value) if resource == "cpu" else whole_units(value)
     except QuantityError as error:
@@ -216,11 +216,11 @@ def devices_of(found: NodeResourceTopology) -> frozenset[str]:
 
 
 def has_exclusive(task_class: pb.TaskClass, devices: frozenset[str]) -> bool:
-    """Say whether tasks of a class are given something of their own: whole cpus, memory or huge pages if they are
-    guaranteed, or any of ``devices``.
+    """Return whether tasks of a class have exclusive resources.
 
-    Of those that are not guaranteed, what init containers have is left out: exporters ask the kubelet, which lists the
-    devices of containers that run.
+    These are any of ``devices``, and for tasks of QoS class Guaranteed whole CPUs, memory and huge pages. Devices of
+    init containers count only for Guaranteed tasks: exporters ask the kubelet, which lists the devices of running
+    containers.
     """
     guaranteed = task_class.qos == "Guaranteed"
     for container in task_class.containers:
@@ -241,7 +241,7 @@ def _is_native(resource: str) -> bool:
 def node_topology_resource(
     on_node: Callable[[str], Sequence[PodRecord]], classes: ClassTable
 ) -> CustomResource[NodeResourceTopology]:
-    """Return how the objects are followed; ``on_node`` returns a node's pods in the order in which they came to it."""
+    """Return how the objects become records; ``on_node`` returns a node's pods in the order in which they came."""
 
     def pods(node: str) -> list[CountedPod]:
         return [

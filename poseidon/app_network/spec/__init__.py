@@ -1,1 +1,1 @@
-"""What AppGroups, NetworkTopologies and measurements of latency say."""
+"""Reads AppGroups, NetworkTopologies and measurements of latency."""

@@ -1,7 +1,7 @@
-"""What the spec of an AppGroup says: workloads, and which others each of them depends on.
+"""Reads the spec of an AppGroup: workloads, and the workloads on which each depends.
 
-Two spellings are in use: the CRD gives a workload a ``selector``, which pods carry in their label; the proposal
-(KEP 260) gives it a name alone, which then is the selector too.
+Two spellings are in use: the CRD gives a workload a ``selector``, which its pods have as a label; the proposal
+(KEP 260) gives a workload only a name, which then is the selector too.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ LARGEST_COST = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Dependency:
-    """A workload that another one talks to.
+    """A workload on which another workload depends, given by its ``name`` and ``selector``.
 
-    ``name`` and ``selector`` are its own. ``min_bandwidth``: bits per second between each pair of pods, 0 for none.
-    ``max_network_cost``: 0 where the object says nothing, as upstream counts it.
+    ``min_bandwidth``: bits per second between each pair of pods, 0 for none. ``max_network_cost``: 0 if the object
+    states none, as upstream counts it.
     """
 
     name: str
@@ -34,7 +34,7 @@ class Dependency:
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """A part of an application. ``selector`` is what its pods are labelled with; the rest names an object."""
+    """A part of an application. ``selector``: value of its pods' label; the other fields: their owner."""
 
     name: str
     selector: str
@@ -53,10 +53,10 @@ class AppGroupSpec:
 
 
 def read_app_group(spec: Any) -> tuple[AppGroupSpec, tuple[Defect, ...]]:
-    """Return what can be used of a spec, and all that is wrong with it.
+    """Return the usable content of a spec, and all of its defects.
 
-    Workloads without a name, and the second of a name or selector, are left out; amounts that are none count as
-    absent; a dependency on a workload that is not declared stays, as a leaf (upstream's reading of it).
+    Workloads without a name, and repeated names and selectors, are left out; malformed amounts count as absent; a
+    dependency on a workload that is not declared is kept, as a workload without dependencies (as upstream does).
     """
     reader = Reader()
     given = reader.mapping(spec, "spec", needed=True)
@@ -78,7 +78,7 @@ def read_app_group(spec: Any) -> tuple[AppGroupSpec, tuple[Defect, ...]]:
         declared.append((workload, each, where))
     if isinstance(spec, Mapping) and not declared:
         reader.note("spec.workloads", "empty; declare at least one workload")
-    # A name goes before a selector that reads alike.
+    # A name counts before an equal selector of another workload.
     known = {each.selector: each for each, _, _ in declared} | {each.name: each for each, _, _ in declared}
     workloads = tuple(
         _add_dependencies(reader, workload, each, where, known) for workload, each, where in declared

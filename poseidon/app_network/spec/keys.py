@@ -18,14 +18,14 @@ LEVEL_OF_KEY: Mapping[str, str] = MappingProxyType(
 KEY_OF_LEVEL: Mapping[str, str] = MappingProxyType({level: key for key, level in LEVEL_OF_KEY.items()})
 
 KAHN_SORT = "KahnSort"
-"""The algorithm that orders workloads where the name of another one is unknown."""
+"""The algorithm that orders workloads if the stated algorithm is unknown."""
 
 NETPERF_COSTS = "NetperfCosts"
-"""Name of the list of weights that are computed from measurements."""
+"""Name of the list of weights that the bridge computes from measurements."""
 
 
 class ObjectKey(NamedTuple):
-    """An object of one of the two kinds."""
+    """Identity of an AppGroup or NetworkTopology."""
 
     kind: str
     namespace: str
@@ -33,7 +33,7 @@ class ObjectKey(NamedTuple):
 
 
 class Domain(NamedTuple):
-    """Where a node is; "" for a label that it lacks."""
+    """Region and zone of a node; "" for a label that it lacks."""
 
     region: str = ""
     zone: str = ""

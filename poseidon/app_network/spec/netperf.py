@@ -1,11 +1,11 @@
-"""Latencies between nodes as a ConfigMap holds them, and the costs between regions and zones that follow.
+"""Reads latencies between nodes from a ConfigMap, and computes from them the costs between regions and zones.
 
-Two forms of keys are in use, upstream's reader's and that of the netperf script which it is meant to read:
+Two forms of keys are in use, that of upstream's reader, and that of the netperf script whose output it should read:
 
     netperf.p90.latency.milliseconds.origin.<node>.destination.<node>
     netperf_p90_latency_microseconds.origin.<node>.destination.<node>
 
-Either form is read in either unit. Microseconds become milliseconds by rounding up, so that no way is free.
+Either form is read in either unit. Microseconds are rounded up to milliseconds, so that no link costs nothing.
 """
 
 from __future__ import annotations
@@ -43,10 +43,9 @@ Edges = dict[str, dict[str, int]]
 def read_measurements(
     data: Mapping[str, str], percentile: str = DEFAULT_PERCENTILE
 ) -> tuple[dict[NodePair, int], tuple[Defect, ...]]:
-    """Return milliseconds by (origin, destination), whole and rounded up, and what is wrong with values.
+    """Return milliseconds by (origin, destination), rounded up, and the defects of values.
 
-    Keys of other forms and of other percentiles are not looked at. Where a pair is given in both forms, milliseconds
-    count.
+    Keys of other forms and of other percentiles are ignored. If a pair is given in both units, milliseconds count.
     """
     found: dict[NodePair, int] = {}
     whole: set[NodePair] = set()
@@ -78,12 +77,12 @@ def measurement_keys(percentile: str, pair: NodePair) -> Mapping[str, str]:
 
 
 def is_measurement(key: str) -> bool:
-    """Return whether a key of a ConfigMap is of either form."""
+    """Return whether a key of a ConfigMap has one of the two forms."""
     return _KEY.fullmatch(key) is not None
 
 
 def mean_rounded_up(values: Iterable[int]) -> int:
-    """Return the mean of at least one number."""
+    """Return the mean of at least one number, rounded up."""
     listed = list(values)
     return -(-sum(listed) // len(listed))
 
@@ -94,13 +93,13 @@ def round_up(value: Fraction) -> int:
 
 
 def domain_costs(measured: Mapping[NodePair, int], domains: Mapping[str, Domain]) -> Levels:
-    """Return the cost of each pair of regions, and of each pair of zones of one region, that can be told.
+    """Return the cost of each pair of regions, and of each pair of zones of one region, by measured latencies.
 
-    The cost between two domains is the mean over all pairs of nodes that were measured between them, in either
+    The cost between two domains is the mean latency over all measured pairs of nodes between them, in either
     direction, rounded up; or the cost of a path through other domains if that is less (Dijkstra's shortest path, as in
     the proposal). It is the same in both directions. Upstream averages each new figure with the shortest path so far,
-    so that its result depends on the order of nodes; where all pairs of nodes agree, the two are equal. Pairs of
-    domains between which nothing is known are left out, where upstream would call them free.
+    so that its result depends on the order of nodes; if all pairs of nodes agree, both results are equal. Pairs of
+    domains without a measured path are left out; upstream would give them cost 0.
     """
     samples: dict[str, dict[tuple[str, str], list[int]]] = {
         REGION: defaultdict(list),
@@ -118,7 +117,7 @@ def domain_costs(measured: Mapping[NodePair, int], domains: Mapping[str, Domain]
         if low and low != high:
             samples[level][low, high].append(latency)
     found = {level: _edges(each) for level, each in samples.items()}
-    # The length of the shortest path between any two vertices that are joined by one.
+    # for each origin, the length of the shortest path to each domain that can be reached
     return {
         level: {origin: _find_distances(origin, edges) for origin in sorted(edges)}
         for level, edges in found.items()

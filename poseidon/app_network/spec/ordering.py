@@ -1,8 +1,8 @@
-"""The order in which an application's workloads are scheduled, and the record that tells it to solvers.
+"""Orders an application's workloads for scheduling, and writes the record that tells solvers of the order.
 
-The orders are the six of the network-aware scheduling proposal (KEP 260). A graph maps each workload to those that it
-depends on, in declared order; every workload that occurs is a key. All orders are deterministic: where upstream leaves
-ties to the order of a Go map, the order of declaration decides.
+The algorithms are the six of the network-aware scheduling proposal (KEP 260). A graph maps each workload to the
+workloads on which it depends, in declared order; every workload that occurs is a key. All orders are deterministic:
+where upstream leaves ties to the order of a Go map, the order of declaration decides.
 """
 
 from __future__ import annotations
@@ -28,9 +28,10 @@ class CycleError(ValueError):
 
 
 def kahn_sort(graph: Graph) -> list[str]:
-    """Return each workload before those it depends on; of those that become free together the last declared first.
+    """Return the workloads, each before its dependencies; of workloads that become free together the last declared
+    first.
 
-    The frontier is a stack, as upstream's is. Raises ``CycleError``.
+    Free workloads are on a stack, as in upstream. Raises ``CycleError``.
     """
     parents = dict.fromkeys(graph, 0)
     for children in graph.values():
@@ -91,7 +92,7 @@ def find_cycle(graph: Graph) -> tuple[str, ...]:
 
 
 def alternate(order: Sequence[str]) -> list[str]:
-    """Return first, last, second, last but one, and so on."""
+    """Return the elements in the order first, last, second, last but one, and so on."""
     count = len(order)
     return [order[index // 2] if index % 2 == 0 else order[count - 1 - index // 2] for index in range(count)]
 
@@ -106,15 +107,15 @@ ALGORITHMS: Mapping[str, Callable[[Graph], list[str]]] = MappingProxyType(
         "ReverseTarjan": lambda graph: tarjan_sort(graph)[::-1],
     }
 )
-"""By the names of ``spec.topologySortingAlgorithm``."""
+"""Algorithms by their names in ``spec.topologySortingAlgorithm``."""
 
 
 @dataclass(frozen=True, slots=True)
 class TopologyOrder:
-    """Positions by the names of workloads, from 1; lower ones are scheduled earlier.
+    """Positions of workloads by name, from 1; workloads with lower positions are scheduled earlier.
 
-    ``algorithm`` is the one that counts; ``problem`` says why it is not the one asked for, or why the workloads
-    stand as they were declared, "" if all is well. ``cyclic`` tells the latter from the former.
+    ``algorithm``: the algorithm that was used; ``problem``: why that is not the requested one, or why the workloads are
+    in declared order, "" for no problem; ``cyclic``: whether they are in declared order because of a cycle.
     """
 
     positions: Mapping[str, int]
@@ -124,9 +125,9 @@ class TopologyOrder:
 
 
 def dependency_graph(spec: AppGroupSpec) -> dict[str, tuple[str, ...]]:
-    """Return each workload's dependencies; those that are not declared follow at the end, without any.
+    """Return the dependencies of each workload; undeclared workloads come last, without dependencies.
 
-    What a workload's own replicas say to each other orders nothing and is left out.
+    A dependency of a workload on itself does not matter for the order and is left out.
     """
     graph: dict[str, tuple[str, ...]] = {
         each.name: tuple(other.name for other in each.dependencies if other.name != each.name)
@@ -139,7 +140,7 @@ def dependency_graph(spec: AppGroupSpec) -> dict[str, tuple[str, ...]]:
 
 
 def topology_order(spec: AppGroupSpec) -> TopologyOrder:
-    """Return the order of an application; an unknown algorithm counts as KahnSort, a cycle leaves it as declared."""
+    """Return an application's workloads in order: by KahnSort if the algorithm is unknown, as declared if cyclic."""
     algorithm, problem = spec.algorithm, ""
     if algorithm not in ALGORITHMS:
         problem = (

@@ -1,4 +1,4 @@
-"""Reads parts of an object that came as plain JSON values, and notes every fault with its path."""
+"""Reads parts of an object given as plain JSON values, and collects every defect with its path."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from poseidon.kube.parsing.quantities import QuantityError, amount
 Object = Mapping[str, Any]
 
 LARGEST_COUNT = 2**31 - 1
-"""The most that a count may be: sums of them over all pods stay within 64 bits."""
+"""The largest count, such that sums of counts over all pods stay within 64 bits."""
 
 _NOTHING: Object = {}
 
 
 class Reader:
-    """Returns what can be used, and collects ``defects``. Null counts as absent, as the API server treats it."""
+    """Reads values, and collects ``defects``. Null counts as absent, as in the API server."""
 
     def __init__(self) -> None:
         self.defects: list[Defect] = []
 
     def note(self, path: str, problem: str) -> None:
-        """Add a fault."""
+        """Add a defect."""
         self.defects.append(Defect(path, problem))
 
     def mapping(self, value: Any, path: str, *, needed: bool = False) -> Object:
-        """Return a map; anything else counts as an empty one."""
+        """Return ``value`` if a map, else an empty map; another type, or a missing ``needed`` map, is a defect."""
         if isinstance(value, Mapping):
             return value
         if value is not None:
@@ -37,7 +37,7 @@ class Reader:
         return _NOTHING
 
     def items(self, value: Any, path: str) -> Iterator[tuple[Object, str]]:
-        """Yield the maps of a list, each with its path."""
+        """Yield the maps in a list, each with its path; add a defect for anything else."""
         if value is None:
             return
         if not isinstance(value, list | tuple):
@@ -51,7 +51,7 @@ class Reader:
                 self.note(where, "is not a map; write key: value pairs")
 
     def text(self, parent: Object, key: str, path: str, *, needed: bool = False) -> str:
-        """Return a string, "" if there is none."""
+        """Return the string at a key; "" if it is missing or, with a defect, not a string."""
         value = parent.get(key)
         if isinstance(value, str) and value:
             return value
@@ -64,7 +64,7 @@ class Reader:
     def count(
         self, parent: Object, key: str, path: str, *, least: int = 0, most: int = LARGEST_COUNT
     ) -> int | None:
-        """Return a whole number from ``least`` to ``most``, None if there is none."""
+        """Return the whole number at a key; None if it is missing or, with a defect, not from ``least`` to ``most``."""
         value = parent.get(key)
         if value is None:
             return None
@@ -80,7 +80,7 @@ class Reader:
         return None
 
     def bandwidth(self, parent: Object, key: str, path: str) -> int | None:
-        """Return a quantity of bits per second, None if there is none."""
+        """Return the bits per second at a key; None if the quantity is missing or, with a defect, malformed."""
         value = parent.get(key)
         if value is None:
             return None

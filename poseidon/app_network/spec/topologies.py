@@ -1,4 +1,4 @@
-"""What the spec of a NetworkTopology says: what it costs to talk between regions and between zones, and what fits.
+"""Reads the spec of a NetworkTopology: costs and capacities of links between regions and between zones.
 
 Two spellings are in use: the CRD's (``configmapName``, ``topologyList``, ``originList``, ``costList``) and the
 proposal's (``configMapName``, ``costList``, ``originCosts``, ``costs``). Both are read.
@@ -17,21 +17,22 @@ from poseidon.kube.parsing.label_syntax import object_name_fault
 from poseidon.kube.parsing.strict_json import compact
 
 Pairs: TypeAlias = Mapping[str, Mapping[str, int]]
-"""Figures by origin and destination; a pair says nothing of the way back."""
+"""Figures by origin and destination; the reverse direction is a separate pair."""
 Levels: TypeAlias = Mapping[str, Pairs]
-"""Pairs of regions and pairs of zones, under the keys ``region`` and ``zone``."""
+"""Figures for pairs of regions and for pairs of zones, under the keys ``region`` and ``zone``."""
 
 NO_PAIRS: Levels = {REGION: {}, ZONE: {}}
 
 _UNUSED_KEYS = frozenset({"topology.kubernetes.io/segment"})
-"""Keys that the CRD knows and nothing reads."""
+"""Topology keys of the CRD that are ignored without a defect."""
 
 
 @dataclass(frozen=True, slots=True)
 class TopologySpec:
-    """``weights``: costs by the name of their list. ``capacity``: bits per second, where a list of people's says so.
+    """Costs and capacities of links.
 
-    ``config_map``: the name of the ConfigMap with measurements, "" for none.
+    ``config_map``: name of the ConfigMap with measurements, "" for none. ``weights``: costs by name of their list.
+    ``capacity``: bits per second, as stated in lists that people write.
     """
 
     config_map: str = ""
@@ -39,7 +40,7 @@ class TopologySpec:
     capacity: Levels = field(default_factory=lambda: NO_PAIRS)
 
     def payload(self, measured: Levels | None) -> bytes:
-        """Return the payload of the record; ``measured`` takes the place of the costs that were written last."""
+        """Return the payload of the record; ``measured`` replaces the computed costs that the spec contains."""
         weights = dict(self.weights)
         if measured is not None:
             weights[NETPERF_COSTS] = measured
@@ -47,7 +48,7 @@ class TopologySpec:
 
 
 def read_topology(spec: Any) -> tuple[TopologySpec, tuple[Defect, ...]]:
-    """Return what can be used of a spec, and all that is wrong with it. What is wrong is left out, pair by pair."""
+    """Return the usable content of a spec, and all of its defects; pairs with a defect are left out."""
     reader = Reader()
     given = reader.mapping(spec, "spec", needed=True)
     config_map = reader.text(given, "configmapName", "spec") or reader.text(given, "configMapName", "spec")
@@ -63,7 +64,7 @@ def read_topology(spec: Any) -> tuple[TopologySpec, tuple[Defect, ...]]:
         if name in weights:
             reader.note(f"{where}.name", f"{name!r} is given twice; the second list is ignored")
             continue
-        # Capacities of the computed list are copies of those that people wrote.
+        # The computed list only has copies of capacities that people wrote.
         limits = capacity if name != NETPERF_COSTS else {REGION: {}, ZONE: {}}
         weights[name] = _read_list(reader, each, where, limits)
     return TopologySpec(config_map, weights, capacity), tuple(reader.defects)
@@ -113,7 +114,7 @@ def _read_pair(
 
 
 def _either(reader: Reader, given: Object, path: str, crd: str, proposal: str) -> list[tuple[Object, str]]:
-    """Return the entries of a list under whichever of its two names it has."""
+    """Return the entries of a list, which may have either of two names, each with its path."""
     key = crd if given.get(crd) is not None else proposal
     if given.get(key) is None:
         reader.note(f"{path}.{crd}", "missing; add it")
