@@ -1,1 +1,1 @@
-"""The shell around the core: gRPC service, sessions, rounds driven by events."""
+"""The server around the core: gRPC service, sessions of drivers, and rounds that events start."""

@@ -1,4 +1,4 @@
-"""Addresses as people write them, ``HOST:PORT``, ``[::1]:PORT``, ``:PORT``; and the options of gRPC's channels."""
+"""Reads addresses as people write them (``HOST:PORT``, ``[::1]:PORT``, ``:PORT``); states the gRPC server's options."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 
 class AddressError(ValueError):
-    """An address that cannot be used; the text says why and what to do."""
+    """An address cannot be used; the text says why and what to do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,19 +52,20 @@ def check_free(address: ListenAddress) -> None:
         raise AddressError(f"cannot listen on {address}: {reason}; choose another address") from error
 
 
-# --- What the gRPC server allows its clients, as options of gRPC's: sizes, probes of idle connections, no compression.
+# --- Options of the gRPC server: sizes of messages, probes of idle connections, no compression.
 
 
 MESSAGE_BYTES = 64 * 2**20
 PING_SECONDS = 5.0
-"""Clients may probe an idle connection this often; bridges do so every 20 s. gRPC's own least is five minutes, and
-a client that probes more often is disconnected."""
+"""Shortest interval at which clients may probe an idle connection; bridges do so every 20 s. By default gRPC allows
+five minutes, and disconnects a client that probes more often.
+"""
 
 _IDLE_MS = 60_000
-"""How long a connection may go without a call: those that only stand there take memory and descriptors from others."""
+"""Milliseconds for which a connection may have no call: idle connections use memory and file descriptors."""
 
 _IDENTITY = 1
-"""The one bit of gRPC's set of algorithms that stands for no compression."""
+"""The bit for "no compression" in gRPC's set of algorithms."""
 
 
 def server_options(
@@ -72,9 +73,9 @@ def server_options(
 ) -> Sequence[tuple[str, int]]:
     """Return the options of the server.
 
-    ``message_bytes``: the largest message that is taken; one that is compressed is refused, since a few bytes of it may
-    become as many as that. ``ping_seconds``: how often clients may probe a connection on which nothing happens.
-    ``hello_seconds``: until when a new connection must have said what it speaks.
+    ``message_bytes``: largest accepted message; compressed messages are refused, since a few bytes may become as many
+    as that. ``ping_seconds``: shortest interval at which clients may probe an idle connection. ``hello_seconds``:
+    time for the handshake of a new connection.
     """
     return (
         ("grpc.max_receive_message_length", message_bytes),

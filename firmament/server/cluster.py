@@ -1,4 +1,4 @@
-"""One cluster's state on the server: who drives it, the state in use, and the one being built aside.
+"""One cluster's state on the server: its driver, the scheduler in use, and the scheduler of a snapshot under way.
 
 Every method may be called from any thread. One lock guards the scheduler; a solve runs without it.
 """
@@ -32,45 +32,47 @@ T = TypeVar("T")
 
 
 class StaleDriverError(Exception):
-    """A driver with an older fencing number than the current one's: it must not act while that is there."""
+    """A driver has an older fencing number than the current driver, and must not act while that one is connected."""
 
 
 class SupersededError(Exception):
-    """The caller is no longer the cluster's driver."""
+    """Another driver has taken the cluster over from the caller."""
 
 
 class OrderError(Exception):
-    """A message that its place in the conversation does not allow; the text says which and why."""
+    """A message is not allowed at this point of the stream; the text says which and why."""
 
 
 class StateLostError(Exception):
-    """A round broke off while it was put into effect, so nobody knows what of it holds: a new snapshot is needed."""
+    """A round failed while it took effect, so the state is not reliable any more: a new snapshot is needed."""
 
 
 class NoStateError(Exception):
-    """Nothing is known of the cluster yet, or its new snapshot is still on its way."""
+    """The cluster has no state yet, or its new snapshot is not complete."""
 
 
 class Driver(Protocol):
-    """What a cluster needs of the session that drives it."""
+    """The session that drives a cluster, as the cluster calls it."""
 
     def supersede(self, by_fencing: int) -> None:
-        """Note that another driver has taken over."""
+        """End the session, as another driver has taken over."""
         ...
 
     def deliver(self, result: EncodedRound) -> None:
-        """Take the result of a round that somebody else asked for."""
+        """Send the result of a round that another client asked for."""
         ...
 
 
 Recorder = Callable[[RoundRecord], None]
-"""Takes rounds that are over, for later inspection; must not take long."""
+"""Records finished rounds for later inspection; must return quickly."""
 
 
 class ServedCluster:
-    """State of one cluster. It stays while nobody drives it, until the next driver's snapshot replaces it.
+    """State of one cluster. The state stays while the cluster has no driver, until the next driver's snapshot replaces
+    it.
 
-    ``driver``: the session that drives it, if one is open; ``fencing``: who may, by default by the system's clocks.
+    ``driver``: the session that drives the cluster, None for none; ``fencing``: decides which drivers may take over, by
+    default by the system's clocks.
     """
 
     def __init__(
@@ -100,13 +102,13 @@ class ServedCluster:
     # --- the driver's calls -------------------------------------------------------------------------------
 
     def attach(self, driver: Driver, fencing: int, *, recorded: bool = False) -> Driver | None:
-        """Make ``driver`` the one that may change this cluster, and return the one it replaces.
+        """Make ``driver`` the cluster's driver, and return the driver that it replaces, None for none.
 
-        ``recorded``: results of rounds say what they were decided on.
+        ``recorded``: whether results of rounds state the steps of the stream on which they were decided.
 
-        Raises ``StaleDriverError`` if one with a higher fencing number is here, or was until just now; see
+        Raises ``StaleDriverError`` if a driver with a higher fencing number is attached, or was until just now; see
         ``Fencing.may_take_over``. From here on calls of the replaced driver raise ``SupersededError``, and no round
-        runs until the new one's snapshot is complete.
+        runs until the new driver's snapshot is complete.
         """
         with self._lock:
             if not self._fencing.may_take_over(fencing):
@@ -120,7 +122,7 @@ class ServedCluster:
             return former
 
     def detach(self, driver: Driver) -> None:
-        """End the driver's part; what it has told stays and can still be asked for."""
+        """Detach a driver that has gone; the state stays, and questions about it are still answered."""
         with self._lock:
             if self.driver is driver:
                 self.driver = None
@@ -129,22 +131,22 @@ class ServedCluster:
                 self._rest()
 
     def lapse(self) -> None:
-        """Take note that the last driver will not come back, so that any may follow at once."""
+        """Let any driver take over at once, as the last driver will not come back."""
         with self._lock:
             if self.driver is None:
                 self._fencing.lapse()
 
     def begin_snapshot(self, driver: Driver) -> None:
-        """Start a new state aside. An unfinished one is dropped."""
+        """Start a new state beside the present one; an unfinished new state is dropped."""
         with self._lock:
             self._check(driver)
             self._aside = self._new_scheduler()
             self._steps.count_step()
 
     def end_snapshot(self, driver: Driver) -> None:
-        """Swap the new state in, with room for a burst that may follow at once.
+        """Replace the state by the new one, with tables large enough for a burst of events that may follow at once.
 
-        A round that is being solved on the former one will be dropped.
+        A round that is being solved on the former state will be dropped.
         """
         with self._lock:
             self._check(driver)
@@ -158,22 +160,21 @@ class ServedCluster:
             self._steps.count_step()
 
     def apply(self, driver: Driver, events: Sequence[Event]) -> None:
-        """Apply a batch completely, or raise ``InvalidEventError`` and change nothing."""
+        """Apply all events of a batch, or raise ``InvalidEventError`` and change nothing."""
         with self._lock:
             self._target(driver).apply(events)
             self._steps.count_step()
 
     def report(self, driver: Driver, reports: Sequence[BindingReport]) -> None:
-        """Take note of what became of placements."""
+        """Apply the driver's reports on bindings of placements."""
         with self._lock:
             self._target(driver).report(reports)
             self._steps.count_step()
 
     def next_round_in(self, driver: Driver) -> float | None:
-        """Return seconds until a round makes sense, None while nothing but an event can change that.
+        """Return seconds until a round makes sense, None if only an event can make one useful.
 
-        If none does now, this is a quiet moment, in which tables grow ahead of need.
-        Raises ``StateLostError`` once the state is lost, which the driver cannot know otherwise.
+        If no round makes sense now, tables are enlarged ahead of need. Raises ``StateLostError`` if the state is lost.
         """
         with self._lock:
             self._check(driver)
@@ -187,15 +188,15 @@ class ServedCluster:
             return seconds
 
     def count_unreported(self, driver: Driver) -> int:
-        """Return how many placements the driver has been sent, or is about to be, and has not reported on."""
+        """Return how many placements have been decided for the driver and not been reported on."""
         with self._lock:
             self._check(driver)
             return self._scheduler.count_assumed() if self._scheduler is not None else 0
 
     async def do(self, work: Callable[[], T], *, small: bool) -> T:
-        """Call something that takes the lock: in a thread, or, if it is ``small`` and the lock is free, at once.
+        """Call a function that takes the lock: in a thread, or at once if the work is ``small`` and the lock is free.
 
-        Handing work to a thread and back takes longer than most of it does. Where many tasks wait, nothing is small.
+        Handing work to a thread and back takes longer than most of the work. While many tasks wait, no work is small.
         """
         if small and self._lock.acquire(blocking=False):
             try:
@@ -208,10 +209,10 @@ class ServedCluster:
     # --- anybody's calls ----------------------------------------------------------------------------------
 
     def run_round(self) -> RoundResult | None:
-        """Run one round; other calls go on during its solve, other rounds wait.
+        """Run one round and return its result; other calls go on during its solve, other rounds wait.
 
-        Returns None if a new snapshot was swapped in meanwhile. Raises ``NoStateError``. What else goes wrong before
-        the round takes effect leaves everything as it was; after that the state is lost.
+        Returns None if a new snapshot has replaced the state meanwhile. Raises ``NoStateError``. Any other error before
+        the round takes effect leaves the state as it was; an error after that loses the state.
         """
         with self._round_lock:
             with self._lock:
@@ -244,9 +245,9 @@ class ServedCluster:
             return result
 
     def run_direct_round(self) -> RoundResult | None:
-        """Run a round that takes a millisecond or two and waits for nobody: of a few tasks that need no solve.
+        """Run a round of a few tasks that need no solve, and return its result: it takes a millisecond or two.
 
-        None, with nothing decided, if the last round needed a solve, if this one does, or if other work is under way.
+        Returns None, with nothing decided, if the last round needed a solve, if this one does, or if a lock is held.
         """
         if not self._was_direct or not self._round_lock.acquire(blocking=False):
             return None
@@ -267,13 +268,13 @@ class ServedCluster:
             self._round_lock.release()
 
     def set_aside_culprits(self, error: Exception) -> int:
-        """Let classes take part in no more rounds over which these fail; returns how many: see ``FailingRounds``."""
+        """Set aside the classes that make rounds fail, and return how many these are; see ``FailingRounds``."""
         with self._round_lock:
             scheduler = self._scheduler
             return 0 if scheduler is None else self._failing.note_failure(scheduler, error)
 
     def lose_state(self) -> None:
-        """Give the state up: a round has taken effect, and the driver cannot be told of it."""
+        """Drop the state: a round has taken effect, and its result cannot be sent to the driver."""
         with self._lock:
             self._lose()
 
@@ -283,7 +284,7 @@ class ServedCluster:
             return self._get_scheduler().explain(uid)
 
     def listing(self, *, with_tasks: bool) -> tuple[Counts, list[TaskState], list[MachineState]]:
-        """Count, and if wanted list, what is known; raises ``NoStateError``."""
+        """Return counts of the state, and if ``with_tasks`` its tasks and machines; raises ``NoStateError``."""
         with self._lock:
             scheduler = self._get_scheduler()
             counts = scheduler.counts()
@@ -293,20 +294,20 @@ class ServedCluster:
             return counts, list(scheduler.task_states()), list(scheduler.machine_states())
 
     def network(self) -> tuple[str, int]:
-        """Return the last network as DIMACS text and its round's number, ``("", 0)`` before the first."""
+        """Return the last network as DIMACS text, and its round's number; ``("", 0)`` before the first network."""
         with self._lock:
             scheduler = self._get_scheduler()
             text = scheduler.last_network_dimacs()
             return text, scheduler.counts().rounds + self._earlier_rounds if text else 0
 
     def rounds(self, after: int) -> list[RoundSummary]:
-        """Return figures of the rounds with larger numbers; raises ``NoStateError``."""
+        """Return figures of the rounds after number ``after``; raises ``NoStateError``."""
         with self._lock:
             self._get_scheduler()
             return self._history.list_after(after)
 
     def describe_flow(self, after: int, *, with_tasks: bool) -> tuple[RoundSummary, RoundFlow] | None:
-        """Return the last round and its flow if its number is larger, else None; raises ``NoStateError``."""
+        """Return the last round and its flow if its number is above ``after``, else None; raises ``NoStateError``."""
         with self._lock:
             scheduler = self._get_scheduler()
             found = self._history.last(after)
@@ -319,13 +320,13 @@ class ServedCluster:
     # --- under the lock -----------------------------------------------------------------------------------
 
     def _must_be_whole(self) -> bool:
-        """Return whether somebody wants to see the snapshots and flows of rounds."""
+        """Return whether rounds must keep their snapshots and flows, for a recorder or for questions."""
         return self._recorder is not None or self._history.is_watched()
 
     def _open_directly(self, scheduler: Scheduler) -> OpenRound | None:
         try:
             opened = scheduler.open_direct_round()
-        except Exception:  # noqa: BLE001 - it fails again where there is time to find out over which class
+        except Exception:  # noqa: BLE001 - ``run_round`` fails too, and finds out with which class
             opened = None
         self._was_direct = opened is not None
         return opened
@@ -333,7 +334,7 @@ class ServedCluster:
     def _close_directly(
         self, scheduler: Scheduler, opened: OpenRound, begun: RoundBeginning | None
     ) -> RoundResult:
-        """Close a round that needs no solve, in one go with opening it."""
+        """Close a round that needs no solve, under the same lock under which it was opened."""
         self._failing.note_success()
         try:
             result = scheduler.close_round(opened, opened.solve())
@@ -346,11 +347,11 @@ class ServedCluster:
         return self._steps.end_round(result, begun, direct=True)
 
     def _lose(self) -> None:
-        """Drop a state in which tasks may count as placed of whom the driver does not know it."""
+        """Drop the state: it may count tasks as placed whose placements the driver has not got."""
         self._scheduler, self._in_sync, self._lost = None, False, True
 
     def _stale(self, fencing: int) -> str:
-        """Say why a driver with this number is turned away, and until when."""
+        """Return, for people, why a driver with this fencing number is refused, and until when."""
         known = self._fencing.number
         if self.driver is None:
             return (
@@ -363,7 +364,7 @@ class ServedCluster:
         )
 
     def _rest(self) -> None:
-        """Keep no more of the state than questions need: rounds of it are over, or wait for another snapshot."""
+        """Free the parts of the state that only rounds need: the next round will have a new snapshot."""
         self._history.clear()
         if self._scheduler is not None:
             self._scheduler.rest()
@@ -373,7 +374,7 @@ class ServedCluster:
             raise SupersededError
 
     def _target(self, driver: Driver) -> Scheduler:
-        """Return the state that the driver's events are for."""
+        """Return the scheduler to which the driver's events apply: of the snapshot under way, else the one in use."""
         self._check(driver)
         if self._aside is not None:
             return self._aside

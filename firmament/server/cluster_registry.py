@@ -8,25 +8,25 @@ from collections.abc import Callable
 from firmament.server.cluster import ServedCluster
 
 IDLE_CLUSTERS = 16
-"""Clusters without a session whose state is kept for questions; of more, the longest unused are forgotten."""
+"""How many clusters without a session are kept for questions; beyond that, the longest unused are forgotten."""
 
 
 class UnknownClusterError(LookupError):
-    """No driver has ever opened a session for a cluster of that name, or it was forgotten long after."""
+    """No driver has opened a session for a cluster of that name, or the cluster has been forgotten."""
 
 
 class ClusterInUseError(Exception):
-    """A cluster that sessions are open for cannot be forgotten; the text says so."""
+    """A cluster with open sessions cannot be forgotten; the text says so."""
 
 
 class TooManyClustersError(Exception):
-    """So many clusters have sessions that no further one is taken; the text says what to do."""
+    """The limit of clusters with sessions is reached; the text says what to do."""
 
 
 class ClusterRegistry:
-    """Creates clusters on first use, and bounds how many have sessions (``most``) and how many are kept without one.
+    """Clusters by name, created on first use. ``most``: of clusters with sessions; ``idle_limit``: of clusters without.
 
-    ``new_cluster`` makes one of a name. For the event loop's thread only.
+    ``new_cluster`` creates a cluster from its name. For the event loop's thread only.
     """
 
     def __init__(
@@ -42,9 +42,9 @@ class ClusterRegistry:
         self._sessions: Counter[str] = Counter()
 
     def open(self, name: str) -> ServedCluster:
-        """Return the cluster for a session; it is created if need be, and counts as used last.
+        """Return the cluster for a session, created if it is new; it counts as the last used.
 
-        It is not forgotten before the session has said ``close``, also while that waits to become its driver.
+        The cluster is kept until the session calls ``close``, even if the session has not become its driver yet.
         Raises ``TooManyClustersError``.
         """
         if name not in self._sessions and len(self._sessions) >= self._most:
@@ -61,7 +61,7 @@ class ClusterRegistry:
         return cluster
 
     def close(self, cluster: ServedCluster, *, forget: bool = False) -> None:
-        """Take note that a session of ``cluster`` has ended; ``forget``: it is not worth keeping after its last one."""
+        """End a session of ``cluster``; ``forget``: drop the cluster if that was its last session."""
         self._sessions[cluster.name] -= 1
         if not self._sessions[cluster.name]:
             del self._sessions[cluster.name]

@@ -1,4 +1,4 @@
-"""Who may talk to the solver where TLS is on: certificates that are followed, and the clusters that each may drive."""
+"""TLS of the solver: certificates that are reread when they change, and the clusters that each client may use."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NAMES = ("x509_common_name", "x509_subject_alternative_name")
 
 
 def parse_clients(given: Iterable[str]) -> Mapping[str, frozenset[str]]:
-    """Return the clusters of each name in certificates, from texts ``NAME=CLUSTER``. Raises ``TlsError``."""
+    """Return, by name in certificates, the allowed clusters from texts ``NAME=CLUSTER``. Raises ``TlsError``."""
     found: dict[str, frozenset[str]] = {}
     for text in given:
         name, _, cluster = text.partition("=")
@@ -28,23 +28,24 @@ def parse_clients(given: Iterable[str]) -> Mapping[str, frozenset[str]]:
 
 
 class Clients:
-    """Which clusters a client may drive and ask about, by the names in its certificate; all of them without TLS.
+    """The clusters that each client may drive and ask about, by the names in its certificate; without TLS, all
+    clusters.
 
-    A cluster's name stands also for those of its observers, which begin with it and a dot. A stated ``*`` is all.
+    A cluster's name also allows the clusters of its observers, whose names begin with it and a dot; ``*`` allows all.
     """
 
     def __init__(self, clusters: Mapping[str, frozenset[str]] | None = None) -> None:
         self._clusters = clusters
 
     def may(self, context: Any, cluster: str) -> bool:
-        """Return whether the peer of a call may have to do with ``cluster``."""
+        """Return whether the client of a call may use ``cluster``."""
         if self._clusters is None:
             return True
         own = [each for name in names_of(context) for each in self._clusters.get(name, ())]
         return any(each in (ANY_CLUSTER, cluster) or cluster.startswith(f"{each}.") for each in own)
 
     def refusal(self, context: Any, cluster: str) -> str:
-        """Say why not."""
+        """Return, for people, why the client of a call may not use ``cluster``."""
         names = ", ".join(sorted(names_of(context))) or "no name"
         return f"a certificate for {names} may not drive cluster {cluster!r}; allow it with --tls-client"
 
@@ -58,15 +59,15 @@ def names_of(context: Any) -> frozenset[str]:
 
 
 def server_credentials(files: TlsFiles) -> grpc.ServerCredentials:
-    """Return credentials that follow the files: each connection is greeted with what they hold when it is opened.
+    """Return credentials that follow the files: each new connection uses their present content.
 
-    Clients have to show a certificate of the authority. Raises ``TlsError``. Files that cannot be read later on are
-    logged, and what they held before stays.
+    Clients have to show a certificate of the authority. Raises ``TlsError``. If the files cannot be read later on, that
+    is logged, and the former content stays in use.
     """
     first = files.read()
     return grpc.dynamic_ssl_server_credentials(
         _configuration(first),
-        _follower(files, first),  # type: ignore[arg-type] # None is for "as before", which the stubs do not know
+        _follower(files, first),  # type: ignore[arg-type] # None means "as before", which the stubs do not state
         require_client_authentication=True,
     )
 

@@ -1,4 +1,4 @@
-"""What to do when rounds fail again and again: find the class with which they do, and set it aside."""
+"""Finds the class that makes rounds fail again and again, and sets it aside."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 MOST_TRIALS = 100
-"""Rounds that are tried without effect in one search: one class among a million is found in 40."""
+"""Most rounds that one search tries without effect: one class among a million is found in 40."""
 
 
 class FailingRounds:
-    """Counts rounds of one cluster that failed in a row before they took effect. ``lock`` guards its scheduler."""
+    """Counts a cluster's rounds that failed in a row before they took effect. ``lock`` guards its scheduler."""
 
     def __init__(self, name: str, lock: AbstractContextManager[object]) -> None:
         self._name = name
@@ -29,15 +29,15 @@ class FailingRounds:
         self._failures = 0
 
     def note_success(self) -> None:
-        """Note that a round has been solved."""
+        """Reset the count, as a round has been solved."""
         self._failures = 0
 
     def note_failure(self, scheduler: Scheduler, error: Exception) -> int:
-        """Note that a round has failed; return how many classes were set aside for it.
+        """Count a failed round; return how many classes were set aside for it.
 
-        It takes a second failure to look, then a fourth, an eighth and so on. Failures of the solver itself are no
-        class's fault, nor are failures that do not occur with a single class alone, or that occur with every class.
-        Trials run as rounds do: the lock is not held while they are solved.
+        The search takes place at the second failure, the fourth, the eighth and so on. No class is set aside for
+        failures of the solver itself, for failures that do not occur with a single class alone, and for failures that
+        occur with every class. As in rounds, the lock is not held while a trial is solved.
         """
         self._failures += 1
         if self._failures < 2 or self._failures & (self._failures - 1) or isinstance(error, SolverError):

@@ -1,23 +1,23 @@
-"""Who may take over as the driver of a cluster: the latest, as far as clocks can tell."""
+"""Decides which driver may take over a cluster: the one that started last, by its fencing number."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 GRACE_SECONDS = 10.0
-"""How long the number of a driver whose stream broke still counts: it is probably about to connect again."""
+"""Seconds for which the number of a driver still counts after its stream broke: it may be about to reconnect."""
 
 AHEAD_SECONDS = 3600.0
-"""Numbers are times in milliseconds; one that lies further ahead than this is no start of a process."""
+"""Numbers are start times in milliseconds; a number further ahead of the clock than this is not plausible."""
 
 
 class Fencing:
     """The fencing number that a new driver has to reach; see ``may_take_over``. ``wall``, ``monotonic``: clocks.
 
-    ``number``: of the driver that is attached, or was the last one.
+    ``number``: fencing number of the attached driver, or of the last one.
 
-    It protects the driver that is attached from an older one that has not noticed. Once none is attached there is
-    nobody to protect: what a stale driver knows comes from the same API server, which refuses a second binding.
+    The number protects the attached driver from an older driver that has not noticed its successor. Without an attached
+    driver no protection is needed: a stale driver knows the same API server, which refuses a second binding.
     """
 
     def __init__(self, wall: Callable[[], float], monotonic: Callable[[], float]) -> None:
@@ -29,9 +29,9 @@ class Fencing:
     def may_take_over(self, number: int) -> bool:
         """Return whether a driver with this number may take over.
 
-        While a driver is attached, and for ``GRACE_SECONDS`` after its stream broke (not after a goodbye), that is one
-        whose number is not lower; one further ahead of the clock than ``AHEAD_SECONDS`` counts as lower than all that
-        are not.
+        While a driver is attached, and for ``GRACE_SECONDS`` after its stream broke (not after a goodbye), only drivers
+        whose number is not lower may. A number further ahead of the clock than ``AHEAD_SECONDS`` counts as lower than
+        all plausible ones.
         """
         if self._monotonic() >= self._lapses:
             return True
@@ -39,14 +39,14 @@ class Fencing:
         return (number <= latest, number) >= (self.number <= latest, self.number)
 
     def attach(self, number: int) -> None:
-        """Note that a driver with this number drives."""
+        """Record that a driver with this number is attached."""
         self.number = number
         self._lapses = float("inf")
 
     def detach(self) -> None:
-        """Note that it drives no more; its stream may have broken."""
+        """Record that the driver has gone, perhaps because its stream broke."""
         self._lapses = self._monotonic() + GRACE_SECONDS
 
     def lapse(self) -> None:
-        """Note that it will not be back."""
+        """Record that the last driver will not come back."""
         self._lapses = float("-inf")

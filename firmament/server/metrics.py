@@ -28,7 +28,7 @@ class _RoundMetrics:
             buckets=_SECONDS,
             registry=registry,
         )
-        # Series are looked up once: for a round of one task that takes as long as finding its place.
+        # Series are looked up once: the look-up takes as long as the decision of a round of one task.
         self._stages = {f"{each}_seconds": stages.labels(each) for each in _STAGES}
         self._total = stages.labels("total")
         tasks = counter("firmament_round_tasks", "Tasks that took part in rounds, by outcome.", ["outcome"])
@@ -82,7 +82,7 @@ class _RoundMetrics:
 class Metrics:
     """Records what the server does; safe to call from any thread.
 
-    ``solver_restarts`` and ``sessions`` are for those who count the former and open the latter.
+    The code that restarts solvers and opens sessions updates ``solver_restarts`` and ``sessions`` itself.
     """
 
     def __init__(self) -> None:
@@ -124,5 +124,5 @@ class Metrics:
         self._set_aside.inc(set_aside)
 
     def count_refused(self, reason: str) -> None:
-        """Count a call that was turned away."""
+        """Count a refused call."""
         self._refused.labels(reason).inc()

@@ -1,5 +1,6 @@
-"""What waits to be sent on a session's stream: bounded, so that a slow reader slows rounds down; and how a driver whose
-message waits is told that the server is at work.
+"""Keeps messages to be sent on a session's stream, and signs of life while a driver's message is being handled.
+
+The number of waiting messages is bounded, so that a slow reader slows rounds down.
 """
 
 from __future__ import annotations
@@ -15,12 +16,12 @@ import grpc
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 ROUNDS_IN_FLIGHT = 8
-"""Round results that may wait for a slow driver before no further round is started."""
+"""How many round results may wait for a slow driver; at this number no further round is started."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """How a stream ends. ``code`` OK is the driver's own wish."""
+    """How a stream ends. ``code`` OK: the driver has closed it."""
 
     code: grpc.StatusCode = grpc.StatusCode.OK
     message: str = ""
@@ -29,7 +30,7 @@ class Ending:
 class DriverOutbox:
     """Messages to one driver. Used from the event loop's thread only.
 
-    Acknowledgements are coalesced: only the latest number waits, so that they never pile up.
+    Only the latest acknowledgement waits, as it includes the earlier ones.
     """
 
     def __init__(self, capacity: int = ROUNDS_IN_FLIGHT) -> None:
@@ -38,19 +39,19 @@ class DriverOutbox:
         self._acked: int | None = None
         self._held = 0
         self.holds = False
-        """Whether somebody will take what is held back, or release it, in a moment."""
+        """Whether acknowledgements may be held back, because a round or ``release`` follows in a moment."""
         self._ending: Ending | None = None
         self._filled = asyncio.Event()
         self._room = asyncio.Event()
         self._room.set()
 
     def acknowledge(self, sequence: int) -> None:
-        """Say that every batch up to ``sequence`` has been applied."""
+        """Send the acknowledgement that every batch up to ``sequence`` has been applied."""
         self._acked = sequence
         self._filled.set()
 
     def hold(self, sequence: int) -> None:
-        """Say the same with the round that follows, or when ``release`` is called, if this ``holds`` anything now.
+        """Hold an acknowledgement back until the next round or ``release``, if ``holds``; else send it now.
 
         A message of its own costs both sides about as much as a round of one task.
         """
@@ -60,18 +61,18 @@ class DriverOutbox:
             self.acknowledge(sequence)
 
     def take_held(self) -> int:
-        """Return the number that a round is to acknowledge, 0 for none."""
+        """Return the batch that a round's message is to acknowledge, 0 for none."""
         held, self._held = self._held, 0
         return held
 
     def release(self, *, for_long: bool = False) -> None:
-        """Say now what was held back, as no round follows at once; ``for_long``: and hold nothing until told so."""
+        """Send a held acknowledgement now, as no round follows at once; ``for_long``: do not hold back further ones."""
         self.holds = self.holds and not for_long
         if self._held:
             self.acknowledge(self.take_held())
 
     def put(self, message: pb.ServerMessage | bytes) -> None:
-        """Append a message, serialised or not; never blocks. Who produces many awaits ``wait_for_room`` first."""
+        """Append a message, serialised or not; never blocks. To send many, await ``wait_for_room`` first."""
         self._messages.append(message)
         if len(self._messages) >= self._capacity:
             self._room.clear()
@@ -87,7 +88,7 @@ class DriverOutbox:
         await self._room.wait()
 
     def close(self, ending: Ending, *, flush: bool) -> None:
-        """End the stream after what waits (``flush``), or at once. The first ending counts."""
+        """End the stream, after the waiting messages if ``flush``, else at once. The first ending counts."""
         if self._ending is not None:
             return
         self._ending = ending
@@ -99,7 +100,7 @@ class DriverOutbox:
         self._room.set()
 
     async def pop(self) -> pb.ServerMessage | bytes | Ending:
-        """Return the next message, or how the stream ends once nothing is left."""
+        """Return the next message; after the last message, the ending of the stream."""
         while True:
             if self._acked is not None:
                 message = pb.ServerMessage(ack=pb.Ack(sequence=self._acked))
@@ -116,17 +117,16 @@ class DriverOutbox:
 
 
 EVERY = 5.0
-"""Seconds after which a driver is told, and told again: far fewer than any driver waits before it gives up."""
+"""Seconds between signs of life to a driver: far fewer than any driver waits before it gives up."""
 
 HUNG = 600.0
-"""Seconds after which what keeps a message waiting is taken to hang: from then on the driver is told nothing."""
+"""Seconds after which the handling of a message counts as hung, so that no more signs of life are sent."""
 
 
 class SignsOfLife:
-    """Watches over one message at a time; used from the event loop's thread only.
+    """Repeats the last acknowledgement while a message is being handled; used from the event loop's thread only.
 
-    A long round must not look like a dead solver: the last acknowledgement is sent again. It promises nothing new, but
-    the driver hears something.
+    Otherwise a long round would look like a dead solver to the driver.
     """
 
     def __init__(self, outbox: DriverOutbox, every: float = EVERY, hung: float = HUNG) -> None:
@@ -138,7 +138,7 @@ class SignsOfLife:
 
     @contextmanager
     def during(self, sequence: int) -> Iterator[None]:
-        """Provide a context in which a message is handled; ``sequence`` is the last acknowledged batch."""
+        """Return the context in which a message is handled; ``sequence``: the last acknowledged batch."""
         self._since, self._sequence = asyncio.get_running_loop().time(), sequence
         try:
             yield
@@ -146,7 +146,7 @@ class SignsOfLife:
             self._since = None
 
     async def run(self) -> None:
-        """Tell the driver, as long as this is not cancelled."""
+        """Send signs of life until cancelled."""
         while True:
             await asyncio.sleep(self._every)
             if self._since is None:

@@ -1,4 +1,4 @@
-"""The solver as a process: wires everything together, serves, and shuts down in order."""
+"""Runs the solver as a process: builds all parts, serves, and shuts down in order."""
 
 from __future__ import annotations
 
@@ -41,8 +41,10 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 DRAIN_SECONDS = 4.0
-"""How long sessions may take to send their last round; with the rest of the shutdown it stays under 5 s."""
-_THREADS_PER_STREAM = 3  # applying events, looking for work, and a round: no stream has to wait for another's
+"""Seconds in which sessions may send their last round, so that the whole shutdown takes less than 5 s."""
+_THREADS_PER_STREAM = (
+    3  # for applying events, looking for work, and a round, so that no stream waits for another
+)
 _SERVICE = scheduler_pb2.DESCRIPTOR.services_by_name["Scheduler"].full_name
 
 
@@ -59,7 +61,7 @@ class ServeOptions:
     solver: str = DEFAULT_SOLVER
     """The worker's solver, ``package.module:Class``."""
     ping_seconds: float = PING_SECONDS
-    """Time between probes of idle connections; see ``server_options``."""
+    """Shortest interval between probes of idle connections; see ``server_options``."""
     tls: TlsFiles | None = None
     """Certificate files of both sides, None for no encryption."""
     clients: Mapping[str, frozenset[str]] = field(default_factory=dict)
@@ -69,11 +71,10 @@ class ServeOptions:
 
 
 def steady_clock(wall: Callable[[], float], monotonic: Callable[[], float]) -> Callable[[], float]:
-    """Return a clock that tells what ``wall`` tells now, and the seconds since by ``monotonic``: seconds
-    since the epoch.
+    """Return a clock of seconds since the epoch that starts at ``wall`` and goes on by ``monotonic``.
 
-    Waits, back-offs and time-outs are differences: were the system's clock turned back by an hour, a task whose binding
-    had failed would wait that hour; were it turned forward, gangs would be given up that are just being bound.
+    Waits, back-offs and time-outs are differences: if the system's clock were turned back by an hour, a task whose
+    binding has failed would wait for that hour; if turned forward, gangs that are being bound would be given up.
     """
     offset = wall() - monotonic()
     return lambda: offset + monotonic()
@@ -82,10 +83,9 @@ def steady_clock(wall: Callable[[], float], monotonic: Callable[[], float]) -> C
 class SolverServer:
     """A gRPC server with its clusters.
 
-    ``start`` and ``stop`` in one event loop; usable in tests without signals. ``clock``: seconds since the epoch, by
-    default those of the system as each snapshot began, and from then on steady. The constructor raises
-    ``ConfigurationError``. ``serving``: whether it takes sessions; may be asked from any
-    thread, as may ``metrics``.
+    Call ``start`` and ``stop`` in one event loop; tests need no signals. ``clock`` returns seconds since the epoch; by
+    default each snapshot gets a ``steady_clock``. The constructor raises ``ConfigurationError``. ``serving``: whether
+    sessions are accepted; may be read from any thread, as may ``metrics``.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
-"""The last rounds of a cluster, for those who look: figures of all, and of the last one what its flow came to.
+"""Keeps the last rounds of a cluster for questions: figures of each, and the snapshot and flow of the last one.
 
-A flow is described from the snapshot that its round was solved on, when somebody asks. Small snapshots are kept from
-round to round; large ones only as long as questions come, because they take more memory than all the rest.
+A flow is described from the snapshot of its round, when somebody asks. Small snapshots are always kept until the next
+round; large ones only while questions come, because they take more memory than all the rest.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from firmament.core.round_flow.assembly import RoundSummary
 MOST_ROUNDS = 200
 
 SMALL = 1_000_000
-"""Pairs of shapes and machines of a snapshot that is kept whether or not anybody asks: some 10 MB."""
+"""Largest number of pairs of shape and machine for which a snapshot is always kept: some 10 MB."""
 
 INTEREST_SECONDS = 60.0
-"""How long after a question large snapshots are kept for the next one."""
+"""Seconds after a question for which large snapshots are kept for the next question."""
 
 
 class RoundHistory:
-    """What has become of a cluster's rounds; under the cluster's lock.
+    """The last rounds of a cluster. Every call needs the cluster's lock.
 
     ``clock``: seconds since the epoch; ``timer``: monotonic seconds.
     """
@@ -35,17 +35,17 @@ class RoundHistory:
         self._asked = -INTEREST_SECONDS
 
     def is_watched(self) -> bool:
-        """Return whether somebody has lately asked for a flow; only then do rounds record theirs."""
+        """Return whether somebody has lately asked for a flow: only then are large snapshots kept."""
         return self._timer() - self._asked < INTEREST_SECONDS
 
     def add_figures(self, result: RoundResult) -> RoundSummary:
-        """Add a round that placed its tasks without a flow; the last recorded flow stays."""
+        """Add the figures of a round, and return them; the last recorded flow stays."""
         summary = RoundSummary(result.round, self._clock(), result.stats, _evictions(result))
         self._rounds.append(summary)
         return summary
 
     def add(self, record: RoundRecord) -> None:
-        """Take note of a round that had tasks, and of its flow."""
+        """Add a round with its snapshot and flow."""
         summary = self.add_figures(record.result)
         problem = record.snapshot.problem
         small = problem.machines * len(problem.requests) <= SMALL
@@ -55,15 +55,15 @@ class RoundHistory:
             self._last = None
 
     def clear(self) -> None:
-        """Forget the last flow: its state is no longer the cluster's."""
+        """Forget the last flow, as the cluster's state has been replaced."""
         self._last = None
 
     def list_after(self, number: int) -> list[RoundSummary]:
-        """Return rounds with larger numbers, in order."""
+        """Return the figures of the rounds after ``number``, in order."""
         return [each for each in self._rounds if each.round > number]
 
     def last(self, after: int) -> tuple[RoundSummary, RoundRecord] | None:
-        """Return the last round with a snapshot, if its number is larger. From now on somebody looks."""
+        """Return the last round with a snapshot if its number is above ``after``, else None; start watching."""
         self._asked = self._timer()
         return self._last if self._last is not None and self._last[0].round > after else None
 

@@ -1,4 +1,4 @@
-"""A span for each round and for each of its stages, told when the round has ended."""
+"""Creates spans for a round and each of its stages, once the round has ended."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _FIGURES = ("machines", "tasks", "classes", "placed", "pending", "arcs", "certif
 
 
 def trace_round(tracer: Tracer, cluster: str, result: RoundResult, seconds: float) -> str:
-    """Make the spans of a round that has just ended and took ``seconds`` in all. Safe to call from any thread.
+    """Create the spans of a round that has just ended and took ``seconds`` in all. Safe to call from any thread.
 
-    Returns what a child of it names as its parent (W3C ``traceparent``). A round of several passes has been in a
-    stage more than once: the spans of its stages tell how long in all, one after another.
+    Returns the W3C ``traceparent`` for child spans. A round of several passes goes through the stages more than once:
+    each stage has one span of its total time, one after another.
     """
     from opentelemetry.trace import set_span_in_context
 

@@ -1,6 +1,4 @@
-"""Saves rounds beside the scheduling: one sub-folder per round under a running number, the oldest removed; a thread of
-its own encodes and writes, and never holds a round up.
-"""
+"""Saves rounds in a thread of its own, so that no round waits: a numbered sub-folder for each, the oldest removed."""
 
 from __future__ import annotations
 
@@ -25,7 +23,7 @@ ROUNDS_KEPT = 100
 _NAME = re.compile(r"round-(\d{8,})")
 _ASIDE = ".unfinished-"
 WAITING_ROUNDS = 4
-"""Rounds that wait to be written, at most: each holds its whole problem in memory."""
+"""How many rounds may wait to be written: each keeps its whole problem in memory."""
 CLOSE_SECONDS = 3.0
 
 
@@ -34,13 +32,13 @@ class ArtefactFolderError(OSError):
 
 
 class ArtefactFolder:
-    """Writes rounds into one folder, from one thread. Numbers go on where an earlier process stopped.
+    """Writes rounds into one folder, from one thread. Numbers continue those of an earlier process.
 
     A round appears all at once: its files are written aside and the finished folder is renamed.
     """
 
     def __init__(self, path: Path, keep: int) -> None:
-        """Create the folder if need be, and clear what an interrupted process left; ``ArtefactFolderError``."""
+        """Create the folder if missing, and remove unfinished rounds; raises ``ArtefactFolderError``."""
         self._path = path
         self._keep = keep
         try:
@@ -80,7 +78,7 @@ def list_saved_rounds(path: Path) -> list[tuple[int, Path]]:
 
 
 def read_round(folder: Path) -> dict[str, bytes]:
-    """Return the files of a saved round that are there and can be read back, by name; raises ``OSError``."""
+    """Return the existing files of a saved round from which it can be read back, by name; raises ``OSError``."""
     from firmament.artefacts.graphs import NETWORK_FILE
     from firmament.artefacts.saving import NEEDED
 
@@ -91,8 +89,8 @@ def read_round(folder: Path) -> dict[str, bytes]:
 class ArtefactWriter:
     """Writes rounds to a folder.
 
-    A round that cannot be saved, because the disk refuses it or because the rounds come faster than they can be
-    written, is left out; the log says so once for each kind of failure, and at the end how many were left out.
+    A round that cannot be saved, because of the disk or because rounds come faster than they can be written, is left
+    out; this is logged once for each kind of failure, and at the end with the number of rounds left out.
     """
 
     def __init__(self, folder: ArtefactFolder) -> None:
@@ -109,7 +107,7 @@ class ArtefactWriter:
         self._thread.start()
 
     def record(self, record: RoundRecord) -> None:
-        """Have a round saved, soon; returns at once. Callable from any thread."""
+        """Queue a round to be saved; returns at once. Callable from any thread."""
         try:
             self._queue.put_nowait(record)
         except Full:
@@ -120,7 +118,7 @@ class ArtefactWriter:
         return self._queue.unfinished_tasks == 0
 
     def close(self, seconds: float = CLOSE_SECONDS) -> None:
-        """Save what waits, as far as the time allows; idempotent. Nothing may be recorded afterwards."""
+        """Save the waiting rounds, for at most ``seconds``; may be repeated. No round may be recorded afterwards."""
         if not self._thread.is_alive():
             return
         try:
@@ -137,7 +135,7 @@ class ArtefactWriter:
         while (record := self._queue.get()) is not None:
             try:
                 self._folder.save(encode_round(record, self._versions))
-            except Exception as error:  # noqa: BLE001 - no fault in what is only for looking at may end the saving
+            except Exception as error:  # noqa: BLE001 - one round that cannot be saved must not end the thread
                 self._note_failure(type(error).__name__, f"{type(error).__name__}: {error}")
             self._queue.task_done()
 

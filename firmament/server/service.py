@@ -50,19 +50,19 @@ _CODES: Mapping[type[Exception], grpc.StatusCode] = {
     UnknownClusterError: grpc.StatusCode.NOT_FOUND,
     DecodeError: grpc.StatusCode.INVALID_ARGUMENT,
 }
-"""How calls end over errors that say why."""
+"""By type of error: the code with which a call ends; the error's text says why."""
 
 
 THREADS = 4
-"""Few: each of them may hold the lock of its cluster while a session wants it."""
+"""Threads that answer questions: few, as each may hold the lock of a cluster while a session needs it."""
 
 
 class TooManyQuestionsError(Exception):
-    """So many questions are under way that no further one is taken; the text says what to do."""
+    """The limit of questions under way is reached; the text says what to do."""
 
 
 class QuestionPool:
-    """At most ``most`` questions at a time, of which some wait. For the event loop's thread."""
+    """Answers questions in threads, at most ``most`` at a time with those that wait. For the event loop only."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -70,9 +70,9 @@ class QuestionPool:
         self._threads = ThreadPoolExecutor(THREADS, "questions")
 
     async def ask(self, question: Callable[[], T]) -> T:
-        """Return what ``question`` returns, or raise what it raises; raises ``TooManyQuestionsError``.
+        """Call ``question`` in a thread and return its result; raises its error, or ``TooManyQuestionsError``.
 
-        Cancelled, it leaves the question to be answered to nobody, and it counts until then.
+        If the caller is cancelled, the question still runs, and counts until it has ended.
         """
         if self._open >= self._most:
             raise TooManyQuestionsError(
@@ -84,7 +84,7 @@ class QuestionPool:
         return await asyncio.shield(answer)
 
     def close(self) -> None:
-        """Answer no more; those under way end by themselves."""
+        """Answer no more questions; running ones end by themselves."""
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     def _note_answered(self, _: object) -> None:
@@ -94,7 +94,7 @@ class QuestionPool:
 class SchedulerService:
     """Serves sessions and unary calls; state lives in the registry's clusters.
 
-    One method per call of the protocol, by its name. Results of rounds come serialised, from the thread of their round.
+    Each call of the protocol has a method of its name. Results of rounds are serialised in the thread of their round.
     """
 
     def __init__(
@@ -119,7 +119,7 @@ class SchedulerService:
     async def drain(self) -> None:
         """Refuse new sessions, let open ones send their round in progress, and wait until all have ended.
 
-        Rounds that somebody asked for are waited for, too.
+        Also wait for rounds of the call ``Schedule``.
         """
         self._draining = True
         await asyncio.gather(*(session.drain() for session in self._sessions))
@@ -133,7 +133,7 @@ class SchedulerService:
     async def Session(  # noqa: N802 - the protocol's name
         self, request_iterator: Any, context: Any
     ) -> AsyncIterator[pb.ServerMessage | bytes]:
-        """See the protocol."""
+        """Answer the call of this name; see the protocol."""
         most = self._settings.limits.streams
         if self._draining:
             await _abort(context, grpc.StatusCode.UNAVAILABLE, "the server is shutting down")
@@ -158,7 +158,7 @@ class SchedulerService:
             await _abort(context, session.ending.code, session.ending.message)
 
     async def _greet(self, messages: AsyncIterator[pb.ClientMessage], context: Any) -> DriverSession | None:
-        """Return the session of a stream that begins as it should; None if it ends before it has begun."""
+        """Read Hello and return the session; None if the stream ends before it. Any other beginning ends the call."""
         try:
             async with self._answering(context):
                 async with asyncio.timeout(self._settings.limits.hello_timeout):
@@ -176,7 +176,7 @@ class SchedulerService:
 
     @contextmanager
     def _open(self, session: DriverSession) -> Iterator[None]:
-        """Count a session as open meanwhile."""
+        """Return the context in which a session counts as open."""
         self._sessions.add(session)
         try:
             with self._metrics.sessions.track_inprogress():
@@ -185,9 +185,9 @@ class SchedulerService:
             self._sessions.discard(session)
 
     async def Schedule(self, request: pb.ScheduleRequest, context: Any) -> bytes:  # noqa: N802
-        """See the protocol."""
+        """Answer the call of this name; see the protocol."""
         cluster = await self._cluster(request.cluster, context)
-        # Who asked may not wait for the answer; the driver has to be told what was decided all the same.
+        # Even if the caller does not wait for the answer, the driver has to get the result.
         asked = asyncio.create_task(self._run_and_deliver(cluster))
         self._asked.add(asked)
         asked.add_done_callback(self._asked.discard)
@@ -198,7 +198,7 @@ class SchedulerService:
         return result.body
 
     async def Explain(self, request: pb.ExplainRequest, context: Any) -> bytes:  # noqa: N802
-        """See the protocol."""
+        """Answer the call of this name; see the protocol."""
         try:
             return await self._ask(
                 request, context, lambda it: explanation_to_proto(it.explain(request.task))
@@ -208,7 +208,7 @@ class SchedulerService:
             await _abort(context, grpc.StatusCode.NOT_FOUND, message)
 
     async def ListState(self, request: pb.ListStateRequest, context: Any) -> bytes:  # noqa: N802
-        """See the protocol."""
+        """Answer the call of this name; see the protocol."""
         names = [each for each in self._registry.names() if self._clients.may(context, each)]
         if not request.cluster:
             live = [each for each in self._registry.live() if each in names]
@@ -218,15 +218,15 @@ class SchedulerService:
         )
 
     async def ExportNetwork(self, request: pb.ExportNetworkRequest, context: Any) -> bytes:  # noqa: N802
-        """See the protocol."""
+        """Answer the call of this name; see the protocol."""
         return await self._ask(request, context, _network)
 
     async def ListRounds(self, request: pb.ListRoundsRequest, context: Any) -> bytes:  # noqa: N802
-        """See the protocol."""
+        """Answer the call of this name; see the protocol."""
         return await self._ask(request, context, lambda it: rounds_to_proto(it.rounds(request.after)))
 
     async def DescribeFlow(self, request: pb.DescribeFlowRequest, context: Any) -> bytes:  # noqa: N802
-        """See the protocol."""
+        """Answer the call of this name; see the protocol."""
         return await self._ask(
             request,
             context,
@@ -236,14 +236,14 @@ class SchedulerService:
     async def DeleteCluster(  # noqa: N802
         self, request: pb.DeleteClusterRequest, context: Any
     ) -> pb.DeleteClusterResponse:
-        """See the protocol."""
+        """Answer the call of this name; see the protocol."""
         await self._cluster(request.cluster, context)
         async with self._answering(context):
             self._registry.delete(request.cluster)
         return pb.DeleteClusterResponse()
 
     async def _run_and_deliver(self, cluster: ServedCluster) -> EncodedRound | None:
-        """Run a round and tell the driver, unless another one has come meanwhile, who begins with a snapshot."""
+        """Run a round and send it to the driver, unless another driver has come meanwhile, which sends a snapshot."""
         driver = cluster.driver
         result = await self._questions.ask(lambda: self._runner.run_here(cluster))
         if result is not None and driver is not None and cluster.driver is driver:
@@ -251,7 +251,7 @@ class SchedulerService:
         return result
 
     async def _cluster(self, name: str, context: Any) -> ServedCluster:
-        """Return the cluster of that name, or end the call with NOT_FOUND."""
+        """Return the cluster of that name; end the call if it is unknown or not allowed to the client."""
         if not name:
             await _abort(context, grpc.StatusCode.INVALID_ARGUMENT, "cluster: is empty; name the cluster")
         await self._admit(name, context)
@@ -259,20 +259,20 @@ class SchedulerService:
             return self._registry.get(name)
 
     async def _admit(self, cluster: str, context: Any) -> None:
-        """End the call of a client that has nothing to do with ``cluster``."""
+        """End the call if its client may not use ``cluster``."""
         if not self._clients.may(context, cluster):
             self._metrics.count_refused("client")
             await _abort(context, grpc.StatusCode.PERMISSION_DENIED, self._clients.refusal(context, cluster))
 
     async def _ask(self, request: Any, context: Any, question: Callable[[ServedCluster], Message]) -> bytes:
-        """Put a question to the request's cluster, and serialise the answer, which may be large: off the event loop."""
+        """Return the serialised answer to a question about the request's cluster, computed off the event loop."""
         cluster = await self._cluster(request.cluster, context)
         async with self._answering(context):
             return await self._questions.ask(lambda: question(cluster).SerializeToString())
 
     @asynccontextmanager
     async def _answering(self, context: Any) -> AsyncIterator[None]:
-        """End the call if an error says why it cannot be answered."""
+        """Return the context in which errors that say why a call cannot be answered end the call."""
         try:
             yield
         except SolverClosedError:
@@ -289,7 +289,7 @@ class SchedulerService:
 
 
 async def _abort(context: Any, code: grpc.StatusCode, message: str) -> NoReturn:
-    """End the call; grpc.aio's ``abort`` always raises, which its stubs do not say."""
+    """End the call by an exception: grpc.aio's ``abort`` always raises, which its stubs do not state."""
     await context.abort(code, message)
     raise AssertionError("unreachable")
 
@@ -310,10 +310,10 @@ def _listing(cluster: ServedCluster, names: list[str], *, with_tasks: bool) -> p
 
 
 def add_service(service: SchedulerService, server: grpc.aio.Server) -> None:
-    """Let ``server`` answer the calls of ``service``, which has a method of the name of each.
+    """Let ``server`` answer calls by the methods of ``service`` that have their names.
 
-    As the generated ``add_SchedulerServicer_to_server`` does, except that serialised messages are let through: results
-    of rounds are large, and the event loop, whose thread would serialise them, has health checks to answer.
+    This does the same as the generated ``add_SchedulerServicer_to_server``, but also accepts serialised messages:
+    results of rounds are large, and the event loop's thread, which would serialise them, has health checks to answer.
     """
     described = pb.DESCRIPTOR.services_by_name["Scheduler"]
     handlers = {

@@ -36,9 +36,10 @@ VERSION_MINOR = 2
 
 @dataclass(frozen=True, slots=True)
 class SessionSettings:
-    """What all sessions share. ``needs``: what drivers have to tell, as words; ``record_kinds``: kinds of records that
-    some loaded model reads. ``alive_seconds``: how often a driver whose message waits is told that the server is at
-    work.
+    """Settings of all sessions.
+
+    ``needs``: words for the data that drivers have to send; ``record_kinds``: kinds of records that some loaded model
+    reads; ``alive_seconds``: interval of signs of life to a driver whose message is being handled.
     """
 
     batching_window: float
@@ -49,7 +50,7 @@ class SessionSettings:
 
 
 class ProtocolError(Exception):
-    """The driver broke the protocol; its stream ends with this code and text."""
+    """A driver broke the protocol; its stream ends with this code and text."""
 
     def __init__(self, code: grpc.StatusCode, message: str) -> None:
         super().__init__(message)
@@ -61,7 +62,7 @@ def _is_small(message: pb.EventBatch | pb.BindingReports) -> bool:
 
 
 def check_hello(message: pb.ClientMessage) -> pb.Hello:
-    """Return the greeting if this server can talk to its sender; raises ``ProtocolError``."""
+    """Return the Hello of a stream's first message if it is valid and of a known version; raises ``ProtocolError``."""
     early, wrong = grpc.StatusCode.FAILED_PRECONDITION, grpc.StatusCode.INVALID_ARGUMENT
     if message.WhichOneof("body") != "hello":
         raise ProtocolError(early, "the first message of a stream must be Hello")
@@ -81,7 +82,7 @@ def check_hello(message: pb.ClientMessage) -> pb.Hello:
 
 
 class Session:
-    """A stream from Hello to its end. Supervisor on the event loop; the core's work is done in threads."""
+    """A driver's stream from Hello to its end. It runs on the event loop; the core's work is done in threads."""
 
     def __init__(
         self, hello: pb.Hello, registry: ClusterRegistry, runner: RoundRunner, settings: SessionSettings
@@ -102,7 +103,7 @@ class Session:
     async def run(
         self, messages: AsyncIterator[pb.ClientMessage]
     ) -> AsyncGenerator[pb.ServerMessage | bytes, None]:
-        """Yield what to send, serialised or not; ``ending`` says afterwards how the stream is to end."""
+        """Yield the messages to send, serialised or not; afterwards ``ending`` is how the stream is to end."""
         taken_over = asyncio.create_task(self._take_over())
         parts: list[asyncio.Task[None]] = []
         try:
@@ -132,17 +133,17 @@ class Session:
         finally:
             for part in parts:
                 part.cancel()
-            # Also if this is cancelled: the cluster must not stay with a driver that is gone.
+            # Shielded from cancellation: the cluster must not keep a driver that is gone.
             await asyncio.shield(asyncio.create_task(self._leave(taken_over)))
         if self._said_goodbye:
-            # To a reader of the stream a goodbye and a broken connection look alike, but a broken one cancels this.
+            # A goodbye and a broken connection look the same to ``_read``, but a broken one cancels this method before.
             await asyncio.to_thread(self._cluster.lapse)
 
     async def _take_over(self) -> None:
         """Become the cluster's driver; raises ``StaleDriverError``.
 
-        Runs in a thread, like ``_leave``: the cluster may be busy opening a round, and this loop has health
-        checks to answer.
+        The cluster is called in a thread, as in ``_leave``: it may be busy opening a round, and this event loop has
+        health checks to answer.
         """
         hello = self._hello
         former = await asyncio.to_thread(
@@ -152,14 +153,14 @@ class Session:
             former.supersede(self._hello.fencing)
 
     async def _leave(self, taken_over: asyncio.Task[None]) -> None:
-        """Give the cluster up, once it has been taken over or refused."""
+        """Detach from the cluster, once the attempt to take it over has ended."""
         await asyncio.gather(taken_over, return_exceptions=True)
         await asyncio.to_thread(self._cluster.detach, self)
         self._registry.close(self._cluster, forget=self._hello.ephemeral)
         self._ended.set()
 
     async def drain(self) -> None:
-        """Send the round in progress, then end the stream; returns when it has ended."""
+        """Send the round in progress, end the stream, and wait until it has ended."""
         self._draining = True
         self._loop.drain()
         await self._ended.wait()
@@ -174,14 +175,14 @@ class Session:
         self._outbox.close(Ending(grpc.StatusCode.ABORTED, message), flush=False)
 
     def deliver(self, result: EncodedRound) -> None:
-        """Send the result of a round that was asked for by a unary call."""
+        """Send the result of a round that another client asked for."""
         self._outbox.put(result.message())
         self._loop.note_change()
 
     # --- the tasks ---------------------------------------------------------------------------------------------------
 
     async def _read(self, messages: AsyncIterator[pb.ClientMessage]) -> None:
-        """Take the driver's messages one by one, until it closes its side or breaks the protocol."""
+        """Handle the driver's messages one by one, until it closes its side or breaks the protocol."""
         try:
             async for message in messages:
                 with self._alive.during(self._sequence):
@@ -203,7 +204,7 @@ class Session:
             self._outbox.close(Ending(grpc.StatusCode.INTERNAL, "internal error; see the log"), flush=False)
 
     async def _run_rounds(self) -> None:
-        """Run rounds; once they are drained, end the stream."""
+        """Run rounds until drained, then end the stream."""
         try:
             await self._loop.run()
         except SupersededError:
@@ -215,7 +216,7 @@ class Session:
             self._outbox.close(Ending(grpc.StatusCode.UNAVAILABLE, "the server is shutting down"), flush=True)
 
     async def _handle(self, message: pb.ClientMessage) -> None:
-        """Act on one message; raises what ``_read`` turns into the stream's end."""
+        """Handle one message; raises the errors with which ``_read`` ends the stream."""
         self._loop.reading()
         body = message.WhichOneof("body")
         match body:

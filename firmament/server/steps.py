@@ -1,6 +1,4 @@
-"""Counts the steps of a driver's stream that have been applied, so that a recording can say after which of them a round
-was decided.
-"""
+"""Counts the applied steps of a driver's stream, so that a recording tells after which step a round was decided."""
 
 from __future__ import annotations
 
@@ -12,14 +10,14 @@ from firmament.core.results import DecidedOn, RoundResult
 
 
 class RoundBeginning(NamedTuple):
-    """How many steps had been applied when a round began, and when that was."""
+    """How many steps had been applied when a round began, and when it began, in seconds since the epoch."""
 
     steps: int
     at: float
 
 
 class StreamSteps:
-    """Counts the steps of the present stream: messages after Hello, and the reports of event batches.
+    """Counts the steps of the present stream: each message after Hello, and the reports within an event batch.
 
     To be called under the cluster's lock. ``wall`` returns seconds since the epoch.
     """
@@ -30,7 +28,7 @@ class StreamSteps:
         self._recorded = False
 
     def restart(self, *, recorded: bool) -> None:
-        """Begin to count another stream; ``recorded``: its driver wants to know what rounds were decided on."""
+        """Begin to count another stream; ``recorded``: whether results of rounds state the steps that they include."""
         self._steps, self._recorded = 0, recorded
 
     def count_step(self) -> None:
@@ -38,11 +36,11 @@ class StreamSteps:
         self._steps += 1
 
     def begin_round(self) -> RoundBeginning | None:
-        """Return where the stream is as a round begins; None if nobody wants to know."""
+        """Return the number of steps as a round begins; None if the stream is not recorded."""
         return RoundBeginning(self._steps, self._wall()) if self._recorded else None
 
     def end_round(self, result: RoundResult, begun: RoundBeginning | None, *, direct: bool) -> RoundResult:
-        """Return a round's result with what it was decided on."""
+        """Return a round's result with the steps on which it was decided."""
         if begun is None:
             return result
         decided = DecidedOn(begun.steps, self._steps, begun.at, self._wall(), direct)

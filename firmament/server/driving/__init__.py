@@ -1,1 +1,1 @@
-"""When rounds run: as soon as there is work that could succeed, one after another."""
+"""Decides when rounds run: one after another, as soon as there is work that could succeed."""

@@ -1,37 +1,35 @@
-"""When a round may begin once there is work: as soon as nothing more seems to be on its way, at the latest after the
-batching window."""
+"""Decides how long a round waits for more work: until no more seems to come, at most for the batching window."""
 
 from __future__ import annotations
 
 QUIET_SECONDS = 0.001
-"""Silence on the stream after which a burst counts as complete; between messages that are ready to be sent it is
-shorter."""
+"""Seconds without a message after which a burst counts as complete; messages that are ready to be sent come faster."""
 
 PACE = 8
-"""While the driver has plenty to do, a round begins so many times the last round's seconds after that one began."""
+"""While the driver is busy, rounds begin at intervals of this many times the last round's seconds."""
 
 LONGEST_PACE_SECONDS = 0.5
-"""But no later: what arrives may also concern tasks that no binding is in the way of."""
+"""Longest such interval: arriving tasks may also be placeable before the driver has finished its bindings."""
 
 
 LONE_SECONDS = 0.005
-"""Silence before a small message after which it is taken for one that comes alone, and its round begins at once."""
+"""Seconds without a message after which a small message is taken for a single one, so that its round begins at once."""
 
 WORTH_WAITING = 3
-"""In a stream of arrivals a round waits for so many times the last round's seconds, at most for the window: where a
-round takes a millisecond, nobody gains by waiting for twenty."""
+"""In a stream of arrivals a round waits for this many times the last round's seconds, at most for the window: a round
+of a millisecond gains nothing by waiting for twenty.
+"""
 
 
 class BatchingWindow:
-    """Follows the messages of one stream and says how long a round should still wait for more of them.
+    """Follows the messages of one stream, and computes how long a round should still wait for more messages.
 
-    A burst is messages with hardly a pause between them. Once it is over, a round need not wait: its sender has
-    said what there was to say. A small message that comes out of silence is not waited upon at all: if it begins a
-    burst, what follows is gathered while its round runs. If a message came less than a window after other events it is
-    taken for part of a stream of arrivals, whose next part is worth waiting for: then the whole window passes, from the
-    change that brought work, so that rounds are no more frequent than that. Where rounds are short the window is as
-    well (``WORTH_WAITING``): what comes less often than that is not waited for. All times are seconds on one monotonic
-    clock of the caller's.
+    A burst is a sequence of messages with hardly a pause between them. Once a burst is over, the round need not wait.
+    After a small message that follows a silence, the round begins at once: if the message begins a burst, the rest is
+    gathered while the round runs. A message that comes less than a window after other events is taken for part of a
+    stream of arrivals, whose next message is worth waiting for: then the round waits for the whole window, from the
+    change that brought work, so that rounds are no more frequent than that. If rounds are short, so is the window
+    (``WORTH_WAITING``). All times are seconds on one monotonic clock of the caller's.
     """
 
     def __init__(self, seconds: float, quiet_seconds: float = QUIET_SECONDS) -> None:
@@ -49,30 +47,30 @@ class BatchingWindow:
         self._round_seconds: float | None = None
 
     def look(self) -> None:
-        """Note that a worker is about to look for work: all changes so far are part of it."""
+        """Record that the caller is about to look for work, which includes all changes so far."""
         self._since, self._noted = self._noted, None
 
     def restart(self, now: float) -> None:
-        """Note that a round begins: what happens from here on is for the next one."""
+        """Record that a round begins: changes from here on are for the next round."""
         self._noted = None
         self._round_began = now
 
     def note_end(self, now: float) -> None:
-        """Note that the round has ended."""
+        """Record that the round has ended."""
         self._round_seconds = now - self._round_began
 
     def forget_arrivals(self) -> None:
-        """Note that a snapshot is complete; its events say nothing about the pace of later ones."""
+        """Forget past arrivals, as a snapshot is complete: its events do not tell the pace of later ones."""
         self._last_events = None
         self._streaming = self._comes_alone = False
 
     def reading(self, now: float) -> None:
-        """Note that a message has arrived, which will take a while to apply."""
+        """Record that a message has arrived, and is being applied until ``read`` is called."""
         self._reading = True
         self._read_at = now
 
     def read(self, now: float, *, events: bool, small: bool = False) -> None:
-        """Note that the message has been applied; ``events``: it was a batch of them, ``small``: of a few."""
+        """Record that the message has been applied; ``events``: whether it was a batch of events, ``small``: of few."""
         if events:
             pause = None if self._last_events is None else self._read_at - self._last_events
             if pause is None or pause >= self._quiet:
@@ -85,14 +83,12 @@ class BatchingWindow:
         self.note_change(now)
 
     def note_change(self, now: float) -> None:
-        """Note that something happened that may have created work."""
+        """Record a change that may have created work."""
         if self._noted is None:
             self._noted = now
 
     def compute_wait(self, now: float) -> float:
-        """Return seconds until the round should begin if nothing else happens; 0 for now, also if nothing had
-        changed.
-        """
+        """Return seconds until the round should begin if nothing else happens; 0 for now, also without a change."""
         if self._since is None:
             return 0.0
         begin = self._since + self._seconds
@@ -107,17 +103,16 @@ class BatchingWindow:
         return max(0.0, begin - now)
 
     def _worth_waiting(self) -> float:
-        """Return seconds that a round waits for more of a stream."""
+        """Return seconds for which a round waits for the next message of a stream of arrivals."""
         if self._round_seconds is None:
             return self._seconds
         return min(self._seconds, WORTH_WAITING * self._round_seconds)
 
     def spare(self, now: float) -> float:
-        """Return seconds by which a round that is due may be put off if the driver is busy with earlier ones
-        for longer.
+        """Return seconds by which a due round may be put off while the driver is busy with earlier placements.
 
-        Each round has fixed costs, and decides about more tasks the later it begins. What it placed would only queue
-        behind what has been placed already.
+        Each round has fixed costs, and decides about more tasks the later it begins. Its placements would only queue
+        behind the earlier ones.
         """
         pace = min(PACE * (self._round_seconds or 0.0), LONGEST_PACE_SECONDS)
         return max(0.0, self._round_began + pace - now)

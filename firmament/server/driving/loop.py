@@ -1,4 +1,4 @@
-"""When rounds run: as soon as there is work that could succeed, one after another, never in vain."""
+"""Runs the rounds of sessions: one after another, as soon as there is work that could succeed."""
 
 from __future__ import annotations
 
@@ -28,21 +28,22 @@ _FIRST_RETRY = 0.1
 _LAST_RETRY = 10.0
 _IDLE_PAUSE = 1.0
 _BACKLOG = 500
-"""More placements than this that the driver has not reported on keep it busy for longer than a round takes: an API
-server needs 0.1 to 0.3 s for so many bindings."""
+"""With more unreported placements than this, the driver is busy for longer than a round takes: an API server needs
+0.1 to 0.3 s for so many bindings.
+"""
 _BACKLOG_PAUSE = 0.005
 _PATIENCE = 0.1
-"""Seconds for which a driver may wait to hear that its messages have been applied."""
+"""Seconds for which an acknowledgement may be held back."""
 _COARSE = 0.0005
-"""An event loop's time-outs are rounded up to whole milliseconds: shorter ones than half of that are spent looking.
+"""Seconds below which a wait is a busy loop, since an event loop's time-outs are rounded up to whole milliseconds.
 
-Longer ones are slept through, though the loop then wakes up to half a millisecond late: looking for a whole millisecond
-costs a tenth of all that a round of one task does.
+Longer waits are slept through, though the loop then wakes up to half a millisecond late: a busy loop of a whole
+millisecond would cost a tenth of a round of one task.
 """
 
 
 class RoundRunner:
-    """Runs single rounds off the event loop, with their log line, metrics and, if there is a ``tracer``, spans."""
+    """Runs single rounds, with their log line, metrics and, if there is a ``tracer``, spans."""
 
     def __init__(
         self,
@@ -55,11 +56,11 @@ class RoundRunner:
         self._tracer = tracer
 
     async def run(self, cluster: ServedCluster) -> EncodedRound | None:
-        """Run a round and return its result, or None if a new snapshot has overtaken it."""
+        """Run a round in a thread and return its result; None if a new snapshot has replaced the state meanwhile."""
         return await asyncio.to_thread(self.run_here, cluster)
 
     def run_at_once(self, cluster: ServedCluster) -> EncodedRound | None:
-        """Return the result of a round that takes no longer than to hand it to a thread and back, None if this does."""
+        """Run a round in the caller's thread if it takes no longer than handing it to another; else return None."""
         started = self._clock()
         try:
             result = cluster.run_direct_round()
@@ -69,7 +70,7 @@ class RoundRunner:
         return None if result is None else self._finish(cluster, result, started)
 
     def run_here(self, cluster: ServedCluster) -> EncodedRound | None:
-        """Return the same as ``run``, in the caller's thread."""
+        """Run a round in the caller's thread; returns the same as ``run``."""
         started = self._clock()
         try:
             result = cluster.run_round()
@@ -96,9 +97,9 @@ class RoundRunner:
 
 
 class DriverLoop:
-    """The rounds of one session: waits for work, batches, runs, sends; backs off after errors.
+    """The rounds of one session: waits for work, batches, runs rounds, sends results; backs off after errors.
 
-    ``reading`` and ``read`` are to be called around each message that is applied, ``note_change`` after everything else
+    The caller calls ``reading`` before and ``read`` after it applies a message, and ``note_change`` after anything else
     that may have created work.
     """
 
@@ -121,20 +122,20 @@ class DriverLoop:
         self._last_fault = ""
 
     def reading(self) -> None:
-        """Note that a message has arrived and is about to be applied."""
+        """Record that a message has arrived and is about to be applied."""
         self._window.reading(_now())
 
     def read(self, *, events: bool = False, small: bool = False) -> None:
-        """Note that the message has been applied; ``events``: it was a batch with some in it, ``small``: a few."""
+        """Record that the message has been applied; ``events``: whether it contained events, ``small``: only few."""
         self._window.read(_now(), events=events, small=small)
         self._wake.set()
 
     def in_sync(self) -> None:
-        """Note that a snapshot is complete."""
+        """Record that a snapshot is complete."""
         self._window.forget_arrivals()
 
     def note_change(self) -> None:
-        """Note that something happened."""
+        """Record a change that may have created work."""
         self._window.note_change(_now())
         self._wake.set()
 
@@ -184,14 +185,16 @@ class DriverLoop:
             if result is None:
                 continue
             self._outbox.put(result.acknowledge(self._outbox.take_held()).message())
-            await asyncio.sleep(0)  # lets it leave before a thread that looks for more work takes the lock
+            await asyncio.sleep(
+                0
+            )  # lets the result be sent before a thread that looks for more work takes the lock
             if not result.deltas and not result.put_off:
-                # The core backs unschedulable tasks off by itself; should it ever ask for rounds that do
-                # nothing, this keeps them from turning into a busy loop. An event ends the pause.
+                # The core itself backs off for unschedulable tasks; should it ever ask for rounds that do
+                # nothing, this pause prevents a busy loop. An event ends the pause.
                 await self._wait(self._wake, _IDLE_PAUSE)
 
     def _note_failure(self, error: Exception) -> float:
-        """Log a failed round, with a traceback the first time, and return how long to wait before another."""
+        """Log a failed round, with a traceback if the error is new, and return seconds to wait before the next."""
         fault = f"{type(error).__name__}: {error}"
         pause: float = min(_FIRST_RETRY * 2**self._failures, _LAST_RETRY)
         self._failures += 1
@@ -208,9 +211,9 @@ class DriverLoop:
         return pause
 
     async def _batch(self) -> None:
-        """Wait for more to come, as long as the batching window says or until drained.
+        """Wait for more messages as long as the batching window says, at most until drained.
 
-        While the driver has plenty of placements to carry out, wait longer.
+        While the driver has many placements to carry out, wait longer.
         """
         while not self._drained.is_set() and (left := self._window.compute_wait(_now())) > 0:
             if left < _COARSE:
