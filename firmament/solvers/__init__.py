@@ -1,1 +1,1 @@
-"""Solvers behind one protocol."""
+"""Solvers of min-cost flow problems, with one interface."""

@@ -1,4 +1,4 @@
-"""The seam between the network and whatever solves it: arrays in, flows out."""
+"""The interface between networks and solvers: a solver gets arrays and returns flows."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class FlowProblem:
     ``tails``, ``heads``: int32[A], node numbers; ``capacities``, ``costs``: int64[A], capacities >= 0;
     ``supplies``: int64[N], positive at sources, negative at sinks, summing to 0. Lower bounds are 0.
 
-    ``stated``: the original problem, if this one is only a cheaper way to its optimum (other costs, or a part of its
+    ``stated``: the original problem, if this one only helps to find its optimum faster (other costs, or a part of its
     arcs); None if this one is the original. Solvers ignore it; comparisons use it.
     """
 
@@ -33,7 +33,7 @@ class FlowProblem:
 
 @dataclass(frozen=True, slots=True)
 class FlowSolution:
-    """``flows``: int64[A] in the order of the problem's arcs; ``seconds``: time spent in the solver alone."""
+    """A solved problem. ``flows``: int64[A], in the order of its arcs; ``seconds``: time spent in the solver alone."""
 
     flows: Int64
     seconds: float
@@ -44,18 +44,18 @@ class SolverError(RuntimeError):
 
 
 class SolverClosedError(SolverError):
-    """The solver takes no more problems, as its process ends."""
+    """The solver is closed and solves no more problems."""
 
     def __init__(self) -> None:
         super().__init__("the solver is closed")
 
 
 class SolverTimeoutError(SolverError):
-    """The solve was cut off at its time limit; nothing of it is usable."""
+    """The solve was stopped at its time limit and has no result."""
 
 
 class Solver(Protocol):
-    """Finds an optimal flow.
+    """Finds optimal flows.
 
     Implementations are deterministic: equal problems give equal flows. ``time_limit`` is in seconds, None for none;
     solvers that cannot be interrupted ignore it.

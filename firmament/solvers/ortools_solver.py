@@ -16,7 +16,7 @@ from firmament.solvers.base import FlowProblem, FlowSolution, SolverError
 
 
 class OrToolsSolver:
-    """Deterministic for a given OR-Tools version; ignores time limits."""
+    """Solves with OR-Tools: deterministic for a given version; ignores time limits."""
 
     def __init__(self, *, lazy: bool = False) -> None:
         """``lazy``: load OR-Tools only when a network is solved, for commands that may solve none."""
@@ -40,5 +40,5 @@ class OrToolsSolver:
 
 
 def _load() -> ModuleType:
-    """Return the module of OR-Tools, which takes as long to load as a small plan takes in all."""
+    """Return OR-Tools' module; loading it takes as long as a whole small plan, so it is loaded when first needed."""
     return importlib.import_module("ortools.graph.python.min_cost_flow")

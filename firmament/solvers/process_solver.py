@@ -1,4 +1,4 @@
-"""A solver that runs in worker processes, so that a long solve stops nothing else and can be cut off."""
+"""A solver that runs in worker processes, so that a long solve blocks no other thread and can be stopped."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from firmament.solvers.base import (
 from firmament.solvers.worker_handle import WorkerDiedError, WorkerHandle
 
 DEFAULT_SOLVER = "firmament.solvers.ortools_solver:OrToolsSolver"
-_KEPT_READY = 2  # one to solve with and a spare that takes over without the delay of starting one
+_KEPT_READY = 2  # one that solves, and a spare that can take over at once
 
 
 class ProcessSolver:
@@ -63,7 +63,7 @@ class ProcessSolver:
             worker.kill()  # the thread that waits for it disposes of it
 
     def worker_pids(self) -> tuple[int, ...]:
-        """Process ids of all workers, the one to be used next first."""
+        """Return the process IDs of all workers: the busy ones, then the idle ones in the order of their next use."""
         with self._lock:
             return tuple(worker.pid for worker in (*self._busy, *self._idle))
 
@@ -81,7 +81,7 @@ class ProcessSolver:
         return solution
 
     def _take_worker(self) -> WorkerHandle:
-        """Return a worker for this thread alone, and see to it that a spare is getting ready meanwhile."""
+        """Return a worker for this thread alone, and start a spare worker if no idle one is left."""
         dead = []
         try:
             with self._lock:
@@ -92,7 +92,7 @@ class ProcessSolver:
                 worker = self._idle.popleft() if self._idle else WorkerHandle(self._factory)
                 self._busy.add(worker)
                 if not self._idle:
-                    with suppress(SolverError):  # a spare that cannot be started now is no reason to fail
+                    with suppress(SolverError):  # the solve does not need the spare
                         self._idle.append(WorkerHandle(self._factory))
                 return worker
         finally:
@@ -101,7 +101,7 @@ class ProcessSolver:
                 self._on_restart()
 
     def _give_back(self, worker: WorkerHandle) -> None:
-        """Return a sound worker to the pool: to the front, since its memory is already grown."""
+        """Return a usable worker to the front of the pool, since its shared memory has its size already."""
         with self._lock:
             self._busy.discard(worker)
             self._idle.appendleft(worker)
@@ -110,7 +110,7 @@ class ProcessSolver:
             surplus.dispose()
 
     def _discard(self, worker: WorkerHandle) -> None:
-        """Kill a worker that died or overran; unless closed, that counts as a restart."""
+        """Kill a worker that died or exceeded its time limit; count it as a restart unless this solver is closed."""
         with self._lock:
             self._busy.discard(worker)
             closed = self._closed

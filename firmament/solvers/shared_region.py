@@ -1,7 +1,7 @@
-"""Memory that two processes share, and how a flow problem lies in it.
+"""Memory that two processes share, and the layout of a flow problem in it.
 
-The memory has no name in any file system: it is reached through a file descriptor that the worker inherits,
-and it is gone when the last process that holds it is, however that process ends. The size of /dev/shm, which
+The memory has no name in any file system: the worker inherits its file descriptor, and it is freed when the last
+process that holds it ends, in whatever way. The size of /dev/shm, which
 containers keep small, does not limit it.
 """
 
@@ -41,7 +41,7 @@ class SharedRegion:
             return cls(os.dup(file.fileno()))
 
     def views(self, arcs: int, nodes: int) -> tuple[FlowProblem, Int64]:
-        """Lay a problem of this size, and its flows (int64[A]), over the start of the region, which may grow for it."""
+        """Return arrays of a problem of this size and of its flows (int64[A]) in the region, which grows if needed."""
         memory = self._map(8 * (3 * arcs + nodes) + 4 * 2 * arcs)
         offset = 0
 
@@ -57,14 +57,14 @@ class SharedRegion:
         return FlowProblem(tails, heads, capacities, costs, supplies), flows
 
     def close(self) -> None:
-        """Give the memory back; idempotent. Mappings end with the last view on them."""
+        """Release the memory, once views on it are gone; may be repeated."""
         self._memory = None
         if self.descriptor >= 0:
             os.close(self.descriptor)
             self.descriptor = -1
 
     def _map(self, needed: int) -> mmap.mmap:
-        """Return a mapping of at least ``needed`` bytes; whichever side comes first grows the file."""
+        """Return a mapping of at least ``needed`` bytes; the process that first needs more grows the file."""
         if self._memory is None or len(self._memory) < needed:
             size = os.fstat(self.descriptor).st_size
             if size < max(needed, 1):

@@ -1,6 +1,6 @@
-"""The worker process: solves what it finds in shared memory, one problem at a time, until its parent ends.
+"""The worker process: solves problems in shared memory, one at a time, until its parent ends.
 
-Conversation over a socket pair: the worker sends READY once its solver is loaded; then, for each problem, the
+Both processes talk over a socket pair: the worker sends READY once its solver is loaded; then, for each problem, the
 parent sends ``REQUEST`` and the worker answers with ``REPLY`` and a text.
 """
 
@@ -20,7 +20,7 @@ from firmament.solvers.base import Solver, SolverError
 from firmament.solvers.shared_region import SharedRegion
 
 REQUEST: Final = struct.Struct("<qq")
-"""Number of arcs and of nodes of the problem that lies in the shared region."""
+"""Numbers of arcs and nodes of the problem in the shared region."""
 REPLY: Final = struct.Struct("<Bdi")
 """Status, seconds spent in the solver, length of the UTF-8 text that follows."""
 READY: Final = 0
@@ -40,15 +40,13 @@ def receive_exactly(channel: socket.socket, count: int) -> bytes:
 
 
 def load_solver(factory: str) -> Solver:
-    """Return an instance of ``package.module:Class``."""
+    """Return an instance of the class ``package.module:Class``."""
     module, _, name = factory.partition(":")
     return cast("Solver", getattr(importlib.import_module(module), name)())
 
 
 def main(arguments: list[str]) -> None:
-    """Run a worker; arguments: descriptors of socket, memory and lifeline, then the solver's
-    ``package.module:Class``.
-    """
+    """Run a worker; ``arguments``: descriptors of socket, memory and lifeline, then ``package.module:Class``."""
     channel_fd, region_fd, lifeline_fd = (int(each) for each in arguments[:3])
     _die_with_parent(lifeline_fd)
     keep_freed_memory()
@@ -67,7 +65,7 @@ def main(arguments: list[str]) -> None:
 
 
 def _solve(solver: Solver, region: SharedRegion, arcs: int, nodes: int) -> tuple[int, float, str]:
-    """Solve in place and return status, seconds and text."""
+    """Solve the problem in the region, write its flows there, and return status, seconds and error text."""
     problem, flows = region.views(arcs, nodes)
     try:
         solution = solver.solve(problem)
@@ -78,12 +76,12 @@ def _solve(solver: Solver, region: SharedRegion, arcs: int, nodes: int) -> tuple
 
 
 def _die_with_parent(lifeline: int) -> None:
-    """Have the kernel end this process as soon as the parent's end of the pipe closes, even in mid-solve.
+    """Let the kernel end this process as soon as the parent's end of the pipe closes, even during a solve.
 
-    While a solver holds the interpreter's lock for seconds, no signal handler and no thread can notice.
+    While a solver holds the interpreter's lock for seconds, no signal handler and no thread can run.
     Nothing is ever written to the pipe, so the only event on it is its closing; that raises SIGIO, whose
-    default action is to terminate. (PR_SET_PDEATHSIG would already act when the *thread* that started us
-    ends.)
+    default action is to terminate. (PR_SET_PDEATHSIG would already act when the *thread* that started
+    this process ends.)
     """
     fcntl.fcntl(lifeline, fcntl.F_SETOWN, os.getpid())
     fcntl.fcntl(lifeline, fcntl.F_SETFL, fcntl.fcntl(lifeline, fcntl.F_GETFL) | os.O_ASYNC)

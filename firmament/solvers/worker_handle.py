@@ -1,4 +1,4 @@
-"""The parent's side of one worker process: start it, hand it a problem, kill it."""
+"""The parent's side of one worker process: starts it, sends it problems, kills it."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from firmament.solvers.shared_region import SharedRegion
 from firmament.solvers.worker import READY, REFUSED, REPLY, REQUEST, receive_exactly
 
 START_SECONDS = 60.0
-"""How long a worker may take to load its solver; generous, since machines can be very busy at start."""
+"""Seconds in which a worker must load its solver; many, since machines can be very busy at start."""
 
 
 class WorkerDiedError(SolverError):
-    """The worker ended while it was needed; another one may succeed."""
+    """The worker process ended during a solve; another worker may succeed."""
 
 
 class WorkerHandle:
-    """One worker process. Used by one thread at a time, except ``kill``, which any thread may call."""
+    """A worker process. One thread at a time may use it, but any thread may call ``kill``."""
 
     def __init__(self, factory: str) -> None:
         self._ready = False
@@ -67,11 +67,11 @@ class WorkerHandle:
         return self._process.pid
 
     def alive(self) -> bool:
-        """Say whether the process still runs."""
+        """Return whether the process still runs."""
         return self._process.poll() is None
 
     def solve(self, problem: FlowProblem, deadline: float | None) -> FlowSolution:
-        """Solve a problem, until ``deadline`` (on the monotonic clock) at most.
+        """Solve a problem in the worker, until ``deadline`` (on the monotonic clock, None for none) at most.
 
         Raises ``SolverTimeoutError`` or ``WorkerDiedError``, after which the worker must be killed, or
         ``SolverError`` if the solver refused the problem.

@@ -1,5 +1,5 @@
-"""Between protocol messages and the core's values: strict on the way in, plain on the way out.
+"""Translates between protocol messages and the core's values, and checks messages strictly as it decodes them.
 
-Whatever comes out of ``events.events_from_proto`` is well-formed by itself (names, amounts, operators, lengths).
-Whether it fits the cluster (is the class defined, does the machine exist) is for the core to say.
+Each event from ``events.events_from_proto`` is well-formed (names, amounts, operators, lengths). The core checks
+whether the event fits the cluster, for example whether its class is defined and its machine exists.
 """

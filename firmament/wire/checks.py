@@ -1,4 +1,4 @@
-"""Checks that every decoder shares: each returns its value, or raises naming the object and the field."""
+"""Checks that all decoders share: each returns its value, or raises an error that names the object and the field."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from protos.firmament.v1 import scheduler_pb2 as pb
 T = TypeVar("T")
 
 Decoder: TypeAlias = Callable[[str, str, Any], T]
-"""Makes a value of a message, or of part of one; takes the object and the field, for errors, and the message."""
+"""Returns the value of a message or a part of one; takes the object and the field, for errors, and the message."""
 
 LONGEST_NAME = 1024
-"""Names and uids of Kubernetes have 253 characters at most, and two of them make a name here."""
+"""Longest name: Kubernetes' names and uids have at most 253 characters, and a name here may consist of two."""
 
 LATEST = 253_402_300_799.0
-"""The end of the year 9999, in seconds since the epoch: the latest time that can be written down."""
+"""The latest time that can be formatted, in seconds since the epoch: the end of the year 9999."""
 
 _LONGEST_FAULT = 500
 
@@ -27,7 +27,7 @@ _LONGEST_FAULT = 500
 def refuse(subject: str, field: str, problem: str) -> InvalidEventError:
     """Return the error ``SUBJECT: FIELD: PROBLEM``, for the caller to raise.
 
-    It goes into one line of a log and into the header that ends a stream, and is printable and short enough for both.
+    The text is printable and short enough for one line of a log, and for the header that ends a stream.
     """
     text = f"{subject[:_LONGEST_FAULT]}: {field[:_LONGEST_FAULT]}: {problem}"[: 3 * _LONGEST_FAULT]
     if not text.isprintable():
@@ -36,7 +36,7 @@ def refuse(subject: str, field: str, problem: str) -> InvalidEventError:
 
 
 def check_required(subject: str, field: str, value: str) -> str:
-    """Return a name that must be there, and be no longer than any that Kubernetes allows."""
+    """Return a required name; refuse an empty one, and one longer than ``LONGEST_NAME``."""
     if not value:
         raise refuse(subject, field, "is empty; it is required")
     if len(value) > LONGEST_NAME:
@@ -45,7 +45,7 @@ def check_required(subject: str, field: str, value: str) -> str:
 
 
 def quantities(subject: str, field: str, items: Iterable[pb.Quantity | pb.Usage]) -> dict[str, Any]:
-    """Return amounts by resource, whole or measured: 0 to 2^53 each, every resource named at most once."""
+    """Return amounts by resource, integers or measured values: each 0 to 2^53, and each resource once at most."""
     amounts: dict[str, Any] = {}
     for item in items:
         resource, amount = item.resource, item.amount
@@ -62,12 +62,12 @@ def quantities(subject: str, field: str, items: Iterable[pb.Quantity | pb.Usage]
 def check_sorted_quantities(
     subject: str, field: str, items: Iterable[pb.Quantity]
 ) -> tuple[tuple[str, int], ...]:
-    """Return the same in order of resources, for values that are to be compared."""
+    """Return amounts as pairs sorted by resource, so that equal amounts give equal values; checks as ``quantities``."""
     return tuple(sorted(quantities(subject, field, items).items()))
 
 
 def whole(subject: str, field: str, amount: int, remedy: str = f"send 0 to {MAX_QUANTITY}") -> int:
-    """Return a number of bytes: 0 to 2^53."""
+    """Return an amount, such as bytes; refuse one outside 0 to 2^53."""
     if not 0 <= amount <= MAX_QUANTITY:
         raise _no_amount(subject, field, amount, remedy)
     return amount
@@ -81,14 +81,14 @@ def _no_amount(subject: str, field: str, amount: float, remedy: str) -> InvalidE
 
 
 def check_within(subject: str, field: str, value: int, least: int, most: int) -> int:
-    """Return a number within bounds."""
+    """Return ``value``; refuse one outside ``least`` to ``most``."""
     if not least <= value <= most:
         raise refuse(subject, field, f"{value} is out of range; use {least} to {most}")
     return value
 
 
 def one_of(subject: str, field: str, value: str, allowed: Collection[str], what: str, more: str = "") -> str:
-    """Return one of the words ``allowed``; ``what``: a word for them; ``more``: what is accepted besides."""
+    """Return ``value`` if it is one of ``allowed``; for the error, ``what`` names these, and ``more`` adds to them."""
     if value not in allowed:
         raise refuse(
             subject, field, f"{value!r} is not {what}; use one of {', '.join(sorted(allowed))}{more}"
@@ -104,8 +104,8 @@ def moment(subject: str, field: str, value: float) -> float:
 
 
 def task_uids(subject: str, values: Sequence[str]) -> tuple[str, ...]:
-    """Return task uids: at least one, none empty. That none is given twice the core sees, which looks at all events."""
-    uids = tuple(values[:])  # a message's list is read faster at once than one by one
+    """Return task uids: at least one, none empty or too long. The core refuses repeated uids, as it sees all events."""
+    uids = tuple(values[:])  # copying a message's list at once is faster than reading its entries
     if not uids:
         raise refuse(subject, "uids", "is empty; name at least one task")
     if "" in uids or max(map(len, uids)) > LONGEST_NAME:
@@ -121,7 +121,7 @@ def parallel(subject: str, field: str, values: Sequence[object], count: int) -> 
 
 
 def each(decode: Decoder[T]) -> Decoder[tuple[T, ...]]:
-    """Return a decoder of a repeated field, by ``decode``, which decodes one of its messages."""
+    """Return the decoder of a repeated field whose messages ``decode`` decodes."""
 
     def decode_all(subject: str, field: str, messages: Iterable[Any]) -> tuple[T, ...]:
         return tuple(decode(subject, f"{field}[{index}]", message) for index, message in enumerate(messages))
@@ -130,7 +130,7 @@ def each(decode: Decoder[T]) -> Decoder[tuple[T, ...]]:
 
 
 def distinct(decode: Decoder[tuple[Any, ...]], kind: Callable[..., T]) -> Decoder[tuple[T, ...]]:
-    """Return the decoder that allows no repetition and keeps the order: ``decode`` returns the arguments of
+    """Return the decoder of a repeated field whose distinct values are sorted; ``decode`` returns arguments of
     ``kind``.
     """
     every = each(decode)
@@ -143,11 +143,11 @@ def distinct(decode: Decoder[tuple[Any, ...]], kind: Callable[..., T]) -> Decode
 
 
 SET_OPERATORS: frozenset[str] = OPERATORS - {"Gt", "Lt"}
-"""Operators of selectors that look at tasks or namespaces."""
+"""Operators of selectors of tasks or namespaces."""
 
 
 def node_term(subject: str, field: str, message: pb.NodeSelectorTerm) -> NodeSelectorTerm:
-    """Return one term. Raises ``InvalidEventError``."""
+    """Return a term of a node selector. Raises ``InvalidEventError``."""
     return NodeSelectorTerm(
         labels=requirements(subject, f"{field}.labels", message.labels),
         fields=requirements(subject, f"{field}.fields", message.fields),
@@ -162,7 +162,7 @@ def requirements(
 
 
 def _requirement(subject: str, field: str, message: pb.Requirement, operators: frozenset[str]) -> Requirement:
-    """Check operator and number of values."""
+    """Return one requirement; refuse an unknown operator or a wrong number of values."""
     operator, values = message.operator, tuple(message.values)
     if not message.key:
         raise refuse(subject, f"{field}.key", "is empty; it is required")

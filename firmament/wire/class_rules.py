@@ -1,4 +1,4 @@
-"""Decodes what few classes have: particular needs of tasks, and rules about machines and about each other.
+"""Decodes the fields that few classes have: special needs of tasks, rules about machines, and rules between tasks.
 
 Each decoder takes the class, for errors, the field's name and its value. Raises ``InvalidEventError``.
 """
@@ -44,7 +44,7 @@ _ALL_ADDRESSES = "0.0.0.0"  # noqa: S104 - compared with, never listened on
 
 
 def check_effect(subject: str, field: str, effect: str) -> str:
-    """Return a taint's effect, or raise if it is none that Kubernetes knows."""
+    """Return a taint's effect; refuse one that Kubernetes does not know."""
     return one_of(subject, f"{field}.effect", effect, EFFECTS, "an effect")
 
 
@@ -52,7 +52,7 @@ def check_effect(subject: str, field: str, effect: str) -> str:
 
 
 def attachment(subject: str, field: str, message: pb.Attachment) -> tuple[str, str]:
-    """Return resource and volume."""
+    """Return resource and volume of an `Attachment`."""
     for name in ("resource", "volume"):
         if not getattr(message, name):
             raise refuse(subject, f"{field}.{name}", "is empty; it is required")
@@ -60,7 +60,7 @@ def attachment(subject: str, field: str, message: pb.Attachment) -> tuple[str, s
 
 
 def container(subject: str, field: str, message: pb.Container) -> Container:
-    """Return one container."""
+    """Return a container."""
     kind = _CONTAINER_KINDS.get(message.kind)
     if kind is None:
         raise refuse(subject, f"{field}.kind", f"{message.kind} is not a kind; use APP, INIT or SIDECAR")
@@ -83,7 +83,7 @@ def disk(subject: str, field: str, message: pb.Disk) -> tuple[str, bool, bool]:
 
 
 def storage(kind: type[Storage], together: str) -> Decoder[tuple[Storage, ...]]:
-    """Return a decoder of volumes by storage class: bytes of the largest, and those that are called
+    """Return a decoder of entries by storage class; each has the bytes of the largest volume, and of field
     ``together``.
     """
 
@@ -104,7 +104,7 @@ def storage(kind: type[Storage], together: str) -> Decoder[tuple[Storage, ...]]:
 
 
 storage_rooms = storage(StorageRoom, "capacity")
-"""What a machine has room for, by storage class."""
+"""Decodes the volumes for which a machine has room, by storage class."""
 
 
 def task_claim(subject: str, field: str, message: pb.TaskClaim) -> TaskClaim:
@@ -120,13 +120,13 @@ def task_claim(subject: str, field: str, message: pb.TaskClaim) -> TaskClaim:
 
 
 def decode_preferred(subject: str, field: str, message: pb.PreferredTerm) -> PreferredTerm:
-    """Return a preferred term."""
+    """Return a preferred term of node affinity."""
     weight = check_within(subject, f"{field}.weight", message.weight, 1, 100)
     return PreferredTerm(weight, node_term(subject, f"{field}.term", message.term))
 
 
 def volume(subject: str, field: str, message: pb.VolumeRule) -> VolumeRule:
-    """Return where a volume can be reached."""
+    """Return the rule for the machines that reach a volume."""
     return VolumeRule(
         each(node_term)(subject, f"{field}.terms", message.terms), message.reason, message.in_use
     )
@@ -147,7 +147,7 @@ def toleration(subject: str, field: str, message: pb.Toleration) -> Toleration:
 
 
 def task_term(subject: str, field: str, message: pb.TaskTerm, *, weighted: bool = False) -> TaskTerm:
-    """Return an affinity term; ``weighted`` ones need a weight."""
+    """Return a term of pod affinity or anti-affinity; a ``weighted`` one needs a weight."""
     weight = check_within(subject, f"{field}.weight", message.weight, 1, 100) if weighted else 0
     key = check_required(f"{subject}: {field}", "topology_key", message.topology_key)
     return TaskTerm(key, _selector(subject, f"{field}.selector", message.selector), weight)

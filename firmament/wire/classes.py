@@ -1,8 +1,8 @@
-"""Decodes classes, and refuses those that ask for too much: what one tenant writes into one spec must not hold up all.
+"""Decodes classes, and marks a class with too large a spec as invalid, so that one tenant cannot hold up all others.
 
-Kubernetes bounds a pod by its bytes alone. The work of a round is bounded here instead: what it does for one class
-grows with the numbers in `LIMITS`, times machines or classes, and a class beyond any of them is set aside with the
-reason. Far more than people write, they are counted before anything is decoded.
+Kubernetes limits only the bytes of a pod. Here the work of a round is limited: the work for one class grows with the
+numbers in `LIMITS`, times machines or classes, so a class beyond any of these is invalid and has that as its reason.
+The limits are far above what people write, and are checked before anything is decoded.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from firmament.wire.checks import Decoder, check_sorted_quantities, distinct, ea
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 _OF_NO_USE_BEYOND = ("images", "containers", "limits")
-"""What only costs look at, and models in detail; of a class beyond the limits they see its requests."""
+"""Fields that are only for costs; cost models see a class beyond the limits without these."""
 
 
 def class_from_proto(message: pb.TaskClass) -> tuple[int, TaskClass]:
     """Return the class and the number that the client gave it. Raises ``InvalidEventError``.
 
-    The rules of a class that calls itself invalid are dropped unread: its tasks are never placed, and what is
-    wrong with them is often one of these rules. So it is with a class beyond the limits of `LIMITS`, which says
-    so from here on. Only fields that are set are looked at: of two dozen most are not.
+    The rules of a class marked as invalid are not decoded: its tasks are never placed, and often one of these rules is
+    what is wrong. A class beyond `LIMITS` becomes invalid here. Only fields that are set are visited, since most of
+    them are not set.
     """
     if not message.id:
         raise refuse("TaskClass", "id", "is 0; number classes from 1")
@@ -85,7 +85,7 @@ _FIELDS: Mapping[str, Decoder[Any]] = {
     "group": _plain,
     "profile": _plain,
 }
-"""Decoders by field."""
+"""Decoders by field, without the rules about where tasks may go."""
 
 _RULES: Mapping[str, Decoder[Any]] = {
     "node_selector": _pairs,
@@ -99,13 +99,13 @@ _RULES: Mapping[str, Decoder[Any]] = {
     "spread": each(rules.spread_rule),
     "volumes": each(rules.volume),
 }
-"""Those of the rules that say where tasks may go."""
+"""Decoders, by field, of the rules about where tasks may go."""
 
 _DECODERS = {**_FIELDS, **_RULES}
 
 
 class ClassLimit(NamedTuple):
-    """How much a class may have of something: ``what``, in words for people."""
+    """A limit of a class: ``what``, in words for people, at most how many, and the function that counts them."""
 
     what: str
     most: int
@@ -176,7 +176,7 @@ LIMITS = (
 
 
 def explain_excess(message: pb.TaskClass) -> str:
-    """Say what a class has too much of, and what to do; empty if there is nothing."""
+    """Return, for people, the first limit that a class exceeds and what to do; "" if it exceeds none."""
     for limit in LIMITS:
         count = limit.count(message)
         if count > limit.most:

@@ -1,4 +1,4 @@
-"""Decodes what a driver sends: events and binding reports."""
+"""Decodes the events and binding reports that a driver sends."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 
 def events_from_proto(messages: Iterable[pb.Event]) -> list[Event]:
-    """Decode a batch. Raises ``InvalidEventError`` that names the event's place, its object and the field."""
+    """Decode a batch of events. Raises ``InvalidEventError`` that names the event's index, its object and the field."""
     events: list[Event] = []
     for index, message in enumerate(messages):
         try:
@@ -57,7 +57,7 @@ def events_from_proto(messages: Iterable[pb.Event]) -> list[Event]:
 
 
 def event_from_proto(message: pb.Event) -> tuple[Event, ...]:
-    """Decode one event; one message may stand for several. Raises ``InvalidEventError``."""
+    """Decode one message, which may stand for several events. Raises ``InvalidEventError``."""
     body = message.WhichOneof("body")
     if body is None:
         raise InvalidEventError(
@@ -128,7 +128,7 @@ def _job(message: pb.Job) -> Event:
 
 
 def _job_groups(subject: str, messages: Iterable[pb.JobGroup]) -> tuple[JobGroup, ...]:
-    """Return a checked tree of groups: names are unique, and parents come first."""
+    """Return the groups of a job's tree; refuse repeated names, and parents that do not come first."""
     groups: dict[str, JobGroup] = {}
     for index, message in enumerate(messages):
         field = f"groups[{index}]"
@@ -197,7 +197,7 @@ def _group_priority(message: pb.TaskBatch | pb.BoundTasks) -> int | None:
 
 
 def _moments(subject: str, field: str, values: Iterable[float], count: int) -> tuple[float, ...]:
-    """Return checked times, parallel to uids or empty."""
+    """Return times, parallel to uids, or ()."""
     times = tuple(values)
     if not times:
         return times
@@ -208,7 +208,7 @@ def _moments(subject: str, field: str, values: Iterable[float], count: int) -> t
 
 
 def _members(kind: str, message: pb.TaskBatch | pb.BoundTasks) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return checked uids and names, and check that a class is named."""
+    """Return uids and names of a batch of tasks; refuse a batch without class."""
     uids, names = task_uids(kind, message.uids), tuple(message.names)
     subject = f"{kind} of {uids[0]}"
     parallel(subject, "names", names, len(uids))
@@ -269,7 +269,7 @@ def _record_key(subject: str, key: pb.RecordKey) -> tuple[str, str]:
 
 
 def _make_removal_decoder(kind: type[Any], field: str) -> Callable[[str], Event]:
-    """Return a decoder of what says no more than the name of an object that is gone, in a field."""
+    """Return a decoder of removals of this kind, which consist of the removed object's name in a field."""
     return lambda name: kind(check_required(kind.__name__, field, name))
 
 

@@ -1,7 +1,7 @@
-"""Encodes round results straight to the bytes that protobuf would make of them, and answers to questions as messages.
+"""Encodes round results directly as the bytes that protobuf would write, and answers to questions as messages.
 
-A round may place 100,000 tasks. An object per delta, and its serialisation, take several times as long as writing the
-plain ones (placements that depend on nothing, which nearly all are) by hand; the rest is left to protobuf.
+A round may place 100,000 tasks. Creating and serialising an object for each delta takes several times as long as
+writing plain deltas by hand; these, placements that depend on nothing, are nearly all. Protobuf writes the others.
 """
 
 from __future__ import annotations
@@ -33,8 +33,10 @@ _STATS: Final = tuple(field.name for field in fields(RoundStats))
 
 @dataclass(frozen=True, slots=True)
 class EncodedRound:
-    """A round's result as it travels: ``body`` is a serialised ``RoundResult`` with so many ``deltas``; ``put_off``:
-    tasks that wait for the next ones.
+    """A serialised result of a round.
+
+    ``body``: the serialised ``RoundResult``; ``deltas``: number of its deltas; ``put_off``: number of tasks that wait
+    for a later round.
     """
 
     body: bytes
@@ -42,20 +44,20 @@ class EncodedRound:
     put_off: int = 0
 
     def set_trace(self, parent: str) -> EncodedRound:
-        """Return the same with the name of its trace."""
+        """Return this round with ``parent`` as its trace (W3C ``traceparent``)."""
         return EncodedRound(
             self.body + pb.RoundResult(trace=parent).SerializeToString(), self.deltas, self.put_off
         )
 
     def acknowledge(self, sequence: int) -> EncodedRound:
-        """Return the same with the number of the last batch that has been applied, 0 for none."""
+        """Return this round with the number of the last applied batch; unchanged for 0."""
         if not sequence:
             return self
         told = pb.RoundResult(acknowledged=sequence).SerializeToString()
         return EncodedRound(self.body + told, self.deltas, self.put_off)
 
     def message(self) -> bytes:
-        """Return the serialised ``ServerMessage`` that carries it."""
+        """Return the serialised ``ServerMessage`` with this round."""
         return b"".join((_tag(_ROUND), _varint(len(self.body)), self.body))
 
 
@@ -79,7 +81,7 @@ def encode_round(result: RoundResult) -> EncodedRound:
         )
     if result.decided is not None:
         rest.decided.CopyFrom(pb.DecidedOn(**result.decided._asdict()))
-    # Fields stand in order of their numbers, as protobuf writes them: round, deltas, and all others after these.
+    # Protobuf writes fields in order of their numbers: round, deltas, then all others.
     parts = [pb.RoundResult(round=result.round).SerializeToString()]
     parts += _encode_deltas(result.deltas)
     parts.append(rest.SerializeToString())
@@ -87,7 +89,7 @@ def encode_round(result: RoundResult) -> EncodedRound:
 
 
 def _encode_stats(stats: RoundStats) -> pb.RoundStats:
-    # ``asdict`` copies what it finds, which takes as long as a round of one task.
+    # ``asdict`` would copy the values, which takes as long as a round of one task.
     return pb.RoundStats(**{name: getattr(stats, name) for name in _STATS})
 
 
@@ -112,9 +114,7 @@ def _reasons(reasons: Iterable[tuple[str, int]]) -> list[pb.ReasonCount]:
 
 
 def _encode_deltas(deltas: Sequence[Delta]) -> Iterator[bytes]:
-    """Yield field ``deltas`` of a result, in parts. Nothing but plain ones, the usual case, takes no call for
-    each.
-    """
+    """Yield parts of the field ``deltas``; if all deltas are plain, as usual, no function is called for each delta."""
     if not deltas:
         return
     if isinstance(deltas, PlacementDeltas) and not deltas.depends_on and not deltas.allocations:
@@ -134,12 +134,12 @@ def _encode_deltas(deltas: Sequence[Delta]) -> Iterator[bytes]:
 
 
 def _is_plain(delta: Delta) -> bool:
-    """Return whether a delta is a placement and nothing else."""
+    """Return whether a delta is a placement that sets no other field."""
     return delta == Delta(DeltaKind.PLACE, delta.uid, delta.machine)
 
 
 def _encode_any(deltas: Iterable[Delta]) -> bytes:
-    """Return field ``deltas`` of a result, by protobuf."""
+    """Return the bytes of these deltas in the field ``deltas``, written by protobuf."""
     message = pb.RoundResult()
     for delta in deltas:
         message.deltas.add(
@@ -156,16 +156,15 @@ def _encode_any(deltas: Iterable[Delta]) -> bytes:
 
 
 def _encode_plain(uids: Sequence[str], machines: Sequence[str]) -> bytes:
-    """Return field ``deltas`` of a result, of plain placements; at least one."""
+    """Return the bytes of plain placements, at least one, in the field ``deltas``."""
     packs = (slice(first, first + _PACK) for first in range(0, len(uids), _PACK))
     return b"".join(_encode_pack(uids[pack], machines[pack]) for pack in packs)
 
 
 def _encode_pack(uids: Sequence[str], machines: Sequence[str]) -> bytes:
-    """Return the same, written as text: bytes of lengths are characters of that number, uids and names of
-    machines are ASCII.
+    """Return the bytes of at most ``_PACK`` plain placements, written as Latin-1 text, each character one byte.
 
-    Those that are not, and very long ones, are left to protobuf.
+    Protobuf writes packs with uids or names of machines that are not ASCII, are empty or are very long.
     """
     by_hand = all(uids) and all(machines) and "".join(uids).isascii() and "".join(machines).isascii()
     if by_hand:
@@ -180,7 +179,7 @@ def _encode_pack(uids: Sequence[str], machines: Sequence[str]) -> bytes:
 
 
 def _varint(value: int) -> bytes:
-    """Return a number of at least 0 as protobuf writes it: seven bits per byte, the lowest first."""
+    """Return a number (0 or more) as protobuf writes it: seven bits per byte, the lowest first."""
     written = bytearray()
     while value > 0x7F:
         written.append(value & 0x7F | 0x80)
@@ -190,22 +189,20 @@ def _varint(value: int) -> bytes:
 
 
 def _tag(field: int) -> bytes:
-    """Return what stands before a text or message in field ``field``."""
+    """Return the tag of a text or message in field number ``field``."""
     return _varint(field << 3 | 2)
 
 
 def _heads(field: int, lengths: Iterable[int], then: bytes = b"") -> tuple[str, ...]:
-    """Return what stands before a text or message of each length in field ``field``, ``then`` being how that
-    begins.
-    """
+    """Return, for each length of a text or message in a field, its tag and length, followed by ``then``."""
     return tuple((_tag(field) + _varint(length) + then).decode("latin-1") for length in lengths)
 
 
 _ROUND: Final = pb.ServerMessage.ROUND_FIELD_NUMBER
 _PACK: Final = 2_000
-"""Deltas written at once: enough to be worth it, and so few that their pieces take little memory."""
+"""Number of deltas written at once: enough to save time, and few enough that their pieces take little memory."""
 _LONGEST: Final = 127
-"""Characters of a uid or a machine's name whose length takes one byte."""
+"""Most characters of a uid or a machine's name whose length takes one byte."""
 _KIND: Final = _varint(pb.Delta.KIND_FIELD_NUMBER << 3) + _varint(pb.Delta.PLACE)
 _TASK: Final = _heads(pb.Delta.TASK_FIELD_NUMBER, range(_LONGEST + 1))
 _MACHINE: Final = _heads(pb.Delta.MACHINE_FIELD_NUMBER, range(_LONGEST + 1))
@@ -217,10 +214,10 @@ _HEAD: Final = _heads(
 _BEFORE: Final = tuple(
     tuple(head + task for head in _HEAD[length : length + _LONGEST + 1]) for length, task in enumerate(_TASK)
 )
-"""What stands before the task of a delta, by the characters of the task and of the machine."""
+"""The bytes of a delta before its task's uid, by the lengths of the uid and of the machine's name."""
 
 
-# --- Encodes what the core answers to questions: explanations and state.
+# --- Encodes the core's answers to questions: explanations and state.
 
 
 def explanation_to_proto(explanation: Explanation) -> pb.Explanation:
@@ -246,12 +243,12 @@ def _verdict_to_proto(verdict: MachineVerdict) -> pb.MachineVerdict:
 
 
 def task_state_to_proto(state: TaskState) -> pb.TaskState:
-    """Encode a task as listed."""
+    """Encode a task's state."""
     return pb.TaskState(**{name: getattr(state, name) for name in TaskState.__slots__})
 
 
 def machine_state_to_proto(state: MachineState) -> pb.MachineState:
-    """Encode a machine as listed."""
+    """Encode a machine's state."""
     return pb.MachineState(
         name=state.name,
         allocatable=_quantities(state.allocatable),
@@ -273,7 +270,7 @@ def rounds_to_proto(rounds: Iterable[RoundSummary]) -> pb.ListRoundsResponse:
 
 
 def flow_to_proto(found: tuple[RoundSummary, RoundFlow] | None) -> pb.RoundFlow:
-    """Encode a round and its flow; None: there is none."""
+    """Encode a round and its flow; an empty message for None."""
     if found is None:
         return pb.RoundFlow()
     summary, flow = found
