@@ -1,4 +1,4 @@
-"""Rounds as files: what is written of each on demand, and how a written one is run again.
+"""Writes rounds to files on demand, and runs saved rounds again.
 
 Sans-I/O: everything here turns objects into named bytes and back. Who wants files on a disk writes them.
 """
@@ -7,4 +7,4 @@ from __future__ import annotations
 
 
 class ArtefactError(ValueError):
-    """A saved round that cannot be read: the message names the file, what is wrong with it and what to do."""
+    """A saved round cannot be read; the message names the file, what is wrong with it and what to do."""

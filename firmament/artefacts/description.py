@@ -1,4 +1,4 @@
-"""``round.json``: what the rows of the arrays mean, with what the round was run, and its figures."""
+"""``round.json``: the meaning of the arrays' rows, the options and models of the round, and its figures."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FORMAT = 5
 
 @dataclass(frozen=True, slots=True)
 class ModelUse:
-    """A cost model that took part, and what its points were multiplied by."""
+    """A cost model that took part, and its weight, by which its points were multiplied."""
 
     name: str
     weight: int
@@ -49,7 +49,7 @@ class SavedClass:
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """A round in words."""
+    """The content of ``round.json``."""
 
     cluster: str
     """Name of the cluster."""
@@ -86,7 +86,7 @@ def read_description(files: Mapping[str, bytes]) -> Description:
 
 
 def decode_description(content: bytes) -> Description:
-    """Return what ``encode_description`` was given; raises ``ArtefactError``."""
+    """Return the description that ``encode_description`` wrote; raises ``ArtefactError``."""
     try:
         document = json.loads(content)
     except ValueError as error:
@@ -108,7 +108,7 @@ def decode_description(content: bytes) -> Description:
 
 
 def _strange(given: Any, known: Any, above: str = "") -> Iterator[str]:
-    """Yield fields that only one of two documents has."""
+    """Yield the paths of fields that only one of two documents has."""
     if isinstance(known, dict):
         for name in sorted(given.keys() ^ known.keys()):
             yield f"{above}{name}"

@@ -1,4 +1,4 @@
-"""Networks of rounds as networkx graphs: for other tools, for paths through what is left, and for a second solver.
+"""Networks of rounds as networkx graphs: for other tools, for paths in residual graphs, and for a second solver.
 
 Nodes have the numbers of ``network.json`` and of DIMACS text, and the attributes ``kind`` (class, unscheduled, machine,
 sink), ``label`` and ``supply`` in tasks; nodes of classes also ``row``, their first class in the round. Arcs have
@@ -60,7 +60,7 @@ def from_dimacs(text: str) -> Graph:
 
 
 def read_graph(files: Mapping[str, bytes], description: Description) -> Graph:
-    """Return the graph of a saved round; raises ``ArtefactError`` if it has none, or one that cannot be read."""
+    """Return the graph of a saved round; raises ``ArtefactError`` if the round has no readable network."""
     content = files.get(NETWORK_FILE)
     if content is None:
         raise ArtefactError(f"{NETWORK_FILE}: is missing; this round solved no network, or was saved in part")
@@ -76,7 +76,7 @@ def write_graph(graph: Graph, form: str) -> bytes:
     if form == "graphml":
         nx.write_graphml(graph, written)
     elif form == "gml":
-        # GML knows a node by its label, so that ours, which need not be unique, go by another name.
+        # GML identifies nodes by label; our labels need not be unique, so they are written under another name.
         renamed: Graph = nx.MultiDiGraph(graph)
         for _, attributes in renamed.nodes(data=True):
             attributes["name"] = attributes.pop("label")
@@ -87,13 +87,13 @@ def write_graph(graph: Graph, form: str) -> bytes:
 
 
 def list_names(graph: Graph, node: int) -> list[str]:
-    """Return the classes, or the machines, that a node stands for."""
+    """Return the names of the classes or machines that a node stands for."""
     label: str = graph.nodes[node]["label"]
     return label.split(_SEPARATOR)
 
 
 def list_nodes(graph: Graph, kind: str) -> list[int]:
-    """Return the nodes of a kind."""
+    """Return the numbers of the nodes of a kind."""
     return [node for node, known in graph.nodes(data=True) if known["kind"] == kind]
 
 
@@ -104,7 +104,7 @@ def find_least_cost(graph: Graph) -> int | None:
     demands: nx.DiGraph[Any] = nx.DiGraph()
     demands.add_nodes_from((node, {"demand": -known["supply"]}) for node, known in graph.nodes(data=True))
     for tail, head, number, arc in graph.edges(keys=True, data=True):
-        # The network simplex of networkx takes no parallel arcs: each gets a node in its middle.
+        # networkx' network simplex accepts no parallel arcs: each arc gets a node in its middle.
         middle = (tail, head, number)
         demands.add_edge(tail, middle, capacity=arc["capacity"], weight=arc["cost"])
         demands.add_edge(middle, head, capacity=arc["capacity"], weight=0)

@@ -1,4 +1,4 @@
-"""Sizes of the arrays of a saved problem, and which numbers they may hold: checked before anything relies on them."""
+"""Checks the arrays of a saved problem: their sizes, and the range of their numbers."""
 
 from __future__ import annotations
 
@@ -140,18 +140,19 @@ LAYOUTS: Mapping[type, Mapping[str, Layout]] = {
     },
     DualPrices: {"shape": Layout("E", 0, "S"), "price": Layout("E", -math.inf)},
 }
-"""By the fields of dataclasses; of mappings their keys. By letters: classes, shapes, machines, resources, buckets of
-waiting tasks (W), kinds (N), domains (D), leaves (L), groups (G), quotas (Q) and their columns (J), flavors (F), kinds
-of machines by these (Y); others are lengths of what occurs together."""
+"""Layouts by dataclass and field; for a mapping, the layout of its keys. The letters stand for sizes: classes, shapes,
+machines, resources, buckets of waiting tasks (W), kinds (N), domains (D), leaves (L), groups (G), quotas (Q) and
+their columns (J), flavors (F), kinds
+of machines by these (Y); other letters stand for lengths that must be equal."""
 
 
 def arrays_within(value: Any, name: str = "") -> Iterator[tuple[str, NDArray[Any], Layout]]:
-    """Yield what a problem has layouts for, each with its place in it, as an array."""
+    """Yield name, array and layout of each part of a problem for which there is a layout."""
     if is_dataclass(value):
         known = LAYOUTS.get(type(value), {})
         for each in fields(value):
             part, where = getattr(value, each.name), f"{name}.{each.name}".removeprefix(".")
-            if part is each.default:  # a family of rules that says nothing
+            if part is each.default:  # an absent family of rules
                 continue
             if each.name in known and part is not None:
                 plain = list(part) if isinstance(part, Mapping) else part
@@ -167,7 +168,7 @@ def arrays_within(value: Any, name: str = "") -> Iterator[tuple[str, NDArray[Any
 
 
 def faults(problem: PlacementProblem, placed: Assignments) -> Iterator[str]:
-    """Yield what cannot be of a problem and its placement, by types that are right."""
+    """Yield what is inconsistent in a problem and its placement, whose types have been checked."""
     sizes = {
         "W": WAIT_BUCKETS,
         "gangs": problem.gang_need.size,
@@ -200,7 +201,7 @@ def faults(problem: PlacementProblem, placed: Assignments) -> Iterator[str]:
 
 
 def _rule_faults(rules: RuleSet) -> Iterator[str]:
-    """Yield which rules speak of more domains than their counters count."""
+    """Yield which rules refer to counters or domains that do not exist."""
     sizes = [len(each.start) for each in rules.counters]
     for number, counter in enumerate(rules.counters):
         if counter.domain.max(initial=-1) >= len(counter.start) or len(counter.settled) != len(counter.start):
@@ -216,7 +217,7 @@ def _rule_faults(rules: RuleSet) -> Iterator[str]:
 
 
 def _quota_faults(quotas: QuotaTerms) -> Iterator[str]:
-    """Yield what is wrong with a tree of quotas, and with what tasks take of it."""
+    """Yield what is inconsistent in a tree of quotas, and in the amounts that tasks draw on it."""
     nodes, columns = quotas.own.shape
     if len(quotas.names) != nodes or len(quotas.columns) != columns:
         yield "quotas has other names than quotas"
@@ -241,13 +242,13 @@ def _quota_faults(quotas: QuotaTerms) -> Iterator[str]:
 
 
 def _group_faults(terms: GroupTerms) -> Iterator[str]:
-    """Yield what is wrong with a tree of machines and its groups."""
+    """Yield what is inconsistent in a tree of machines and in its groups."""
     tree = terms.tree
     units = [1, *(len(names) for names in tree.names)]
     fits = len(tree.levels) == len(tree.names) == len(tree.parents) and units[-1] == tree.leaves
     for parents, (above, here) in zip(tree.parents, pairwise(units), strict=False):
         fits &= parents.shape == (here,)
-        if fits and here:  # units in the order of their parents, and each parent has some
+        if fits and here:  # units are in the order of their parents, and each parent has at least one
             steps = np.diff(parents, prepend=-1, append=above)
             fits &= bool(((steps >= 0) & (steps <= 1)).all())
     if not fits:
@@ -264,7 +265,7 @@ def _group_faults(terms: GroupTerms) -> Iterator[str]:
 
 
 def _list_nested_faults(group: NestedGroup, labels: int) -> Iterator[str]:
-    """Yield what is wrong with a tree of groups; ``labels``: how many labels there are."""
+    """Yield what is inconsistent in a tree of groups; ``labels``: number of labels of machines."""
     count = len(group.names)
     sizes = {
         len(group.parent),

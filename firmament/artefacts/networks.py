@@ -1,4 +1,4 @@
-"""A round's network with its flow, for eyes and tools: DIMACS and JSON."""
+"""Writes a round's network with its flow as DIMACS and JSON, for people and tools."""
 
 from __future__ import annotations
 
@@ -28,9 +28,7 @@ def encode_network(
 
 
 def _flow_text(outcome: FlowOutcome) -> str:
-    """Return ``s COST``, then ``f TAIL HEAD FLOW`` for every arc that carries any: DIMACS' format for
-    answers.
-    """
+    """Return the flow in DIMACS' format for solutions: ``s COST``, then ``f TAIL HEAD FLOW`` for each arc with flow."""
     problem = outcome.network.problem
     used = np.flatnonzero(outcome.flows)
     columns = (problem.tails[used] + 1, problem.heads[used] + 1, outcome.flows[used])
@@ -45,12 +43,12 @@ def _document(
     classes: Sequence[Sequence[int]] | None,
     machine_names: Sequence[str],
 ) -> dict[str, Any]:
-    """Return nodes with kind, meaning and supply, and arcs as rows of ``arcColumns``, in blocks as in the
-    DIMACS text.
+    """Return ``network.json``: nodes with kind, names and supply; arcs as rows of ``arcColumns``, in blocks as in
+    DIMACS.
 
-    A machine node names all machines that it stands for: alike ones share a node. A class node names all classes of the
-    round whose tasks it holds (``classes``, None: itself): with rules between tasks, and gangs, equal ones share a
-    node, and a class may have several.
+    A machine node names all machines that it stands for, as alike machines share a node. A class node names all classes
+    of the round whose tasks it holds (``classes``; None: its own row): with rules between tasks, and gangs, equal
+    classes share a node, and a class may have several nodes.
     """
     network = outcome.network
     problem = network.problem
@@ -86,7 +84,7 @@ def _arcs(outcome: FlowOutcome, block: slice) -> list[list[int]]:
 
 
 def _members(row: int, alike: AlikeMachines | None) -> list[int]:
-    """Return rows of the machines that a machine row of the network stands for."""
+    """Return the rows of the machines that a machine row of the network stands for."""
     if alike is None:
         return [row]
     return alike.members[alike.first[row] : alike.first[row + 1]].tolist()

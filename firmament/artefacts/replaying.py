@@ -1,4 +1,4 @@
-"""Runs a saved round again and compares."""
+"""Runs a saved round again, and compares the results."""
 
 from __future__ import annotations
 
@@ -21,20 +21,18 @@ from firmament.solvers.base import Solver
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """A round compared with its repetition. Costs are in units, and include those of pending tasks (see
-    ``placement_cost``).
-    """
+    """A round compared with its repetition. Costs are in units, as by ``placement_cost``, pending tasks included."""
 
     cluster: str
     """Name of the cluster."""
     round: int
     """Number of the round."""
     same: bool
-    """Whether both decided the same."""
+    """Whether both rounds decided the same."""
     moved: int
-    """Tasks that the two put on different machines, or that only one of them placed."""
+    """Number of tasks that the two rounds placed on different machines, or that only one of them placed."""
     placed: int
-    """Tasks that the repetition placed."""
+    """Number of tasks that the repetition placed."""
     cost_then: int
     """Cost of the saved round."""
     cost_now: int
@@ -44,7 +42,7 @@ class Replay:
     now: RoundStats
     """Figures of the repetition."""
     versions: dict[str, str]
-    """Versions of packages that differ."""
+    """Packages whose versions differ."""
     bound: int | None = None
     """Cost of the saved flow, None without a network."""
     checked: int | None = None
@@ -54,11 +52,11 @@ class Replay:
 
     @property
     def agrees(self) -> bool:
-        """Whether the second solver found what the saved flow costs, or was not asked."""
+        """Whether the second solver found the cost of the saved flow, or did not run."""
         return self.checked is None or self.checked == self.bound
 
     def document(self) -> dict[str, Any]:
-        """Return the same as plain values, with costs in points."""
+        """Return the comparison as plain values, with costs in points."""
         return {
             "cluster": self.cluster,
             "round": self.round,
@@ -111,9 +109,9 @@ def differing_tasks(one: Assignments, other: Assignments, machines: int) -> int:
 
 
 def replay_flow(saved: SavedRound, solver: Solver, timer: Timer) -> tuple[RoundSummary, RoundFlow]:
-    """Decide a saved round again, and return what its flow comes to; raises ``SolverError``.
+    """Decide a saved round again; return its saved figures and the new flow; raises ``SolverError``.
 
-    What each model charges, and which tasks they were, is not among what has been saved. When it ended is not known: 0.
+    The costs of each model and the uids of tasks are not saved, so they are missing; the time of its end is 0.
     """
     told = saved.description
     placement = decide(saved.problem, solver, told.options, timer)

@@ -1,4 +1,4 @@
-"""Who has to move so that a task goes to a certain machine: a shortest path in the residual graph of a saved network.
+"""Finds which tasks have to move so that a task goes to a machine: a shortest path in a saved residual graph.
 
 A residual graph has an arc for every task more that an arc of the network can carry, at its cost, and a reversed arc
 for every task that can be taken back, at minus its cost. A task goes to a machine by the arc there; the shortest path
@@ -22,14 +22,14 @@ from firmament.core.flow.problem import COST_UNITS_PER_POINT, PlacementProblem
 
 WAITING: Final = "waiting"
 COMPLETED_ARCS: Final = 200_000
-"""Up to so many pairs of classes and machines, arcs that the network left out are added before a path is looked for."""
+"""Most pairs of class and machine for which arcs that the network lacks are added before a path is searched."""
 
 ResidualGraph: TypeAlias = "nx.DiGraph[int]"
 
 
 @dataclass(frozen=True, slots=True)
 class ReroutedTask:
-    """A task of class ``task`` leaves ``source`` for ``target``: machines (alike ones together), or waiting."""
+    """A task of class ``task`` moves from ``source`` to ``target``: a machine, several alike machines, or waiting."""
 
     task: str
     source: str
@@ -41,15 +41,15 @@ class Rerouting:
     """The cheapest way to have a task on a machine."""
 
     moves: tuple[ReroutedTask, ...]
-    """All tasks that change places, the asked one first; empty if a task of its class is there already."""
+    """All tasks that move, the requested one first; empty if a task of its class is there already."""
     cost: int
-    """Units that the round costs more; 0 where another optimum has it so."""
+    """Units by which the round's cost grows; 0 if another optimum has a task of the class there."""
     exact: bool
-    """Whether every arc was looked at; if not, some way may be cheaper."""
+    """Whether all possible arcs were considered; if not, a cheaper way may exist."""
 
 
 def find_rerouting(saved: SavedRound, graph: Graph, task: str, machine: str) -> Rerouting | None:
-    """Return how a task of the class called ``task`` gets to ``machine`` at least cost; None if nothing gets it there.
+    """Return how a task of the class named ``task`` gets to ``machine`` at least cost; None if there is no way.
 
     ``graph``: of the saved network; arcs that it lacks are added to it. Raises ``ArtefactError`` for a class or a
     machine that the round does not know.
@@ -113,7 +113,7 @@ def _find_row(saved: SavedRound, machine: str) -> int:
 
 
 def _find_machine(graph: Graph, saved: SavedRound, row: int) -> int:
-    """Return the node of a machine; a new one with all its room if no arc of the network led to it."""
+    """Return the node of a machine; if the network has none, add one with room for one task."""
     name = saved.description.machines[row]
     for node in list_nodes(graph, "machine"):
         if name in list_names(graph, node):
@@ -144,9 +144,7 @@ def _add_arc(graph: Graph, problem: PlacementProblem, source: int, target: int, 
 
 
 def _may_use(problem: PlacementProblem, cls: int, row: int) -> bool:
-    """Return whether the machine is feasible for the class, within its pins, and has room for one task at the
-    start.
-    """
+    """Return whether a machine is feasible for a class, within its pins, and had room for a task before the round."""
     shape = int(problem.shape[cls])
     pinned = cls not in problem.pins or row in problem.pins[cls]
     fits = np.all(problem.requests[shape] <= np.maximum(problem.free[row], 0))
@@ -169,7 +167,7 @@ def _add_cheapest(residual: ResidualGraph, tail: int, head: int, cost: int) -> N
 
 
 def _read_moves(graph: Graph, cycle: list[int]) -> list[ReroutedTask]:
-    """Return the tasks that change places along a cycle of nodes, which begins and ends with the class in question."""
+    """Return the moves of tasks along a cycle of nodes, which begins and ends with the requested task's class."""
 
     def name(node: int) -> str:
         known = graph.nodes[node]

@@ -1,4 +1,4 @@
-"""A placement problem, and the placement that was found for it, as one ``.npz`` file.
+"""Writes and reads a placement problem and its placement as one ``.npz`` file.
 
 Its entry ``structure`` is both as MessagePack, with references in place of arrays. The problem's own arrays are entries
 with the names of its fields; all others are in one pool for each type of elements, each once however often it occurs.
@@ -43,13 +43,15 @@ _UNREADABLE = (OSError, EOFError, KeyError, ValueError, zipfile.BadZipFile, zlib
 
 
 class MissingModelError(Exception):
-    """What a model has to read was not saved, or no installed model reads it; says so, and what to do, in one line."""
+    """Data of a model was not saved, or no installed model can read it; the text says what to do, in one line."""
 
 
 @dataclass(frozen=True, slots=True)
 class SavedByModel:
-    """What ``model`` saved of its own, "" if it cannot be saved, for a problem of these ``sizes``: shapes or kinds, and
-    machines. ``reason``: of a ledger.
+    """Arrays that a model saved of its ledger or constraint.
+
+    ``model``: its name, "" if nothing could be saved; ``sizes``: number of shapes or kinds, and of machines, of the
+    problem; ``reason``: the ledger's reason.
     """
 
     model: str
@@ -77,9 +79,9 @@ def encode_arrays(problem: PlacementProblem, placed: Assignments) -> bytes:
 
 
 def decode_arrays(content: bytes) -> tuple[PlacementProblem, Assignments]:
-    """Return what ``encode_arrays`` was given.
+    """Return the problem and placement that ``encode_arrays`` wrote.
 
-    Raises ``ArtefactError`` for anything that cannot have been that, and for what models saved and cannot be read.
+    Raises ``ArtefactError`` for malformed content, and for data of models that cannot be read.
     """
     try:
         with np.load(io.BytesIO(content), allow_pickle=False) as archive:
@@ -105,7 +107,7 @@ def decode_arrays(content: bytes) -> tuple[PlacementProblem, Assignments]:
 
 
 def _storable(problem: PlacementProblem) -> PlacementProblem:
-    """Return the problem without what is left out, and with what stands for models' own."""
+    """Return the problem as it is saved: without absent families, models' ledgers and constraints as arrays."""
     changes: dict[str, Any] = {
         name: None for name, nothing in _FAMILIES.items() if getattr(problem, name) is nothing
     }
@@ -136,7 +138,7 @@ def _constraint_sizes(rules: RuleSet, machines: int) -> list[tuple[int, int]]:
 
 
 class _Writer:
-    """``structure``: the content without its arrays; ``entries``: these by name."""
+    """Splits content into ``structure``, as MessagePack without arrays, and ``entries``, the arrays by name."""
 
     def __init__(self, content: _Content) -> None:
         problem = content.problem
@@ -149,9 +151,7 @@ class _Writer:
         self.entries |= {name: np.concatenate(pool) for name, pool in self._pools.items()}
 
     def _reference(self, value: object) -> Any:
-        """Return what stands for an array: the name of its own entry, or of a pool, its place there, and its
-        size.
-        """
+        """Return the reference to an array: the name of its own entry, or name of a pool, offset there, and shape."""
         if isinstance(value, np.generic):
             return value.item()
         array = np.asarray(value)
@@ -168,16 +168,14 @@ class _Writer:
 
 
 class _Reader:
-    """Reads entries. ``sizes``: numbers of the tasks for which models saved something, in order."""
+    """Reads content from entries. ``sizes``: of the problems for which models saved arrays, in order of reading."""
 
     def __init__(self, entries: Arrays) -> None:
         self._entries = entries
         self.sizes: list[tuple[int, int]] = []
 
     def content(self) -> _Content:
-        """Return the content. Raises ``KeyError``, ``MissingModelError``, or ``DecodeError`` if it makes no
-        sense.
-        """
+        """Return the content. Raises ``KeyError``, ``MissingModelError``, or ``DecodeError`` if it is malformed."""
         structure = self._entries[_STRUCTURE].tobytes()
         raw = msgspec.msgpack.decode(structure)
         if isinstance(raw, dict) and isinstance(stated := raw.get("problem"), dict):
@@ -187,7 +185,7 @@ class _Reader:
         return msgspec.convert(raw, _Content, dec_hook=self._value)
 
     def _value(self, kind: Any, given: Any) -> Any:
-        """Return what stands for a value of a type that MessagePack does not know."""
+        """Return the array, ledger or constraint for which MessagePack has a reference or saved arrays."""
         if get_origin(kind) is np.ndarray:
             return self._array(kind, given)
         saved = msgspec.convert(given, SavedByModel, dec_hook=self._value)
@@ -216,9 +214,7 @@ class _Reader:
 
 
 def _restore(reader: str, what: str, saved: SavedByModel) -> Any:
-    """Return what a model's ``reader`` makes of its arrays; ``what``: what the round did with it. Raises as
-    ``content``.
-    """
+    """Return the value that a model's ``reader`` makes of its arrays; ``what``: how the round used it, for errors."""
     try:
         return reader_of(saved.model, reader)(saved.arrays, *saved.sizes)
     except KeyError as error:

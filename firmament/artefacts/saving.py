@@ -1,4 +1,4 @@
-"""A round as a set of named files, and back."""
+"""Writes a round as a set of named files, and reads such files back."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NEEDED = (description.FILE, saved_arrays.FILE)
 
 @dataclass(frozen=True, slots=True)
 class RoundRecord:
-    """A round that is over: the snapshot it was solved on, what was decided, and what came of it."""
+    """A finished round: its snapshot, its placement and its result."""
 
     cluster: str
     snapshot: Snapshot
@@ -31,7 +31,7 @@ class RoundRecord:
 
 @dataclass(frozen=True, slots=True)
 class SavedRound:
-    """What is needed to run a round again, and what came out the first time."""
+    """A saved round: the data to run it again, and its result."""
 
     description: Description
     problem: PlacementProblem
@@ -39,7 +39,7 @@ class SavedRound:
 
 
 def encode_round(record: RoundRecord, versions: Mapping[str, str]) -> dict[str, bytes]:
-    """Return the files of a round by name. ``versions``: of the packages whose release may change a result."""
+    """Return the files of a round by name. ``versions``: versions of packages that may affect a result."""
     snapshot, placement = record.snapshot, record.placement
     files = {
         description.FILE: description.encode_description(_describe(record, versions)),
@@ -105,7 +105,7 @@ def _describe(record: RoundRecord, versions: Mapping[str, str]) -> Description:
 
 
 def _deltas(result: RoundResult) -> bytes:
-    """Return the content of ``deltas.json``: what drivers were told, in order."""
+    """Return the content of ``deltas.json``: the deltas that the driver got, in order."""
     document = {
         "deltas": [{**delta._asdict(), "kind": delta.kind.value} for delta in result.deltas],
         "unscheduled": [asdict(group) for group in result.unscheduled],

@@ -99,7 +99,7 @@ class RoundSection(Section):
         return self
 
     def options(self, gangs: GangSection) -> RoundOptions:
-        """Return the core's options, with those of ``gangs``."""
+        """Return the core's options of rounds, with the options of ``gangs``."""
         from firmament.core.configuration import RoundOptions
         from firmament.core.placement.outcome import PassOptions
 
@@ -140,11 +140,11 @@ class SchedulerConfiguration(Document):
 
     @property
     def classes(self) -> Mapping[str, Any]:
-        """Classes of models that a program brings along, by name; no file can name any."""
+        """Classes of models that an embedding program provides, by name; a file cannot define any."""
         return self._classes
 
     def bring_classes(self, classes: Mapping[str, Any]) -> None:
-        """Use ``classes`` of models before installed ones of the same name."""
+        """Use these classes of models instead of installed ones of the same name."""
         self._classes = classes
 
 
@@ -177,7 +177,7 @@ def build_core(configuration: SchedulerConfiguration) -> CoreConfiguration:
 def _with_models(
     configuration: SchedulerConfiguration, policy: ModelSection, cost_models: Sequence[ModelSection]
 ) -> CoreConfiguration:
-    """Return the core's configuration with these models, and without profiles."""
+    """Return the core's configuration with this policy and these cost models, without profiles."""
     from firmament.core.configuration import CoreConfiguration, WeightedModel
 
     classes = configuration.classes
@@ -203,7 +203,7 @@ def _with_models(
 
 
 def model_faults(document: Mapping[str, Any], classes: Mapping[str, Any] = NONE) -> Iterator[str]:
-    """Check names, roles, repetition and arguments of the models; nothing else of the document counts.
+    """Return what is wrong with a document's models: names, roles, repetitions and arguments.
 
     It works on the raw document so that its faults are listed together with those of the schema. ``classes``: of
     models that are not installed, by name.
@@ -223,7 +223,7 @@ def model_faults(document: Mapping[str, Any], classes: Mapping[str, Any] = NONE)
 
 
 def _section_faults(prefix: str, document: Mapping[str, Any], classes: Mapping[str, Any]) -> Iterator[str]:
-    """Check the models of a part of a document whose fields are called ``prefix`` and their name."""
+    """Return what is wrong with the models of a part of a document; ``prefix``: the beginning of its fields' paths."""
     policy = document.get("policy")
     if isinstance(policy, Mapping):
         yield from _one_model_fault(f"{prefix}policy", policy, classes, base=True)
@@ -240,7 +240,7 @@ def _section_faults(prefix: str, document: Mapping[str, Any], classes: Mapping[s
 
 
 def _constraint_faults(field: str, profile: Mapping[str, Any], classes: Mapping[str, Any]) -> Iterator[str]:
-    """Yield a line for each model of a profile that restricts tasks of other profiles as well."""
+    """Yield a line for each model of a profile that would also restrict tasks of other profiles."""
     overlays = profile.get("costModels")
     for index, overlay in enumerate(overlays if isinstance(overlays, (list, tuple)) else ()):
         name = overlay.get("name") if isinstance(overlay, Mapping) else None

@@ -1,1 +1,1 @@
-"""Asks a running solver what it knows: for `firmament get`, `explain` and `export-network`."""
+"""Asks a running solver for its state, for `firmament get`, `explain` and `export-network`."""

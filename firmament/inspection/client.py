@@ -21,11 +21,11 @@ _CHANNEL_OPTIONS = (
 
 
 class QuestionError(Exception):
-    """A question that got no answer; the text says why in one line, and what to do."""
+    """A question was not answered; the text says why in one line, and what to do."""
 
 
 class SolverClient:
-    """Puts questions about one cluster to the solver at ``target``, each to be answered within ``seconds``.
+    """Asks the solver at ``target`` about clusters; each answer must come within ``seconds``.
 
     Every method raises ``QuestionError``.
     """
@@ -36,9 +36,7 @@ class SolverClient:
         self._seconds = seconds
 
     def clusters(self) -> dict[str, bool]:
-        """Return names of the clusters that the solver keeps state of, and whether a driver is connected to
-        each.
-        """
+        """Return, by name of each cluster that the solver knows, whether a driver is connected to it."""
         known = self._ask(self._stub.ListState, pb.ListStateRequest())
         live = set(known.live_clusters)
         return {name: name in live for name in known.clusters}
@@ -60,15 +58,15 @@ class SolverClient:
         )
 
     def delete_cluster(self, name: str) -> None:
-        """Have the solver forget a cluster whose sessions have ended."""
+        """Make the solver forget a cluster whose sessions have ended."""
         self._ask(self._stub.DeleteCluster, pb.DeleteClusterRequest(cluster=name))
 
     def state(self, cluster: str, *, lists: bool = True) -> pb.ListStateResponse:
-        """Return how the cluster stands; with ``lists`` also its tasks and machines."""
+        """Return counts of a cluster's state, and with ``lists`` its tasks and machines."""
         return self._ask(self._stub.ListState, pb.ListStateRequest(cluster=cluster, with_tasks=lists))
 
     def uid_of(self, cluster: str, task: str) -> str:
-        """Return the uid of the task of that uid or name; a name without a namespace must be unique."""
+        """Return the uid of the task with this uid or name; a name without namespace must be unique."""
         tasks = self.state(cluster).tasks
         found = [each for each in tasks if task in (each.uid, each.name)]
         found = found or [each for each in tasks if each.name.rpartition("/")[2] == task]
@@ -119,7 +117,7 @@ class SolverClient:
 
 
 def liveness(driven: bool) -> str:
-    """Say whether a cluster's driver is connected, in one word."""
+    """Return "live" if a cluster's driver is connected, else "ended"."""
     return "live" if driven else "ended"
 
 

@@ -14,7 +14,7 @@ COUNTS = ("machines", "pending", "assumed", "bound", "rounds")
 
 
 def amounts(quantities: Iterable[pb.Quantity]) -> dict[str, int]:
-    """Return amount per resource: milli-cores of cpu, else bytes or counts."""
+    """Return amounts by resource: milli-cores of cpu, bytes or counts of others."""
     return {each.resource: each.amount for each in quantities}
 
 
@@ -24,13 +24,13 @@ def cluster_document(name: str, driven: bool, state: pb.ListStateResponse) -> Do
 
 
 def task_document(task: pb.TaskState) -> Document:
-    """Return how a task stands; ``machine`` and ``message`` are null where there is none."""
+    """Return a task's state; ``machine`` and ``message`` are null if there is none."""
     plain = {name: getattr(task, name) for name in ("uid", "name", "state", "machine", "priority", "message")}
     return plain | {name: plain[name] or None for name in ("machine", "message")}
 
 
 def machine_document(machine: pb.MachineState) -> Document:
-    """Return what a machine offers and what is left of it."""
+    """Return a machine's allocatable and free amounts, and its number of tasks."""
     offered = {"allocatable": amounts(machine.allocatable), "free": amounts(machine.free)}
     return {"name": machine.name, "tasks": machine.tasks, **offered}
 

@@ -42,8 +42,7 @@ def print_tasks(tasks: Sequence[pb.TaskState]) -> None:
 
 
 def print_machines(machines: Sequence[pb.MachineState]) -> None:
-    """Print one line per machine: its tasks, and the free and total amounts; other resources only if some machine has
-    any."""
+    """Print one line per machine: number of tasks, free and total amounts of each resource that some machine has."""
     if not machines:
         click.echo("No machines found.")
         return
@@ -66,7 +65,7 @@ def print_machines(machines: Sequence[pb.MachineState]) -> None:
 
 
 def print_explanation(explanation: pb.Explanation) -> None:
-    """Print one line per machine, the cheapest first, those that are not feasible last with their reasons."""
+    """Print one line per machine: feasible machines first, the cheapest at the top, then others with their reasons."""
     where = f" on {explanation.machine}" if explanation.machine else ""
     feasible = sum(each.feasible for each in explanation.machines)
     click.echo(

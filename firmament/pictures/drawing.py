@@ -1,7 +1,7 @@
 """Draws a small network: classes at the left, machines in the middle, the sink at the right.
 
-Every arc that could carry something is a line with its cost in points; parallel arcs are one line with the costs of
-all. Arcs with flow are thick and say how much. Aggregators of what stays unscheduled stand above and below machines.
+Every arc with capacity is a line with its cost in points; parallel arcs are one line with all of their costs. Arcs with
+flow are thick and state its amount. Aggregators of unscheduled tasks are above and below the machines.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ STEP = 84
 """Height between two machines."""
 _CLASS_X, _MACHINE_X, _SINK_X = 90, 420, 690
 _CLASS_STRETCH = 1.5
-"""Classes stand so many times as far apart as machines: their arcs' costs need room."""
+"""Distance between classes, as a multiple of that between machines, since the costs of classes' arcs need room."""
 _NODE = (120, 34)
 _WIDEST = 176
 _MOST_COSTS = 4
-"""Of parallel arcs; of more of them the first two and the last are named."""
+"""Most costs that a line of parallel arcs states; of more, the first two and the last are stated."""
 _SPOTS = (0.36, 0.68, 0.52)
-"""Where on a class's arcs the costs stand, so that those of different classes keep apart."""
+"""Where on a class's arcs the costs are written, as shares of the length that differ for neighbouring classes."""
 
 Point = tuple[int, int]
 
@@ -71,7 +71,7 @@ def draw(outcome: FlowOutcome, classes: Sequence[str], machines: Sequence[str], 
 
 
 def lines(outcome: FlowOutcome) -> list[Line]:
-    """Return arcs that have any capacity, parallel ones together, ordered by nodes."""
+    """Return the arcs that have capacity, parallel arcs as one line, ordered by nodes."""
     problem = outcome.network.problem
     usable = np.flatnonzero(problem.capacities > 0)
     costs: dict[tuple[int, int], dict[int, None]] = {}
@@ -84,9 +84,9 @@ def lines(outcome: FlowOutcome) -> list[Line]:
 
 
 def _places(outcome: FlowOutcome) -> tuple[list[Point], int]:
-    """Return where each node stands, by its number in the network, and how high the picture is.
+    """Return the position of each node, by its number in the network, and the height of the picture.
 
-    networkx lays out the layers: classes, what stays unscheduled around the machines, and the sink.
+    networkx lays out the layers: classes, machines between the aggregators of unscheduled tasks, and the sink.
     """
     network = outcome.network
     classes, machines = len(network.classes), len(network.machines)
@@ -99,7 +99,7 @@ def _places(outcome: FlowOutcome) -> tuple[list[Point], int]:
         (_SINK_X, 1.0, [2 * classes + machines]),
     )
     graph: nx.Graph[int] = nx.empty_graph(2 * classes + machines + 1)
-    # A step of the layout is the height of a place in the middle layer, the fullest of all.
+    # One step of the layout is the distance of nodes in the middle layer, which has the most nodes.
     placed = nx.multipartite_layout(
         graph,
         subset_key={layer: nodes for layer, (_, _, nodes) in enumerate(layers)},
@@ -115,13 +115,13 @@ def _places(outcome: FlowOutcome) -> tuple[list[Point], int]:
 
 
 def _is_lost(outcome: FlowOutcome, line: Line) -> bool:
-    """Return whether a line leads to or from an aggregator of what stays unscheduled."""
+    """Return whether a line leads to or from an aggregator of unscheduled tasks."""
     count = len(outcome.network.classes)
     return any(count <= node < 2 * count for node in (line.tail, line.head))
 
 
 def _label(outcome: FlowOutcome, line: Line, places: Sequence[Point]) -> str:
-    """Return the line's costs in points and its flow, beside the node that the line is about."""
+    """Return a text on a line with its costs in points and its flow."""
     count = len(outcome.network.classes)
     (x, y), (to_x, to_y) = places[line.tail], places[line.head]
     spot = _SPOTS[line.tail % len(_SPOTS)] if line.tail < count else 0.5
@@ -136,6 +136,6 @@ def _label(outcome: FlowOutcome, line: Line, places: Sequence[Point]) -> str:
 
 
 def _node(at: Point, words: str, *, colour: str = svg.INK, width: int = _NODE[0]) -> list[str]:
-    """Return a box with words, wider than usual where they need it."""
+    """Return a box with words, wider than usual if the words need it."""
     width = min(max(width, 7 * len(words) + 12), _WIDEST)
     return [svg.box(at, (width, _NODE[1]), colour=colour), svg.draw_text(at, words, colour=colour)]

@@ -1,7 +1,7 @@
 """The example that every policy's network is drawn for: four machines with one place each, jobs of three and two tasks.
 
-What policies look at is there: load, racks, input data, kinds of neighbours, programs and their run times, bandwidth.
-Four of the five tasks find a place, whatever the policy; it decides which, and where.
+The example has the data that policies use: load, racks, input data, kinds of neighbours, programs and their run times,
+bandwidth. Four of the five tasks are placed under any policy, which decides about the tasks and their machines.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ MACHINES = ("m0", "m1", "m2", "m3")
 JOBS = {"job A": 3, "job B": 2}
 RACKS = ("r0", "r0", "r1", "r1")
 RUNNING = (("sheep",), ("sheep", "sheep"), ("devil", "sheep"), ("rabbit", "turtle", "sheep"))
-"""Types of the tasks that run on each machine; it takes one more."""
+"""Types of the tasks that run on each machine, which has room for one more."""
 
 _TYPES = {"sheep": 11, "devil": 12, "rabbit": 13, "turtle": 14}
 _INPUTS = (
@@ -44,8 +44,9 @@ _SLOWER_ON_SMALL = {"program-a": 1.5, "program-b": 3.0}
 
 
 def example(policy: str, solver: Solver) -> tuple[FlowOutcome, tuple[str, ...], tuple[str, ...]]:
-    """Return the example's whole network under a base policy without arguments with an optimal flow, and the labels of
-    its classes and machines; raises ``UnknownModelError``.
+    """Return the example's network with an optimal flow under a base policy, and the labels of classes and machines.
+
+    The policy gets no arguments. Raises ``UnknownModelError``.
     """
     problem_of = scheduler(policy, solver).open_round().snapshot
     assert problem_of is not None
@@ -59,7 +60,7 @@ def example(policy: str, solver: Solver) -> tuple[FlowOutcome, tuple[str, ...], 
 
 
 def scheduler(policy: str, solver: Solver) -> Scheduler:
-    """Return a scheduler with a base policy that knows the example."""
+    """Return a scheduler with a base policy, in the state of the example."""
     configuration = CoreConfiguration(policy=WeightedModel(load_model(policy, {})))
     made = Scheduler(configuration=configuration, solver=solver, clock=lambda: 0.0)
     made.apply(events())
@@ -67,7 +68,7 @@ def scheduler(policy: str, solver: Solver) -> Scheduler:
 
 
 def events() -> Sequence[Event]:
-    """Return the example as the core is told it."""
+    """Return the example as events for the core."""
     happened: list[Event] = [_machine(row) for row in range(len(MACHINES))]
     for name, number in _TYPES.items():
         content = TaskClass(

@@ -1,4 +1,4 @@
-"""Draws the network of a round as a picture, for rounds that are small enough to be looked at."""
+"""Draws the network of a round as a picture, for rounds that are small enough to be read."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from protos.conventions.command_line import format_count
 
 MOST_CLASSES = 8
 MOST_MACHINES = 30
-"""More of them would only be a tangle of lines."""
+"""Largest numbers that are drawn: more lines could not be told apart."""
 
 _LONGEST = 14
-"""Characters of a name in a box."""
+"""Most characters of a name in a box."""
 
 NOTE = "At lines: cost in points, in brackets the flow."
 
 
 def draw_round(snapshot: Snapshot, solver: Solver, title: str) -> str:
-    """Return the SVG of a round's network as it was before anything was placed, with its cheapest flow.
+    """Return the SVG of a round's network, as before any placement, with its cheapest flow.
 
     Raises ``ValueError`` if it is too large to be drawn, or no task could go anywhere.
     """

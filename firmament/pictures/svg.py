@@ -1,4 +1,4 @@
-"""Just enough SVG: shapes in whole numbers, text, and a document for light and dark pages."""
+"""Writes simple SVG: shapes with integer coordinates, text, and a document for light and dark pages."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ _ON_DARK = {INK: "#e6edf3", FLOW: "#58a6ff", LOST: "#ff7b72", PAPER: "#0d1117"}
 _DARK = " ".join(
     f'[{of}="{light}"] {{ {of}: {dark} }}' for light, dark in _ON_DARK.items() for of in ("fill", "stroke")
 )
-"""Rules of a style sheet that exchange colours where pages are dark."""
+"""Rules of a style sheet that replace colours on dark pages."""
 CHARACTER = 8
-"""Width that a character of a label takes, or a little less."""
+"""Approximate width of a character of a label."""
 
 
 def document(width: int, height: int, title: str, body: Iterable[str]) -> str:
-    """Return an SVG document on white ground, on a dark one for readers who prefer that.
+    """Return an SVG document with a white background, or a dark one for readers who prefer that.
 
-    ``title`` is for readers that cannot see it.
+    ``title``: text for readers who cannot see the picture.
     """
     head = (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" '
@@ -53,7 +53,7 @@ def box(centre: tuple[int, int], size: tuple[int, int], *, colour: str = INK) ->
 def draw_text(
     at: tuple[int, int], content: str, *, colour: str = INK, anchor: str = "middle", plate: bool = False
 ) -> str:
-    """Return a line of text whose middle is at a height of ``at``; a plate hides the lines under centred text."""
+    """Return a line of text, its middle at the height of ``at``; ``plate``: hide lines under centred text."""
     width = CHARACTER * len(content)
     behind = (
         f'<rect x="{at[0] - width // 2}" y="{at[1] - 8}" width="{width}" height="16" fill="{PAPER}"/>'

@@ -122,7 +122,7 @@ class ServedCluster:
             return former
 
     def detach(self, driver: Driver) -> None:
-        """Detach a driver that has gone; the state stays, and questions about it are still answered."""
+        """Remove a driver that has gone; the state stays, and questions about it are still answered."""
         with self._lock:
             if self.driver is driver:
                 self.driver = None

@@ -1,1 +1,1 @@
-"""A client that drives a running solver with a simulated cluster and workload, and measures it."""
+"""Drives a running solver with a simulated cluster and workload, and measures it."""

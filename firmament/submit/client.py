@@ -34,7 +34,7 @@ _SAMPLE_SECONDS = 10.0
 
 
 class TargetError(Exception):
-    """The solver cannot be reached, or ended the session; the text says which in one line."""
+    """The solver cannot be reached, or has ended the session; the text says which in one line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +110,7 @@ class SubmitClient:
             ) from error
 
     async def _greet(self) -> None:
-        """Say hello and send the snapshot."""
+        """Send Hello and the snapshot."""
         hello = pb.Hello(
             version_major=1,
             version_minor=2,
@@ -153,7 +153,7 @@ class SubmitClient:
     # --- the parts ----------------------------------------------------------------------------------------
 
     async def _receive(self) -> None:
-        """Book what the solver decides and confirm its placements."""
+        """Record the solver's decisions in the ledger, and confirm its placements."""
         while True:
             message = await self._stream.read()
             if message is _END:
@@ -175,7 +175,7 @@ class SubmitClient:
         machines = np.array([messages.index_of(delta.machine) for delta in placed], dtype=np.int64)
         self.ledger.note_placed(tasks, machines, now)
         for group in result.unscheduled:
-            # Who took a place differs from task to task; the first sentence says what they have in common.
+            # Tasks differ in who took their places; the first sentence is the same for all.
             first, dot, _ = group.message.partition(". ")
             summary = first + dot.rstrip()
             self.ledger.note_unscheduled((messages.index_of(uid) for uid in group.tasks), summary)
@@ -214,12 +214,12 @@ class SubmitClient:
             while self._ends and self._ends[0][0] <= time.perf_counter():
                 over.append(heapq.heappop(self._ends)[1])
             if over:
-                # Booked first: the solver may fill the room again before this coroutine runs on.
+                # Recorded first: the solver may place other tasks there before this coroutine continues.
                 self.ledger.note_finished(np.array(over, dtype=np.int64))
                 await self._tell(pb.Event(task_removed=messages.task_uid(task)) for task in over)
 
     async def _sample(self) -> None:
-        """Send samples, spread evenly so that every machine is sampled once in ten seconds."""
+        """Send samples evenly in time, one of each machine every ten seconds."""
         count = self._workload.machines
         share = max(1, round(count * _TICK / _SAMPLE_SECONDS))
         pause = _SAMPLE_SECONDS * share / max(1, count)
@@ -232,10 +232,10 @@ class SubmitClient:
             await asyncio.sleep(pause)
 
     async def _is_settled(self) -> bool:
-        """Say whether every task was placed or found to fit nowhere, and those with a life have ended.
+        """Return whether every task was placed or fits nowhere, and all tasks with a lifetime have ended.
 
-        That a task fits nowhere is an answer to what the solver knew. Once it knows everything it is asked for a round:
-        if that changes nothing, nothing is left to come.
+        The answer that a task fits nowhere holds for the state that the solver knew. So once it knows everything, a
+        round is requested: if that changes nothing, the workload is settled.
         """
         ledger, total = self.ledger, self._workload.tasks
         if ledger.submitted_count < total or self._ends or self._telling:
@@ -254,14 +254,14 @@ class SubmitClient:
     # --- sending ------------------------------------------------------------------------------------------
 
     async def _tell(self, events: Iterable[pb.Event]) -> None:
-        """Send events about tasks; the solver owes an answer until it has applied them."""
+        """Send events about tasks; the workload is not settled before the solver has acknowledged these."""
         self._telling += 1
         for batch in messages.split_events(events):
             self._told = await self._send_events(batch)
         self._telling -= 1
 
     async def _send_events(self, events: Iterable[pb.Event]) -> int:
-        """Send events as one batch; returns its number."""
+        """Send events as one batch; return its number."""
         async with self._send_lock:
             self._sequence += 1
             batch = pb.EventBatch(sequence=self._sequence, events=events)
@@ -273,7 +273,7 @@ class SubmitClient:
             await self._stream.write(message)
 
     async def _raise_end(self) -> None:
-        """Raise why the stream has ended."""
+        """Raise ``TargetError`` with the reason for which the stream has ended."""
         with suppress(asyncio.CancelledError):
             code, details = await self._stream.code(), await self._stream.details()
             raise TargetError(f"{self._options.target}: the solver ended the session: {code.name}: {details}")

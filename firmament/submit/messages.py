@@ -1,4 +1,4 @@
-"""A workload as protocol messages, and the names by which its machines and tasks go."""
+"""A workload as protocol messages, and the names of its machines and tasks."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ def task_uid(index: int) -> str:
 
 
 def index_of(name: str) -> int:
-    """Return the index that a machine's name or a task's uid carries; raises ``ValueError`` for others."""
+    """Return the index in a machine's name or a task's uid; raises ``ValueError`` for other names."""
     return int(name.rpartition("-")[2])
 
 
 def snapshot_events(workload: GeneratedWorkload) -> Iterator[pb.Event]:
-    """Yield machines, classes and filler tasks."""
+    """Yield the events of the snapshot: machines, classes and filler tasks."""
     for index, amounts in enumerate(workload.allocatable.tolist()):
         labels = {"zone": f"zone-{index % 3}"}
         yield pb.Event(
@@ -58,7 +58,7 @@ def snapshot_events(workload: GeneratedWorkload) -> Iterator[pb.Event]:
 
 
 def task_events(workload: GeneratedWorkload, first: int, last: int, created: float) -> list[pb.Event]:
-    """Return the submission of tasks ``first`` to ``last`` (exclusive), one event per job."""
+    """Return events that submit tasks ``first`` to ``last`` (exclusive), one event per job."""
     events = []
     jobs = workload.task_job[first:last].tolist()
     for job, members in groupby(range(first, last), key=lambda index: jobs[index - first]):
@@ -74,7 +74,7 @@ def task_events(workload: GeneratedWorkload, first: int, last: int, created: flo
 
 
 def job_events(workload: GeneratedWorkload, first: int, last: int) -> list[pb.Event]:
-    """Return the definition of every job whose first task is among ``first`` to ``last`` (exclusive)."""
+    """Return events that define the jobs whose first task is among ``first`` to ``last`` (exclusive)."""
     jobs = np.unique(workload.task_job[first:last])
     starts = np.searchsorted(workload.task_job, jobs, side="left")
     sizes = np.searchsorted(workload.task_job, jobs, side="right") - starts
@@ -103,7 +103,7 @@ def sample_events(machines: Iterable[int], used: Int64, usage_share: Float64, no
 
 
 def split_events(events: Iterable[pb.Event], size: int = BATCH_EVENTS) -> Iterator[list[pb.Event]]:
-    """Cut a stream of events into lists of at most ``size``."""
+    """Yield the events in lists of at most ``size``."""
     iterator = iter(events)
     while batch := list(islice(iterator, size)):
         yield batch

@@ -58,7 +58,7 @@ class SubmissionReport:
 
 
 def summarise(ledger: SubmissionLog, nodes: int, *, complete: bool) -> SubmissionReport:
-    """Return the figures of what the ledger holds."""
+    """Return the figures of a run from its ledger."""
     latencies = ledger.latencies() * 1000.0
     p50, p90, p99 = np.percentile(latencies, (50, 90, 99)).tolist() if len(latencies) else (None, None, None)
     seconds, placed = ledger.placing_seconds(), ledger.placed_count

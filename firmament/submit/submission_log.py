@@ -1,6 +1,6 @@
-"""The client's own books: what was submitted, placed and finished, and whether any machine was ever overcommitted.
+"""The client's own records: submitted, placed and finished tasks, and whether a machine was ever overcommitted.
 
-Kept independently of the solver, from the workload and the deltas alone.
+The records follow from the workload and the deltas alone, independently of the solver.
 """
 
 from __future__ import annotations
@@ -16,10 +16,11 @@ if TYPE_CHECKING:
 
 
 class SubmissionLog:
-    """Times are seconds on one clock of the caller's.
+    """Records of one run. Times are seconds on one clock of the caller's.
 
-    ``used``: int64[M, 3], requests of what runs on a machine; ``overcommitted``: bool[M], that was more than it offers
-    at any time; ``hosts``: bool[M], it was given at least one task; ``ended``: bool[T].
+    ``used``: int64[M, 3], sum of the requests of the tasks on each machine; ``overcommitted``: bool[M], whether that
+    was ever more than the machine offers; ``hosts``: bool[M], whether it got at least one task; ``ended``: bool[T],
+    whether the task has ended.
     """
 
     def __init__(self, workload: GeneratedWorkload) -> None:
@@ -39,11 +40,11 @@ class SubmissionLog:
         self.rounds = 0
 
     def note_submitted(self, first: int, last: int, now: float) -> None:
-        """Book the submission of tasks ``first`` to ``last`` (exclusive)."""
+        """Record the submission of tasks ``first`` to ``last`` (exclusive)."""
         self._submitted_at[first:last] = now
 
     def note_placed(self, tasks: Int64, machines: Int64, now: float) -> None:
-        """Book placements (parallel arrays); further ones of the same task count as duplicates, unbooked."""
+        """Record placements (parallel arrays); repeated placements of a task only count as duplicates."""
         _, first = np.unique(tasks, return_index=True)
         new = np.zeros(len(tasks), dtype=np.bool_)
         new[first] = True
@@ -58,13 +59,13 @@ class SubmissionLog:
         self.overcommitted |= (self.used > self._workload.allocatable).any(axis=1)
 
     def note_finished(self, tasks: Int64) -> None:
-        """Book the end of placed tasks."""
+        """Record the end of placed tasks."""
         self.ended[tasks] = True
         requests = self._workload.requests[self._workload.task_class[tasks]]
         np.subtract.at(self.used, self._machine_of[tasks], requests)
 
     def note_unscheduled(self, tasks: Iterable[int], message: str) -> None:
-        """Book why tasks stay pending."""
+        """Record why tasks stay pending."""
         for task in tasks:
             if self._machine_of[task] < 0:
                 self._unscheduled.add(task)
@@ -72,25 +73,25 @@ class SubmissionLog:
 
     @property
     def placed_count(self) -> int:
-        """Tasks placed so far."""
+        """Number of tasks placed so far."""
         return int((self._machine_of >= 0).sum())
 
     @property
     def submitted_count(self) -> int:
-        """Tasks submitted so far."""
+        """Number of tasks submitted so far."""
         return int((~np.isnan(self._submitted_at)).sum())
 
     @property
     def unscheduled_count(self) -> int:
-        """Tasks whose last word from the solver is that they fit nowhere."""
+        """Number of tasks that fit nowhere by the solver's last answer."""
         return len(self._unscheduled)
 
     def reasons(self) -> dict[str, int]:
-        """Number of pending tasks by the solver's message."""
+        """Return the number of pending tasks by the solver's message."""
         return dict(Counter(self._messages[task] for task in self._unscheduled))
 
     def latencies(self) -> Float64:
-        """Return seconds from submission to delta, of every placed task."""
+        """Return float64: seconds from submission to delta for each placed task."""
         seconds: Float64 = self._placed_at - self._submitted_at
         return seconds[~np.isnan(seconds)]
 

@@ -1,4 +1,4 @@
-"""Simulated machines and tasks as columns of numbers, reproducible for a seed."""
+"""Draws simulated machines and tasks as arrays of numbers, reproducible for a seed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Float64 = NDArray[np.float64]
 
 MIB = 2**20
 MACHINE = (16_000, 64 * 1024 * MIB, 110)
-"""What one machine offers: milli-cores, bytes, number of tasks."""
+"""The amounts that a machine offers: milli-cores, bytes, number of tasks."""
 
 _FILL_STEPS = 20
 _FILL_SPREAD = 0.25
@@ -23,11 +23,11 @@ class WorkloadOptions:
     """The workload to simulate. Ranges are inclusive."""
 
     nodes: int
-    """Machines."""
+    """Number of machines."""
     tasks: int
-    """Tasks."""
+    """Number of tasks."""
     classes: int = 10
-    """Classes of tasks."""
+    """Number of classes of tasks."""
     cpu: tuple[int, int] = (100, 500)
     """Range of milli-cores per task, drawn once per class."""
     memory: tuple[int, int] = (64 * MIB, 512 * MIB)
@@ -77,7 +77,7 @@ class GeneratedWorkload:
 
 
 def generate(options: WorkloadOptions) -> GeneratedWorkload:
-    """Draw a workload. Equal options give equal workloads."""
+    """Return a random workload; equal options give equal workloads."""
     rng = np.random.default_rng(options.seed)
     fill_level, fill_requests = _fill(rng, options)
     task_job, task_class = _jobs(rng, options)
@@ -96,7 +96,7 @@ def generate(options: WorkloadOptions) -> GeneratedWorkload:
 
 
 def _requests(rng: np.random.Generator, options: WorkloadOptions) -> Int64:
-    """Return requests per class, memory in whole MiB unless the range is narrower than that."""
+    """Return int64[C, 3]: requests by class; memory in whole MiB unless its range is narrower."""
     step = MIB if options.memory[1] - options.memory[0] >= MIB else 1
     memory = options.memory[0] + step * rng.integers(
         0, (options.memory[1] - options.memory[0]) // step, options.classes, endpoint=True
@@ -106,7 +106,7 @@ def _requests(rng: np.random.Generator, options: WorkloadOptions) -> Int64:
 
 
 def _fill(rng: np.random.Generator, options: WorkloadOptions) -> tuple[Int64, Int64]:
-    """Return levels per machine and what each level takes.
+    """Return the level of each machine (-1: empty), and the requests of the filler task at each level.
 
     Levels come in steps of 5 % so that the fillers are a few classes, not one per machine.
     """
@@ -121,7 +121,7 @@ def _fill(rng: np.random.Generator, options: WorkloadOptions) -> tuple[Int64, In
 
 
 def _jobs(rng: np.random.Generator, options: WorkloadOptions) -> tuple[Int64, Int64]:
-    """Return job and class of every task: jobs of random sizes, one class each, classes taking turns."""
+    """Return job and class of each task: jobs have random sizes and one class each, classes in turn."""
     low, high = options.sizes
     sizes = rng.integers(low, high, max(1, -(-options.tasks // low)), endpoint=True)
     task_job = np.repeat(np.arange(len(sizes), dtype=np.int64), sizes)[: options.tasks]
