@@ -1,1 +1,1 @@
-"""What both programs keep to towards people, beside the protocol: how they log, and how their commands end."""
+"""Conventions of both programs besides the protocol: configuration, logs, errors of commands, probes and the like."""

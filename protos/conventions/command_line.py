@@ -1,4 +1,4 @@
-"""How commands end: faults in one line on standard error."""
+"""Base classes of commands, which end with one line on standard error if something is wrong."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def format_count(number: int, noun: str) -> str:
 
 
 def format_count_with_verb(number: int, noun: str) -> str:
-    """Return the same with its verb: ``1 node is``, ``2 nodes are``."""
+    """Return a number with its noun and verb: ``1 node is``, ``2 nodes are``."""
     return f"{format_count(number, noun)} {'is' if number == 1 else 'are'}"
 
 
@@ -42,12 +42,14 @@ def format_feasible(number: int, total: int, noun: str) -> str:
 
 
 class OneLineCommand(click.Command):
-    """Bad usage ends with one line on standard error and status 2, without click's repetition of the usage; Ctrl-C with
-    status 130; standard output that cannot be written, or a package that is not installed, with one line and status 1.
+    """A command that ends with one line on standard error if something is wrong.
+
+    The status is 2 for wrong usage (without click's repetition of the usage), 130 for Ctrl-C, and 1 if standard output
+    cannot be written or a package is not installed.
     """
 
     def main(self, *args: Any, standalone_mode: bool = True, **extra: Any) -> Any:
-        """Run as click does."""
+        """Run the command as click does, and exit."""
         run: Callable[..., Any] = super().main
         if not standalone_mode:
             return run(*args, standalone_mode=False, **extra)
@@ -81,7 +83,7 @@ class OneLineCommand(click.Command):
 
 
 def _say_how_to_name(error: click.UsageError) -> str:
-    """Return what to add to the fault of a word too much: options by which commands of kubectl take no words."""
+    """Return an addition to the error for a surplus word: the options that take the place of kubectl's words."""
     if error.ctx is None or not error.message.startswith("Got unexpected extra argument"):
         return ""
     known = {name for parameter in error.ctx.command.params for name in parameter.opts}
@@ -90,14 +92,14 @@ def _say_how_to_name(error: click.UsageError) -> str:
 
 
 class OneLineGroup(OneLineCommand, click.Group):
-    """The same for a group of commands."""
+    """A group of commands that ends as ``OneLineCommand`` does."""
 
 
 class LazyGroup(OneLineGroup):
-    """Imports a sub-command when it is used, so that ``--help`` is quick.
+    """A group that imports a sub-command when it is used, so that ``--help`` is quick.
 
-    ``commands_in``: the package with a module for each, named like the command and its function, a hyphen as an
-    underscore; ``helps``: what ``--help`` says of each.
+    ``commands_in``: the package with a module for each command; module and function are named like the command, with
+    underscores for hyphens. ``helps``: the help text of each command.
     """
 
     def __init__(self, *args: Any, commands_in: str, helps: Mapping[str, str], **extra: Any) -> None:
@@ -106,7 +108,7 @@ class LazyGroup(OneLineGroup):
         self._helps = helps
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
-        """Return names of the commands."""
+        """Return the names of the commands."""
         return list(self._helps)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
@@ -114,7 +116,7 @@ class LazyGroup(OneLineGroup):
         if cmd_name not in self._helps:
             return None
         name = cmd_name.replace("-", "_")
-        # What modules define stays; collecting garbage meanwhile, or later, only looks through it again and again.
+        # Objects of modules are never garbage: without this, each collection would visit them in vain.
         gc.disable()
         try:
             command = getattr(import_module(f"{self._package}.{name}"), name)
@@ -127,7 +129,7 @@ class LazyGroup(OneLineGroup):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command; of one that does not exist, say which may be meant."""
+        """Find the command; for an unknown command, fail with a proposal of a similar one."""
         name = args[0]
         if name not in self._helps and not name.startswith("-") and not ctx.resilient_parsing:
             close = [_MEANT[name]] if name in _MEANT else get_close_matches(name, self._helps, 1)

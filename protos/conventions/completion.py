@@ -1,4 +1,4 @@
-"""``completion``: a script that teaches a shell the commands and options of a program, as kubectl has it."""
+"""The command ``completion``, as in kubectl: prints a script that lets a shell complete a program's commands."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ SHELLS = ("bash", "zsh", "fish")
 
 
 def completion_command(program: str) -> click.Command:
-    """Return the command of ``program``."""
+    """Return the command ``completion`` of ``program``."""
 
     @click.command("completion")
     @click.argument("shell", type=click.Choice(SHELLS))

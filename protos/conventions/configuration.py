@@ -1,4 +1,4 @@
-"""The configuration that both programs read: what sections have in common, and a document that owns some of them.
+"""The configuration that both programs read: base classes of its sections, and of the document of each program.
 
 The file is one, each program has a model of its own part. Of the other part it knows what stands in
 ``configuration.yaml``: the names of the sections, and their defaults.
@@ -30,7 +30,7 @@ _UNIT_SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 def parse_duration(value: object) -> float:
     """Return seconds from a number of seconds or a string such as ``20ms``, ``1.5s`` or ``1m30s``."""
     if isinstance(value, (int, float)) and not isinstance(value, bool):
-        with suppress(OverflowError):  # of a whole number with hundreds of digits
+        with suppress(OverflowError):  # an integer with hundreds of digits
             return float(value)
     if isinstance(value, str) and _DURATION.fullmatch(value):
         return sum(float(number) * _UNIT_SECONDS[unit] for number, unit in _DURATION_PART.findall(value))
@@ -40,9 +40,9 @@ def parse_duration(value: object) -> float:
 
 
 def duration_schema(*, or_null: bool = False, **bounds: float) -> WithJsonSchema:
-    """Return how a duration is described to editors and to Helm; ``bounds`` of its seconds, in JSON Schema's words.
+    """Return the JSON Schema of a duration; ``bounds``: of its seconds, by JSON Schema's keywords.
 
-    Bounds of a text are checked by the programs alone. ``or_null``: it may be null.
+    The schema does not check the bounds of a duration that is text; the programs do. ``or_null``: null is allowed.
     """
     kinds: list[dict[str, Any]] = [{"type": "number", **bounds}]
     kinds.append({"type": "string", "pattern": r"^([0-9]+(\.[0-9]+)?(ms|us|s|m|h))+$"})
@@ -64,7 +64,7 @@ PositiveDuration: TypeAlias = Annotated[
 
 
 class Section(BaseModel):
-    """Common rules: camelCase in YAML, snake_case in Python, unknown keys refused, immutable."""
+    """Base of all sections: camelCase in YAML, snake_case in Python, unknown keys refused, immutable."""
 
     model_config = ConfigDict(
         extra="forbid", frozen=True, alias_generator=to_camel, validate_by_name=True, validate_by_alias=True
@@ -72,25 +72,25 @@ class Section(BaseModel):
 
 
 class Document(Section):
-    """One program's part of the configuration; a class of it has a field for each section that the program heeds."""
+    """One program's part of the configuration; a subclass has a field for each section that the program uses."""
 
     api_version: Literal["firmament.io/v1alpha1"] = API_VERSION
     kind: Literal["SchedulerConfiguration"] = KIND
     _others: dict[str, Any] = PrivateAttr()
 
     def model_post_init(self, context: object) -> None:
-        """Take the sections that are not of this part, where ``part_of`` has read them; else their defaults."""
+        """Keep the sections of the other program: those that ``part_of`` has read (``context``), else the defaults."""
         self._others = context if isinstance(context, dict) else self.others_of({})
 
     @classmethod
     def others_of(cls, given: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the sections of a document that are not of this part, with their defaults filled in."""
+        """Return the sections of a document that belong to the other program, with defaults filled in."""
         own = {field.alias for field in cls.model_fields.values()}
         return {key: _fill(each, given.get(key, each)) for key, each in defaults().items() if key not in own}
 
     @classmethod
     def part_of(cls, given: Mapping[str, Any]) -> Self:
-        """Read a document, of the other part nothing but names. Raises pydantic's ``ValidationError``."""
+        """Read this program's part of a document, and keep the other sections unchecked. Raises ``ValidationError``."""
         others = cls.others_of(given)
         own = {key: each for key, each in given.items() if key not in others}
         return cls.model_validate(own, by_alias=True, by_name=False, context=others)
@@ -98,8 +98,8 @@ class Document(Section):
     def effective_yaml(self) -> str:
         """Return the whole configuration as YAML with every default filled in; it can be read again.
 
-        What is not of this part stands there as it was given, but for what its default tells of how it is written.
-        Credentials are cut (``protos.conventions.secrets``): the text is shown to people, and put into archives.
+        Sections of the other program are written as given, in the form of their defaults. Credentials are removed
+        (``protos.conventions.secrets``), since the text is shown to people and put into archives.
         """
         known = {**self._others, **self.model_dump(by_alias=True, mode="json")}
         whole = redact_configuration({key: known[key] for key in defaults()})
@@ -108,13 +108,13 @@ class Document(Section):
 
 @lru_cache(maxsize=1)
 def defaults() -> Mapping[str, Any]:
-    """Return the default of every section by its name, in the order in which they are printed."""
+    """Return the default of every section by name, in the order in which sections are printed."""
     found: dict[str, Any] = yaml.safe_load(files(__package__).joinpath("configuration.yaml").read_bytes())
     return found
 
 
 def _fill(default: object, given: object) -> object:
-    """Return what is given, or what it means if it is written in another way than the default."""
+    """Return a given value in the form of its default, with defaults for missing keys."""
     if isinstance(default, dict) and isinstance(given, dict):
         return {key: _fill(default.get(key, each), each) for key, each in {**default, **given}.items()}
     if isinstance(default, list) and isinstance(given, str):

@@ -1,4 +1,4 @@
-"""Turns what pydantic finds wrong with a document into lines for people: where, what, and what to write instead."""
+"""Turns pydantic's errors about a document into lines for people: field, what is wrong, and what to write instead."""
 
 from __future__ import annotations
 
@@ -29,16 +29,14 @@ _WANTED = MappingProxyType(
         "tuple_type": "must be a list",
     }
 )
-"""Where pydantic would speak of Python's types."""
+"""Texts by type of error, where pydantic's text would name Python's types."""
 _EMPTY = frozenset({"string_too_short", "too_short"})
 
 
 def schema_fault(detail: Mapping[str, Any], document: type[BaseModel]) -> str:
-    """Return one of pydantic's errors about a document of that kind, as a line ``field: what is wrong; what
-    to do``.
-    """
+    """Return one of pydantic's errors about a document as a line ``field: what is wrong; what to do``."""
     path, kind, given = detail["loc"], str(detail["type"]), detail.get("input")
-    if path and path[-1] == "[key]":  # of a map whose keys are free
+    if path and path[-1] == "[key]":  # a map with arbitrary keys
         path, kind = path[:-2], "invalid_key"
     field = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).lstrip(".")
     field = field or "the document"
@@ -55,7 +53,7 @@ def schema_fault(detail: Mapping[str, Any], document: type[BaseModel]) -> str:
 
 
 def _format_value(given: object) -> str:
-    """Return a value as YAML has it; of maps and lists only that."""
+    """Return a value as in YAML; for a map or list only its type."""
     if given is None or isinstance(given, bool):
         return {None: "null", True: "true", False: "false"}[given]
     if isinstance(given, Mapping):
@@ -70,7 +68,7 @@ def _remedy(key: str, known: Sequence[str]) -> str:
 
 
 def _list_keys(document: type[BaseModel], path: Sequence[str | int]) -> list[str]:
-    """Return keys of the section at a path of the document; of one that is a part, those of the whole."""
+    """Return the keys of the section at a path; at the top of a program's part, the keys of the whole document."""
     if not path and issubclass(document, Document):
         return list(defaults())
     section: type[BaseModel] | None = document
@@ -82,12 +80,12 @@ def _list_keys(document: type[BaseModel], path: Sequence[str | int]) -> list[str
 
 
 def _keys(section: type[BaseModel]) -> dict[str, object]:
-    """Return types by key, as documents spell them."""
+    """Return the types of a section's fields, by key in YAML."""
     return {field.alias or name: field.annotation for name, field in section.model_fields.items()}
 
 
 def _sections(annotation: object) -> Iterator[type[BaseModel]]:
-    """Yield sections that a type mentions: itself, or inside lists and alternatives."""
+    """Yield the sections in a type annotation: the type itself, or types inside lists and unions."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         yield annotation
     for inner in get_args(annotation):

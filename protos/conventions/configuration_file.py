@@ -24,9 +24,9 @@ _LONGEST = 500
 
 
 class ConfigurationError(ValueError):
-    """A configuration that cannot be used. ``lines``: one per fault, naming file, field, fault and remedy.
+    """A configuration cannot be used. ``lines``: one per fault, with file, field, fault and remedy.
 
-    What is given is made printable, without credentials, and cut where it is very long.
+    The lines are made printable, without credentials, and shortened if very long.
     """
 
     def __init__(self, lines: Iterable[str]) -> None:
@@ -50,7 +50,7 @@ def check_part(
     kind: type[Part],
     further_faults: Callable[[Mapping[str, Any]], Iterable[str]],
 ) -> Part:
-    """Check one part of a configuration that is read already, and is called ``where``, as ``load_part`` does."""
+    """Check one part of a configuration that has been read, as ``load_part`` does; ``where``: its name in errors."""
     order = {key: place for place, key in enumerate(defaults())}
     faults: list[str] = []
     part: Part | None = None
@@ -75,9 +75,9 @@ def _one_line(text: str) -> str:
 
 
 class _Loader(CountedDocuments, yaml.SafeLoader):
-    """A safe loader that refuses a key given twice, which plain YAML would silently let the last one win.
+    """A safe loader that refuses repeated keys, of which plain YAML would silently use the last.
 
-    It refuses aliases that multiply as well, before anything is made of them.
+    It also refuses documents that aliases make too large, before these are constructed.
     """
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
@@ -93,7 +93,7 @@ class _Loader(CountedDocuments, yaml.SafeLoader):
 
 
 def read_document(path: Path, kind: str = KIND) -> dict[str, Any]:
-    """Return the one mapping that a file holds, which should be of a ``kind``. Raises ``ConfigurationError``."""
+    """Return the only document of a file, a mapping of this ``kind``. Raises ``ConfigurationError``."""
     try:
         text = path.read_text(encoding="utf-8")
     except OSError as error:
@@ -116,7 +116,7 @@ def read_document(path: Path, kind: str = KIND) -> dict[str, Any]:
 
 
 def _yaml_fault(error: yaml.YAMLError) -> str:
-    """Return ``:LINE:COLUMN: what`` for a syntax error."""
+    """Return ``:LINE:COLUMN: what is wrong`` for a syntax error."""
     mark = getattr(error, "problem_mark", None)
     place = f":{mark.line + 1}:{mark.column + 1}" if mark is not None else ""
     return f"{place}: is not valid YAML: {getattr(error, 'problem', None) or 'unreadable characters'}"

@@ -12,9 +12,9 @@ DRAFT = "http://json-schema.org/draft-07/schema#"
 
 
 def schema_of(kind: type[Document]) -> dict[str, Any]:
-    """Return the schema of a document, with what each section is by default.
+    """Return the schema of a document, with the default of each section.
 
-    Sections that are not of ``kind`` may hold anything.
+    Sections that do not belong to ``kind`` may have any content.
     """
     found = kind.model_json_schema(by_alias=True, mode="validation")
     properties = {name: _plain(each) for name, each in found["properties"].items()}
@@ -38,7 +38,7 @@ def schema_of(kind: type[Document]) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """Return a part of pydantic's schema without titles of its own, with definitions where draft 7 has them."""
+    """Return a part of pydantic's schema without titles, and with references to definitions as in draft 7."""
     if isinstance(value, Mapping):
         return {
             key: each.replace("#/$defs/", "#/definitions/")

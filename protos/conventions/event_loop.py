@@ -1,4 +1,4 @@
-"""The event loop of programs that do nothing but wait for others: the fast one, where it is installed."""
+"""Runs programs on the faster event loop if that is installed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 def run(work: Coroutine[Any, Any, None]) -> None:
-    """Run ``work`` to its end. Raises what it raises."""
+    """Run ``work`` to its end and return its result; raises the errors of ``work``."""
     try:
         import uvloop
     except ImportError:

@@ -1,4 +1,4 @@
-"""Log lines as key=value pairs or as JSON, alike in both programs.
+"""Formats log lines as key=value pairs or as JSON, in the same way for both programs.
 
 Values come from objects that anybody may write. So none of them can end its line, its quotes or its pair: control
 characters are escaped, and what could be taken for another pair is quoted.
@@ -96,13 +96,13 @@ def _quote(text: str, *, always: bool) -> str:
 
 
 def _parts(record: logging.LogRecord) -> tuple[str, list[tuple[str, str, bool]]]:
-    """Return the words of a message and its pairs: key, value, and whether the template quotes it.
+    """Return the words of a message, and its pairs: key, value, and whether the template quotes the value.
 
-    URLs in them have no credentials.
+    Credentials of URLs are removed.
     """
     template, values = str(record.msg), record.args
     if not isinstance(values, tuple) or not values:
-        # Nothing to tell the values apart by: the text is taken as it is, but for what ends lines.
+        # Without arguments, the whole message is the template.
         template, values = record.getMessage().replace("%", "%%"), ()
     left = list(values)
     found = list(_PAIR.finditer(template))
@@ -120,19 +120,19 @@ def _parts(record: logging.LogRecord) -> tuple[str, list[tuple[str, str, bool]]]
 
 
 def _fill_template(template: str, left: list[Any]) -> str:
-    """Fill in the first of the values that are left."""
+    """Return the template with its values, which are removed from the front of ``left``."""
     count = sum(1 for place in _PLACE.findall(template) if place != "%%")
     values, left[:count] = tuple(left[:count]), []
     return template % values
 
 
 def escape(text: str) -> str:
-    """Return a text that may stand in quotes on one line."""
+    """Return a text escaped so that it may be in quotes on one line."""
     return _ESCAPED.sub(_escape, text)
 
 
 def one_line(text: str) -> str:
-    """Return a text with whatever could end its line, or turn it round, escaped."""
+    """Return a text with the characters escaped that could end its line or change its direction."""
     return _ENDS_LINES.sub(_escape, text)
 
 
@@ -142,9 +142,9 @@ def _escape(match: re.Match[str]) -> str:
 
 
 def configure(level: str, form: str = "text", stream: TextIO | None = None) -> None:
-    """Send the log of this process to ``stream`` (stderr) in a form (see ``FORMATTERS``).
+    """Send the log of this process to ``stream`` (default: stderr) in a form (see ``FORMATTERS``).
 
-    From ``level`` (one of ``LEVELS``) on; libraries from warnings on.
+    ``level``: the lowest level that is logged, one of ``LEVELS``; for libraries it is WARNING.
     """
     handler = logging.StreamHandler(stream or sys.stderr)
     handler.setFormatter(FORMATTERS[form]())
@@ -156,7 +156,7 @@ def configure(level: str, form: str = "text", stream: TextIO | None = None) -> N
 
 
 def logging_options(debug: str = "") -> Callable[[Command], Command]:
-    """Return a decorator that gives a command ``--log-level`` and ``--log-format``; ``debug`` says more of a level."""
+    """Return a decorator that adds ``--log-level`` and ``--log-format``; ``debug``: help on what ``debug`` logs."""
 
     def decorate(command: Command) -> Command:
         level = click.option(

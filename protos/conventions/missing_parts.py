@@ -1,4 +1,4 @@
-"""What to install when a package is not there: a plain installation plans, and talks to no real cluster."""
+"""Tells what to install if a package is missing: a plain installation can plan, but not talk to a real cluster."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ EXTRAS = MappingProxyType(
         "polars": "simulate",
     }
 )
-"""The extra that brings a module which a plain installation lacks."""
+"""By module that a plain installation lacks: the extra that installs it."""
 
 INSTALL_BRIDGE = f"pip install '{DISTRIBUTION}[bridge]'"
 
@@ -25,8 +25,8 @@ INSTALL_BRIDGE = f"pip install '{DISTRIBUTION}[bridge]'"
 def say_what_to_install(error: ModuleNotFoundError) -> str | None:
     """Return a line for people about a module that is not installed.
 
-    None if it is no module of another package, nor one of this package that an image leaves out: then it is a fault of
-    the program.
+    None if neither a module of another package is missing nor one of this package that an image leaves out: then the
+    program itself has a fault.
     """
     package, _, below = (error.name or "").partition(".")
     if (

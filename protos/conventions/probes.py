@@ -1,4 +1,4 @@
-"""What a program answers over HTTP beside its work, from threads: metrics, probes, and pages for people."""
+"""Answers HTTP requests from threads: metrics, probes, and pages for people."""
 
 from __future__ import annotations
 
@@ -23,25 +23,25 @@ if TYPE_CHECKING:
 
 _BEAT_SECONDS = 1.0
 _HANGS_AFTER_SECONDS = 30.0
-"""Translating the largest clusters keeps the event loop for a second or two; nothing keeps it for longer."""
+"""Seconds after which the event loop counts as hung. Translating the largest clusters takes a second or two."""
 
 
 MOST_CONNECTIONS = 64
-"""How many connections are open at a time; scrapers and kubelets have one each, for as long as an answer takes."""
+"""Most connections at a time; a scraper or kubelet has one, for as long as an answer takes."""
 
 SILENT_SECONDS = 10.0
-"""For how long a connection may say nothing, or take nothing of an answer."""
+"""Seconds for which a connection may send nothing, or receive nothing of an answer."""
 
 
 class Heartbeat:
-    """When the event loop last ran. ``clock`` is monotonic, and may be asked from any thread."""
+    """Records when the event loop last ran. ``clock`` is monotonic, and may be called from any thread."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
         self._beaten_at = clock()
 
     async def run(self) -> None:
-        """Note for ever that the event loop runs."""
+        """Record every second that the event loop runs, until cancelled."""
         while True:
             self._beaten_at = self._clock()
             await asyncio.sleep(_BEAT_SECONDS)
@@ -57,10 +57,11 @@ def application(
     probes: Mapping[str, Callable[[], str]],
     pages: Mapping[str, Callable[[str], str]] = MappingProxyType({}),
 ) -> WSGIApplication:
-    """Return what answers by path, from any thread.
+    """Return a WSGI application that answers by path, from any thread.
 
-    A probe is 200, or 503 with the text that it returns if it returns one. A page gets what follows its path, and is
-    404 where it has nothing to say. Any other path is the metrics of ``registry``, which is asked each time.
+    ``probes``: by path, returns what is wrong; the answer is 503 with this text, 200 if it is "". ``pages``: by prefix
+    of the path, returns the text for the rest of the path; the answer is 404 if it is "". Any other path gives the
+    metrics of ``registry``, which is called each time.
     """
 
     def answer(environment: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
@@ -81,7 +82,7 @@ def application(
 
 
 def serve(host: str, port: int, answer: WSGIApplication) -> WSGIServer:
-    """Answer from threads until the process ends; return the server. Raises ``OSError`` if it cannot listen."""
+    """Answer from threads until the process ends; return the server at once. Raises ``OSError`` if it cannot listen."""
 
     (family, _, _, _, address), *_ = socket.getaddrinfo(
         host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
@@ -96,9 +97,9 @@ def serve(host: str, port: int, answer: WSGIApplication) -> WSGIServer:
 
 
 class _Bounded(ThreadingMixIn, WSGIServer):
-    """Holds few connections, so that whoever opens many takes no descriptors that the program needs.
+    """A server with a limited number of connections, so that clients cannot use up the program's file descriptors.
 
-    One more makes the oldest end: probes, which come and go, get in whoever holds others open.
+    A new connection beyond the limit ends the oldest, so that probes, which are short, are always answered.
     """
 
     daemon_threads = True
@@ -110,14 +111,14 @@ class _Bounded(ThreadingMixIn, WSGIServer):
         super().__init__(*given, **named)
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Answer in a thread of its own; one connection too many ends the oldest."""
+        """Answer a request in a thread; beyond the limit, end the oldest connection."""
         with self._lock:
             self._open[id(request)] = request
             oldest = next(iter(self._open.values())) if len(self._open) > MOST_CONNECTIONS else None
             if oldest is not None:
                 del self._open[id(oldest)]
                 with suppress(OSError):
-                    oldest.shutdown(socket.SHUT_RDWR)  # its thread finds out, and closes it
+                    oldest.shutdown(socket.SHUT_RDWR)  # its thread notices, and closes it
         super().process_request(request, client_address)
 
     def shutdown_request(self, request: Any) -> None:
@@ -127,15 +128,15 @@ class _Bounded(ThreadingMixIn, WSGIServer):
         super().shutdown_request(request)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Say nothing of connections that break, or say nothing in time."""
+        """Log no errors of connections that break or time out."""
         if not isinstance(sys.exception(), OSError):
             super().handle_error(request, client_address)
 
 
 class _Quiet(WSGIRequestHandler):
-    """Requests of probes and scrapers are no news. Whoever says or takes nothing for a while is hung up on."""
+    """Handles requests without logging them, and ends connections that are silent for too long."""
 
     timeout = SILENT_SECONDS
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name in the standard library
-        """Say nothing."""
+        """Log nothing."""

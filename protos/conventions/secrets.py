@@ -1,4 +1,4 @@
-"""Credentials are cut out of whatever people or programs are shown: out of URLs, and of arguments that are secrets."""
+"""Removes credentials from texts that people or programs get: from URLs, and from arguments that are secrets."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from collections.abc import Mapping
 from typing import Any
 
 CUT = "***"
-"""What stands in a secret's place."""
+"""The text that replaces a secret."""
 
 _USER = r"(?<=://)[^/\s?#{ends}]*@"
 """User and password of a URL, up to the last @ before its path."""
 _BAD_USER = r"(?<=://)[^/\s?#@:{ends}]*:(?!\d*(?:[/?#\s{ends})\],;']|$))[^\s{ends}]*@"
-"""The same where a password holds a slash that nobody has encoded: what stands for a port is no number."""
+"""User and password of a URL whose password has an unencoded slash: the text before the slash is no port number."""
 _NAMES = "token|secret|passw|pwd|key|auth|credential|sign|sig|session|code"
 _PARAMETER = r"(?<=[?&#;])([\w.\-\[\]]*(?:{names})[\w.\-\[\]]*=)[^&#;\s{ends}]+"
 
 _ENDS = '"<>`'
-"""What a URL does not hold, and what stands around it in texts."""
+"""Characters that are not in a URL but around it in texts."""
 
 
 def _patterns(ends: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
@@ -39,29 +39,29 @@ def redact_credentials(text: str) -> str:
 
 
 def redact_value(value: str) -> str:
-    """Return one value, which may be a URL, without credentials.
+    """Return a value, which may be a URL, without credentials.
 
-    In one that begins as a URL, quotes and brackets count as parts of a password.
+    In a value that begins like a URL, quotes and brackets may be parts of a password.
     """
     return _redact(value, *(_IN_VALUES if _SCHEME.match(value) else _IN_TEXTS))
 
 
 def redact_address(value: str) -> str:
-    """Return what somebody has given for a URL without credentials, although it may be none: ``user:password@host``."""
+    """Return a text given as a URL without credentials, even if it is none, such as ``user:password@host``."""
     cut = redact_value(value)
     user, separator, rest = cut.rpartition("@")
     return f"{CUT}@{rest}" if separator and user and not _SCHEME.match(cut) else cut
 
 
 def redact_urls(value: Any) -> Any:
-    """Return a value made of maps, lists and texts, with the credentials of all URLs in its texts cut."""
+    """Return a value of maps, lists and texts without the credentials of the URLs in its texts."""
     return _in_all(value, names=False)
 
 
 def redact_configuration(value: Any) -> Any:
-    """Return the same, and texts cut as well that stand under a name such as ``password`` or ``apiToken``.
+    """Return a value as ``redact_urls`` does, also without the texts at keys such as ``password`` or ``apiToken``.
 
-    Names of files, as ``tokenFile``, are no secrets.
+    Names of files, such as at ``tokenFile``, are no secrets.
     """
     return _in_all(value, names=True)
 

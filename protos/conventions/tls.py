@@ -1,4 +1,4 @@
-"""TLS between the two programs, both of which show a certificate: its files, and the options that name them.
+"""TLS between the two programs, each with a certificate: the files, and the options that name these.
 
 Files are read again when they are needed, so that certificates can be replaced while a program runs.
 """
@@ -27,18 +27,18 @@ _READINGS = 5
 
 
 class TlsError(ValueError):
-    """Files that cannot be used; the text says which, and why."""
+    """Files for TLS cannot be used; the text says which, and why."""
 
 
 class TlsContents(NamedTuple):
-    """What the files held at one moment."""
+    """The contents of all files at one time."""
 
     certificate: bytes
     key: bytes
     authority: bytes
 
     def channel_credentials(self) -> grpc.ChannelCredentials:
-        """Return them as gRPC wants them for a client."""
+        """Return the contents as gRPC's credentials for a client."""
         import grpc
 
         return grpc.ssl_channel_credentials(self.authority, self.key, self.certificate)
@@ -46,14 +46,14 @@ class TlsContents(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TlsFiles:
-    """The files of a certificate, its key, and the authority of the other side's."""
+    """The files of a certificate, its key, and the authority of the other side's certificate."""
 
     certificate: Path
     key: Path
     authority: Path
 
     def read(self) -> TlsContents:
-        """Return what they hold, all of one time. Raises ``TlsError``."""
+        """Return the contents of the files, all of one time. Raises ``TlsError``."""
         contents = self._read()
         for _ in range(_READINGS):
             again = self._read()
@@ -70,7 +70,7 @@ class TlsFiles:
 
 
 def tls_options(command: F) -> F:
-    """Add --tls-cert, --tls-key and --tls-ca; ``read_chosen_tls`` tells what was given."""
+    """Add --tls-cert, --tls-key and --tls-ca to a command, which gets the files from ``read_chosen_tls``."""
     for name, text in reversed(_OPTIONS):
         command = click.option(
             f"--tls-{name}",
@@ -88,7 +88,7 @@ def _remember(context: click.Context, parameter: click.Parameter, value: Path | 
 
 
 def read_chosen_tls() -> TlsFiles | None:
-    """Return the files that the command was given, None if none. Raises ``TlsError`` unless they can be read."""
+    """Return the files that the command's options name, None if none. Raises ``TlsError`` if they cannot be read."""
     given = click.get_current_context().meta.get(_META, {})
     files = [given.get(f"tls_{name}") for name, _ in _OPTIONS]
     if not any(files):

@@ -1,4 +1,4 @@
-"""Traces by OpenTelemetry's protocol: off unless a collector is named, and then without a word in the core.
+"""Sends traces by OpenTelemetry's protocol if a collector is named; the core has no code for traces.
 
 What else there is to set (sampling, headers, certificates, attributes of the resource) is set by OpenTelemetry's own
 environment variables, such as ``OTEL_TRACES_SAMPLER`` and ``OTEL_EXPORTER_OTLP_HEADERS``.
@@ -28,7 +28,7 @@ class TracingError(ValueError):
 
 
 def tracing_option(command: F) -> F:
-    """Add --traces."""
+    """Add --traces to a command."""
     return click.option(
         "--traces",
         metavar="URL",
@@ -37,9 +37,9 @@ def tracing_option(command: F) -> F:
 
 
 def tracer_of(url: str | None, service: str, version: str) -> Tracer | None:
-    """Return what makes spans of ``service`` and sends them to ``url`` in the background; None for none.
+    """Return a tracer that sends spans of ``service`` to ``url`` in the background; None if no URL is given.
 
-    What has not been sent is sent when the process ends. A collector that does not answer costs spans and nothing else.
+    Remaining spans are sent when the process ends. If a collector does not answer, only spans are lost.
     Raises ``TracingError``.
     """
     if not url:

@@ -1,4 +1,4 @@
-"""How much a YAML document stands for, counted before it is made: aliases and merge keys may multiply it."""
+"""Limits the size of YAML documents before they are constructed, since aliases and merge keys may multiply it."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from typing import Any
 import yaml
 
 PER_WRITTEN, SPARE = 10, 200_000
-"""A stream may stand for so many values per value that is written, and for so many more. A million take seconds."""
+"""Limits of a stream: values after expansion per written value, and additional ones. A million values take seconds."""
 
 
 class SizeGuard:
-    """Counts what the documents of one stream stand for."""
+    """Counts the values of one stream's documents after expansion of aliases."""
 
     def __init__(self) -> None:
         self._left = SPARE
 
     def check(self, document: yaml.Node) -> None:
-        """Raise ``yaml.constructor.ConstructorError`` if the documents so far stand for too much."""
+        """Raise ``yaml.constructor.ConstructorError`` if the documents so far have too many values after expansion."""
         written, total = count_values(document)
         self._left -= max(total - PER_WRITTEN * written, 0)
         if self._left < 0:
@@ -30,28 +30,27 @@ class SizeGuard:
 
 
 class CountedDocuments(yaml.constructor.BaseConstructor):
-    """To be mixed into a loader: counts each document of its stream before anything is made of it."""
+    """A mixin for loaders that checks each document's size before it is constructed."""
 
     def __init__(self, *stream: Any) -> None:
         super().__init__(*stream)
         self._guard = SizeGuard()
 
     def construct_document(self, node: yaml.Node) -> Any:
-        """Make what a document stands for. Raises ``yaml.constructor.ConstructorError`` if that is too much."""
+        """Construct a document. Raises ``yaml.constructor.ConstructorError`` if it has too many values."""
         self._guard.check(node)
         return super().construct_document(node)
 
 
 def is_plain(text: str) -> bool:
-    """Return whether text can hold no alias, so that nothing in it is multiplied."""
+    """Return whether a text surely has no alias, so that its size is not multiplied."""
     return "*" not in text or "&" not in text
 
 
 def count_values(document: yaml.Node) -> tuple[int, int]:
-    """Return how many values a document has, and for how many it stands if each alias is written out.
+    """Return how many values a document has as written, and how many after expansion of aliases.
 
-    What contains itself counts once in itself. The time that it takes grows with the document, not with what it stands
-    for.
+    A value that contains itself counts once in itself. The time taken grows with the written size.
     """
     totals: dict[int, int] = {}
     waiting: list[tuple[yaml.Node, bool]] = [(document, False)]
