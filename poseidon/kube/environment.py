@@ -47,6 +47,8 @@ class ReflectorOptions:
     """Seconds after that time-out until the client gives up a silent stream."""
     absent_seconds: float = 20.0
     """Seconds between tries of a resource that is not served."""
+    look_seconds: float = 5.0
+    """Seconds until the client asks again for the version of a collection, before it resumes a watch."""
     broken_watches: int = 5
     """Number of watches in a row that fail without progress before a new list."""
     backoff_initial: float = 0.2

@@ -48,11 +48,12 @@ class Present(NamedTuple):
     of_object: str
 
 
-async def look(transport: Transport, resource: Resource[Any], newest: ObjectMeta) -> Present:
+async def look(transport: Transport, resource: Resource[Any], newest: ObjectMeta, seconds: float) -> Present:
     """Read the present versions of a collection and of one of its objects (``newest``, or any), in one small request.
 
     A list of one name in one namespace costs the API server a single read, and needs no other right than the
-    list of all. Raises ``KubeError``.
+    list of all. Raises ``KubeError``, also if no answer comes within so many ``seconds``: a request that a failing
+    server has swallowed must not delay the next for as long as a large list may take.
     """
     resource = replace(resource, kind=MetadataOnly)
     query = {"limit": "1"}
@@ -61,7 +62,11 @@ async def look(transport: Transport, resource: Resource[Any], newest: ObjectMeta
         if newest.namespace and "/namespaces/" not in resource.path:
             group, _, plural = resource.path.rpartition("/")
             resource = replace(resource, path=f"{group}/namespaces/{newest.namespace}/{plural}")
-    page = await _fetch(transport, resource, query, METADATA)
+    try:
+        async with asyncio.timeout(seconds):
+            page = await _fetch(transport, resource, query, METADATA)
+    except TimeoutError:
+        raise UnreachableError(f"GET {resource.path}: timed out") from None
     metadata = [*(each.metadata for each in page.items), *(each.metadata for each in page.rejected)]
     versions = (each.resource_version for each in metadata if each.uid == newest.uid)
     return Present(page.resource_version, next(versions, ""))

@@ -269,7 +269,7 @@ class Reflector(Generic[T]):
         object is gone, or the server was away for longer, all known objects are compared.
         """
         last = self._last_changed
-        present = await look(self._transport, self._served, last)
+        present = await look(self._transport, self._served, last, self._options.look_seconds)
         if is_before(present.version, self._version):
             found = present.version
         elif is_before(present.of_object, last.resource_version):
