@@ -166,11 +166,11 @@ def _links(machines: MachineColumns, column: int | None) -> tuple[_Links, list[s
     by_kind = None
     residents = machines.residents
     if residents is not None:
-        by_kind, _ = _read_requests(
-            residents.requests, residents.kinds, column
-        )  # noted when they were waiting
+        # Faults are dropped here: they were reported while these tasks waited.
+        by_kind, _ = _read_requests(residents.requests, residents.kinds, column)
         asked = residents.sum_by_machine(by_kind.astype(np.float64), machines.count)
-        # What is reserved is among it: a task asks for its request, or for more.
+        # ``asked`` already contains ``booked``, as a task asks for at least its request: the larger counts, not the
+        # sum.
         booked = np.maximum(booked, np.ceil(asked).astype(np.int64))
     measured = none
     if column is not None:

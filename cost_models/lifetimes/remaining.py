@@ -61,7 +61,7 @@ class RunsTable:
 
 
 def find_ages(seconds: Float64) -> Int64:
-    """Return the interval of age that each span ends in: int64 of the same shape."""
+    """Return the index of the age bucket (`_AGES`) that each run time falls into: int64 of the same shape."""
     return np.minimum(np.searchsorted(_AGES, seconds, side="left"), len(_AGES) - 1)
 
 

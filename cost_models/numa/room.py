@@ -51,7 +51,8 @@ class ZoneRoom:
         effective = np.maximum(self.policy[machines], self.requests.hint[shapes])
         return np.where(self.requests.checked[shapes], effective, np.int8(0)).astype(np.int8)
 
-    # --- how many ------------------------------------------------------------------------------------------------
+    # --- how many tasks fit
+    # ------------------------------------------------------------------------------------------------
 
     def count_room(self, shapes: Int64, machines: Int64) -> Int64:
         """Return int64[A]: how many more tasks of ``shapes[i]`` fit ``machines[i]`` if no other tasks come.

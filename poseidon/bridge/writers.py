@@ -195,7 +195,7 @@ class Writers:
         self._metrics.pods_refused.labels(reason).inc()
         self._events.say(pod, EventReason.REFUSED, message)
 
-    # --- what has become of it -----------------------------------------------------------------------------
+    # --- outcomes of writes -----------------------------------------------------------------------------
 
     def _on_bound(self, outcome: BindOutcome) -> None:
         if outcome.result is BindResult.BOUND:

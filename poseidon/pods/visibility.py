@@ -80,7 +80,9 @@ class Visibility:
     """Names of schedulers whose pods are placed otherwise than all others."""
 
     def annotations_of(self, pod: Pod) -> dict[str, str]:
-        """Return the annotations that count, with the program among them if wanted and known."""
+        """Return the pod's annotations that models read; adds the name of its program, if models ask for it and it is
+        known.
+        """
         found = pod.metadata.annotations
         chosen = _choose(found, self.annotations)
         if self.prefix and found:

@@ -39,7 +39,7 @@ def columns(
     heeded = [problem.requests > 0]
     for number in preemption.returning:
         joint, rows = residual.joint[number], problem.joint[number]
-        # What is owed must be given back before anything is free.
+        # An overdrawn limit (`owed`) must first be paid back.
         owed = 0 if rows.returned is None else rows.returned.owed
         requests.append(rows.amount[:, None])
         heeded.append(rows.holds()[:, None])

@@ -133,7 +133,8 @@ class Gangs:
             task.uid
         )
 
-    # --- what follows --------------------------------------------------------------------------------------
+    # --- effects on jobs, conditions and events
+    # --------------------------------------------------------------------------------------
 
     def apply(self) -> None:
         """Update jobs and tasks after changes of pods or objects."""

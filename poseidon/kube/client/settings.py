@@ -51,7 +51,7 @@ class ConnectionSettings:
 
 
 class _Reached(NamedTuple):
-    """What a kubeconfig or a service account comes to. ``proxy`` is None where the server is reached without one."""
+    """What a kubeconfig or a service account resolves to. ``proxy`` is None where the server is reached without one."""
 
     server: str
     loaded: Loaded

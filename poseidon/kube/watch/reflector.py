@@ -78,7 +78,7 @@ class Reflector(Generic[T]):
         self._comparison = asyncio.Event()
         self._relist_reason = "start"
         self._known: dict[str, str] = {}  # versions by uid
-        self._marks: dict[str, int] = {}  # of outlines, by uid
+        self._marks: dict[str, int] = {}  # of the last outlines, by uid
         self._watched = asyncio.Timeout(None)
         self._broken_in_a_row = 0
         self._absent = False

@@ -201,7 +201,9 @@ def machine_prices(problem: PlacementProblem, means: Means) -> tuple[Int64, Stag
 
 
 def _compute_rents(outcome: FlowOutcome, prices: Prices) -> Int64:
-    """Return int64[M'], half units: the largest gain of any class from one more of its tasks on each machine."""
+    """Return, per machine of the network and in halves of a cost unit, the most that any class would save by one more
+    of
+        its tasks there."""
     network = outcome.network
     columns, _, _, _ = network.blocks
     full = outcome.flows[columns] >= network.problem.capacities[columns]

@@ -16,8 +16,9 @@ GivenAway = tuple[frozenset[str] | set[str], Mapping[str, Mapping[str, Amount]]]
 def usage_of(
     view: View, pools: Mapping[PoolName, Pool], given_away: Callable[[str, str], GivenAway]
 ) -> ViewUse:
-    """Return what is in use of the devices of a view; ``given_away`` returns what a (driver, pool name) has
-    allocated.
+    """Return which devices, of those that one machine sees (its view), are in use.
+
+    ``given_away`` returns what is allocated from a pool, by its driver and name.
     """
     taken = 0
     shares = []
