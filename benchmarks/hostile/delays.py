@@ -87,8 +87,12 @@ def run_hostile(options: HostileOptions, progress: Callable[[str], None] = lambd
         for row in pool.map(partial(measure_shape, options), options.shapes):
             progress(f"{row['shape']}: {row['delaySeconds']:.2f} s")
             rows.append(row)
+    return {"kind": "hostile", **sum_up(options, rows)}
+
+
+def sum_up(options: HostileOptions, rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return a report without its kind: the cluster, whether the bound holds for all shapes, and a row per shape."""
     return {
-        "kind": "hostile",
         "environment": environment(),
         "nodes": options.nodes,
         "classes": options.classes,

@@ -16,8 +16,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from benchmarks.environment import environment
-from benchmarks.hostile.delays import BOUND, HostileOptions
+from benchmarks.hostile.delays import BOUND, HostileOptions, sum_up
 from benchmarks.hostile.pods import MALLORY, SHAPES, Room, hostile_pod
 from benchmarks.processes.end_to_end import EndToEndOptions, node_objects, pod_objects
 from benchmarks.processes.usage import UsageSampler, stack_roots
@@ -56,17 +55,7 @@ def run_processes(
         row = {"shape": shape, **asyncio.run(_measure(options, shape))}
         progress(f"{shape}: {row['delaySeconds']:.2f} s")
         rows.append(row)
-    return {
-        "kind": "hostile-processes",
-        "environment": environment(),
-        "nodes": options.nodes,
-        "classes": options.classes,
-        "pods": options.pods,
-        "hostile": options.hostile,
-        "boundSeconds": BOUND,
-        "holds": all(row["holds"] for row in rows),
-        "rows": rows,
-    }
+    return {"kind": "hostile-processes", **sum_up(options, rows)}
 
 
 async def _measure(options: HostileOptions, shape: str) -> dict[str, Any]:

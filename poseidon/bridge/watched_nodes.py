@@ -33,7 +33,7 @@ class WatchedNodes:
         self._label()
 
     def take_hyper_nodes(self, changes: Sequence[Change[HyperNode]]) -> None:
-        """Handle changes of HyperNodes: other labels of machines, and perhaps other tiers for groups."""
+        """Handle changes of HyperNodes: update the labels of machines and the tiers that groups may name."""
         stores = self._stores
         for change in changes:
             if change.object is None:

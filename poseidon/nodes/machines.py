@@ -218,20 +218,17 @@ class Machines:
     def _describe(self, name: str) -> None:
         machine = self._reported[name]
         offers, labels = self._offers.get(name), self._labels.get(name)
+        if offers or labels:
+            reported, machine = machine, pb.Machine()
+            machine.CopyFrom(reported)
         if labels:
-            labelled = pb.Machine()
-            labelled.CopyFrom(machine)
-            labelled.labels.update(labels)
-            machine = labelled
+            machine.labels.update(labels)
         if offers:
-            described = pb.Machine()
-            described.CopyFrom(machine)
             amounts = {each.resource: each.amount for each in machine.allocatable} | dict(offers.amounts)
-            del described.allocatable[:]
-            described.allocatable.extend(
+            del machine.allocatable[:]
+            machine.allocatable.extend(
                 pb.Quantity(resource=resource, amount=amounts[resource]) for resource in sorted(amounts)
             )
-            described.attached.extend(offers.attached)
-            described.storage.extend(offers.rooms)
-            machine = described
+            machine.attached.extend(offers.attached)
+            machine.storage.extend(offers.rooms)
         self._outbox.put(name, machine)

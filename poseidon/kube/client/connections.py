@@ -66,9 +66,9 @@ class PoolOptions:
 
 
 class ConnectionPool:
-    """Connections to one server, one per request that is sent; the one used last is used first.
+    """Connections to one server, each with one request at a time; the one used last is used first.
 
-    While the server is busy with earlier requests, the next wait for their connections (see ``Openings``).
+    While the server is busy, further requests wait until a connection is free (see ``Openings``).
     ``clock`` is monotonic. ``permit`` is asked right before each request is sent. All calls come from one
     event loop.
     """

@@ -1,4 +1,4 @@
-"""Which request opens a further connection, and which waits for one that others give back.
+"""Decides which request opens a further connection, and which waits until another request has finished with one.
 
 A handshake takes both sides as much of the processor as several small requests. Where the server is near, a few
 connections carry all it can answer, and each further one only delays those who use it. Over a long way, many are
@@ -15,27 +15,28 @@ from typing import Generic, TypeVar
 C = TypeVar("C")
 
 FEW = 16
-"""Connections that are opened without a thought."""
+"""With fewer connections than this, a request that finds none idle opens one at once."""
 
 AT_A_TIME = 8
-"""Most connections that are being opened."""
+"""Most connections that are being opened at the same time."""
 
 PATIENCE_SECONDS = 0.25
-"""Once no answer has come for so long, or up to twice that, those who wait open connections, some at a time."""
+"""If no answer has come for this long (or up to twice as long), waiting requests open connections, a few at a time."""
 
 _BUSY = 4.0
 """A server whose answers take so many times as long as its quickest ones is busy."""
 _NEW_SHARE = 0.25
 """Weight of the latest answer in the time that recent ones took."""
 _FORGET = 1.001
-"""Factor by which the quickest answer is taken to be slower with each answer."""
+"""With each answer, the remembered time of the quickest one grows by this factor."""
 
 
 class Openings(Generic[C]):
     """Decides who opens a connection, by how long answers take. All calls come from one event loop.
 
-    ``count_open``: how many are open, in use or not. ``give_back`` takes one that was handed to a request which has
-    been cancelled. Each opening is begun by ``begin``, or by ``wait`` if that returns None, and is followed by ``end``.
+    ``count_open`` returns how many connections are open, in use or idle. ``give_back`` takes a connection back that was
+    handed to a cancelled request. Each opening is begun by ``begin``, or by ``wait`` if that returns None; its caller
+    calls ``end`` when the opening has succeeded or failed.
     """
 
     def __init__(self, count_open: Callable[[], int], give_back: Callable[[C], None]) -> None:
@@ -92,7 +93,7 @@ class Openings(Generic[C]):
             self._timer = loop.call_later(PATIENCE_SECONDS, self._end_patience, self._answers)
 
     def _end_patience(self, answers: int) -> None:
-        """Let those who wait open connections if none has been given back since there were ``answers``."""
+        """Let waiting requests open connections if no answer has come since ``answers`` were counted."""
         # A timer for every request would cost as much as sending it.
         self._timer = None
         while self._answers == answers and self._opening < AT_A_TIME and (turn := self._pop()) is not None:
@@ -113,12 +114,12 @@ class Openings(Generic[C]):
         turn.set_result(None)
 
     def end(self) -> None:
-        """Note that an opening has ended, well or not; those who wait may begin the next."""
+        """Note that an opening has succeeded or failed; waiting requests may begin the next one."""
         self._opening -= 1
         self.look()
 
     def look(self) -> None:
-        """Let those who wait open connections, as far as they may now: fewer are open, or the server is less busy."""
+        """Let waiting requests open connections, as many as may be opened now."""
         while self._may_open() and (turn := self._pop()) is not None:
             self._grant(turn)
 

@@ -145,7 +145,7 @@ class Transport:
             return None
 
     async def post(self, path: str, body: bytes, *, urgent: bool = False) -> bytes:
-        """Return the body of a POST of JSON; an ``urgent`` one waits for no other writes but such.
+        """Return the body of a POST of JSON; an ``urgent`` one goes before other writes that wait for a connection.
 
         Raises ``ApiError`` or ``UnreachableError``.
         """
