@@ -29,7 +29,7 @@ from poseidon.manifests.loader import Manifests
 from poseidon.manifests.missing import missing_app_groups, missing_daemon_sets, missing_groups, not_honoured
 from poseidon.metrics_sources.listed import take_listed
 from poseidon.numa.node_topology import RECORD_KIND
-from poseidon.offline.devices import make_write
+from poseidon.offline.devices import apply_report, make_write
 from poseidon.offline.feeding import as_created, as_pending, feed
 from poseidon.offline.refusals import apply_events
 from poseidon.pods.tasks import GATED_REASON, Disposition, disposition, get_qualified_name, scheduler_of
@@ -54,8 +54,8 @@ class OfflineCluster:
     """Lines for people."""
     app_groups: tuple[OrderedAppGroup, ...]
     """The order of each application's workloads, whether or not a model uses it."""
-    pods: Mapping[str, Pod]
-    """Pods by uid."""
+    pods: dict[str, Pod]
+    """Pods by uid; their status names the claims that are made for them meanwhile."""
     is_live: bool = False
     """Whether it is a live cluster, or saved from one."""
     now: float = 0.0
@@ -126,6 +126,7 @@ class OfflineCluster:
                     self.state.claim_refused(action, "")
                 elif isinstance(action, DeviceClaimWrite):
                     self.annotated.update(make_write(self.state, action, self.now))
+                    apply_report(self.pods, action)
                 elif isinstance(action, WithdrawEviction) and self.victims.pop(action.uid, ""):
                     request = EvictionRequest(*self._evictions.pop(action.uid))
                     self.state.eviction_ended(EvictionOutcome(request, _STAYS))

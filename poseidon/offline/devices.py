@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from msgspec import convert
 from msgspec.structs import replace
 
 from poseidon.bridge.state import BridgeState
 from poseidon.devices.claims import device_of, list_results
 from poseidon.kube.api.devices import AllocatedDeviceStatus, Json, ResourceClaim
 from poseidon.kube.api.metadata import Condition
+from poseidon.kube.api.pods import ExtendedClaimStatus, Pod
 from poseidon.kube.api.resource import Change
 from poseidon.kube.write.device_claim_writer import (
     DeviceClaimWrite,
@@ -29,8 +31,10 @@ def make_write(state: BridgeState, write: DeviceClaimWrite, now: float) -> dict[
         state.device_claim_written(WriteEnd(write, str(error)))
         return {}
     claim = write.claim
+    if write.report is not None and not claim.metadata.uid:  # the write creates it
+        claim = replace(claim, metadata=replace(claim.metadata, uid=write.key))
     if change is not None:
-        claim = _apply_change(write.claim, change)
+        claim = _apply_change(claim, change)
         state.device_claims_changed([Change(write.key, claim)])
     state.device_claim_written(WriteEnd(write, claim=claim))
     if state.shared_gpus is not None:
@@ -41,6 +45,17 @@ def make_write(state: BridgeState, write: DeviceClaimWrite, now: float) -> dict[
     return {
         metadata["uid"]: {key: value for key, value in metadata["annotations"].items() if value is not None}
     }
+
+
+def apply_report(pods: dict[str, Pod], write: DeviceClaimWrite) -> None:
+    """Name the claim of a write in the status of its pod, one of ``pods`` by uid, if the write says so."""
+    if write.report is None or not write.join:
+        return
+    patch = write.report[1]
+    uid = patch["metadata"]["uid"]
+    named = convert(patch["status"]["extendedResourceClaimStatus"], ExtendedClaimStatus)
+    status = replace(pods[uid].status, extended_resource_claim_status=named)
+    pods[uid] = replace(pods[uid], status=status)
 
 
 def _apply_change(claim: ResourceClaim, change: Json) -> ResourceClaim:

@@ -205,9 +205,18 @@ class WatchedCluster:
                     case AnnounceUnschedulable(pod, message):
                         self._condition(pod, message)
                     case DeviceClaimWrite():
-                        make_write(self.state, action, self._now)
+                        self._write_device_claim(action)
                     case SelectNode() | GiveVolume():
                         self._write_claim(action)
+
+    def _write_device_claim(self, write: DeviceClaimWrite) -> None:
+        """Make a write of a claim, and name a claim that is made for a pod in its status."""
+        make_write(self.state, write, self._now)
+        if write.report is not None and write.join:
+            patch = write.report[1]
+            known = self.api.collections[PODS][patch["metadata"]["uid"]]
+            status = {**known.get("status", {}), **patch["status"]}
+            self.show("MODIFIED", self.api.write({**known, "status": status}))
 
     def _bind(self, pod: Any, node: str) -> None:
         request = BindRequest(pod.uid, pod.namespace, pod.name, node)
