@@ -16,6 +16,7 @@ from poseidon.kube.api.devices import MOST_CONSUMERS, Json, ResourceClaim
 from poseidon.kube.api.pods import Pod
 from protos.firmament.v1 import scheduler_pb2 as pb
 
+_GROUPS = "scheduling.k8s.io/"
 _encode = msgspec.json.Encoder(order="sorted").encode
 
 
@@ -43,6 +44,13 @@ class DeviceClaim:
     def deleting(self) -> bool:
         """Whether the claim is being deleted."""
         return self.found.metadata.deletion_timestamp is not None
+
+    def is_for_group(self, name: str) -> bool:
+        """Return whether the claim was made for the PodGroup of this name, for all of its pods."""
+        owner = self.found.metadata.controller()
+        if owner is None or owner.kind != "PodGroup" or not owner.api_version.startswith(_GROUPS):
+            return False
+        return bool(name) and owner.name == name
 
     def is_for(self, uid: str, name: str) -> bool:
         """Return whether the claim was made for this pod: its owner has the pod's uid, or name if no uid is stated."""
@@ -114,9 +122,11 @@ class PodDeviceClaim(NamedTuple):
     key: str
     """``namespace/name`` of the claim, "" if it has not been created yet."""
     made: bool = False
-    """Whether the claim is made from a template, for this pod alone."""
+    """Whether the claim is made from a template: for this pod, or for its PodGroup."""
     problem: str = ""
     """Why the pod's spec names no claim, "" if it does."""
+    group: str = ""
+    """The name of the pod's PodGroup, "" for none; the claim may have been made for the group."""
 
 
 def device_claims_of(pod: Pod) -> tuple[PodDeviceClaim, ...]:
@@ -127,6 +137,7 @@ def device_claims_of(pod: Pod) -> tuple[PodDeviceClaim, ...]:
 def _list_named(pod: Pod) -> Iterator[PodDeviceClaim]:
     namespace = pod.metadata.namespace or "default"
     made = {each.name: each.resource_claim_name for each in pod.status.resource_claim_statuses}
+    group = pod.spec.scheduling_group.pod_group_name if pod.spec.scheduling_group is not None else ""
     where = f'pod "{namespace}/{pod.metadata.name}"'
     for each in pod.spec.resource_claims:
         if each.resource_claim_name is not None:
@@ -138,7 +149,7 @@ def _list_named(pod: Pod) -> Iterator[PodDeviceClaim]:
             problem = f"{where}: ResourceClaim not created yet"
             yield PodDeviceClaim(each.name, "", made=True, problem=problem)
         elif name := made[each.name]:
-            yield PodDeviceClaim(each.name, f"{namespace}/{name}", made=True)
+            yield PodDeviceClaim(each.name, f"{namespace}/{name}", made=True, group=group)
 
 
 def find_tie(pod: Pod, needs: DeviceNeeds) -> str:
@@ -180,7 +191,7 @@ def resolve(
         waits = _find_obstacle(uid, name, each, claim)
         if claim is None or waits:
             return DeviceResolution(waits=waits)
-        own = each.made and not claim.allocation
+        own = each.made and not claim.allocation and not claim.is_for_group(each.group)
         needs.append(ClaimNeed(each.name, "" if own else each.key, claim.spec if own else ""))
     return DeviceResolution(tuple(needs))
 
@@ -203,7 +214,8 @@ def _find_obstacle(uid: str, name: str, named: PodDeviceClaim, claim: DeviceClai
         return f'resourceclaim "{named.key.partition("/")[2]}" not found'
     if claim.deleting:
         return f'resourceclaim "{claim.name}" is being deleted'
-    if named.made and not claim.is_for(uid, name.partition("/")[2]):
+    made_for_pod = claim.is_for(uid, name.partition("/")[2]) or claim.is_for_group(named.group)
+    if named.made and not made_for_pod:
         return f"ResourceClaim {claim.key} was not created for Pod {name} (Pod is not owner)"
     if claim.allocation and uid not in claim.reserved and len(claim.reserved) >= MOST_CONSUMERS:
         return "resourceclaim in use"

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from poseidon.kube.api.metadata import KubeStruct, ObjectMeta
 from poseidon.kube.api.nodes import Namespace, Node, PriorityClass, Service
-from poseidon.kube.api.pod_groups import DisruptionBudget, ScaledOwner
+from poseidon.kube.api.pod_groups import DisruptionBudget, NativePodGroup, ScaledOwner
 from poseidon.kube.api.pods import Pod
 from poseidon.kube.api.workloads import CronJob, DaemonSet
 from poseidon.manifests.admission.admit import play_admission
@@ -122,7 +122,8 @@ def _complete(
     admission = play_admission(
         (*existing, *created), inventory.runtime_classes, inventory.limit_ranges, inventory.quotas
     )
-    devices, pods = play_claim_controller(inventory.devices, tuple(admission.pods))
+    groups = [each for each in inventory.for_models if isinstance(each, NativePodGroup)]
+    devices, pods = play_claim_controller(inventory.devices, tuple(admission.pods), groups)
     refused = admission.refused
     admitted = [pod for pod in pods if pod.metadata.uid not in refused] if refused else pods
     warnings.extend(_warn_of_cron_jobs(inventory.cron_jobs))

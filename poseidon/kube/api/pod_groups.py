@@ -8,6 +8,7 @@ from msgspec import field
 
 from poseidon.kube.api.metadata import Condition, GenerationMeta, Integer, KubeStruct, Number, ObjectMeta
 from poseidon.kube.api.pod_rules import LabelSelector
+from poseidon.kube.api.pods import PodResourceClaim
 
 
 class PodGroupSpec(KubeStruct, frozen=True):
@@ -151,6 +152,7 @@ class NativePodGroupSpec(KubeStruct, frozen=True):
     preemption_policy: str = ""
     parent_composite_pod_group_name: str = ""
     workload_ref: TemplateReference | None = None
+    resource_claims: tuple[PodResourceClaim, ...] = ()
 
 
 class NativePodGroupStatus(KubeStruct, frozen=True):

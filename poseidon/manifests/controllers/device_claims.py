@@ -16,17 +16,21 @@ from poseidon.kube.api.devices import (
     ResourceClaimTemplate,
 )
 from poseidon.kube.api.metadata import KubeStruct, OwnerReference
+from poseidon.kube.api.pod_groups import NativePodGroup
 from poseidon.kube.api.pods import Pod, PodClaimStatus
 from poseidon.manifests.controllers.volumes import was_held
 
 _Templates = Mapping[tuple[str, str], ResourceClaimTemplate]
+_GroupClaims = dict[tuple[str, str, str, str | None], str]
+"""Names of claims of PodGroups, "" before they are made; by namespace, group, the group's name for it, and template."""
 
 
 def play_claim_controller(
-    objects: Iterable[KubeStruct], pods: Sequence[Pod]
+    objects: Iterable[KubeStruct], pods: Sequence[Pod], groups: Iterable[NativePodGroup] = ()
 ) -> tuple[tuple[KubeStruct, ...], tuple[Pod, ...]]:
     """Return devices and all claims, also those made for pods, and the pods, whose status names their claims.
 
+    A claim of a PodGroup is one claim for all of its pods that name it in the same way.
     Claims refer to pods by ``namespace/name``, which is the uid of a pod here.
     """
     found = list(objects)
@@ -38,12 +42,17 @@ def play_claim_controller(
     claims = [_rename_pods(each) for each in found if isinstance(each, ResourceClaim)]
     others = [each for each in found if not isinstance(each, ResourceClaim | ResourceClaimTemplate)]
     taken = {(each.metadata.namespace, each.metadata.name) for each in claims}
+    of_groups = {
+        (group.metadata.namespace, group.metadata.name, each.name, each.resource_claim_template_name): ""
+        for group in groups
+        for each in group.spec.resource_claims
+    }
     served = []
     for pod in pods:
         if not pod.spec.resource_claims or pod.terminal or pod.spec.node_name or was_held(pod.metadata):
             served.append(pod)
             continue
-        statuses, made = _make_claims(pod, templates, taken)
+        statuses, made = _make_claims(pod, templates, taken, of_groups)
         claims += made
         served.append(replace(pod, status=replace(pod.status, resource_claim_statuses=statuses)))
     return (*others, *claims), tuple(served)
@@ -66,19 +75,26 @@ def _rename_pods(claim: ResourceClaim) -> ResourceClaim:
 
 
 def _make_claims(
-    pod: Pod, templates: _Templates, taken: set[tuple[str, str]]
+    pod: Pod, templates: _Templates, taken: set[tuple[str, str]], of_groups: _GroupClaims
 ) -> tuple[tuple[PodClaimStatus, ...], list[ResourceClaim]]:
     """Return the claims in a pod's status, and the claims that are made now. ``taken``: namespaces and names in use."""
     namespace = pod.metadata.namespace
+    group = pod.spec.scheduling_group.pod_group_name if pod.spec.scheduling_group is not None else ""
     statuses = {each.name: each for each in pod.status.resource_claim_statuses}
     made = []
     for each in pod.spec.resource_claims:
         template = templates.get((namespace, each.resource_claim_template_name or ""))
         if each.resource_claim_name is not None or each.name in statuses or template is None:
             continue
-        name = _free_name(f"{pod.metadata.name}-{each.name}", namespace, taken)
+        shared = (namespace, group, each.name, each.resource_claim_template_name)
+        name = of_groups.get(shared, "")
+        if not name:
+            owner, kind = (group, "PodGroup") if shared in of_groups else (pod.metadata.name, "Pod")
+            name = _free_name(f"{owner}-{each.name}", namespace, taken)
+            made.append(_claim_for(namespace, _name_owner(kind, owner), each.name, name, template))
+        if shared in of_groups:
+            of_groups[shared] = name
         statuses[each.name] = PodClaimStatus(each.name, name)
-        made.append(_claim_for(pod, each.name, name, template))
     return tuple(statuses.values()), made
 
 
@@ -91,16 +107,21 @@ def _free_name(wanted: str, namespace: str, taken: set[tuple[str, str]]) -> str:
     return name
 
 
-def _claim_for(pod: Pod, what: str, name: str, template: ResourceClaimTemplate) -> ResourceClaim:
-    namespace, described = pod.metadata.namespace, template.spec
+def _name_owner(kind: str, name: str) -> OwnerReference:
+    version = "v1" if kind == "Pod" else "scheduling.k8s.io/v1alpha2"
+    return OwnerReference(api_version=version, kind=kind, name=name, controller=True)
+
+
+def _claim_for(
+    namespace: str, owner: OwnerReference, what: str, name: str, template: ResourceClaimTemplate
+) -> ResourceClaim:
+    described = template.spec
     metadata = ClaimMeta(
         name=name,
         namespace=namespace,
         uid=f"{namespace}/{name}",
         labels=described.metadata.labels,
         annotations={**described.metadata.annotations, POD_CLAIM_NAME: what},
-        owner_references=(
-            OwnerReference(api_version="v1", kind="Pod", name=pod.metadata.name, controller=True),
-        ),
+        owner_references=(owner,),
     )
     return ResourceClaim(metadata, described.spec)

@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 
 import pytest
+from msgspec.structs import replace
 
 from poseidon.devices.claims import device_claims_of
 from poseidon.devices.needs import ClaimNeed
 from poseidon.devices.options import DeviceOptions
 from poseidon.devices.state import DeviceState
 from poseidon.kube.api.devices import AllocatedDeviceStatus
-from poseidon.kube.api.metadata import Condition, PodRef
+from poseidon.kube.api.metadata import Condition, OwnerReference, PodRef
+from poseidon.kube.api.pods import SchedulingGroup
 from poseidon.kube.api.resource import Change
 from poseidon.kube.write.device_claim_writer import (
     DeviceClaimWrite,
@@ -78,6 +80,21 @@ def test_a_claim_that_others_may_share_or_that_has_devices_is_named():
 def test_a_pod_waits_for_its_claims_in_the_words_of_kube_scheduler(found, words):
     claims = Claims(*([found] if found else []))
     assert claims.put(pod_of_template("web")).waits == words
+
+
+def of_group(found, group):
+    owner = OwnerReference("scheduling.k8s.io/v1alpha2", "PodGroup", group, "group", controller=True)
+    return replace(found, metadata=replace(found.metadata, owner_references=(owner,)))
+
+
+def test_pods_of_a_group_share_what_was_made_for_the_group_and_others_do_not():
+    claims = Claims(of_group(claim("gang-gpu"), "gang"))
+    member = with_claims(pod("a"), made=[("gpu", "gang-gpu")])
+    for group, needs in [("gang", (ClaimNeed("gpu", "default/gang-gpu"),)), ("other", ())]:
+        spec = replace(member.spec, scheduling_group=SchedulingGroup(group))
+        found = claims.put(replace(member, spec=spec))
+        assert found.needs == needs
+        assert ("Pod is not owner" in found.waits) is not bool(needs)
 
 
 def test_a_pod_that_names_a_claim_twice_goes_like_any_other():

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from poseidon.disruption_budgets.evictions import BudgetAnswers
 from poseidon.embedding import load_configuration
+from poseidon.kube.api.devices import ResourceClaim
 from poseidon.kube.quarantine import Quarantine
 from poseidon.manifests.loader import load_manifests
 from poseidon.offline.evictability import MoveRules
@@ -40,6 +41,26 @@ def test_no_device_is_planned_for_two_pods_but_by_a_shared_claim():
     [one, other] = plan_of("shared").bindings
     assert one.devices == other.devices
     assert one.as_json()["devices"] == one.devices
+
+
+def test_one_claim_is_made_for_all_pods_of_a_group_that_claims_devices():
+    found = manifests_of("pod-group").devices
+    assert [each.metadata.name for each in found if isinstance(each, ResourceClaim)] == ["pipeline-gpu"]
+    [one, other] = plan_of("pod-group").bindings
+    assert one.devices == other.devices
+    assert (one.node, len(one.devices)) == (other.node, 1)
+
+
+def test_devices_of_extended_resources_stay_given_in_later_rounds():
+    names = ("cluster", "alternatives", "extended", "pod-group", "shared")
+    manifests = load_manifests([str(EXAMPLE / f"{name}.yaml") for name in names])
+    bindings = make_plan(manifests, load_configuration(None), 1_767_225_600.0).bindings
+    found = {each.pod: [device.partition(": ")[2] for device in each.devices] for each in bindings}
+    assert found["ml/decode"] == found.pop("ml/infer")
+    assert found["ml/server"] == found.pop("ml/profiler")
+    given = [device for devices in found.values() for device in devices]
+    assert all(found.values())
+    assert len(given) == len(set(given))
 
 
 def test_a_pod_is_not_moved_whose_devices_do_not_go_with_it():
