@@ -96,7 +96,8 @@ def _list_chosen(claim: ClaimSpec, picks: Sequence[Pick]) -> list[Option]:
 def _list_configurations(claim: ClaimSpec, chosen: Sequence[Option]) -> list[dict[str, Any]]:
     """Return the configurations of the chosen options' classes, each class once, then those of the claim.
 
-    A configuration that applies to all requests names none; those of the claim for other options are left out.
+    Those of a class name the requests for it. Those of the claim name the requests that the claim names, none if they
+    apply to all requests; those for other options are left out.
     """
     found: list[tuple[str, tuple[str, ...], str]] = []
     for device_class in dict.fromkeys(option.device_class for option in chosen):
@@ -106,15 +107,7 @@ def _list_configurations(claim: ClaimSpec, chosen: Sequence[Option]) -> list[dic
         if not names or any(_is_named(option, names) for option in chosen):
             found.append(("FromClaim", names, text))
     return [
-        {
-            "source": source,
-            **(
-                {}
-                if all(_is_named(option, names) for option in chosen) or not names
-                else {"requests": list(names)}
-            ),
-            **json.loads(text),
-        }
+        {"source": source, **({"requests": list(names)} if names else {}), **json.loads(text)}
         for source, names, text in found
     ]
 

@@ -93,6 +93,28 @@ def test_an_allocation_names_the_claim_the_device_and_the_machine(core: Schedule
     assert term == {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [delta.machine]}]}
 
 
+def test_an_allocation_names_the_requests_that_each_configuration_is_for():
+    made = scheduler(machine("a"), slice_record("a", [device("d0"), device("d1"), device("d2")]))
+    made.apply([class_record("gpu", config=[{"opaque": {"driver": "x", "parameters": {"of": "class"}}}])])
+    configurations = [
+        {"opaque": {"driver": "x", "parameters": {"of": "all"}}},
+        {"requests": ["two"], "opaque": {"driver": "x", "parameters": {"of": "two"}}},
+        {"requests": ["other/b"], "opaque": {"driver": "x", "parameters": {"of": "other"}}},
+    ]
+    listed = [{**exactly("gpu", count)["exactly"], "name": name} for name, count in (("a", 1), ("b", 2))]
+    claim = own_claim(
+        exactly("gpu", name="two"), {"name": "other", "firstAvailable": listed}, config=configurations
+    )
+    made.apply(tasks(1, "t0", content=with_claims(claim)))
+    [allocation] = made.run_round().deltas[0].allocations
+    found = json.loads(allocation.allocation)["devices"]["config"]
+    assert [(each["opaque"]["parameters"]["of"], each.get("requests")) for each in found] == [
+        ("class", ["two", "other/a"]),
+        ("all", None),
+        ("two", ["two"]),
+    ]
+
+
 def test_devices_stay_with_a_task_until_its_placement_fails(core: Scheduler):
     core.apply(tasks(1, "t0", "t1", "t2", "t3", content=ONE))
     result = core.run_round()
