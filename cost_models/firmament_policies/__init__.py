@@ -1,1 +1,1 @@
-"""Base policies: Firmament's, and those that stand beside them."""
+"""Base policies: those of Firmament, and two helpers that any policy can use."""

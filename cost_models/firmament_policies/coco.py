@@ -6,19 +6,20 @@ Source: Firmament's CoCo cost model. Per machine, with one processing unit each 
   + S * e^(busy / slots), S = sum over residents of all four penalties of their type
   + load = sum over dimensions of 1000 * taken / capacity, 0 where a machine has none of a dimension.
 
-S * e^(busy / slots) is the original's S on the unit's arc plus S * e^(busy / total) - S on the machine's. Dimensions
-are cpu, memory, disk and network; the original told the directions of the network apart. What is taken is what
-residents have reserved, or the measured use if that is more: a sample does not contain later reservations.
+The original charged S on the arc to the processing unit, and S * e^(busy / total) - S on the arc to the machine; S *
+e^(busy / slots) is their sum. The dimensions are cpu, memory, disk and network; the original counted incoming and
+outgoing traffic separately. ``taken`` is the larger of what residents have reserved and what is measured, because a
+sample does not contain later reservations.
 
-That a task fits what is not reserved (the original's strict reservations) is the scheduler's exact fit. Priority and
-task -> unscheduled are not rebuilt: the scheduler's own unscheduled cost, dearer than any placement and growing with
-wait and priority, stands in their place. So do its exact units for the capacities of the original's arcs. The request's
-own share of the largest machine was charged alike everywhere, and is left out. Mended here:
+Some parts of the original are left to the scheduler. Its exact fit replaces strict reservations and the capacities of
+arcs. Its own cost of leaving a task unscheduled, which exceeds any placement and grows with wait and priority, replaces
+the original's priorities and its arcs task -> unscheduled. The original also charged the request as a share of the
+largest machine; that was the same on every machine, and is left out. One fault of the original is mended:
 
-* tasks of one round saw each other's neither load nor penalties, so a batch of devils and rabbits landed together. Load
-  and penalties now grow with each task that a round puts on a machine, and types are kept apart by a forecast: machines
-  are shared out among groups of the types that wait, and a task pays the penalties of the neighbours that are expected
-  on a machine. The forecast steers and forbids nothing.
+* tasks of one round knew nothing of each other's load and penalties, so a batch of devils and rabbits landed together.
+  Now load and penalties grow with each task that a round puts on a machine, and a forecast keeps types apart: it
+  divides the machines among groups of the waiting types, and a task pays the penalties of the neighbours that it will
+  probably have. The forecast changes costs only; it forbids no machine.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ from cost_models.interface import (
 
 DIMENSIONS = ("cpu", "memory", "ephemeral-storage", "network.aware.com/bandwidth")
 OMEGA = 1000.0
-"""Cost of one dimension that is taken entirely."""
+"""Cost of a dimension of which nothing is left."""
 
 PENALTIES = np.array(
     [  # turtle, sheep, rabbit, devil: the newcomer
@@ -58,7 +59,7 @@ PENALTIES.setflags(write=False)
 
 
 class Coco(BaseModel):
-    """Charges for the interference of a machine's tasks and for load in several dimensions.
+    """Charges for interference between the tasks of a machine, and for load in several dimensions.
 
     Argument ``dimensions``: the resources whose load counts (cpu, memory, ephemeral-storage and bandwidth).
     """
@@ -74,27 +75,29 @@ class Coco(BaseModel):
         read.finish()
 
     def assess(self, machines: MachineColumns, shapes: ShapeBatch) -> Assessment:
-        """Return penalties, interference and load: float64[S, M]; their growth is that of the batch's mixture."""
+        """Return the sum of penalties, interference and load, float64[S, M], and how it grows with tasks of
+        this batch.
+        """
         types, notes = types_of(shapes.rows)
         residents = resident_counts(machines)
         penalties = PENALTIES.T @ residents
         alike = PENALTIES.sum(axis=1) @ residents * _fullness(machines) + self._load(machines)
         waiting = forecast_tasks(machines, shapes, types, penalties, PENALTIES)
-        # Of neighbours of other types alone: the cost of those of its own grows with every task that is placed.
+        # Neighbours of other types only: crowding covers a task's own type, as it grows with every task that is placed.
         expected = (PENALTIES * (1.0 - np.eye(TYPES))).T @ waiting
         raw = (penalties + expected + alike)[types]
-        # Growth is that for the mean request and the mixture of types of the batch.
+        # Crowding is computed for a task of mean request and of the batch's mixture of types.
         growth = self._compute_growth(machines, shapes.mean(shapes.demand), shapes.mean(np.eye(TYPES)[types]))
         return Assessment(raw=raw, growth=growth, notes=notes)
 
     def crowding(self, machines: MachineColumns, request: Int64) -> Float64:
-        """Return the growth for sheep, which tasks are by default."""
+        """Return the growth for tasks of the default type, sheep."""
         mixture = np.zeros(TYPES)
         mixture[TaskType.SHEEP] = 1.0
         return self._compute_growth(machines, request.astype(np.float64), mixture)
 
     def _compute_growth(self, machines: MachineColumns, request: Float64, mixture: Float64) -> Float64:
-        """Return what one more task adds for the next of its type: its share of load, its part of S, and its
+        """Return by how much one task raises the cost of the next one of its type: by load, by S, and by its
         penalty.
         """
         growth = mixture @ PENALTIES.diagonal() + mixture @ PENALTIES.sum(axis=1) * _fullness(machines)
@@ -105,7 +108,7 @@ class Coco(BaseModel):
         return growth
 
     def _load(self, machines: MachineColumns) -> Float64:
-        """Return thousandths taken, summed over dimensions: float64[M]."""
+        """Return the load of each machine, the taken thousandths summed over dimensions: float64[M]."""
         load = np.zeros(machines.count)
         for column in self._columns(machines):
             capacity = machines.capacity[:, column].astype(np.float64)

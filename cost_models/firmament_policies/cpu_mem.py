@@ -4,22 +4,23 @@ Source: Firmament's CPU_MEM cost model, whose i-th slot on a machine costs
 
     L + B + (1000 - NA) + (1000 - PA) + T + V
 
-with L = (floor(1000 fc) + floor(1000 fr)) / 2, fc and fr the fractions of cpu and memory that are taken, and
-B = floor(1000 var(fc, fr)), the population variance of the two. Mended here:
+with L = (floor(1000 fc) + floor(1000 fr)) / 2, fc and fr the fractions of cpu and memory that are taken, and B =
+floor(1000 var(fc, fr)), the population variance of the two. Changes:
 
 * the task's own request counts in fc and fr (the original charged slot i for the i tasks before it only), so an empty
   machine is not equally good for a small and a large task;
-* exact fits are accepted: whether a task fits is decided by the scheduler's exact integers, not by the model;
-* joint fit: tasks of different classes cannot overfill a machine together, the scheduler's joint rows see to that;
-* the terms for the task's own preferences (NA, PA: 1000 when nothing is preferred; T, V: 0) stay at their neutral
-  values. Preferences are charged once, under ``kubernetes``, and not normalised across rounds.
+* a task may fill a machine exactly: the scheduler decides with whole numbers whether it fits, not this model;
+* tasks of different classes cannot overfill a machine together: the scheduler's joint rows prevent it;
+* the terms for the task's own preferences keep the values that they have without any (NA and PA: 0, so that each term
+  is 1000; T, V: 0). The overlay ``kubernetes`` charges for preferences instead, and does not normalise them across
+  rounds.
 
-Tasks that state no request are assumed to need something (``ShapeBatch.demand``), as kube-scheduler does when it scores
-nodes; else hundreds of them would cost nothing, and share one machine.
+Tasks without requests count with the amounts that kube-scheduler assumes when it scores nodes (``ShapeBatch.demand``).
+Otherwise hundreds of them would cost nothing, and share one machine.
 
-Fractions are of what the machine offers to tasks (allocatable). What is taken is, with the argument ``availability:
-auto``, the measured use where a fresh report of it exists, and what tasks requested elsewhere (see ``compute_taken``);
-the original had a flag that chose one of the two for all machines. Whether a task fits is decided by requests alone.
+A fraction is a part of what the machine offers to tasks (allocatable). The argument ``availability`` says what counts
+as taken. With ``auto`` it is the measured use on machines with a fresh report, and the sum of requests on others (see
+``compute_taken``); the original had one flag for all machines. Only requests decide whether a task fits.
 """
 
 from __future__ import annotations
@@ -48,10 +49,10 @@ Availability: TypeAlias = Literal["auto", "utilisation", "reservation"]
 AVAILABILITIES: tuple[Availability, ...] = ("auto", "utilisation", "reservation")
 
 EXPIRATION_SECONDS = 180.0
-"""Reports older than this do not count."""
+"""Age of a report, in seconds, from which it does not count."""
 
 EARLY = 1e-3
-"""Seconds before a report expires from which ``compute_taken`` is not relied on: far more than times are rounded by."""
+"""``find_expiry`` subtracts these seconds: far more than the rounding of times can amount to."""
 
 NEUTRAL_PREFERENCES = 2000
 """(1000 - NA) + (1000 - PA) of a task without preferences."""
@@ -64,14 +65,14 @@ LARGEST_B = 250
 
 
 IN_CACHE = 2**16
-"""Figures that are computed at once: they and their inputs stay in a core's own cache."""
+"""How many figures are computed at a time, so that they and their inputs stay in a core's own cache."""
 
 KEPT_AMOUNTS = 256
-"""Rows over machines that are kept at once for the amounts of a resource; bounds memory."""
+"""How many rows of taken shares, one per requested amount, are kept at a time; bounds memory."""
 
 
 class CpuMem(BaseModel):
-    """Charges for the cpu and memory that are taken after the placement, and for imbalance between them."""
+    """Charges for the shares of cpu and memory that are taken once the task is there, and for their imbalance."""
 
     name = "cpu_mem"
     kind = "policy"
@@ -88,10 +89,9 @@ class CpuMem(BaseModel):
     def assess(self, machines: MachineColumns, shapes: ShapeBatch) -> Assessment:
         """Return the cost of a machine's next slot: int16[S, M].
 
-        A few rows at a time, so that intermediate arrays stay in the processor's cache, and in 16 bits wherever whole
-        numbers do, as answers for thousands of shapes are larger than any cache. The divisions are exact where it
-        matters: the quotient of two integers below 2**53 is rounded correctly, hence never falls short of a whole
-        number that it equals; and floor(floor(x) / 250) is floor(x / 250).
+        Computes a few rows at a time, so that intermediate arrays stay in the processor's cache, and stores 16 bits per
+        figure where whole numbers suffice. The divisions give the exact whole number: a quotient of two integers below
+        2**53 that is a whole number is never rounded below it, and floor(floor(x) / 250) is floor(x / 250).
         """
         needs = shapes.demand
         cpus = self._compute_taken_after(needs, machines, "cpu")
@@ -101,7 +101,7 @@ class CpuMem(BaseModel):
         size = min(height, shapes.count), machines.count
         squares, levels = np.empty(size), np.empty(size, dtype=np.uint16)
         for begin in range(0, shapes.count, height):
-            # No figure is negative or above 4095, so they are the same with and without a sign.
+            # No figure is negative or above 4095, so signed and unsigned 16 bits hold the same.
             rows = raw[begin : begin + height].view(np.uint16)
             square, level = squares[: len(rows)], levels[: len(rows)]
             for row, ((cpu, whole_cpu), (memory, whole_memory)) in enumerate(islice(after, len(rows))):
@@ -118,7 +118,7 @@ class CpuMem(BaseModel):
     def crowding(self, machines: MachineColumns, request: Int64) -> Float64:
         """Return the growth of L per task: 500 x (cpu share + memory share) of the machine.
 
-        The change of B is left out: it may have either sign, and is smaller than that of L.
+        The change of B is left out: it may be negative, and is smaller than that of L.
         """
         growth = np.zeros(machines.count)
         for resource in ("cpu", "memory"):
@@ -134,12 +134,11 @@ class CpuMem(BaseModel):
     def _compute_taken_after(
         self, needs: Int64, machines: MachineColumns, resource: str, added: int = 0
     ) -> Iterator[tuple[Float64, NDArray[np.uint16]]]:
-        """Return what is taken of a resource on each machine with a further task of each of ``needs`` (int64[S, K]), in
-        thousandths, at most 1000: a fourth of the exact amount, float64[M], and the amount rounded down, to which
-        ``added`` is added.
+        """Yield for each row of ``needs`` (int64[S, K]) how many thousandths of a resource are taken on each machine
+        once a task with these needs is there, at most 1000: a fourth of the exact figure, float64[M], and the figure
+        rounded down plus ``added``.
 
-        A machine without any of it counts as full. Shapes ask for few different amounts, so what is taken after each is
-        computed once.
+        A machine without the resource counts as full. Each different amount is computed once, as shapes ask for few.
         """
         column = machines.column(resource)
         if column is None:
@@ -174,12 +173,15 @@ def compute_taken(
 ) -> Float64:
     """Return what is taken of one resource on each machine: float64[M].
 
-    Measured use does not know the tasks that came after it was measured; their requests are added, so that a burst does
-    not fill a machine that looks idle until its next report.
+    A report does not contain the tasks that came after it. Their requests are added, so that a burst does not overload
+    a machine that looks idle until its next report.
 
-    ``reservation``: what tasks requested, or are assumed to need where they do not say. ``auto``: the measured use and
-    what tasks requested that it cannot show yet, where the last report is younger than ``expiration`` seconds;
-    elsewhere what tasks requested. ``utilisation``: as ``auto``, but a machine without such a report counts as full.
+    ``availability`` is one of:
+
+    * ``reservation``: the sum of requests; tasks without requests count with what they are assumed to need.
+    * ``auto``: on machines whose last report is younger than ``expiration`` seconds, the measured use and the requests
+      of tasks that came later; on others as ``reservation``.
+    * ``utilisation``: as ``auto``, but a machine without such a report counts as full.
     """
     capacity = machines.capacity[:, column]
     reserved = machines.get_requested(column).astype(np.float64)
@@ -199,7 +201,7 @@ def compute_taken(
 def find_expiry(
     machines: MachineColumns, availability: Availability, expiration: float = EXPIRATION_SECONDS
 ) -> Float64:
-    """Return from when on ``compute_taken`` may differ for an unchanged machine: float64[M], inf for never."""
+    """Return when ``compute_taken`` may change although the machine does not: float64[M], inf for never."""
     never = np.full(machines.count, np.inf)
     if availability == "reservation":
         return never

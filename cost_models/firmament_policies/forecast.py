@@ -1,9 +1,10 @@
 """Predicts where the tasks of each type in a round will go, before they are placed together.
 
-Costs of single arcs cannot say that two tasks of one round will be neighbours. A forecast can, roughly: the types that
-wait are grouped so that, each group on machines of its own, they disturb each other least; and a task pays for the
-neighbours that are expected on the machines of each group. It does not know which machines other rules refuse. Where
-those keep a group from its machines, tasks pay for neighbours that do not come, but are placed all the same.
+The cost of an arc cannot depend on which other tasks of the round become neighbours. A forecast stands in for that: it
+divides the waiting types into groups, gives each group machines of its own so that the types disturb each other least,
+and a task pays for the neighbours that its machine's group will bring. The forecast does not know which machines other
+rules refuse. If a group cannot use its machines, tasks pay for neighbours that do not come; they are placed all the
+same.
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ from cost_models.interface import Float64, Int64, MachineColumns, ShapeBatch
 Group: TypeAlias = tuple[int, ...]
 
 GOLDEN_RATIO = 0.6180339887498949
-"""Multiples of it, modulo 1, are spread evenly: neighbouring rows, often alike, go to different groups."""
+"""Golden ratio: its multiples modulo 1 are spread evenly, so adjacent rows, which are often alike, go to different
+groups.
+"""
 
 
 def forecast_tasks(
@@ -27,11 +30,11 @@ def forecast_tasks(
 ) -> Float64:
     """Return how many of the waiting tasks of each type will go to each machine: float64[TYPES, M].
 
-    Machines with room are shared out among groups of the types that wait.
+    Divides the machines with room among groups of the waiting types.
 
-    ``types``: int64[S]; ``present``: float64[TYPES, M], what a task of a type pays for residents: each group
-    chooses machines where its types pay least. ``table``: float64[TYPES, TYPES], what a newcomer (column) pays for
-    a neighbour (row). If a single type waits there is nothing to keep apart.
+    ``types``: int64[S]; ``present``: float64[TYPES, M], what a task of each type pays for residents; each group gets
+    the machines where its types pay least. ``table``: float64[TYPES, TYPES], what a newcomer (column) pays for a
+    neighbour (row). If only one type waits, there is nothing to keep apart.
     """
     waiting = np.bincount(types, weights=shapes.counts, minlength=TYPES).astype(np.float64)
     expected = np.zeros((TYPES, machines.count))
@@ -56,9 +59,9 @@ def best_grouping(
 ) -> tuple[Sequence[Group], Sequence[int]]:
     """Return the groups of waiting types that disturb each other least, and how many machines each gets.
 
-    ``waiting``, ``needs``: float64[TYPES], tasks, and the share of the room that they need, to which numbers of
-    machines are proportional. Groups are ordered by falling stake; there are none if there is no machine or nothing is
-    needed.
+    ``waiting``: float64[TYPES], how many tasks wait. ``needs``: float64[TYPES], the share of all room that they need; a
+    group gets machines in proportion to it. The group with the most at stake comes first. Returns no group if there are
+    no machines or nothing is needed.
     """
     kinds = np.flatnonzero(waiting).tolist()
     stake = table.sum(axis=0) + table.sum(axis=1)
@@ -78,7 +81,7 @@ def best_grouping(
 
 
 def _interference(tasks: Float64, machines: int, table: Float64) -> float:
-    """Return what tasks of some types pay in all if each type is spread evenly, and alone, over the machines."""
+    """Return what the tasks pay for each other in all if they are spread evenly over the machines."""
     each = tasks / machines
     whole = np.floor(each)
     alike = whole * (2 * each - whole - 1)  # ordered pairs of one type per machine
@@ -100,7 +103,7 @@ def _partitions(kinds: Sequence[int]) -> Iterator[list[Group]]:
 
 
 def _needs(machines: MachineColumns, shapes: ShapeBatch, types: Int64) -> Float64:
-    """Return share of all free room that each type's tasks need, of the resource they need most of:
+    """Return which share of all free room each type's tasks need, in the resource with the largest share:
     float64[TYPES].
     """
     free = machines.free.sum(axis=0, dtype=np.float64)
@@ -112,9 +115,7 @@ def _needs(machines: MachineColumns, shapes: ShapeBatch, types: Int64) -> Float6
 
 
 def _quotas(needs: Float64, machines: int) -> list[int]:
-    """Return whole numbers in proportion to ``needs`` that add up to ``machines``; all 0 if nothing is
-    needed.
-    """
+    """Divide ``machines`` in proportion to ``needs``, in whole numbers; all are 0 if nothing is needed."""
     total = float(needs.sum())
     if total <= 0:
         return [0] * len(needs)

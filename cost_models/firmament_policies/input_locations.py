@@ -1,14 +1,13 @@
-"""Finds where the input of tasks lies: reads the pod annotation that says so into sparse arrays over racks and
-machines.
+"""Reads from pod annotations where the input of tasks lies, as sparse arrays over racks and machines.
 
 The annotation ``firmament.io/inputs`` holds a JSON list of blocks, such as
 
     [{"bytes": 1073741824, "machine": "node-7"}, {"bytes": 536870912, "machine": ["node-1", "node-9"]},
      {"bytes": 1048576, "rack": "r2"}]
 
-Each block says its size in bytes, and the machines or racks that hold a copy of it: a name or a list of names, either
-or both. A block counts once per machine and once per rack, however many copies are there. Names that are not known
-(yet, or any more) hold nothing; the block still belongs to the input.
+A block states its size in bytes, and which machines or racks hold a copy of it: a name or a list of names. A block
+counts once per machine and once per rack, however many copies are there. A name that the scheduler does not know holds
+nothing, but the block still counts as input.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from cost_models.interface import Float64, Int64, MachineColumns, ShapeRow
 
 ANNOTATION = "firmament.io/inputs"
 MOST_BYTES = 2**60
-"""Largest block that is believed: sums of many stay exact enough in a float64, and an EiB is no block."""
+"""Size from which a block counts as a mistake; sums of many smaller ones stay exact enough in a float64."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,10 +70,11 @@ def _names(index: int, entry: Mapping[str, Any], key: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Racks:
-    """The racks of a round's machines. ``of``: int64[M], the rack of each machine; ``size``: int64[racks].
+    """The racks of a round's machines. ``of``: int64[M], the rack of each machine; ``size``: int64[racks], its
+    machines.
 
-    ``order``: machine rows by rack; those of rack ``r`` are ``order[start[r] : start[r] + size[r]]``.
-    ``row``: rack by name. A machine without a rack label is alone in a rack without a name.
+    ``order``: machine rows by rack; those of rack ``r`` are ``order[start[r] : start[r] + size[r]]``. ``row``: rack by
+    name. A machine without a rack label has a rack of its own, without a name.
     """
 
     of: Int64
@@ -90,7 +90,7 @@ class Racks:
 
     @classmethod
     def build(cls, machines: MachineColumns, labels: Sequence[str]) -> Racks:
-        """Return racks by the first of ``labels`` that a machine has."""
+        """Return the racks that machines' labels name; of several ``labels`` on a machine the first counts."""
         row: dict[str | int, int] = {}  # those without a name by machine
         names = (
             next((given[label] for label in labels if given.get(label)), "") for given in machines.labels
@@ -134,7 +134,9 @@ def _columns(amounts: Mapping[int, float]) -> tuple[Int64, Float64]:
 
 
 def blocks_of(row: ShapeRow) -> tuple[tuple[Block, ...], str]:
-    """Return the blocks of a shape, none without or with a bad annotation, and a note on what is wrong, or ""."""
+    """Return the blocks of a shape, and a note on what is wrong with its annotation, or ""; a bad annotation has no
+    blocks.
+    """
     text = row.annotations.get(ANNOTATION)
     if text is None:
         return (), ""

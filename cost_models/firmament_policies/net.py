@@ -1,28 +1,29 @@
-"""Free network bandwidth: tasks go where most of it is left, and never together beyond what a machine has.
+"""Network bandwidth: tasks go where most of it is free, and together never exceed what a machine has.
 
-Source: Firmament's NET cost model. A class of tasks with bandwidth request ``req`` has up to ten slots on a machine;
-the i-th of them (i = 1, 2, ...), there only while i x req <= avail, costs
+Source: Firmament's NET cost model. A class of tasks with bandwidth request ``req`` has up to ten slots on a machine.
+The i-th slot (i = 1, 2, ...) exists only if i x req <= avail, and costs
 
     i x req - avail + 1,280,000        avail = the machine's bandwidth - what is measured to be used
 
 1,280,000 being what the fastest machine offers (10 Gbit/s in KiB/s). Here all figures are in bits per second, and the
 argument ``linkBandwidth`` takes that constant's place. Mended or replaced:
 
-* the sum over classes was not bounded: every class had slots of its own, and together they overfilled a machine.
-  Here a joint row per machine bounds what all tasks of a round take to ``avail``;
-* tasks that were placed but not measured yet used nothing, so that round after round gave the same bandwidth away.
-  Here ``avail`` is the bandwidth less what is measured or what the tasks there ask for, whichever is more;
+* the sum over classes was not bounded: every class had slots of its own, and together they overfilled a machine. Here a
+  joint row per machine bounds what all tasks of a round take to ``avail``;
+* tasks that were placed but not measured yet used nothing, so that round after round gave the same bandwidth away. Here
+  ``avail`` is the bandwidth less what is measured or what the tasks there ask for, whichever is more;
 * at most ten tasks of a class came to a machine in a round: a limit of the encoding, which is gone;
-* less important tasks may be evicted for more important ones: what they ask for comes back, what is measured to be
-  used does not, as nobody knows whose it is;
-* machines faster than ``linkBandwidth`` count, as far as cost goes, as having so much free at most, and cost no less
-  than nothing; their room is counted in full;
+* less important tasks may be evicted for more important ones: what they request becomes free; what is measured does
+  not, as nobody knows which task uses it;
+* costs are never negative: a machine with more than ``linkBandwidth`` free costs as much as one with exactly that. Its
+  whole bandwidth may still be used;
 * leaving a task unscheduled costs what the scheduler itself charges, above any placement, instead of 2,560,000.
 
-Input. What a task asks for is its request of the resource ``network.aware.com/bandwidth`` or its pod label
-``networkRequirement``, whichever is larger. The bandwidth of a machine is that resource, or else its annotation
-``firmament.io/network-bandwidth``, or else 0: only tasks that ask for none may run there. Measured use is the sample of
-the same resource. All are whole numbers of bits per second; others are noted, and count as absent.
+Input. A task requests the resource ``network.aware.com/bandwidth`` or has the pod label ``networkRequirement``; the
+larger counts. A machine's bandwidth is what it offers of that resource, or else its annotation
+``firmament.io/network-bandwidth``. Without either it is 0, and only tasks that ask for no bandwidth run there. Measured
+use is the sample of the same resource. All are whole numbers of bits per second; any other value is noted, and counts
+as absent.
 """
 
 from __future__ import annotations
@@ -53,14 +54,14 @@ ANNOTATION = "firmament.io/network-bandwidth"
 REASON = "node(s) had too little free network bandwidth"
 
 LINK = 10_000_000_000
-"""10 Gbit/s, what the original took for the fastest link."""
+"""Bandwidth of the fastest link in the original, 10 Gbit/s."""
 
 LARGEST = 2**53
-"""Larger amounts are mistakes."""
+"""Amount above which a label or annotation counts as a mistake."""
 
 
 class Net(BaseModel):
-    """Charges for the bandwidth that a machine lacks after the placement, measured against the fastest link.
+    """Charges for the bandwidth that the machine would have less free than the fastest link offers.
 
     ``linkBandwidth``: bits per second of the fastest link, a whole number from 1 to 2**53.
     """
@@ -79,7 +80,7 @@ class Net(BaseModel):
         self.range = Range(best=0, worst=linkBandwidth)
 
     def assess(self, machines: MachineColumns, shapes: ShapeBatch) -> Assessment:
-        """Return req - avail + linkBandwidth, cut off at 0 and linkBandwidth, and one joint row per machine."""
+        """Return req - avail + linkBandwidth, limited to 0 ... linkBandwidth, and one joint row per machine."""
         column = machines.column(BANDWIDTH)
         asked, notes = _read_requests(shapes.requests, shapes.rows, column)
         links, more_notes = _links(machines, column)
@@ -94,13 +95,15 @@ class Net(BaseModel):
         )
 
     def crowding(self, machines: MachineColumns, request: Int64) -> Float64:
-        """Return the request of the resource: what each further task takes. Labels count in ``assess``."""
+        """Return the requested bandwidth: each task leaves the next one so much less. ``assess`` adds what labels ask
+        for.
+        """
         column = machines.column(BANDWIDTH)
         return np.full(machines.count, 0.0 if column is None else float(request[column]))
 
 
 def _read_requests(requests: Int64, rows: Sequence[ShapeRow], column: int | None) -> tuple[Int64, list[str]]:
-    """Return bits per second that one task of each shape asks for, int64[S], and notes on labels that are no
+    """Return how many bits per second a task of each shape asks for, int64[S], and notes on labels that are no
     number.
     """
     asked = np.zeros(len(rows), dtype=np.int64) if column is None else requests[:, column].copy()
@@ -119,8 +122,10 @@ def _read_requests(requests: Int64, rows: Sequence[ShapeRow], column: int | None
 
 @dataclass(frozen=True, slots=True)
 class _Links:
-    """Bits per second of each machine: what it has, ``capacity``, and ``measured`` of that, int64[M], 0 without a
-    sample; ``booked``: int64[M], what the tasks there ask for, of each kind ``by_kind``; None: not told by kind.
+    """The bandwidth of M machines, in bits per second.
+
+    ``capacity``: int64[M]; ``measured``: int64[M], measured use, 0 without a sample; ``booked``: int64[M], what the
+    tasks there ask for; ``by_kind``: the same by kind of task, None if tasks are not known by kind.
     """
 
     capacity: Int64
@@ -129,12 +134,14 @@ class _Links:
     by_kind: Int64 | None
 
     def get_remaining(self) -> Int64:
-        """Return int64[M]: what more tasks may ask for, at least 0."""
+        """Return how much bandwidth further tasks may ask for, at least 0: int64[M]."""
         return np.maximum(self.capacity - np.maximum(self.booked, self.measured), 0)
 
     def joint(self, asked: Int64) -> tuple[JointRows, ...]:
-        """Return rows of the machines for tasks that take ``asked`` (int64[S]) beside booked and measured bandwidth.
-        Booked bandwidth comes back when tasks leave; of measured bandwidth, nobody knows how much does.
+        """Return one joint row per machine: waiting tasks take ``asked`` (int64[S]) of what is neither booked nor
+        measured.
+
+        When a task leaves, what it had booked becomes free; measured use does not, as nobody knows which task uses it.
         """
         every = np.arange(len(self.capacity), dtype=np.int64)
         room = self.capacity - self.booked
@@ -148,7 +155,7 @@ class _Links:
 
 
 def _links(machines: MachineColumns, column: int | None) -> tuple[_Links, list[str]]:
-    """Return bandwidth of all machines, and notes on bad annotations."""
+    """Return the bandwidth of all machines, and notes on bad annotations."""
     none = np.zeros(machines.count, dtype=np.int64)
     capacity = none.copy() if column is None else machines.capacity[:, column].copy()
     booked = none if column is None else capacity - machines.free[:, column]
@@ -166,11 +173,10 @@ def _links(machines: MachineColumns, column: int | None) -> tuple[_Links, list[s
     by_kind = None
     residents = machines.residents
     if residents is not None:
-        # Faults are dropped here: they were reported while these tasks waited.
+        # No notes here: faults were noted while these tasks waited.
         by_kind, _ = _read_requests(residents.requests, residents.kinds, column)
         asked = residents.sum_by_machine(by_kind.astype(np.float64), machines.count)
-        # ``asked`` already contains ``booked``, as a task asks for at least its request: the larger counts, not the
-        # sum.
+        # The larger of the two, not the sum: ``asked`` contains ``booked``, as a task asks for at least its request.
         booked = np.maximum(booked, np.ceil(asked).astype(np.int64))
     measured = none
     if column is not None:
@@ -179,7 +185,7 @@ def _links(machines: MachineColumns, column: int | None) -> tuple[_Links, list[s
 
 
 def _whole(text: str) -> int | None:
-    """Return the number if the text is one: digits alone, at most 2**53."""
+    """Return the number that the text states in digits, at most 2**53; None for any other text."""
     if not text.isascii() or not text.isdecimal() or len(text) > len(str(LARGEST)):
         return None
     number = int(text)

@@ -6,17 +6,16 @@ Source: Firmament's OCTOPUS cost model:
     cluster aggregator -> machine      100 x running tasks
     resource -> child                  100 x running tasks below it (+ the core's number, to tell cores apart)
 
-A machine of the original has one child, so its tasks were charged twice; here a machine is one node and charged once.
-Mended or replaced:
+In the original each machine has one child, so its tasks were charged twice; here they are charged once. Changes:
 
-* dense placement: the original's cost did not move within a round, so one batch filled the least loaded machine to its
-  last slot before the next got a task, and balance came over rounds only. Here each further task of the round costs 100
-  more, as the same task would once it runs: the load is balanced within one round;
+* each task of a round makes the next one on that machine cost 100 more, as if it ran already, so one round balances the
+  load. In the original costs stayed the same during a round: a batch filled the least loaded machine to its last slot,
+  and only later rounds balanced;
 * leaving a task unscheduled costs what the scheduler itself charges, above any placement, and not a constant;
-* cores are not modelled, so their numbers play no part.
+* there are no cores, so their numbers are not added.
 
-All tasks that the scheduler knows count as running, also tasks of other schedulers, and tasks that are placed but not
-started yet. Sizes do not matter: that is ``cpu_mem``'s concern.
+Every task with a machine counts as running, also tasks of other schedulers, and tasks that have not started yet. Their
+sizes do not matter; ``cpu_mem`` is the policy for sizes.
 """
 
 from __future__ import annotations
@@ -35,10 +34,10 @@ from cost_models.interface import (
 )
 
 PER_TASK = 100
-"""What every running task adds to the cost of its machine."""
+"""Cost that each running task adds to its machine."""
 
 FULL = 100
-"""Running tasks that are worth 100 points; about what a node is meant to run at most. More cost more."""
+"""How many running tasks cost 100 points: about as many as a node is meant to run. More tasks cost more than 100."""
 
 
 class Octopus(BaseModel):
@@ -55,5 +54,5 @@ class Octopus(BaseModel):
         return Assessment(raw=np.broadcast_to(row, (shapes.count, machines.count)))
 
     def crowding(self, machines: MachineColumns, request: Int64) -> Float64:  # noqa: ARG002 - interface
-        """Return 100: a task placed in this round weighs as much as one that runs."""
+        """Return 100: a task that this round places counts as much as one that runs."""
         return np.full(machines.count, float(PER_TASK))

@@ -5,26 +5,26 @@ costs
 
     X(machine) = t * (rackData - machineData) + c * (input - rackData)      per GiB
 
-with machineData and rackData the parts of the input on the machine and in its rack, t = 1 across the rack's switch and
-c = 2 across the core. The original's arcs, and what is charged when a task takes them:
+where machineData and rackData are the parts of the input that lie on the machine and in its rack, t = 1 is the cost of
+a transfer within the rack, and c = 2 that of a transfer from outside. The original has three kinds of paths:
 
-* task -> machine: X, if the machine holds at least 10 % of the input;
-* task -> rack -> its machines: the worst X in the rack, if the rack holds at least 10 % of the input;
-* task -> cluster -> all machines: the worst X of all.
+* task -> machine costs X, if the machine holds at least 10 % of the input;
+* task -> rack -> its machines costs the highest X in the rack, if the rack holds at least 10 % of the input;
+* task -> cluster -> all machines costs the highest X of all machines.
 
-The cheapest path to a machine is always the closest one, so the three become one figure per machine, on the class's own
-arcs: a shared rack node would carry one class's flow to machines that another class may not use. What is cheapest is
-the exception, hence the figures come as sparse arcs, over a row that holds the worst.
+The shortest path to a machine is always the cheapest, so here each machine has one figure, on the class's own arc. (A
+rack as a node of the network would lead a class to machines that it may not use.) Most machines cost the highest X, so
+the answer is a row with that figure, and sparse arcs for the others.
 
-Left out: the offset P, which only kept the original's costs of continuing above zero; task -> unscheduled, since the
-scheduler's own unscheduled cost (dearer than any placement, growing with wait and priority) stands in its place; the
-costs of continuing and of preempting, which belong to rescheduling. Mended here:
+Left out are the offset P, which only kept the original's costs of running tasks above zero; the costs of continuing and
+preempting, which belong to rescheduling; and the arcs task -> unscheduled, as the scheduler has its own cost of
+waiting, which exceeds any placement and grows with wait and priority. Two faults are mended:
 
-* the worst X of a rack is that of its worst machine at present: the original overwrote it with the last machine without
-  data, and did not look for a new worst when one left;
-* fractions count: the original cut X to whole GiB, so that moving less than half a GiB was free.
+* the highest X of a rack is computed anew in each round: the original kept that of the last machine without data, also
+  when the machine had left;
+* fractions of a GiB count: the original rounded X to whole GiB, so that moving less than half a GiB was free.
 
-A task without an (intelligible) ``firmament.io/inputs`` costs nothing anywhere.
+A task without the annotation ``firmament.io/inputs``, or with one that cannot be read, costs nothing anywhere.
 """
 
 from __future__ import annotations
@@ -54,9 +54,12 @@ RACK_LABELS = ("topology.kubernetes.io/rack", "topology.kubernetes.io/zone")
 class Quincy(BaseModel):
     """Charges for moving a task's input to a machine.
 
-    Arguments: ``torTransferCost`` (1) and ``coreTransferCost`` (2, not less), per GiB; ``preferredMachineDataFraction``
-    and ``preferredRackDataFraction`` (0.1 each): the share of the input from which a machine or rack is preferred;
-    ``rackLabels``: the node labels that name a rack, the first that a node has counts.
+    Arguments:
+
+    * ``torTransferCost`` (1) and ``coreTransferCost`` (2, at least the former): cost per GiB.
+    * ``preferredMachineDataFraction`` and ``preferredRackDataFraction`` (0.1 each): a machine or rack with this share
+      of the input is preferred.
+    * ``rackLabels``: the node labels that name a rack; of several on a node the first counts.
     """
 
     name = "quincy"
@@ -78,7 +81,7 @@ class Quincy(BaseModel):
             )
 
     def assess(self, machines: MachineColumns, shapes: ShapeBatch) -> Assessment:
-        """Return the worst X per shape, float64[S, 1], and what preferred racks and machines cost as sparse arcs."""
+        """Return the highest X of each shape, float64[S, 1], and sparse arcs for preferred racks and machines."""
         raw = np.zeros((shapes.count, 1))
         notes: list[str] = []
         inputs = []
@@ -103,13 +106,14 @@ class Quincy(BaseModel):
         return Assessment(raw=raw, sparse=sparse, notes=tuple(dict.fromkeys(notes)))
 
     def _transfer(self, total: float, in_rack: Float64, on_machine: Float64) -> Float64:
-        """Return X, elementwise, of bytes. A block that only its rack is known of may make ``on_machine`` the
-        smaller.
+        """Return X for amounts in bytes, elementwise.
+
+        A block whose rack is known but not its machine counts in ``in_rack`` only.
         """
         return (self._rack_cost * (in_rack - on_machine) + self._core_cost * (total - in_rack)) / GIB
 
     def _worst_in_racks(self, located: Located, racks: Racks) -> Float64:
-        """Return X of the machine of each rack that holds the least: float64[racks]."""
+        """Return the highest X in each rack, that of the machine with the least data: float64[racks]."""
         in_rack = np.zeros(racks.count)
         in_rack[located.rack] = located.rack_bytes
         rack_of = racks.of[located.machine]
@@ -120,7 +124,7 @@ class Quincy(BaseModel):
         return self._transfer(located.total, in_rack, least)
 
     def _list_preferred(self, located: Located, racks: Racks, worst: Float64) -> tuple[Int64, Float64]:
-        """Return machines of preferred racks and preferred machines, each once, and their figures."""
+        """Return the preferred machines and those of preferred racks, each once, and what they cost."""
         rack_rows = located.rack[located.rack_bytes >= self._rack_share * located.total]
         members = [
             racks.order[racks.start[rack] : racks.start[rack] + racks.size[rack]] for rack in rack_rows

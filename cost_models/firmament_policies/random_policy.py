@@ -1,4 +1,4 @@
-"""Random costs, for trying the scheduler out: a different best placement for every seed.
+"""Random costs, to try the scheduler: each seed has another best placement.
 
 Source: Firmament's RANDOM cost model, with M = 100,000,000 the largest cost of an arc:
 
@@ -7,15 +7,14 @@ Source: Firmament's RANDOM cost model, with M = 100,000,000 the largest cost of 
     equivalence class -> machine       random(M/2) + 1
     resource -> child                  random(M/4) + 1
 
-Only the cost from the class to the machine is rebuilt; the others are the same for every machine that a task may
-choose, or belong to nodes that do not exist here. Mended or replaced:
+Only the cost from the class to the machine is rebuilt. The others are the same for every machine that a task may
+choose, or belong to nodes of the network that do not exist here. Changes:
 
-* the original drew anew at every update, so no two runs were alike and no fault could be repeated. Here a cost depends
-  on the seed, on what the class asks for and is labelled with, and on the machine's name; on nothing else, so neither
-  on the order of machines, nor on the round's other classes, nor on the resources that other tasks use;
+* the original drew new costs at every update, so no run could be repeated. Here a cost depends on the seed, on the
+  class's requests and labels, and on the machine's name, and on nothing else;
 * leaving a task unscheduled costs what the scheduler itself charges, above any placement.
 
-Costs do not grow as a machine fills, as in the original: classes compete for their favourite machines.
+As in the original, costs do not grow as a machine fills: classes compete for their favourite machines.
 """
 
 from __future__ import annotations
@@ -40,13 +39,13 @@ from cost_models.interface import (
 )
 
 LARGEST = 50_000_000
-"""M/2: costs are whole numbers from 1 to this."""
+"""M/2, the highest cost; the lowest is 1."""
 
 
 class RandomPolicy(BaseModel):
-    """Charges for every pair of a shape and a machine a figure that looks like chance.
+    """Charges a pseudo-random figure for every pair of a shape and a machine.
 
-    ``seed``: a whole number, at least 0 and below 2**63; another one gives other figures.
+    Argument ``seed``: a whole number, at least 0 and below 2**63; each seed gives other figures.
     """
 
     name = "random"
@@ -76,13 +75,15 @@ class RandomPolicy(BaseModel):
         return Assessment(raw=raw)
 
     def _hashes(self, contents: Sequence[bytes]) -> NDArray[np.uint64]:
-        """Return hash of each text under the seed: uint64[N]."""
+        """Return a hash of the seed and each text: uint64[N]."""
         digests = b"".join(blake2b(each, digest_size=8, key=self._key).digest() for each in contents)
         return np.frombuffer(digests, dtype="<u8").astype(np.uint64)
 
 
 def _content(resources: Sequence[str], request: Int64, row: ShapeRow) -> bytes:
-    """Return all that is known of a shape, in one spelling. Resources that it does not ask for do not count."""
+    """Return a text that is equal for equal shapes: all that is known of one. Resources that it does not request are
+    left out.
+    """
     asked = sorted(
         (name, amount) for name, amount in zip(resources, request.tolist(), strict=True) if amount > 0
     )

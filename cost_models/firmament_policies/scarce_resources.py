@@ -1,13 +1,13 @@
-"""Charges tasks for machines with extended resources that few machines offer and that they do not ask for.
+"""Keeps tasks off machines with scarce resources, such as GPUs, that they do not request.
 
-A task that needs no GPU is welcome on a machine with GPUs only where others are worse by more than this: else small
-tasks, for which the largest machines look the emptiest, fill them up, and tasks that need the GPUs find no room.
-kube-scheduler knows nothing of the kind; clusters that want more than a cost taint such machines.
+To a small task the largest machines look the emptiest. Without this cost small tasks would fill the machines with GPUs,
+and tasks that need GPUs would find no room. A task that needs no GPU goes to a machine with GPUs only if all others are
+worse by more than this cost. kube-scheduler has no such cost; clusters that need more than a cost taint these machines.
 
-A resource is *extended* as in Kubernetes: its name has a domain, and that is not kubernetes.io. It is *scarce* if at
-least one machine offers it, and at most half of them do. The scheduler finds these columns (``scarce_columns``), as a
-model that is ``per_machine`` may be asked about a few machines only. A task that asks for one of the scarce resources
-of a machine is not charged for the others there.
+A resource is *extended* as in Kubernetes: its name has a domain other than kubernetes.io. It is *scarce* if at least
+one machine offers it, and at most half of them do. The scheduler finds these columns (``scarce_columns``), because a
+model that is ``per_machine`` may be asked about a few machines only. A task that requests one of a machine's scarce
+resources is not charged for the others.
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ import numpy as np
 from cost_models.interface import Assessment, BaseModel, Int64, MachineColumns, Promises, Range, ShapeBatch
 
 MOST = 0.5
-"""Largest part of the machines that may offer a resource which counts as scarce."""
+"""A resource counts as scarce if at most this part of the machines offers it."""
 
 
 class ScarceResources(BaseModel):
-    """1 where a machine offers scarce resources and the task asks for none of them, else 0."""
+    """Charges 1 on machines that offer scarce resources of which the task requests none, else 0."""
 
     name = "scarce_resources"
     kind = "overlay"
     promises = Promises(per_machine=True)
 
     def __init__(self, points: int) -> None:
-        """``points``: what such a machine costs, 1 to 100."""
+        """Take the cost of such a machine, 1 to 100 ``points``."""
         self.range = Range(best=0.0, worst=100.0 / points)
 
     def assess(self, machines: MachineColumns, shapes: ShapeBatch) -> Assessment:
-        """Return int8[S, M]; one column of zeros where nothing is scarce."""
+        """Return 1 where a machine is charged, else 0: int8[S, M]; int8[S, 1] of zeros if no resource is scarce."""
         if not machines.scarce:
             return Assessment(raw=np.zeros((shapes.count, 1), dtype=np.int8))
         columns = list(machines.scarce)
@@ -49,15 +49,13 @@ class ScarceResources(BaseModel):
 
 
 def is_extended(resource: str) -> bool:
-    """Return whether a resource's name is one that clusters make up themselves (Kubernetes'
-    IsExtendedResourceName).
-    """
+    """Return whether a name is that of an extended resource, as Kubernetes' IsExtendedResourceName says."""
     domain, slash, _ = resource.partition("/")
     return bool(slash) and domain != "kubernetes.io" and not domain.endswith(".kubernetes.io")
 
 
 def scarce_columns(resources: Sequence[str], capacity: Int64) -> tuple[int, ...]:
-    """Return columns of the scarce resources, ascending; ``capacity``: int64[M, K]."""
+    """Return the columns of the scarce resources, ascending; ``capacity``: int64[M, K]."""
     extended = [column for column, name in enumerate(resources) if is_extended(name)]
     if not extended:
         return ()

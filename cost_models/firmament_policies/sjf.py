@@ -6,19 +6,20 @@ Source: Firmament's SJF cost model, where avg is the mean run time of the task's
     task -> unscheduled            max(tenths of a second waited, 100 x avg)
     cluster aggregator -> machine  0
 
-A task costs 100 x avg + 1 wherever it runs, so the model never prefers one machine to another: it decides who gets a
-place, and leaves where to the overlays. Mended or replaced:
+A task costs 100 x avg + 1 on every machine: the model decides which tasks get a place, and overlays decide where.
+Changes:
 
-* run times in microseconds: the original's service stored microseconds where the model took seconds, so all its figures
-  were a million times too large. Here a record says seconds by its name, ``meanSeconds``;
-* a program that has never ended cost 1, less than any other, and so went before all of them, yet only once it had
-  waited for longer than a tenth of a second. Here it counts as the mean task: neither pushed nor held back;
-* aggregators of the program led nowhere and are left out;
-* leaving a task unscheduled costs what the scheduler itself charges, above any placement and growing with the wait: of
-  tasks that have waited equally long (under 1 s, 10 s, 60 s, more) the shorter goes first, and no task starves.
+* the field of a record is called ``meanSeconds``: the original's service stored microseconds where the model expected
+  seconds, so all figures were a million times too large;
+* a program without a run time counts as the mean task. In the original it cost 1, less than any other, so it went
+  before all others once it had waited for a tenth of a second;
+* the original's aggregator per program led to no machine, and is left out;
+* leaving a task unscheduled costs what the scheduler itself charges, which exceeds any placement and grows with the
+  wait. So the shorter of two tasks goes first if both have waited equally long (under 1 s, 10 s, 60 s, or more), and no
+  task starves.
 
 Input: records of kind ``RuntimeHistory``, one per program, with payload ``{"count": 12, "meanSeconds": 41.5}``. A
-task's program is its annotation ``firmament.io/program``; the bridge fills in the job's name where there is none.
+task's annotation ``firmament.io/program`` names its program; without one the bridge writes the job's name.
 """
 
 from __future__ import annotations
@@ -33,14 +34,14 @@ PROGRAM = "firmament.io/program"
 
 PER_MILLISECOND = 100
 LONG = 1_000.0
-"""Seconds of run time that are worth 100 points; longer ones are worth more."""
+"""Run time in seconds that costs 100 points; a longer one costs more."""
 
 LONGEST = 1e9
-"""Seconds, some thirty years; a longer mean is a mistake."""
+"""Seconds (some thirty years) above which a mean counts as a mistake."""
 
 
 class Sjf(BaseModel):
-    """Charges for the time that a task is expected to run, the same on every machine."""
+    """Charges for a task's expected run time, the same on every machine."""
 
     name = "sjf"
     kind = "policy"
@@ -53,8 +54,8 @@ class Sjf(BaseModel):
     def assess(self, machines: MachineColumns, shapes: ShapeBatch) -> Assessment:
         """Return 100 x expected milliseconds + 1 per shape: float64[S, 1].
 
-        Notes tell of records that cannot be read; their programs count as unknown: the mean of all tasks together, 0 if
-        nothing is known.
+        Notes name the records that cannot be read. A program without a record counts with the mean run time of all
+        tasks, 0 if none is known.
         """
         history = self._history.read(machines.records.get(HISTORY, {}))
         total = sum(count for count, _ in history.good.values())
@@ -70,7 +71,7 @@ class Sjf(BaseModel):
 
 
 def _parse(payload: bytes) -> tuple[float, float]:
-    """Count and mean of a record; raises ``BadRecordError``."""
+    """Return the count and the mean of a record. Raises ``BadRecordError``."""
     try:
         document = json_object(payload)
         count = number("count", document.get("count"), 1, 2**53)

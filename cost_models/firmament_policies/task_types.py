@@ -1,7 +1,7 @@
-"""What kind of neighbour a task is, by the pod label ``taskType``: Sheep, Rabbit, Devil or Turtle.
+"""Reads a task's type from the pod label ``taskType``: Sheep, Rabbit, Devil or Turtle.
 
-Sheep are ordinary, rabbits suffer from others, devils make others suffer, turtles neither. Upper and lower case count
-the same. A pod without the label is a sheep, and so is one with a type that does not exist.
+Rabbits suffer from their neighbours, devils make neighbours suffer, turtles do neither, and sheep are ordinary. Case
+does not matter. A pod without the label, or with an unknown type, is a sheep.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ LABEL = "taskType"
 
 
 class TaskType(IntEnum):
-    """Kinds of neighbours; the numbers index rows and columns of arrays over types."""
+    """How a task affects its neighbours; the numbers index arrays over types."""
 
     TURTLE = 0
     SHEEP = 1
@@ -30,7 +30,7 @@ _BY_NAME = {kind.name: kind for kind in TaskType}
 
 
 def types_of(rows: Sequence[ShapeRow]) -> tuple[Int64, tuple[str, ...]]:
-    """Return the type of each shape, int64[S], and one note per type that does not exist."""
+    """Return the type of each shape, int64[S], and a note on each unknown type."""
     types = np.full(len(rows), TaskType.SHEEP, dtype=np.int64)
     notes: dict[str, None] = {}
     for index, row in enumerate(rows):
@@ -50,7 +50,7 @@ def types_of(rows: Sequence[ShapeRow]) -> tuple[Int64, tuple[str, ...]]:
 
 
 def resident_counts(machines: MachineColumns) -> Float64:
-    """Return tasks of each type on each machine: float64[TYPES, M], zeros where residents are not known."""
+    """Count the tasks of each type on each machine: float64[TYPES, M], zeros where residents are not known."""
     counts = np.zeros((TYPES, machines.count))
     residents = machines.residents
     if residents is not None and len(residents.kinds):

@@ -1,14 +1,14 @@
-"""The policy that charges nothing and says nothing.
+"""The policy that charges nothing and states nothing about machines.
 
-Source: Firmament's VOID cost model. There every cost is 0, that of leaving a task unscheduled included; two
-equivalence classes per task, that of its command line and one of its own, lead to every machine with capacity 0 or all
-that is free. It existed to feed the web page while the simple scheduler decided. What takes its place here:
+Source: Firmament's VOID cost model. There every cost is 0, also that of leaving a task unscheduled. Each task has two
+equivalence classes, one of its command line and one of its own; these lead to every machine, with capacity 0 or with
+all that is free. The model only supplied the web page while the simple scheduler decided. Changes:
 
-* the task's own equivalence class is left out: it made one class, and one arc per machine, of every single task;
-* leaving a task unscheduled costs what the scheduler itself charges, above any placement: with the original's cost of 0
-  a solver may leave everything unscheduled and be right.
+* a task has no equivalence class of its own, which needed an arc to each machine for every single task;
+* leaving a task unscheduled costs what the scheduler itself charges, above any placement: at the original's cost of 0 a
+  solver may leave all tasks unscheduled and still be optimal.
 
-So it places like ``trivial``. It is meant as a base for overlays that are to decide alone.
+So it places like ``trivial``. Use it as a base for overlays that decide alone.
 """
 
 from __future__ import annotations

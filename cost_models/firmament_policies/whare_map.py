@@ -1,29 +1,32 @@
 """Machine types and co-runners: tasks go where their program ran fast before.
 
 Source: Firmament's Whare-Map cost model ("M" and "MCs"), after the scheduler of that name (ISCA 2013). Runs are
-compared by picoseconds per instruction, runtime * 1e12 / instructions. psi is their mean by machine type; xi their
-mean by machine type and number of co-runners of each type; best and worst are the extremes of a program's means. The
-original's arcs, and what is charged when a task takes them:
+compared by picoseconds per instruction, runtime * 1e12 / instructions. psi is the mean of a program's runs on a machine
+type; xi is their mean on a machine type beside certain co-runners, counted by type; best and worst are the lowest and
+the highest of the program's means. The original charges:
 
 * task -> cluster -> machine: 100 * worst / best; nothing for a program that never ran;
 * task -> program -> machine type -> machine: 100 * psi / best;
-* task -> program -> machine: 100 * xi / best, for the machine with its present residents as co-runners;
+* task -> program -> machine: 100 * xi / best, with the machine's present tasks as co-runners;
 * machine -> core: the number of the core, 0 to 47, which spreads tasks.
 
-On a class's own arcs these become one figure per machine: xi if there is a sample of it, else psi if there is one of
-the type, else the worst; plus 48 * running / slots for the core. A program that never ran costs 100 everywhere, the
-best that there is. Mended here:
+Here each machine has one figure, on the class's own arc: xi if there is a sample of it, else psi if there is a sample
+of the machine type, else the worst; plus 48 * running / slots in place of the core's number. A program that never ran
+costs 100 everywhere, the lowest figure. Faults of the original that are mended:
 
 * the best was found with the comparison of the worst, so that both were the highest and no cost exceeded 100;
-* co-runners were gathered from an empty list: they are the tasks on the machine, by the label ``taskType``;
-* instructions never arrived, and a second place counted 1e10 picoseconds to the second: samples come as records;
-* only the two cheapest machines per program had an arc for xi, and an arc can only lower a cost, so that bad neighbours
-  were never held against a machine: every machine with a sample of its co-runners carries its own figure;
-* psi was divided by the best psi and xi by the best xi, which are not comparable: both are divided by the best of all.
+* co-runners were counted in an empty list. Here they are the tasks on the machine, by the label ``taskType``;
+* the number of instructions never reached the model, and one place took a second for 1e10 picoseconds. Here samples
+  come as records;
+* only a program's two cheapest machines had an arc for xi. As a further arc can only lower a cost, bad neighbours never
+  made a machine dearer. Here every machine with a sample of its co-runners has its own figure;
+* psi was divided by the best psi, and xi by the best xi, so the two could not be compared. Here both are divided by the
+  best of all means.
 
-Left out: the number of idle cores among co-runners, which type and residents imply; the arc to a node per job, which
-led nowhere; task -> unscheduled, since the scheduler's own unscheduled cost (dearer than any placement, growing with
-wait and priority) stands in its place, and the capacities of machine types, since the scheduler counts exact room.
+Left out are the number of idle cores, which follows from machine type and co-runners; the arc to a node per job, which
+led to no machine; the arcs task -> unscheduled, as the scheduler has its own cost of waiting, which exceeds any
+placement and grows with wait and priority; and the capacities of machine types, as the scheduler counts what is free
+exactly.
 """
 
 from __future__ import annotations
@@ -58,14 +61,14 @@ PROGRAM_ANNOTATION = "firmament.io/program"
 TYPE_LABELS = ("firmament.io/machine-type", "node.kubernetes.io/instance-type")
 BEST = 100.0
 CORES = 48.0
-"""What a full machine costs more than an empty one: the original numbers 48 cores."""
+"""How much more a full machine costs than an empty one: the original numbers 48 cores."""
 
 
 class WhareMap(BaseModel):
-    """Charges for slow machine types, bad neighbours, and a little for fullness.
+    """Charges for slow machine types and bad neighbours, and a little for full machines.
 
-    Argument ``machineTypeLabels``: node labels that name the machine type, the first that a node has counts; a machine
-    without any is of the type that its capacity is, such as ``cpu=4000,memory=17179869184``.
+    Argument ``machineTypeLabels``: the node labels that name the machine type; of several on a node the first counts.
+    Without any, the machine's capacity is its type, such as ``cpu=4000,memory=17179869184``.
     """
 
     name = "whare_map"
@@ -81,7 +84,7 @@ class WhareMap(BaseModel):
         self._samples = RecordParser(parse_sample)
 
     def assess(self, machines: MachineColumns, shapes: ShapeBatch) -> Assessment:
-        """Return the normalised figure of every machine and its fullness: float64[S, M]."""
+        """Return the figure of every machine plus the cost of its fullness: float64[S, M]."""
         samples = self._samples.read(machines.records.get(RECORD_KIND, {}))
         programs = merge_samples(samples.good)
         faults = sorted(samples.faults.items())
@@ -100,11 +103,11 @@ class WhareMap(BaseModel):
         return Assessment(raw=raw, notes=notes)
 
     def crowding(self, machines: MachineColumns, request: Int64) -> Float64:  # noqa: ARG002 - interface
-        """Return the cost of the next core."""
+        """Return by how much each task raises the cost of the next one: one core's number per slot."""
         return self._compute_cores_per_slot(machines)
 
     def _compute_cores_per_slot(self, machines: MachineColumns) -> Float64:
-        """Return cores per slot: float64[M]. Slots are the pods that a machine takes."""
+        """Return how many cores there are per slot: float64[M]. A machine has as many slots as it takes pods."""
         column = machines.column("pods")
         if column is None:
             return np.ones(machines.count)
@@ -116,7 +119,7 @@ def _figures(
 ) -> dict[str, Float64]:
     """Return 100 x mean / best of each machine for each program: float64[M], 100 or more.
 
-    Found per type and residents of machines, of which a cluster has few different ones.
+    Computed once for machines of equal type and residents, of which a cluster has few.
     """
     types: dict[str, int] = {}
     codes = [types.setdefault(name, len(types)) for name in _type_names(machines, labels)]
@@ -132,7 +135,7 @@ def _figures(
 
 
 def _type_names(machines: MachineColumns, labels: Sequence[str]) -> list[str]:
-    """Return the type of each machine."""
+    """Return the name of each machine's type."""
     columns = [(name, machines.column(name)) for name in ("cpu", "memory")]
     names = []
     for row, given in enumerate(machines.labels):

@@ -1,13 +1,12 @@
-"""How fast programs ran before, by machine type and by the tasks that ran beside them.
+"""Records of how fast programs ran, by machine type and by the tasks that ran beside them.
 
 One record of kind ``WhareMapSample`` describes runs of one program on one machine type; its payload is JSON:
 
     {"program": "sort", "machineType": "m5.large", "runtimeSeconds": 12.5, "instructions": 4.0e10,
      "coRunners": {"devil": 1, "sheep": 3}, "count": 2}
 
-``coRunners`` (tasks of each type on the machine, the run itself not counted; types left out are 0) may be missing, if
-it is not known; ``count`` (1) is how many runs the figures are the mean of. The name of a record is the sender's
-choice.
+``coRunners`` counts the other tasks on the machine by type; types that are left out are 0, and the whole may be absent
+if it is not known. ``count`` (1) says of how many runs the figures are the mean. The sender chooses the record's name.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ MOST = 10**9
 
 Key = TypeVar("Key")
 CoRunners = tuple[int, ...]
-"""Tasks by type, in order of ``TaskType``."""
+"""How many tasks of each type ran beside, in the order of ``TaskType``."""
 
 _KEYS = {"program", "machineType", "runtimeSeconds", "instructions", "coRunners", "count"}
 
@@ -39,11 +38,11 @@ class Program:
 
     @property
     def best(self) -> float:
-        """The lowest mean of all: what 100 stands for."""
+        """The lowest of all means, which costs 100."""
         return min([*self.psi.values(), *self.xi.values()])
 
     def mean(self, co_runners: CoRunners, machine_type: str) -> float:
-        """Return the mean beside these co-runners, or else of the machine type, or else the highest of a
+        """Return the mean beside these co-runners, else the mean of the machine type, else the highest mean of any
         machine type.
         """
         found = self.xi.get((co_runners, machine_type), self.psi.get(machine_type))
@@ -52,7 +51,7 @@ class Program:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One record, read: ``figure`` is in picoseconds per instruction."""
+    """The content of one record; ``figure`` is in picoseconds per instruction."""
 
     program: str
     machine_type: str
@@ -62,7 +61,7 @@ class Sample:
 
 
 def merge_samples(samples: Mapping[str, Sample]) -> dict[str, Program]:
-    """Return the samples of each program, merged.
+    """Return the merged samples of each program.
 
     Samples are added in order of name, so that equal records give equal means to the last digit.
     """
@@ -81,7 +80,7 @@ def merge_samples(samples: Mapping[str, Sample]) -> dict[str, Program]:
 
 
 def _means(samples: Iterable[tuple[Key, Sample]]) -> dict[Key, float]:
-    """Return mean over the runs of the samples of each key."""
+    """Return the mean over all runs of each key's samples."""
     totals: dict[Key, tuple[float, int]] = {}
     for key, sample in samples:
         total, runs = totals.get(key, (0.0, 0))

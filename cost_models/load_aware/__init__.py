@@ -1,1 +1,1 @@
-"""Load-aware scheduling, as Koordinator's: thresholds of use, estimates, scores."""
+"""Load-aware scheduling as in Koordinator: thresholds of use, estimates of use, scores."""

@@ -1,6 +1,4 @@
-"""Reads Koordinator's annotations on nodes and pods. An annotation that cannot be read counts as absent, and is
-noted.
-"""
+"""Reads Koordinator's annotations on nodes and pods; one that cannot be read counts as absent, and is noted."""
 
 from __future__ import annotations
 
@@ -32,12 +30,12 @@ T = TypeVar("T")
 
 
 class UnreadableError(ValueError):
-    """An annotation that counts as absent; the text says what is wrong with it."""
+    """An annotation cannot be read and counts as absent; the message says what is wrong with it."""
 
 
 @dataclass(frozen=True, slots=True)
 class CustomThresholds:
-    """A node's own thresholds. Each part replaces that of the configuration as a whole; empty: it does not."""
+    """A node's own thresholds. A part that is not empty replaces the same part of the configuration as a whole."""
 
     usage: Percentages = field(default_factory=dict)
     prod: Percentages = field(default_factory=dict)
@@ -47,7 +45,7 @@ class CustomThresholds:
 
 @dataclass(frozen=True, slots=True)
 class NodeAnnotations:
-    """The contents of annotations of nodes, by machine row."""
+    """What nodes' annotations say, by machine row."""
 
     thresholds: Mapping[int, CustomThresholds]
     allocatable: Mapping[int, Mapping[str, int]]
@@ -56,7 +54,7 @@ class NodeAnnotations:
 
 @dataclass(frozen=True, slots=True)
 class PodAnnotations:
-    """How a pod wants to be estimated. ``factors``: empty for none; seconds None for what the configuration says."""
+    """How a pod's use is to be estimated. ``factors``: empty, or seconds: None, where the configuration decides."""
 
     factors: Percentages = field(default_factory=dict)
     after_scheduled: int | None = None
@@ -99,7 +97,7 @@ def pod_annotations(row: ShapeRow) -> PodAnnotations:
 def _read(
     where: str, annotations: Mapping[str, str], key: str, read: Callable[[str], T], notes: list[str]
 ) -> T | None:
-    """Return what an annotation says; None if it is not there or, which is noted, cannot be read."""
+    """Return what an annotation says; None if it is absent, or if it cannot be read, which is noted."""
     text = annotations.get(key)
     if text is None:
         return None
@@ -118,7 +116,7 @@ def _read(
 def custom_thresholds(text: str) -> CustomThresholds:
     """Read a node's own thresholds. Raises ``UnreadableError``; aggregated ones lacking a part do not count.
 
-    A type of aggregation that is not known is no fault of the text: there are just no figures of it.
+    An unknown type of aggregation is accepted; no report has figures of it.
     """
     document = _object(text)
     aggregated = document.get("aggregatedUsage")
@@ -174,7 +172,7 @@ def _refuse_constant(name: str) -> None:
 
 
 def _percentages(document: Mapping[str, Any], key: str) -> Percentages:
-    """Return a map of 64-bit integers, as Go decodes it: anything else spoils the annotation."""
+    """Return a map of 64-bit integers, as Go decodes it. Raises ``UnreadableError`` for anything else."""
     given = document.get(key)
     if given is None:
         return NONE
@@ -194,9 +192,10 @@ def _seconds(text: str) -> int:
 
 
 def _strange(custom: CustomThresholds) -> Iterator[str]:
-    """Name values that are surely a mistake, and their effect; the original takes them as they are.
+    """Yield a note on each value that is surely a mistake, with its effect. Like the original, the model uses them as
+    they are.
 
-    That is a type of aggregation that nobody reports, whose figures upstream looks for all the same, and percentages.
+    Such values are types of aggregation that no report has, and percentages out of range.
     """
     aggregation = custom.aggregation
     if aggregation.kind not in {"", *AGGREGATIONS}:

@@ -1,4 +1,4 @@
-"""The arguments of ``load_threshold``: Koordinator's LoadAwareSchedulingArgs, and further ones."""
+"""The arguments of ``load_threshold``: those of Koordinator's LoadAwareSchedulingArgs, and further ones."""
 
 from __future__ import annotations
 
@@ -21,8 +21,11 @@ STRATEGIES: tuple[StrategyName, ...] = (
 
 @dataclass(frozen=True, slots=True)
 class Strategy:
-    """``name`` and Trimaran's parameters: ``target`` percent, ``default_cpu`` milli-cores of a container without
-    requests, ``multiplier`` of requests; ``margin`` and ``sensitivity`` of the deviation."""
+    """The scoring strategy and Trimaran's parameters.
+
+    ``target``: percent; ``default_cpu``: milli-cores of a container without requests; ``multiplier`` of requests;
+    ``margin`` and ``sensitivity`` of the deviation.
+    """
 
     name: StrategyName = "LeastUsed"
     target: float = 40.0
@@ -56,7 +59,7 @@ def _default_cpu(read: Arguments) -> int:
 
 
 def _multiplier(read: Arguments) -> float:
-    """Return a number of at least 1, written as one or as text, which is how upstream has it."""
+    """Return a number of at least 1, written as a number or, as in upstream, as text."""
     value = read.anything("defaultRequestsMultiplier")
     try:
         number = 1.5 if value is None else float(str(value))
@@ -84,7 +87,9 @@ NONE: Percentages = {}
 
 @dataclass(frozen=True, slots=True)
 class Aggregation:
-    """Use over a period: ``kind`` (avg, p50, ...; "": the last figure), over ``seconds`` (0: the longest period)."""
+    """A statistic of use: ``kind`` (avg, p50, ...; "" for the last figure) over ``seconds`` (0 for the longest
+    period).
+    """
 
     kind: str = ""
     seconds: float = 0.0
@@ -92,8 +97,11 @@ class Aggregation:
 
 @dataclass(frozen=True, slots=True)
 class Risk:
-    """``deviation``: by resource, the standard deviation of a task's use as a part of what is expected of it; empty:
-    means are taken for the truth. ``tolerance``: how likely a machine at its limit may be above the threshold.
+    """How much the use of tasks varies, and how much risk is accepted.
+
+    ``deviation``: by resource, the standard deviation of a task's use as a part of its expected use; without one, use
+    is taken to be as expected. ``tolerance``: the accepted probability that a machine at its limit exceeds the
+    threshold.
     """
 
     deviation: Mapping[str, float]
@@ -101,7 +109,7 @@ class Risk:
 
     @property
     def quantile(self) -> float:
-        """z: by how many deviations the limit lies above the mean."""
+        """z, the number of deviations between the mean and the limit."""
         return NormalDist().inv_cdf(1.0 - self.tolerance)
 
 
@@ -119,10 +127,10 @@ def read_risk(read: Arguments) -> Risk:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The arguments, checked and with defaults."""
+    """The checked arguments, with defaults."""
 
     expiration: float
-    """Seconds after which a report is expired."""
+    """Seconds after which a report expires."""
     filter_expired: bool
     """Whether machines with expired reports are refused."""
     pass_expired: bool
@@ -132,19 +140,19 @@ class Settings:
     dominant_weight: int
     """Weight of the most used resource."""
     thresholds: Percentages
-    """Most use in percent, by resource."""
+    """Highest use in percent, by resource."""
     prod_thresholds: Percentages
     """The same for the use of koord-prod tasks."""
     prod_includes_system: bool
-    """Whether use by the system counts as koord-prod."""
+    """Whether the system's use counts as use by koord-prod tasks."""
     score_prod: bool
-    """Whether koord-prod tasks are scored by the use of koord-prod tasks only."""
+    """Whether koord-prod tasks are scored by the use of such tasks only."""
     factors: Percentages
     """Estimated use in percent of requests, by resource."""
     after_scheduled: int
-    """Seconds after scheduling in which the estimate counts, 0 for off."""
+    """For how many seconds after scheduling the estimate counts; 0 for off."""
     after_initialized: int
-    """Seconds after initialization in which the estimate counts, 0 for off."""
+    """For how many seconds after initialization the estimate counts; 0 for off."""
     customize: bool
     """Whether annotations of tasks may change their factors."""
     aggregated_thresholds: Percentages
@@ -168,7 +176,7 @@ class Settings:
 
 
 def read_settings(args: Mapping[str, Any]) -> Settings:
-    """Check the configuration's ``args``. Raises ``ModelArgumentError`` for the first that is wrong."""
+    """Check the configuration's ``args``. Raises ``ModelArgumentError`` for the first wrong one."""
     read = Arguments(MODEL, args)
     dominant = read.whole("dominantResourceWeight", 0, most=100)
     factors = {**DEFAULT_FACTORS, **_percentages(read, "estimatedScalingFactors", least=1)}
@@ -214,9 +222,7 @@ def read_settings(args: Mapping[str, Any]) -> Settings:
 
 
 def _read_aggregation(read: Arguments) -> tuple[Percentages, Aggregation, Aggregation]:
-    """Return thresholds and aggregation of the filter (off unless both are given), and the aggregation of the
-    score.
-    """
+    """Return thresholds and aggregation of the filter, off unless both are given, and the aggregation of the score."""
     thresholds = _percentages(read, "usageThresholds")
     filtering = Aggregation(_kind(read, "usageAggregationType"), _duration(read, "usageAggregatedDuration"))
     scoring = Aggregation(_kind(read, "scoreAggregationType"), _duration(read, "scoreAggregatedDuration"))

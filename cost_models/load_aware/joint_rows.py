@@ -1,4 +1,6 @@
-"""The room that thresholds of use leave, and joint rows that limit what tasks of one round take of it together."""
+"""The room that thresholds of use leave, and joint rows that limit how much of it the tasks of a round take
+together.
+"""
 
 from __future__ import annotations
 
@@ -17,17 +19,17 @@ EXPIRED = "node(s) nodeMetric expired"
 MISSING = "node(s) nodeMetric missing"
 
 EXCEEDED = 2
-"""Place of the first resource's reasons, after those for want of a report."""
+"""Index of the first resource's reasons; those for a missing or old report come before."""
 
 
 @dataclass(frozen=True, slots=True)
 class UsageRoom:
-    """The use that machines can still take under one set of thresholds.
+    """How much more may be used on each machine under one set of thresholds.
 
-    ``left``: int64[R, M], how much more may be used, ``NO_LIMIT`` without a threshold; ``refused``: int8[M], 0: the
-    last report is too old, 1: there is no report, -1: not refused for its report; ``percent``, ``used``: int64[R, M],
-    the thresholds and the use that is compared with them; ``aggregated``: bool[M], whether that is use over a period;
-    ``estimated``: bool[M], whether it consists of estimates alone, as there is no report.
+    ``left``: int64[R, M], that amount, ``NO_LIMIT`` without a threshold; ``refused``: int8[M], why the machine's report
+    refuses it: 0 if the last report is too old, 1 if there is none, -1 if it does not; ``percent``, ``used``: int64[R,
+    M], the thresholds and the use that is compared with them; ``aggregated``: bool[M], whether that is use over a
+    period; ``estimated``: bool[M], whether it consists of estimates alone, as there is no report.
     """
 
     left: Int64
@@ -53,7 +55,7 @@ class Rooms:
 
 
 def refusal_reasons(settings: Settings) -> tuple[str, ...]:
-    """Return the reasons for refusals: two about reports; then two per resource, for the last use and use over a
+    """Return the reasons for refusals: two about reports, then two per resource, for the last use and for use over a
     period.
     """
     reasons = [EXPIRED, MISSING]
@@ -68,11 +70,11 @@ def refusal_reasons(settings: Settings) -> tuple[str, ...]:
 def joint_rows(
     space: Rooms, amounts: Int64, kinds: tuple[Bool, Bool], running: RunningTasks | None, settings: Settings
 ) -> tuple[JointRows, ...]:
-    """Return joint rows by resource and set of thresholds, for machines with a limit that some task may exceed.
+    """Return joint rows by resource and set of thresholds, for the machines where tasks could exceed a limit.
 
-    ``amounts``: int64[S, R], what tasks take; ``kinds``: bool[S] each, shapes of class koord-prod, and those that
-    thresholds count for. While a threshold is exceeded, no such task may come, however little it takes; where evictions
-    can make good the excess, there are rows as well.
+    ``amounts``: int64[S, R], what tasks take; ``kinds``: bool[S] each, shapes of class koord-prod, and shapes for which
+    thresholds count. While a threshold is exceeded, no task of the latter may come, however little it takes. Such a
+    machine has rows too if evictions can end the excess.
     """
     prod, held = kinds
     reasons = refusal_reasons(settings)
@@ -100,9 +102,9 @@ def joint_rows(
 
 
 def _parts(space: Rooms, prod: Bool) -> Iterator[tuple[UsageRoom, Bool, Bool, int, bool]]:
-    """Yield (room, machines, shapes, period, of prod): the room that limits ``shapes`` on ``machines``.
+    """Yield (room, machines, shapes, period, prod): the room that limits ``shapes`` on ``machines``.
 
-    machines: bool[M]; shapes: bool[S]; period: 1 for use over a period, else 0; of prod: whether it is the use of prod
+    machines: bool[M]; shapes: bool[S]; period: 1 for use over a period, else 0; prod: whether it is the use of prod
     tasks alone. A machine has at most one room for each shape.
     """
     all_shapes = np.ones_like(prod)
@@ -115,11 +117,12 @@ def _parts(space: Rooms, prod: Bool) -> Iterator[tuple[UsageRoom, Bool, Bool, in
 
 @dataclass(frozen=True, slots=True)
 class _Leaving:
-    """The amount of one resource by which a machine's use certainly falls when a task leaves.
+    """By how much a machine's use of one resource certainly falls when a task leaves.
 
-    For the use of all tasks that is the part of the task's estimate beyond its reported use: the machine's reported use
-    stays, as it is unknown how much of it was this task's. The use of ``prod`` tasks is a sum over single tasks. On
-    machines where estimates stand for a report (``alone``: bool[M]), it is the whole estimate.
+    For the use of all tasks, it is the part of the task's estimate that exceeds its reported use. The reported use of
+    the machine does not fall, as nobody knows how much of it was this task's. For the use of ``prod`` tasks, which is a
+    sum over tasks, it is the task's use. On machines where estimates stand for a report (``alone``: bool[M]), it is the
+    whole estimate.
     """
 
     running: RunningTasks
@@ -128,7 +131,7 @@ class _Leaving:
     prod: bool
 
     def amounts(self, places: Int64) -> Int64:
-        """Return amounts of the tasks in ``places``: int64[V]."""
+        """Return the amounts of the tasks in ``places``: int64[V]."""
         running, position = self.running, self.position
         known, guessed = (
             (running.prod_use(position, places), running.prod_alone(position, places))

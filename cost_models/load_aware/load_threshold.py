@@ -1,16 +1,16 @@
-"""Load-aware scheduling: keeps tasks off machines that are used beyond a threshold, and balances measured use.
+"""Load-aware scheduling: keeps tasks off machines whose use reaches a threshold, and balances measured use.
 
 Source: Koordinator's LoadAwareScheduling plugin (filter and score) and, as further scoring strategies, Trimaran's
 TargetLoadPacking and LoadVariationRiskBalancing. Arguments, annotations and defaults are named as theirs. Differences:
 
-* a machine is excluded when its estimated use *reaches* a threshold, compared in whole numbers; upstream's rounding to
-  whole percent is there as ``thresholdRounding: upstream``;
-* what tasks of one round add up to is held to the thresholds by joint rows, over all classes; upstream places one task
-  after another and counts each in the next one's filter;
+* a machine is excluded when its estimated use *reaches* a threshold, compared in whole numbers; ``thresholdRounding:
+  upstream`` rounds to whole percent as upstream does;
+* joint rows hold the sum over all tasks of a round to the thresholds; upstream places one task after another, and the
+  filter of each counts those before it;
 * ``missingMetrics`` says what to do without (fresh) reports: ``upstream`` follows upstream's arguments, ``failOpen``
-  and ``failClosed`` let tasks pass or refuse them, ``estimate`` takes the estimates of all tasks for the use;
-* ``whenAllHot: leastLoaded`` lets a task go where it exceeds a threshold least, if it would reach one on every machine
-  that could take it.
+  and ``failClosed`` let tasks pass or refuse them, ``estimate`` adds up the estimates of all tasks;
+* ``whenAllHot: leastLoaded`` sends a task that would reach a threshold on every possible machine to the one where it
+  exceeds a threshold least.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class LoadThreshold(BaseModel):
     def assess(self, machines: MachineColumns, shapes: ShapeBatch) -> Assessment:
         """Return scores, refusals, and joint rows for what tasks use together.
 
-        ``raw`` is the score, less than 0 on machines that are taken although they are at a threshold.
+        ``raw`` is the score; it is negative on a machine that is used although it is at a threshold.
         """
         settings = self._settings
         load = machines.load or _nothing_reported(machines)
@@ -111,7 +111,9 @@ class LoadThreshold(BaseModel):
         )
 
     def crowding(self, machines: MachineColumns, request: Int64) -> Float64:
-        """Return by how much the score of the least used falls per task. Limits and classes count in ``assess``."""
+        """Return by how much ``LeastUsed`` falls per task; only ``assess`` knows the limits and service classes of
+        pods.
+        """
         settings = self._settings
         if settings.strategy.name != "LeastUsed":
             return np.zeros(machines.count)
@@ -121,8 +123,8 @@ class LoadThreshold(BaseModel):
 
 
 def _figures(score: Int8, excess: Mapping[int, Float64]) -> NDArray[Any]:
-    """Return scores in 8 bits, as answers for many shapes are larger than any cache; less than 0 by
-    ``excess``.
+    """Return scores in 8 bits, as answers for many shapes exceed any cache; where a shape has an ``excess``, minus
+    that.
     """
     if not excess:
         return score
@@ -133,14 +135,14 @@ def _figures(score: Int8, excess: Mapping[int, Float64]) -> NDArray[Any]:
 
 
 def _eligible(machines: MachineColumns, shapes: ShapeBatch) -> Iterator[Bool]:
-    """Yield for each shape the machines that could take a task of it by all other rules and by requests: bool[M]."""
+    """Yield for each shape which machines could take a task by all other rules and by requests: bool[M]."""
     for shape, request in enumerate(shapes.requests):
         fits = ~any_of_row(machines.free[:, : len(request)] < request)
         yield fits if shapes.allowed is None else fits & shapes.allowed[shape]
 
 
 def _nothing_reported(machines: MachineColumns) -> Load:
-    """Return the view of a cluster about which nothing is known in detail."""
+    """Return the load of a cluster without any details."""
     count, columns = machines.capacity.shape
     return Load(
         reported=np.zeros(count, dtype=np.bool_),
@@ -164,7 +166,7 @@ def _nothing_reported(machines: MachineColumns) -> Load:
 
 @dataclass(frozen=True, slots=True)
 class _NoWindows:
-    """Windows of machines of which nothing is known."""
+    """Statistics over periods of machines without reports."""
 
     machines: int
     resources: int

@@ -1,6 +1,6 @@
 """Estimates the use of each machine: the reported use, corrected for tasks that reports do not show yet.
 
-How single tasks count is the subject of `task_use`.
+`task_use` says how single tasks count.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from cost_models.load_aware.task_use import ALL, RunningTasks
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """Use of M ``machines`` in the R resources of ``Settings.known``."""
+    """The use of M machines in the R resources of ``Settings.known``."""
 
     machines: MachineColumns
     """The machines."""
     load: Load
-    """Their use in detail."""
+    """Reports of their use."""
     settings: Settings
     """The model's arguments."""
     reported: Int64
@@ -41,13 +41,13 @@ class Use:
     fresh: Bool
     """bool[M], whether the last report is not expired."""
     tasks: RunningTasks
-    """Which part of the use belongs to which task."""
+    """The tasks there, with estimates and reported use."""
 
     def aggregate(self, aggregation: Aggregation) -> Int64:
-        """Use of each machine, all tasks together, by an aggregation: int64[M, R].
+        """Return a statistic of each machine's use, all tasks together: int64[M, R].
 
-        Where a period was asked for and there are no figures of it, the estimates of all tasks; where any period would
-        do and there is none, the last figures.
+        If there are no figures of the wanted period, the estimates of all tasks stand for them; if any period would do,
+        the last figures do.
         """
         plain = self.reported + self.delta
         if not aggregation.kind:
@@ -64,9 +64,9 @@ class Use:
 def machine_use(
     machines: MachineColumns, load: Load, settings: Settings, *, prod: bool = True, alone: bool = True
 ) -> Use:
-    """Work out the use of all machines; without ``prod`` that of prod tasks stays 0.
+    """Work out the use of all machines; without ``prod``, the use of prod tasks stays 0.
 
-    Without ``alone``, so do estimates alone of machines with fresh figures, which stand for them there.
+    Without ``alone``, so do the estimates of machines with fresh figures, where nothing reads them.
     """
     tasks = RunningTasks.from_machines(machines, load, settings)
     measured = any_of_row(~np.isnan(machines.usage)) & load.reported
@@ -113,7 +113,7 @@ def _mask_unknown(there: Bool, amounts: Float64) -> Float64:
 
 
 def _select_columns(amounts: Float64, columns: Sequence[int | None]) -> Float64:
-    """Return the columns of the resources that count, zeros for those that nobody knows: float64[rows, R]."""
+    """Return the columns of the resources that count, zeros for those without one: float64[rows, R]."""
     found = np.zeros((len(amounts), len(columns)))
     for position, column in enumerate(columns):
         if column is not None:

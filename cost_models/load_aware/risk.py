@@ -1,18 +1,19 @@
-"""Keeps room for use beyond the expected one, so that a threshold is exceeded seldom, not every other time.
+"""Keeps room for use above the expected, so that machines rarely exceed a threshold instead of half of the time.
 
-Expected use is a mean: a machine that is filled up to its threshold by expectation is above it half of the time. With
-V the variance of what the tasks of a machine use, and z the normal quantile of the tolerance, the sum of means may grow
-up to
+Expected use is a mean: if a machine's expected use is at the threshold, its actual use is above it half of the time.
+Let V be the variance of the use of a machine's tasks, and z the normal quantile of the tolerance. Then the sum of means
+may grow up to
 
     limit - z sqrt(V)
 
-Tasks deviate independently of each other, so V is a sum over tasks, of (deviation x expected use) squared; twice that
-for a task taken at its last figure, which was one draw where the present is another.
+Tasks are taken to deviate independently of each other, so V is the sum over tasks of (deviation x expected use)
+squared. For a task whose expected use is its last figure it is twice that: the last figure deviates, and so does the
+present use.
 
-The root is not linear in the tasks, which joint rows have to be. It is concave, so its tangent at any deviation s is
-never below it: sqrt(V) <= s / 2 + V / (2 s). Each machine keeps z (s / 2 + V / (2 s)) for the tasks that are there, and
-each further task of variance v counts for z v / (2 s) more than what is expected of it. That keeps the bound for any
-mix of tasks and any s; it is tight on machines whose deviation when full is s. So s is the median of these deviations.
+Joint rows must be linear in the tasks, and the root is not. It is concave, so its tangent at any deviation s is never
+below it: sqrt(V) <= s / 2 + V / (2 s). Each machine keeps z (s / 2 + V / (2 s)) free for the tasks that are there, and
+a further task of variance v counts with its expected use plus z v / (2 s). That keeps the bound for any mix of tasks
+and any s. It is tight on machines whose deviation is s when they are full, so s is the median of these deviations.
 """
 
 from __future__ import annotations
@@ -28,19 +29,20 @@ from cost_models.load_aware.task_use import ALL
 from cost_models.load_aware.thresholds import NO_LIMIT
 
 FIGURE_DRAWS = 2.0
-"""Variances by which the use of a task differs from its last figure."""
+"""Factor of the variance of a task whose expected use is its last figure."""
 
 
 def full_deviation(variance: Float64, left: Int64, amounts: Int64, counts: Int64, risk: float) -> float:
-    """Return median deviation of machines once ``left`` of them (int64[N]) is taken by the waiting tasks, in
-    one resource.
+    """Return the median deviation, in one resource, of machines once waiting tasks have taken what is ``left`` there
+    (int64[N]).
 
-    ``variance``: float64[N], of the tasks there; ``amounts``, ``counts``: int64[S], expected use of the waiting ones;
-    ``risk``: their relative deviation. Machines without deviation do not count; 0 if there are no others.
+    ``variance``: float64[N], of the tasks there; ``amounts``: int64[S], expected use of a waiting task; ``counts``:
+    int64[S], how many wait; ``risk``: their relative deviation. Machines without deviation do not count; 0 if there are
+    no others.
     """
     expected = amounts.astype(np.float64)
     total = float(counts @ expected)
-    # Tasks without expected use add nothing, but still may not go where the limit is exceeded already.
+    # Tasks without expected use add nothing, but may not go where the limit is already exceeded.
     per_amount = risk**2 * float(counts @ expected**2) / total if total > 0 else 0.0
     deviation = np.sqrt(variance + np.maximum(left, 0) * per_amount)
     deviation = deviation[deviation > 0]
@@ -48,8 +50,8 @@ def full_deviation(variance: Float64, left: Int64, amounts: Int64, counts: Int64
 
 
 def subtract_margins(space: Rooms, use: Use, amounts: Int64, counts: Int64) -> tuple[Rooms, Int64]:
-    """Return the room that is left beside margins, and what a task of each shape takes of it, its part
-    included: int64[S, R].
+    """Return the room without margins, and how much of it a task of each shape takes, its own margin included: int64[S,
+    R].
 
     ``amounts``: int64[S, R], expected use of the waiting tasks, of which ``counts`` (int64[S]) wait. Without a
     configured deviation both are returned as they are.
@@ -63,7 +65,7 @@ def subtract_margins(space: Rooms, use: Use, amounts: Int64, counts: Int64) -> t
         deviation = risk.deviation.get(name, 0.0)
         if not deviation:
             continue
-        # On machines with a threshold; the one for prod tasks counts where it differs.
+        # Only machines with a threshold; if one for prod tasks differs, that one.
         left = np.concatenate([lefts[0][position], lefts[1][position][space.separate]])
         variance = np.concatenate([variances[0][position], variances[1][position][space.separate]])
         limited = left < NO_LIMIT // 2
@@ -84,10 +86,10 @@ def subtract_margins(space: Rooms, use: Use, amounts: Int64, counts: Int64) -> t
 
 
 def use_variances(space: Rooms, use: Use) -> tuple[Float64, Float64]:
-    """Return variance of what the tasks use that each room of ``space`` is about, ``whole`` and ``prod``:
-    float64[R, M].
+    """Return the variance of the use that each room of ``space`` limits, ``whole`` and ``prod``: float64[R, M] each.
 
-    About figures and estimates, or estimates alone where these stand for a report; 0 where deviations do not count.
+    It is that of figures and estimates, or of estimates alone where these stand for a report; 0 without a configured
+    deviation.
     """
     tasks, assigned, settings = use.tasks, use.tasks.assigned, use.settings
     whole, prod = np.zeros((2, len(settings.known), use.machines.count))

@@ -1,4 +1,4 @@
-"""Decides which machines thresholds of use leave open to which shapes."""
+"""Decides which machines may take which shapes under thresholds of use."""
 
 from __future__ import annotations
 
@@ -25,11 +25,13 @@ _OPEN, _EXPIRED, _MISSING = -1, 0, 1
 
 @dataclass(frozen=True, slots=True)
 class Verdicts:
-    """``feasible``: bool[S, M]; ``causes``: int16[S, M], index into ``reasons`` where not; None for both if no machine
-    is refused. ``joint``: what admitted tasks add up to; ``occupied``: bool[S, M], machines refused for nothing but
-    what tasks there use, None if joint rows do not say what comes back. ``excess``: by shape that would reach a
-    threshold wherever it could go, and goes to the least bad machine: percent above the threshold that each machine
-    would reach, float64[M].
+    """Which machines may take which shapes.
+
+    ``feasible``: bool[S, M]; ``causes``: int16[S, M], where not feasible the index into ``reasons``; both None if no
+    machine is refused. ``joint``: limits for all admitted tasks together. ``occupied``: bool[S, M], machines that are
+    refused only because of what their tasks use; None if joint rows do not say what leaving tasks give back.
+    ``excess``: for shapes that would reach a threshold on every possible machine and go to the least bad one: percent
+    above the threshold on each machine, float64[M].
     """
 
     feasible: Bool | None
@@ -41,7 +43,7 @@ class Verdicts:
 
 
 def rooms(use: Use, limits: Thresholds) -> Rooms:
-    """Compare the use of all machines with their thresholds, and return the room that is left."""
+    """Compare the use of all machines with their thresholds; return the room that is left."""
     kinds = np.array([each.kind != "" for each in limits.aggregations], dtype=np.bool_)
     used = use.aggregate(limits.aggregations[0])
     for index, aggregation in enumerate(limits.aggregations[1:], start=1):
@@ -71,9 +73,9 @@ def judge_machines(
     """Judge every machine for every shape.
 
     ``amounts``: int64[S, R], the estimate of a task; ``charged``: what it takes of the room. ``kinds``: bool[S] each,
-    shapes of class koord-prod, and those to which thresholds count. ``running``: what comes back when tasks leave
-    follows from these; None if nothing is to. ``eligible``: per shape bool[M], machines that could take a task
-    otherwise, None where it does not matter whether all of them are at a threshold.
+    shapes of class koord-prod, and shapes for which thresholds count. ``running``: the tasks on machines, which give
+    back room when they leave; None if they must not count. ``eligible``: per shape bool[M], machines that could take a
+    task otherwise; None if it does not matter whether all of them are at a threshold.
     """
     prod, held = kinds[0], kinds[1].copy()
     size = len(amounts), space.separate.shape[0]
@@ -102,10 +104,10 @@ def judge_machines(
 
 
 def _compute_room(use: Use, percent: Int64, allocatable: Int64, used: tuple[Int64, Int64]) -> UsageRoom:
-    """Return the room by ``percent`` of ``allocatable`` beside what is ``used`` by reports, and by estimates alone.
+    """Return the room below ``percent`` of ``allocatable``. ``used``: the use by reports, and by estimates alone.
 
-    Without any threshold nothing else is looked at. A report that is too old refuses the machine or lets everything
-    pass; so does none at all, or one without figures, as the configuration says.
+    Without thresholds there is no limit. Where the report is too old, absent or without figures, the configuration
+    decides whether the machine is refused or accepts everything.
     """
     settings = use.settings
     expired = use.load.reported & ~use.fresh
@@ -137,16 +139,14 @@ def _compute_room(use: Use, percent: Int64, allocatable: Int64, used: tuple[Int6
 
 
 def _open_to_all(room: UsageRoom) -> Int64:
-    """Return int64[R]: the amounts up to which every machine takes a task; less than 0 if some machine
-    takes none.
-    """
+    """Return the amounts up to which every machine takes a task: int64[R], negative if some machine takes none."""
     if (room.refused >= 0).any() or not room.left.shape[1]:
         return np.full(len(room.left), -1, dtype=np.int64)
     return room.left.min(axis=1)
 
 
 def _causes(room: UsageRoom, amounts: Int64) -> Int16:
-    """Return index into ``_reasons`` of the first cause by which a machine is refused, -1 for none: int16[M]."""
+    """Return the index into ``_reasons`` of the first cause that refuses a machine, -1 for none: int16[M]."""
     cause = room.refused.astype(np.int16)
     for position, amount in enumerate(amounts.tolist()):
         exceeded = (room.left[position] < amount) & (cause < 0)
@@ -156,9 +156,7 @@ def _causes(room: UsageRoom, amounts: Int64) -> Int16:
 
 
 def _excess(room: UsageRoom, amounts: Int64, allocatable: Int64) -> Float64:
-    """Return by how many percent of what a machine offers the worst resource would exceed its threshold:
-    float64[M].
-    """
+    """Return by how many percent of the machine the worst resource would exceed its threshold: float64[M]."""
     total = (room.used + amounts[:, None]) * 100.0
     share = np.divide(total, allocatable, out=np.zeros_like(total), where=allocatable > 0)
     over = np.where((room.percent > 0) & (allocatable > 0), share - room.percent, 0.0)

@@ -1,10 +1,10 @@
-"""Scores of machines by their use, 0 to 100, each as its upstream plugin defines it, and how they fall per task.
+"""Scores machines by their use, 0 to 100, as the upstream plugins do, and says by how much each task lowers a score.
 
-* ``LeastUsed`` (Koordinator): per resource (allocatable - use) * 100 div allocatable, 0 if there is more use than
-  that; the mean by weight, the worst resource with a weight of its own.
-* ``MostUsed``: the same with use in place of what is left: pack below the thresholds.
-* ``TargetLoadPacking`` (Trimaran), of cpu alone: with U the percentage of use and T the target,
-  (100 - T) U / T + T up to T, T (100 - U) / (100 - T) above.
+* ``LeastUsed`` (Koordinator): per resource (allocatable - use) * 100 div allocatable, at least 0; of these the weighted
+  mean, in which the worst resource counts once more with a weight of its own.
+* ``MostUsed``: the same with use * 100 div allocatable: fills machines up to the thresholds.
+* ``TargetLoadPacking`` (Trimaran), of cpu alone: with U the percentage of use and T the target, (100 - T) U / T + T up
+  to T, T (100 - U) / (100 - T) above.
 * ``LoadVariationRiskBalancing`` (Trimaran): (1 - (mean + deviation) / 2) * 100 of the worse of cpu and memory.
 """
 
@@ -22,19 +22,19 @@ from cost_models.interface import Float64, Int64
 from cost_models.load_aware.arguments import Settings, Strategy
 
 EXACT = 2**45
-"""Below this, a quotient of 100 x amount and amount is never rounded up to a whole number in floating point."""
+"""Below this amount, floating point never rounds a quotient 100 x amount / amount up to a whole number."""
 
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """Weights by resource, int64[R], and that of the worst resource."""
+    """The weight of each resource, int64[R], and that of the worst resource."""
 
     resources: Int64
     worst: int
 
     @classmethod
     def from_settings(cls, settings: Settings) -> Weights:
-        """Return the columns of the resources that count, in their order."""
+        """Return the weights of the resources that count, in their order."""
         weights = [settings.weights.get(name, 0) for name in settings.known]
         return cls(np.array(weights, dtype=np.int64), settings.dominant_weight)
 
@@ -47,8 +47,8 @@ class Weights:
 class UsedScores:
     """``LeastUsed`` or ``MostUsed`` of machines; ``use``, ``allocatable``: int64[R, M].
 
-    Scores are whole numbers of few digits. They are kept in 8 bits, as scores of many shapes exceed any cache, and
-    summed in as few bits as the weights allow.
+    Scores are kept in 8 bits, as the scores of many shapes exceed any cache, and added in as few bits as the weights
+    allow.
     """
 
     def __init__(self, use: Int64, allocatable: Int64, weights: Weights, *, most: bool) -> None:
@@ -63,13 +63,13 @@ class UsedScores:
         largest = max(int(allocatable.max(initial=0)), int(use.max(initial=0)))
         self._type = np.float64 if largest < EXACT else np.int64
         offered = np.maximum(allocatable, 1)
-        # Where nothing is offered, any use is too much.
+        # A machine without the resource counts as full.
         left = allocatable - use
         left[allocatable <= 0] = -1
         self._offered = offered.astype(self._type)
         self._left = (left * 100).astype(self._type)
         self._least = self._left.min(axis=1, initial=np.iinfo(np.int64).max).tolist()
-        # An array: with a single number, numpy takes twice as long to find the larger.
+        # An array, because numpy takes twice as long to compare with a single number.
         self._nothing = np.zeros(left.shape[1], dtype=self._type)
 
     def compute(self, amounts: Int64) -> Int8:
@@ -94,16 +94,16 @@ class UsedScores:
         return sums.view(np.int8) if sums.itemsize == 1 else sums.astype(np.int8)
 
     def _apply_weight(self, scores: Iterable[NDArray[np.uint8]], weight: int) -> Iterable[NDArray[Any]]:
-        """Return scores times a weight, in as many bits as sums have where that makes a difference."""
+        """Return the scores times a weight, in the type of the sums unless the weight is 1."""
         return scores if weight == 1 else (np.multiply(each, weight, dtype=self._sums) for each in scores)
 
     def _singles(self, position: int, amounts: Sequence[int]) -> list[NDArray[np.uint8]]:
-        """Return scores of one resource; tasks of different shapes often ask for as much."""
+        """Return the scores of one resource; computes those of equal amounts once."""
         single = {amount: self._single(position, amount) for amount in set(amounts)}
         return [single[amount] for amount in amounts]
 
     def _single(self, position: int, amount: int) -> NDArray[np.uint8]:
-        """Score of one resource. There may be as many as there are shapes."""
+        """Return the scores of one resource for one amount."""
         offered = self._offered[position]
         part = self._left[position] - amount * 100
         if self._most:
@@ -115,8 +115,8 @@ class UsedScores:
 
 
 def percent_per_unit(allocatable: Int64) -> Float64:
-    """Return percent that one unit is of what is offered, 0 where nothing is: float64[R, M], as
-    ``allocatable``.
+    """Return what percentage of ``allocatable`` (float64[R, M]) one unit is, 0 where nothing is offered:
+    float64[R, M].
     """
     percent = 100.0 / np.maximum(allocatable, 1)
     percent[allocatable <= 0] = 0.0
@@ -124,7 +124,7 @@ def percent_per_unit(allocatable: Int64) -> Float64:
 
 
 def compute_used_growth(amounts: Float64, per_unit: Float64, weights: Weights) -> Float64:
-    """Return by how much ``LeastUsed`` falls per task of ``amounts`` (float64[R]): float64[M]; by
+    """Return by how much ``LeastUsed`` falls per task of ``amounts`` (float64[R]): float64[M]. ``per_unit``: see
     ``percent_per_unit``.
     """
     if weights.total == 0:
@@ -137,9 +137,7 @@ def compute_used_growth(amounts: Float64, per_unit: Float64, weights: Weights) -
 
 
 def packing_score(percent: Float64, target: float) -> Float64:
-    """Return ``TargetLoadPacking`` for a percentage of use after the placement: whole numbers, 0 above 100
-    percent.
-    """
+    """Return ``TargetLoadPacking`` for a percentage of use after placement, in whole numbers; 0 above 100 percent."""
     score = np.where(
         percent > target,
         target * (100.0 - percent) / (100.0 - target),
@@ -151,7 +149,7 @@ def packing_score(percent: Float64, target: float) -> Float64:
 def variation_score(
     use: Float64, deviation: Float64, request: float, capacity: Float64, strategy: Strategy
 ) -> Float64:
-    """Return ``LoadVariationRiskBalancing`` of one resource, not rounded yet: float64[M], 0 without capacity."""
+    """Return ``LoadVariationRiskBalancing`` of one resource, unrounded: float64[M], 0 without capacity."""
     offered = np.maximum(capacity, 1e-9)
     mean = np.clip((np.clip(use, 0, capacity) + max(request, 0.0)) / offered, 0.0, 1.0)
     spread = np.clip(np.clip(deviation, 0, capacity) / offered, 0.0, 1.0)

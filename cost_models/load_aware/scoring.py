@@ -21,13 +21,15 @@ from cost_models.load_aware.scores import (
 from cost_models.load_aware.task_use import Estimates, round_half_away
 
 BLIND_SECONDS = 60.0
-"""Trimaran: tasks that got their machine less than this before the last report are not in it."""
+"""Trimaran: the last report does not show tasks that got their machine less than so many seconds before it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """``score``: int8[S, M], 0 to 100; ``growth``: float64[M], by how much one falls per task; ``heights``: what is
-    below 100 before scores are rounded, where it is a sum of what single tasks use; None where it is not.
+    """The scores of a round.
+
+    ``score``: int8[S, M], 0 to 100; ``growth``: float64[M], by how much each task lowers the score of the next;
+    ``heights``: 100 less the unrounded score, if it is a sum over the tasks of a machine, else None.
     """
 
     score: Int8
@@ -36,10 +38,12 @@ class Scored:
 
 
 class Scorer:
-    """Scores for one state of the machines. One without fresh figures has 0, unless estimates stand for them."""
+    """Computes scores for one state of the machines; a machine without fresh figures scores 0, unless estimates stand
+    for them.
+    """
 
     def __init__(self, use: Use, allocatable: Int64) -> None:
-        """``allocatable``: int64[R, M]."""
+        """Take the use of all machines and what they offer: ``allocatable``: int64[R, M]."""
         self._use = use
         self._machines, self._load, self._settings = use.machines, use.load, use.settings
         self._allocatable = allocatable
@@ -79,20 +83,20 @@ class Scorer:
         )
 
     def _heights(self, expected: Estimates, per_unit: Float64, weights: Weights) -> Heights | None:
-        """Return None if the worst resource counts, or prod pods see another use: neither is one sum per
+        """Return heights; None if the worst resource counts or prod pods count other use, as neither is one sum per
         machine.
         """
         if self._settings.score_prod or weights.worst or not weights.total:
             return None
-        # By how much the score falls per unit of each resource, and has fallen by the percentages of use: at most 100,
-        # which is also what stands for nothing to use.
+        # By how much the score falls per unit of each resource, and by how much present use has lowered it. That is at
+        # most 100, also on a machine without the resource.
         rate = per_unit * (weights.resources[:, None] / weights.total)
         percent = np.where(per_unit == 0, 100.0, np.minimum(self._estimated.T * per_unit, 100.0))
         start = weights.resources @ percent / weights.total
         return Heights(np.where(self._scored, start, 100.0), rate, expected.amounts.astype(np.float64))
 
     def _packing(self, shapes: ShapeBatch, strategy: Strategy) -> Scored:
-        """Return the figures of cpu, and of the hardware, as upstream computes them."""
+        """Score by ``TargetLoadPacking``, which counts cpu of the whole hardware."""
         column = self._machines.column("cpu")
         count = self._machines.count
         if column is None:
@@ -100,7 +104,7 @@ class Scorer:
         total = self._load.total[:, column].astype(np.float64)
         offered = np.maximum(total, 1.0)
         position = self._settings.known.index("cpu")
-        # Measured cpu, without the estimates of tasks that it does not show: these are predicted otherwise here.
+        # Measured cpu only: Trimaran predicts tasks that the report does not show in its own way, see ``_unseen``.
         shown = self._estimated[:, position] - self._use.delta[:, position]
         used = np.where(self._known, shown, 0) + self._unseen(column, strategy)
         added = [
@@ -117,7 +121,7 @@ class Scorer:
         )
 
     def _unseen(self, column: int, strategy: Strategy) -> Float64:
-        """Return predicted cpu of tasks that the last report does not show: float64[M]."""
+        """Return the predicted cpu of tasks that the last report does not show: float64[M]."""
         assigned = self._load.assigned
         report = self._machines.usage_time[assigned.machine]
         unseen = ~(report - assigned.time >= BLIND_SECONDS)
@@ -156,10 +160,10 @@ class Scorer:
 
 
 def predict_cpu(row: ShapeRow, request: int, strategy: Strategy) -> int:
-    """Return trimaran's prediction of a pod's cpu in milli-cores: per container its limit, else a multiple of
-    its request.
+    """Return Trimaran's prediction of a pod's cpu in milli-cores: per container its limit, else a multiple of its
+    request.
 
-    Containers that say nothing count as ``default_cpu``. Of a pod whose containers are not known, the pod as a whole.
+    A container with neither counts as ``default_cpu``. If a pod's containers are not known, the pod counts as one.
     """
     overhead = dict(row.overhead).get("cpu", 0)
     apps = [each for each in row.containers if each.kind == "app"]
@@ -178,11 +182,11 @@ def _predict_container_cpu(limit: int | None, request: int | None, strategy: Str
 
 
 def _falling_to_full(percent: Float64, step: Float64, target: float) -> Float64:
-    """Return points by which the packing score falls per task of ``step`` percent, as a straight line down to
-    a full machine.
+    """Return by how many points the packing score falls per task of ``step`` percent, on a straight line down to 0 on a
+    full machine.
 
-    The score itself rises up to the target and falls from there. A flow needs costs that never fall, and a line that
-    ends where the score does spreads a batch over the machines nearest to the target instead of filling one.
+    The score rises up to the target and falls from there, but a flow needs costs that never fall. A line to the score's
+    end spreads a batch over the machines nearest to the target, instead of filling one.
     """
     left = np.maximum(100.0 - percent, step)
     line = packing_score(np.minimum(percent, 100.0), target) / np.maximum(left, 1e-9)

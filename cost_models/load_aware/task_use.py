@@ -1,15 +1,15 @@
-"""Estimates the use of single tasks on machines: their estimates, their reported use, and which of the two counts.
+"""Estimates the use of single tasks on machines, and decides whether the estimate or the reported use counts.
 
-Koordinator's rule. With U the time of a machine's report, I the interval of reports, e the estimate of a task and u
-its reported use (or none): a task's estimate counts where it exceeds u, if
+Koordinator's rule: let U be the time of a machine's report, I the interval of reports, and u a task's reported use (or
+none). Where the task's estimate exceeds u, it counts if
 
     there is no u,  or  U - I < the time when it got the machine,  or  the estimate is to count until after U.
 
-Of tasks of class koord-prod that the report does not take for such, u counts as none in the view of prod tasks.
-Pods that stand for a reservation do not count.
+For the use of prod tasks, there is no u of a koord-prod task that the report does not list as one. Pods that stand for
+a reservation do not count.
 
-Estimates are those of Koordinator's default estimator. For each resource r that has a factor F, with rr its name for
-pods of that service class, and x the larger of limit and request of rr:
+Estimates are those of Koordinator's default estimator. Let F be the factor of a resource r, rr the name of r for pods
+of that service class, and x the larger of limit and request of rr:
 
     estimate = round(x * F / 100), but at most the limit if there is one        250 milli-cores or 200 MiB if x is 0
 
@@ -35,7 +35,7 @@ _EXTENDED: Mapping[str, Mapping[str, str]] = {
     "koord-mid": {"cpu": "kubernetes.io/mid-cpu", "memory": "kubernetes.io/mid-memory"},
     "koord-free": {},
 }
-"""Names of resources by service class; a class that is not listed asks for the resources themselves."""
+"""What resources are called in requests of a service class; other classes use the ordinary names."""
 
 _LEAST: Mapping[str, int] = {
     "cpu": 250,
@@ -43,15 +43,16 @@ _LEAST: Mapping[str, int] = {
     "memory": 200 * 2**20,
     "kubernetes.io/batch-memory": 200 * 2**20,
 }
-"""Estimates of pods that say nothing, in milli-cores and bytes."""
+"""Estimates for pods without requests and limits, in milli-cores and bytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Estimates:
-    """Expected use of tasks by shape: ``amounts``: int64[S, R] in the order of ``Settings.known``.
+    """The expected use of tasks by shape.
 
-    ``prod``: bool[S], of class koord-prod. ``after_scheduled``, ``after_initialized``: float64[S], seconds for which
-    the estimate counts although there are figures, 0: not at all.
+    ``amounts``: int64[S, R] in the order of ``Settings.known``; ``prod``: bool[S], whether of class koord-prod;
+    ``after_scheduled``, ``after_initialized``: float64[S], for how many seconds the estimate counts although there are
+    figures, 0 for not at all.
     """
 
     amounts: Int64
@@ -64,7 +65,7 @@ class Estimates:
 def estimates(
     rows: Sequence[ShapeRow], requests: Int64, resources: Sequence[str], settings: Settings
 ) -> Estimates:
-    """Estimate tasks of every shape; ``requests``: int64[S, K] in the order of ``resources``."""
+    """Estimate the tasks of every shape; ``requests``: int64[S, K] in the order of ``resources``."""
     column = {name: index for index, name in enumerate(resources)}
     amounts = np.zeros((len(rows), len(settings.known)), dtype=np.int64)
     windows = np.zeros((len(rows), 2))
@@ -91,7 +92,7 @@ def estimates(
 
 
 def estimate(name: str, request: int, limit: int, factor: int) -> int:
-    """Return expected use of one resource, ``name`` being that of the pod's service class ("": it has none)."""
+    """Return the expected use of one resource. ``name``: what the pod's service class calls it, "" if that has none."""
     amount = max(request, limit)
     if amount == 0:
         return _LEAST.get(name, 0)
@@ -109,7 +110,7 @@ def round_half_away(value: float) -> int:
 def scale_request(
     request: Int64, resources: Sequence[str], factors: Percentages, known: Sequence[str]
 ) -> Float64:
-    """Return expected use of a task with ``request`` (int64[K]) by the factors alone: float64[R]."""
+    """Return the expected use of a task with ``request`` (int64[K]) by the factors alone: float64[R]."""
     position = {name: index for index, name in enumerate(resources)}
     return np.array(
         [
@@ -120,7 +121,7 @@ def scale_request(
 
 
 DEFAULT_INTERVAL = 60.0
-"""Seconds between reports of a source that does not say."""
+"""Seconds between reports if their source does not state it."""
 
 Places: TypeAlias = Int64 | slice
 """Places in ``Load.assigned``."""
@@ -130,11 +131,12 @@ ALL = slice(None)
 
 @dataclass(frozen=True, slots=True)
 class RunningTasks:
-    """The tasks on machines. ``expected``: float64[R, P], estimates by kind; ``prod``: bool[P], kinds of class
-    koord-prod; ``columns``: of the R resources of ``Settings.known`` in ``Assigned.usage``. ``estimated``: bool[A], the
-    estimate counts beside what is reported.
+    """The A tasks on machines, of P kinds.
 
-    Amounts are whole numbers in floating point, and sums of them exact below 2**53.
+    ``expected``: float64[R, P], estimates by kind; ``prod``: bool[P], kinds of class koord-prod; ``columns``: the
+    column in ``Assigned.usage`` of each of the R resources of ``Settings.known``; ``estimated``: bool[A], whether the
+    estimate counts beside reported use. Amounts are whole numbers in floating point, and sums of them are exact below
+    2**53.
     """
 
     assigned: Assigned
@@ -160,46 +162,44 @@ class RunningTasks:
         )
 
     def alone(self, position: int, places: Places) -> Float64:
-        """Return estimates of one resource: float64[N]."""
+        """Return the estimates of one resource: float64[N]."""
         return self.expected[position][self.assigned.kind[places]]
 
     def get_used(self, position: int, places: Places) -> Float64:
-        """Return reported use of one resource, 0 for none: float64[N]."""
+        """Return the reported use of one resource, 0 without any: float64[N]."""
         column = self.columns[position]
         if column is None:
             return np.zeros(len(self.assigned.machine[places]))
         return np.ceil(self.assigned.usage[places, column])
 
     def get_excess(self, position: int, places: Places) -> Float64:
-        """Return by how much estimates exceed what is reported, where they count beside it: float64[N]."""
+        """Return by how much estimates exceed reported use where they count beside it, else 0: float64[N]."""
         excess = np.maximum(self.alone(position, places) - self.get_used(position, places), 0.0)
         return excess * self.estimated[places]
 
     def prod_alone(self, position: int, places: Places) -> Float64:
-        """Return estimates of prod tasks, 0 of others: float64[N]."""
+        """Return the estimates of prod tasks, 0 for others: float64[N]."""
         return self.alone(position, places) * self.prod[self.assigned.kind[places]]
 
     def prod_use(self, position: int, places: Places) -> Float64:
-        """Return what prod tasks are taken to use, 0 of others: float64[N]."""
+        """Return the use of prod tasks, reported or estimated, 0 for others: float64[N]."""
         figures = self.get_used(position, places) + self.get_excess(position, places)
         view = np.where(self.active(places), figures, self.alone(position, places))
         return view * self.prod[self.assigned.kind[places]]
 
     def active(self, places: Places) -> Bool:
-        """Return bool[N]: prod tasks that the report takes for such."""
+        """Return which tasks are prod tasks also by the report: bool[N]."""
         assigned = self.assigned
         return self.prod[assigned.kind[places]] & assigned.reported[places] & assigned.prod[places]
 
     def sum_by_machine(self, amounts: Float64, places: Places, machines: int) -> Int64:
-        """Sum of ``amounts`` (float64[N]) per machine: int64[machines]."""
+        """Add up ``amounts`` (float64[N]) per machine: int64[machines]."""
         there = self.assigned.machine[places]
         return np.bincount(there, weights=amounts, minlength=machines).astype(np.int64)
 
 
 def _estimate_counts(machines: MachineColumns, load: Load, kinds: Estimates) -> Bool:
-    """Return bool[A]: the estimate of a task counts beside reported use, since that may be older, or too
-    early to tell.
-    """
+    """Return whether a task's estimate counts beside reported use, which may be too old or too early: bool[A]."""
     assigned = load.assigned
     interval = np.where(load.interval > 0, load.interval, DEFAULT_INTERVAL)
     shows_until = machines.usage_time - interval
@@ -212,9 +212,7 @@ def _estimate_counts(machines: MachineColumns, load: Load, kinds: Estimates) -> 
 
 
 def _deadline(assigned: Assigned, kinds: Estimates, places: Int64) -> Float64:
-    """Return float64[N]: until when estimates of tasks count, minus infinity for no such time, NaN where it
-    is not known.
-    """
+    """Return until when the estimates of tasks count: float64[N], minus infinity for no time, NaN where not known."""
     kind, time, initialized = assigned.kind[places], assigned.time[places], assigned.initialized[places]
     after_scheduled, after_initialized = kinds.after_scheduled[kind], kinds.after_initialized[kind]
     deadline = np.where(after_scheduled > 0, time + after_scheduled, -np.inf)

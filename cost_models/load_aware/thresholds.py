@@ -1,8 +1,8 @@
 """Thresholds of use: which thresholds a machine has, and how much more may be used before one is reached.
 
-A task is held to exactly one set of thresholds: the prod ones if it is of class koord-prod and the machine has some,
-else those of the whole machine, aggregated or not. Amounts are whole numbers throughout, so that a threshold is never
-missed by a rounding.
+One set of thresholds counts for a task: the prod thresholds if it is of class koord-prod and the machine has some, else
+those of the whole machine, aggregated or not. All amounts are whole numbers, so that rounding never hides a reached
+threshold.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from cost_models.load_aware.annotations import NodeAnnotations
 from cost_models.load_aware.arguments import Aggregation, Percentages, Rounding, Settings
 
 MOST_PERCENT = 500
-"""Higher thresholds count as this: products with amounts have to stay within 64 bits."""
+"""Most percent; higher thresholds count as this, because products with amounts must stay within 64 bits."""
 
 NO_LIMIT = np.iinfo(np.int64).max // 4
 """Room where there is no threshold; sums with it stay within 64 bits."""
@@ -25,10 +25,10 @@ NO_LIMIT = np.iinfo(np.int64).max // 4
 
 @dataclass(frozen=True, slots=True)
 class Thresholds:
-    """Percent by machine and resource of ``Settings.known``, int64[M, R], 0 for none.
+    """The thresholds of M machines in percent, by resource of ``Settings.known``: int64[M, R], 0 for none.
 
-    ``whole``: of the use of all tasks; by ``aggregation`` index into ``aggregations``, int64[M]. ``prod``: of the use
-    of prod tasks. ``allocatable``: int64[M, R], what they are percent of.
+    ``whole``: for the use of all tasks. ``aggregation``: int64[M], index into ``aggregations``: which statistic of use
+    counts. ``prod``: for the use of prod tasks. ``allocatable``: int64[M, R], the amounts that are 100 percent.
     """
 
     whole: Int64
@@ -39,7 +39,7 @@ class Thresholds:
 
 
 def thresholds(machines: MachineColumns, settings: Settings, custom: NodeAnnotations) -> Thresholds:
-    """Return thresholds of all machines: the configuration's, and instead of those a machine's own."""
+    """Return the thresholds of all machines: a machine's own, else the configuration's."""
     count = machines.count
     common = settings.aggregated_thresholds or settings.thresholds
     whole = np.tile(_vector(common, settings), (count, 1))
@@ -63,7 +63,7 @@ def thresholds(machines: MachineColumns, settings: Settings, custom: NodeAnnotat
 def allocatable_amounts(
     machines: MachineColumns, settings: Settings, own: Mapping[int, Mapping[str, int]]
 ) -> Int64:
-    """Return what machines offer in the resources that count, their own statements first: int64[M, R]."""
+    """Return what machines offer of the resources that count, by their annotation if they have one: int64[M, R]."""
     amounts = np.zeros((machines.count, len(settings.known)), dtype=np.int64)
     for position, name in enumerate(settings.known):
         column = machines.column(name)
@@ -80,9 +80,9 @@ def headroom(percent: Int64, allocatable: Int64, used: Int64, rounding: Rounding
     """Return how much more may be used without reaching a threshold: int64[M, R], negative where one is
     exceeded.
 
-    ``exact``: what is used must stay below ``percent`` of ``allocatable``. ``upstream``: its percentage, in floating
-    point and rounded to a whole number, halves up, must not exceed ``percent``. ``NO_LIMIT`` where there is no
-    threshold, or nothing to take a part of.
+    ``exact``: use must stay below ``percent`` of ``allocatable``. ``upstream``: the percentage of use, computed in
+    floating point and rounded to a whole number, halves up, must not exceed ``percent``. ``NO_LIMIT`` without a
+    threshold or without the resource.
     """
     limited = (percent > 0) & (allocatable > 0)
     if limited.all():
@@ -122,6 +122,6 @@ _LARGEST: Mapping[Rounding, Callable[[Int64, Int64], Int64]] = {
 
 
 def _vector(percentages: Percentages, settings: Settings) -> Int64:
-    """Return percentages of the resources that count; others never do. Negative ones are none."""
+    """Return the percentages of the resources that count; negative ones count as 0, no threshold."""
     values = [min(max(percentages.get(name, 0), 0), MOST_PERCENT) for name in settings.known]
     return np.array(values, dtype=np.int64)

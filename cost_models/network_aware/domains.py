@@ -21,14 +21,16 @@ UNKNOWN = 100.0
 
 @dataclass(frozen=True, slots=True)
 class NetworkDomains:
-    """``of``: int64[M], the domain of each machine; ``names``: region and zone of each domain, "" for no label."""
+    """The domains of M machines. ``of``: int64[M], each machine's domain; ``names``: region and zone of each domain, ""
+    without a label.
+    """
 
     of: Int64
     names: tuple[tuple[str, str], ...]
 
 
 def domains_of(labels: Sequence[Mapping[str, str]]) -> NetworkDomains:
-    """Return the domains of machines with these labels, numbered in the order in which they occur."""
+    """Return the domains of machines with these labels, numbered in order of first occurrence."""
     numbers: dict[tuple[str, str], int] = {}
     of = [
         numbers.setdefault((row.get(REGION_KEY, ""), row.get(ZONE_KEY, "")), len(numbers)) for row in labels
@@ -37,10 +39,10 @@ def domains_of(labels: Sequence[Mapping[str, str]]) -> NetworkDomains:
 
 
 def costs_between(domains: NetworkDomains, weights: Mapping[str, Pairs]) -> tuple[Float64, Float64]:
-    """Return costs and ratings of all pairs of domains, float64[D, D] each; see ``PairTerms``.
+    """Return the costs and the ratings of all pairs of domains, float64[D, D] each; see ``PairTerms``.
 
-    A target without region and zone costs 100 and keeps no limit; one in the same zone costs 1 and keeps every limit;
-    a pair without a cost counts as 100, and neither keeps nor exceeds limits.
+    A target without region and zone costs 100 and violates every limit; one in the same zone costs 1 and satisfies
+    every limit; a pair whose cost is unknown costs 100, and neither satisfies nor violates a limit.
     """
     count = len(domains.names)
     cost, rating = np.empty((count, count)), np.empty((count, count))
@@ -61,10 +63,10 @@ def costs_between(domains: NetworkDomains, weights: Mapping[str, Pairs]) -> tupl
 
 
 def links_between(domains: NetworkDomains, topology: TopologyRecord) -> tuple[Int64, Int64]:
-    """Return row of the link of each pair of domains, int64[D, D] (-1: no capacity is known), and capacities,
-    int64[R].
+    """Return which link joins each pair of domains, int64[D, D], -1 if its capacity is not known, and the capacities of
+    the links, int64[R].
 
-    Zones of one region are joined by the zones' link, other zones by their regions' link.
+    Zones of one region use the link between the zones, other zones the link between their regions.
     """
     count = len(domains.names)
     rows = np.full((count, count), -1, dtype=np.int64)

@@ -1,26 +1,35 @@
 """Network overhead: the parts of an application go where talking to each other costs least.
 
 Source: the NetworkOverhead plugin of kubernetes-sigs/scheduler-plugins (KEP 260), whose filter, raw cost and score
-`verdict` states. It looks at one pod, its own dependencies, and the pods placed already; in topology order, none of its
-dependencies ever is. Here the model only says which kinds of tasks depend on each other and what a pair of domains
-costs; the scheduler charges pairs to whole rounds, both ends at a time:
+`verdict` states. The plugin looks at one pod, its own dependencies, and the pods placed already; in topology order none
+of its dependencies has been placed by then. Here the model only says which kinds of tasks depend on each other and what
+a pair of domains costs. The scheduler charges each pair of tasks of a round, whichever end is placed first:
 
-* a pair costs its figure once, 1 point per unit of the network's cost, whichever end is placed first;
-* the vote on ``maxNetworkCost`` is held against what is placed when a task's turn comes, in topology order;
-* as hard limits, ``maxNetworkCost`` (``strictMaxNetworkCost``) and the capacity of links (``enforceBandwidth``) hold
-  for both ends.
+* a pair costs its figure once, 1 point per unit of network cost;
+* tasks are placed in topology order, and each is judged by ``maxNetworkCost`` against the tasks placed so far: it is
+  refused where more dependencies violate their limit than satisfy it;
+* the hard limits, ``maxNetworkCost`` with ``strictMaxNetworkCost`` and the capacity of links with ``enforceBandwidth``,
+  hold for both ends.
 
-Objects that are missing count as the proposal says: without the NetworkTopology, or the pod's AppGroup, all machines
-are alike. A list of weights that does not exist is empty: every pair of domains is unknown.
+As in the proposal, all machines are alike if the NetworkTopology or the pod's AppGroup is missing. If the list of
+weights is missing, the cost of every pair of domains is unknown.
 
-Arguments. Upstream's (apis/config/v1): ``namespaces`` (["default"]), in which AppGroups and the NetworkTopology are
-looked for, in this order; ``weightsName`` ("UserDefined"), the list of costs that counts; ``networkTopologyName``
-("nt-default"). Beyond upstream: ``bothDirections`` (true), a task is also charged for those that depend on it;
-``jointImprovement`` (true), applications are placed anew as long as that gains; ``strictMaxNetworkCost`` (false), no
-dependency may exceed its ``maxNetworkCost``; ``enforceBandwidth`` (false), the ``minBandwidth`` of all dependencies
-together stays within the capacity of each link; ``observeOnly`` (false), costs are reported and steer nothing;
-``percentile`` (p90, p50, p99), which of the measured latencies become costs: the driver computes these, so that it is
-checked here and has no effect on the model.
+Arguments. Those of upstream (apis/config/v1) are:
+
+* ``namespaces`` (["default"]): where to look for AppGroups and the NetworkTopology, in this order.
+* ``weightsName`` ("UserDefined"): the list of costs to use.
+* ``networkTopologyName`` ("nt-default").
+
+Further ones:
+
+* ``bothDirections`` (true): a task is also charged for the tasks that depend on it.
+* ``jointImprovement`` (true): applications are placed anew as long as that lowers the cost.
+* ``strictMaxNetworkCost`` (false): no dependency may exceed its ``maxNetworkCost``.
+* ``enforceBandwidth`` (false): on each link the ``minBandwidth`` of all dependencies together stays within its
+  capacity.
+* ``observeOnly`` (false): costs are reported, but do not affect placement.
+* ``percentile`` (p90; or p50, p99): which measured latencies become costs. The driver computes them; the model only
+  checks the word.
 """
 
 from __future__ import annotations
@@ -67,7 +76,9 @@ LINK_FULL = "node(s) lacked bandwidth between zones or regions for workload depe
 
 @dataclass(frozen=True, slots=True)
 class NetworkRecords:
-    """``topology``: None if there is none; ``groups``: by name, in that order; ``notes``: what is wrong or missed."""
+    """The records that the model uses. ``topology``: None if there is none; ``groups``: AppGroups by name, in order of
+    names; ``notes``: what is wrong or missing.
+    """
 
     topology: TopologyRecord | None
     groups: Mapping[str, AppGroupRecord]
@@ -75,7 +86,7 @@ class NetworkRecords:
 
 
 class NetworkOverhead(BaseModel):
-    """Says what dependencies between workloads cost; see the module for its arguments."""
+    """Charges for dependencies between workloads; the module's docstring lists the arguments."""
 
     name = "network_overhead"
     kind = "overlay"
@@ -100,7 +111,7 @@ class NetworkOverhead(BaseModel):
         given.finish()
 
     def assess(self, machines: MachineColumns, shapes: ShapeBatch) -> Assessment:
-        """Return 0, as the cost of a task depends on the places of others; faults of records are reported here."""
+        """Return 0, as a task's cost depends on where others are; notes name faulty records."""
         return Assessment(raw=np.zeros((shapes.count, 1)), notes=self._read(machines.records).notes)
 
     def pair_terms(self, machines: MachineColumns, kinds: Sequence[ShapeRow]) -> PairTerms | None:
@@ -138,13 +149,13 @@ class NetworkOverhead(BaseModel):
     def pair_verdict(
         self, machines: MachineColumns, terms: PairTerms | None, kind: int, placed: PlacedKinds
     ) -> PairVerdict:
-        """Judge all machines for one more task of a kind, to upstream's letter."""
+        """Judge all machines for one more task of a kind, exactly as upstream does."""
         if terms is None or kind < 0 or terms.group[kind] < 0:
             return indifferent(machines.count)
         return judge_against_placed(terms, kind, placed)
 
     def _read(self, records: Mapping[str, Mapping[str, bytes]]) -> NetworkRecords:
-        """Return what is known; of objects with one name in several namespaces that in the first one counts."""
+        """Return the records that count: of several objects with one name, that in the first of ``namespaces``."""
         applications = self._groups.read(records.get(APP_GROUP, {}))
         topologies = self._topologies.read(records.get(TOPOLOGY, {}))
         named = [f"{namespace}/{self._topology}" for namespace in self._namespaces]
@@ -170,7 +181,7 @@ class NetworkOverhead(BaseModel):
 def _pairs(
     kinds: Sequence[ShapeRow], groups: Mapping[str, AppGroupRecord]
 ) -> tuple[list[int], list[int], list[tuple[int, int, int, int]]]:
-    """Group and stage of each kind, and dependencies between kinds: source, target, limit, bandwidth."""
+    """Return each kind's group and stage, and the dependencies between kinds: source, target, limit and bandwidth."""
     number_of = {name: number for number, name in enumerate(groups)}
     members: dict[str, dict[str, int]] = {}
     group, stage = [-1] * len(kinds), [0] * len(kinds)

@@ -1,4 +1,4 @@
-"""Records of ``network_overhead``: applications, and what it costs to talk between regions and zones.
+"""Records of ``network_overhead``: applications, and the cost of traffic between regions and zones.
 
 A record of kind ``AppGroup`` is named NAMESPACE/NAME; ``order`` is the position at which a workload is scheduled,
 ``minBandwidth`` in bits per second; a dependency without ``selector`` means the workload of that name:

@@ -1,4 +1,5 @@
-"""One task against those that are placed, as the NetworkOverhead plugin judges it: filter, raw cost, score.
+"""Judges machines for one task by the tasks already placed, as the NetworkOverhead plugin does: filter, raw cost,
+score.
 
     for each placed task, and each of the task's dependencies on its workload:
         same machine: satisfied, cost 0;  same zone: satisfied, cost 1
@@ -8,7 +9,7 @@
     score = 100 - trunc(100 (cost - least) / (most - least)) over the machines that are not refused; all 100 if these
     cost the same, all 0 if that is 0
 
-If none of the application is placed, or the task depends on nobody, every machine passes with cost and score 0.
+If no task of the application is placed, or the task has no dependencies, every machine passes with cost and score 0.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ def judge_against_placed(terms: PairTerms, kind: int, placed: PlacedKinds) -> Pa
 
 
 def indifferent(machines: int) -> PairVerdict:
-    """Return a verdict by which every machine passes, with cost and score 0."""
+    """Return the verdict that lets every machine pass, with cost and score 0."""
     return PairVerdict(
         Assessment(raw=np.zeros((1, machines)), score=np.zeros((1, machines))),
         tuple(() for _ in range(machines)),
@@ -71,7 +72,7 @@ def normalise(cost: Float64, feasible: Bool) -> Float64:
 
 
 def _of_pair(terms: PairTerms, pair: int, placed: PlacedKinds) -> tuple[Float64, Int64, Int64, int]:
-    """Return cost, satisfied and violated on each machine, and how many targets are placed."""
+    """Return each machine's cost, satisfied and violated dependencies, and how many targets are placed."""
     where = placed.machine[placed.kind == terms.target[pair]]
     per_domain = np.bincount(terms.domain[where], minlength=terms.domains)
     here = np.bincount(where, minlength=len(terms.domain))

@@ -1,1 +1,1 @@
-"""The strategies of kube-scheduler's NodeResourcesFit that fill machines, as base policies."""
+"""Base policies that fill machines: strategies of kube-scheduler's NodeResourcesFit."""

@@ -1,10 +1,10 @@
 """Fills machines: the more of a machine is requested, the better.
 
-Source: ``most_allocated.go`` of kube-scheduler's plugin noderesources: of each resource ``requested x 100 /
-allocatable`` in whole numbers, at most 100; of these the mean by weight, rounded down.
+Source: ``most_allocated.go`` of kube-scheduler's plugin noderesources. A resource scores ``requested x 100 /
+allocatable`` in whole numbers, at most 100; the machine scores their weighted mean, rounded down.
 
-A round adds nothing as a machine fills (crowding is 0): the flow sends tasks to the fullest machine that takes them,
-as many as fit, then to the next.
+Costs do not grow as a round fills a machine (crowding is 0): the flow sends as many tasks as fit to the fullest
+machine, then to the next.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class MostAllocated(FitStrategy):
         return np.minimum(requested, capacity) * MAX_SCORE // capacity
 
     def combine(self, scores: Scores, machines: int) -> Int64:
-        """Return the mean by weight of the resources that count, 0 if none does."""
+        """Return the weighted mean of the resources that count, 0 if none does."""
         total, weights = np.zeros(machines, dtype=np.int64), np.zeros(machines, dtype=np.int64)
         for weight, score in scores:
             total += weight * np.maximum(score, 0)

@@ -1,12 +1,12 @@
-"""Scores machines by a function of how full they are, which the configuration draws point by point.
+"""Scores machines by a function of how full they are; the configuration states points of the function.
 
 Source: ``requested_to_capacity_ratio.go`` of kube-scheduler's plugin noderesources, and its function of broken lines.
-``shape`` is a list of points, each with a ``utilization`` (percent, ascending) and a ``score`` from 0 to 10; between
-two points the score changes evenly, outside it is that of the nearest. All is computed in whole numbers, divisions
-round towards 0. A resource whose score is 0 does not count in the mean by weight, which is rounded half up.
+``shape`` is a list of points, each with a ``utilization`` (percent, ascending) and a ``score`` from 0 to 10; the
+function is linear between two points, and constant before the first and after the last. Figures are whole numbers, and
+divisions round towards 0. A resource with score 0 does not count in the weighted mean, which is rounded half up.
 
-Where the function falls, the tasks of one round repel each other (crowding): by as much as the exact, unrounded score
-falls from one task to the next.
+Where the function falls, each task of a round makes the machine dearer for the next (crowding), by as much as the
+exact, unrounded score falls.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ _FILLING = ({"utilization": 0, "score": 0}, {"utilization": 100, "score": MOST})
 
 
 class RequestedToCapacityRatio(FitStrategy):
-    """Scores a machine by a function of the share of its resources that is requested. By default it fills machines."""
+    """Scores a machine by a function of the requested share of its resources; the default function fills machines."""
 
     name = "requested_to_capacity_ratio"
 
     @property
     def fills(self) -> bool:
-        """Whether the function nowhere falls."""
+        """Whether the function never falls."""
         return bool((np.diff(self._scores) >= 0).all())
 
     def read_further(self, read: Arguments) -> None:
@@ -46,7 +46,7 @@ class RequestedToCapacityRatio(FitStrategy):
             raise read.error("shape", self._at.tolist(), "points whose utilization ascends")
 
     def score_resource(self, requested: Int64, capacity: Int64) -> Int64:
-        """Return what the function says of the percentage that is requested, rounded down and at most 100."""
+        """Return the function's value at the requested percentage, which is rounded down and at most 100."""
         used = np.minimum(requested, capacity) * 100 // capacity
         after = np.searchsorted(self._at, used)  # the first point that is not left of it
         last = len(self._at) - 1
@@ -57,7 +57,7 @@ class RequestedToCapacityRatio(FitStrategy):
         return np.where(after == 0, self._scores[0], np.where(after > last, self._scores[last], between))
 
     def combine(self, scores: Scores, machines: int) -> Int64:
-        """Return the mean by weight of the scores above 0, rounded half up; 0 if there are none."""
+        """Return the weighted mean of the scores above 0, rounded half up; 0 if there are none."""
         total, weights = np.zeros(machines, dtype=np.int64), np.zeros(machines, dtype=np.int64)
         for weight, score in scores:
             total += weight * np.maximum(score, 0)
@@ -65,12 +65,12 @@ class RequestedToCapacityRatio(FitStrategy):
         return (2 * total + weights) // np.maximum(2 * weights, 1)
 
     def crowding(self, machines: MachineColumns, request: Int64) -> Float64:
-        """Return by how much the score falls from the first such task to the second, at least 0."""
+        """Return by how much the score falls from the first task with this request to the second, at least 0."""
         fall = self._score_exactly(machines, request, 1) - self._score_exactly(machines, request, 2)
         return np.maximum(fall, 0.0)
 
     def _score_exactly(self, machines: MachineColumns, request: Int64, tasks: int) -> Float64:
-        """Return the mean by weight with so many tasks more, unrounded: float64[M]."""
+        """Return the unrounded weighted mean of each machine with so many more tasks: float64[M]."""
         total, weights = np.zeros(machines.count), np.zeros(machines.count)
         for resource in self._resources:
             column = machines.column(resource.name)

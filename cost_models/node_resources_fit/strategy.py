@@ -1,13 +1,13 @@
-"""What the strategies of NodeResourcesFit have in common: a weighted mean over resources of a score from 0 to 100.
+"""Common base of the strategies of NodeResourcesFit: each resource scores 0 to 100, a machine their weighted mean.
 
-Source: ``resource_allocation.go`` of kube-scheduler's plugin noderesources. For each resource with a weight, the score
-follows from what a machine's tasks request once the new one is there, and from what the machine offers. Requests that
-are not stated count as kube-scheduler assumes them (``ShapeBatch.demand``). A resource that the machine does not offer
-does not count, nor does one that is neither cpu, memory nor ephemeral storage if the task does not ask for it.
+Source: ``resource_allocation.go`` of kube-scheduler's plugin noderesources. The score of a resource depends on how much
+the machine offers, and how much its tasks request once the new one is there. A task without requests counts with those
+that kube-scheduler assumes (``ShapeBatch.demand``). Only resources that the machine offers count. Resources other than
+cpu, memory and ephemeral storage count only if the task requests them.
 
-kube-scheduler chooses at random among machines of equal score. Where machines are to be filled, each has a place in an
-order here, by its name, that is worth less than one of the score: so the tasks of one round fill equal machines one
-after another too.
+kube-scheduler chooses at random among machines of equal score. Here, where machines are to be filled, each machine's
+name gives it a place in an order, which counts for less than one unit of the score. So the tasks of a round fill equal
+machines one after another.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ MAX_SCORE = 100
 """kube-scheduler's MaxNodeScore."""
 
 ALWAYS_COUNTED = frozenset({"cpu", "memory", "ephemeral-storage"})
-"""Resources that count although a task asks for none of them."""
+"""Resources that count even if a task does not request them."""
 
 _DEFAULT = ({"name": "cpu"}, {"name": "memory"})
 _HEAVIEST = 100
@@ -45,18 +45,20 @@ _HEAVIEST = 100
 
 @dataclass(frozen=True, slots=True)
 class WeightedResource:
-    """A resource that counts, and how much beside the others."""
+    """A resource that counts, and its weight."""
 
     name: str
     weight: int
 
 
 Scores: TypeAlias = list[tuple[int, Int64]]
-"""Of each resource that counts for a task its weight, and int64[M], from 0 to 100, -1 where it does not count."""
+"""For each resource that counts for a task: its weight, and its score on each machine, int64[M], 0 to 100, or -1 where
+it does not count.
+"""
 
 
 class FitStrategy(BaseModel):
-    """A base policy whose native figure is ``100 - score``; its fraction is the machine's place in the order."""
+    """A base policy that charges ``100 - score``, and a fraction of a point for the machine's place in the order."""
 
     name: str
     kind = "policy"
@@ -71,7 +73,7 @@ class FitStrategy(BaseModel):
 
     @property
     def fills(self) -> bool:
-        """Whether the score nowhere falls as more is requested."""
+        """Whether the score never falls as more is requested."""
         return True
 
     def read_further(self, read: Arguments) -> None:
@@ -79,14 +81,14 @@ class FitStrategy(BaseModel):
 
     @abstractmethod
     def score_resource(self, requested: Int64, capacity: Int64) -> Int64:
-        """Return int64[M], 0 to 100: how good it is that so much of each ``capacity`` (1 or more) is requested."""
+        """Return how good it is that ``requested`` of ``capacity`` (1 or more) is taken: int64[M], 0 to 100."""
 
     @abstractmethod
     def combine(self, scores: Scores, machines: int) -> Int64:
         """Return the score of each machine: int64[M], 0 to 100."""
 
     def assess(self, machines: MachineColumns, shapes: ShapeBatch) -> Assessment:
-        """Return float64[S, M], and the scores as kube-scheduler computes them."""
+        """Return the cost of each machine, float64[S, M], and its score as kube-scheduler computes it."""
         order = find_order(machines.names) if self.fills else np.zeros(machines.count)
         score = np.empty((shapes.count, machines.count))
         known: dict[tuple[int, int], Int64] = {}
@@ -97,7 +99,9 @@ class FitStrategy(BaseModel):
     def _score_resources(
         self, machines: MachineColumns, demand: Int64, known: dict[tuple[int, int], Int64]
     ) -> Scores:
-        """Return what a task with ``demand`` (int64[K]) makes of each resource. ``known``: by column and amount."""
+        """Return each resource's scores with a further task of ``demand`` (int64[K]). ``known``: earlier results by
+        column and amount.
+        """
         found: Scores = []
         for resource in self._resources:
             column = machines.column(resource.name)
@@ -133,7 +137,7 @@ def read_resources(model: str, entries: Sequence[Any]) -> tuple[WeightedResource
 
 
 def find_order(names: Sequence[str]) -> Float64:
-    """Return where each machine stands in an order of all names there may be: float64[M], from 0 to below 1."""
+    """Return each machine's place in an order of all possible names: float64[M], from 0 to below 1."""
     return np.fromiter(map(_find_place, names), dtype=np.float64, count=len(names))
 
 

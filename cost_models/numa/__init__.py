@@ -1,1 +1,1 @@
-"""NUMA fit: which zones a task would get, as the kubelet's Topology Manager gives them."""
+"""NUMA fit: works out which zones the kubelet's Topology Manager would give to a task."""

@@ -1,4 +1,4 @@
-"""What ``numa_fit`` is configured with: the arguments of upstream's plugin, and a few more."""
+"""The arguments of ``numa_fit``: those of upstream's plugin, and a few more."""
 
 from __future__ import annotations
 
@@ -15,29 +15,29 @@ STRATEGIES = ("LeastAllocated", "MostAllocated", "BalancedAllocation", "LeastNUM
 MODELLED = ("restricted", "best-effort")
 
 WITHOUT_EFFECT = ("cacheResyncPeriodSeconds", "cache")
-"""Upstream's arguments about its cache: accepted, so that a configuration can be taken over, and not needed here."""
+"""Arguments about upstream's cache: accepted, so that its configuration works unchanged, but without effect."""
 
 
 @dataclass(frozen=True, slots=True)
 class NumaOptions:
-    """Arguments, checked."""
+    """The checked arguments."""
 
     strategy: str = STRATEGIES[0]
-    """How machines are scored."""
+    """Name of the scoring strategy."""
     weights: Mapping[str, int] = field(default_factory=dict)
     """Weights by resource, 1 for others."""
     proposal: bool = False
-    """Whether to align as the proposal says: memory, huge pages and cpu of tasks that are not guaranteed
-    always pass.
+    """Whether to align as the proposal says: memory and huge pages are not checked, nor is cpu of tasks that are not
+    guaranteed.
     """
     kubelet_sidecars: bool = False
-    """Whether sidecars keep what they take, as in the kubelet."""
+    """Whether sidecars keep their share of a zone, as in the kubelet."""
     modelled: frozenset[int] = frozenset()
     """Policies besides single-numa-node, as rows of ``POLICIES``."""
     pod_hints: bool = False
     """Whether annotations of pods count."""
     distance_cost: float = 0.0
-    """Points per 10 units of mean distance beyond the local one."""
+    """Points per 10 units by which the mean distance exceeds the local one."""
     refuse_unknown: bool = False
     """Whether machines without a record refuse tasks that need alignment."""
     stale_after: float = 0.0
@@ -47,9 +47,9 @@ class NumaOptions:
     settle: float = 0.0
     """Seconds that a record may lag behind the kubelet."""
     discard_reserved: bool = False
-    """Whether machines refuse further tasks while their record does not count some."""
+    """Whether a machine refuses further tasks while its record does not count all of its tasks."""
     evicting: bool = False
-    """Whether tasks may be evicted for their zones."""
+    """Whether tasks may be evicted to free their zones."""
 
 
 def read_options(given: Mapping[str, Any]) -> NumaOptions:
@@ -79,7 +79,7 @@ def read_options(given: Mapping[str, Any]) -> NumaOptions:
 
 
 def _scoring(inner: Arguments) -> tuple[str, dict[str, int]]:
-    """Return type and weights of the scoring strategy; a weight of 0 counts as 1, as upstream has it."""
+    """Return type and weights of the scoring strategy; a weight of 0 counts as 1, as in upstream."""
     strategy = inner.choice("type", STRATEGIES)
     weights: dict[str, int] = {}
     for entry in inner.entries("resources"):

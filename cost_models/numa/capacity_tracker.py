@@ -1,4 +1,4 @@
-"""The ledger of zones: books a round's placements as the kubelets will allocate them."""
+"""The ledger of zones: books a round's placements into the zones that the kubelets will choose."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ from cost_models.numa.requests import Requests
 from cost_models.numa.room import ZoneRoom
 
 REASON = "cannot align pod"
-"""Why a machine is refused whose zones are full once the round's placements are there."""
+"""Reason for a machine whose zones are full once the round's placements are there."""
 
 EXACT, ROUGH = range(2)
 UNKNOWN = -1
 ANY = np.int32(2**31 - 1)
-"""Stands for ``UNLIMITED`` in what is remembered."""
+"""Stands for ``UNLIMITED`` in the 32 bits of cached answers."""
 
 
 @dataclass(slots=True)
 class ZoneLedger:
     """The scheduler's ``Ledger`` for NUMA zones; see there for what the methods guarantee.
 
-    The kubelet sees tasks in the order in which they are bound and gives each the lowest zone that fits, so the order
-    of admission has to be that of bindings wherever it aligns.
+    The kubelet sees tasks in the order of their bindings and gives each the lowest zone that fits. So on machines that
+    align tasks, admission must keep the order of bindings.
 
-    ``_answers``: int32[2, S, M], those of ``ZoneRoom.count_room`` (``EXACT``) and ``ZoneRoom.room_of`` (``ROUGH``)
-    that still hold, ``UNKNOWN`` elsewhere; None: nothing is remembered.
-    A network is built several times between two bookings.
+    ``_answers``: int32[2, S, M], cached results of ``ZoneRoom.count_room`` (``EXACT``) and ``ZoneRoom.room_of``
+    (``ROUGH``), ``UNKNOWN`` where there is none; None for no cache. It pays because a network is built several times
+    between two bookings.
     """
 
     zones: ZoneRoom
@@ -44,11 +44,11 @@ class ZoneLedger:
     _answers: Int32 | None = field(default=None, compare=False)
 
     def find_ordered(self, shapes: Int64, machines: Int64) -> Bool:
-        """Return bool[A]: whether the kubelet of ``machines[i]`` aligns tasks of ``shapes[i]``."""
+        """Return whether the kubelet of ``machines[i]`` aligns tasks of ``shapes[i]``: bool[A]."""
         return self.zones.policies(shapes, machines) > 0
 
     def count_room(self, shape: int) -> Int64:
-        """Return int64[M]: how many more tasks of a shape each machine takes if no other tasks come."""
+        """Return how many more tasks of a shape each machine takes if no other tasks come: int64[M]."""
         told = self._memory()[ROUGH, shape]
         unknown = np.flatnonzero(told == UNKNOWN)
         if 2 * len(unknown) > len(told):
@@ -58,9 +58,7 @@ class ZoneLedger:
         return _widen(told)
 
     def room_at(self, shapes: Int64, machines: Int64) -> Int64:
-        """Return int64[A]: how many more tasks of ``shapes[i]`` machine ``machines[i]`` takes if no other tasks
-        come.
-        """
+        """Return how many more tasks of ``shapes[i]`` fit ``machines[i]`` if no other tasks come: int64[A]."""
         exact = self._memory()[EXACT]
         told = exact[shapes, machines]
         unknown = np.flatnonzero(told == UNKNOWN)
@@ -71,9 +69,7 @@ class ZoneLedger:
         return _widen(told)
 
     def book(self, shapes: Int64, machines: Int64, counts: Int64) -> Int64:
-        """Book up to ``counts[i]`` tasks of ``shapes[i]`` on ``machines[i]``; returns int64[A], how many were
-        booked.
-        """
+        """Book up to ``counts[i]`` tasks of ``shapes[i]`` on ``machines[i]``; return how many were booked: int64[A]."""
         if self._answers is not None:
             self._answers[:, :, np.unique(machines)] = UNKNOWN
         return self.zones.book(shapes, machines, counts)
@@ -102,7 +98,8 @@ def _widen(told: Int32) -> Int64:
     return np.where(told == ANY, UNLIMITED, told).astype(np.int64)
 
 
-# --- The room in zones as plain arrays, and back: named like the fields of ``ZoneRoom`` and ``Requests``.
+# --- Saving the room in zones as plain arrays, and reading it back. Arrays are named like the fields of ``ZoneRoom``
+# and ``Requests``.
 
 
 _ROOM: Mapping[str, tuple[Any, Layout]] = {
@@ -123,17 +120,17 @@ _REQUESTS: Mapping[str, tuple[Any, Layout]] = {
     "hint": (np.int8, Layout("S", 0, len(POLICIES))),
     "init_implied": (np.bool_, Layout("S")),
 }
-"""By letters: machines, resources, zones, shapes, units, init containers."""
+"""Axes by letter: machines, resources, zones, shapes, units, init containers."""
 
 _TEXTS = ("resources", "names", "init_names")
-"""As JSON."""
+"""Fields that are saved as JSON."""
 
 
 def read_room(arrays: Arrays, shapes: int, machines: int) -> ZoneRoom:
-    """Return the room in the zones of the ledger that was saved.
+    """Return the room in zones of a saved ledger.
 
-    It may hold more shapes than ``shapes``: also those of tasks on the machines. Raises ``KeyError`` for a missing
-    array, ``MalformedArraysError`` for one that makes no sense.
+    It may hold more shapes than ``shapes``, namely those of tasks that are on machines. Raises ``KeyError`` for a
+    missing array, ``MalformedArraysError`` for one with wrong type or size.
     """
     given = []
     for name, (kind, layout) in {**_ROOM, **_REQUESTS}.items():

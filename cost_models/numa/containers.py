@@ -1,12 +1,12 @@
-"""Tasks aligned under single-numa-node, on many machines side by side: as one unit, or container by container.
+"""Aligns tasks under single-numa-node, on many machines at once: as one unit, or container by container.
 
-What is left in zones is int64[R, M, Z]: R resources, M machines with up to Z zones each. A unit asks for ``threshold``
-(int64[R], negative: it does not ask for the resource) to be left in a zone, and takes ``taken`` (int64[R]) of it. How
-many tasks that are aligned as one unit single zones take follows by division.
+``left`` states what zones have left: int64[R, M, Z] for R resources and M machines with up to Z zones each. A unit fits
+a zone that has ``threshold`` left (int64[R], negative for a resource that it does not request), and takes ``taken``
+(int64[R]) of it. If a task is aligned as one unit, a division gives the number of tasks that fit a zone.
 
-Otherwise each container in its order gets the lowest zone that has room for all of it, after those before it; a pod of
-which one gets none is not admitted and takes nothing. Init containers are looked at first, each by itself, and take
-nothing.
+Otherwise containers get zones in their order, each the lowest zone that still has room for all of it. If one container
+gets no zone, the pod is not admitted and takes nothing. Init containers come first; each needs a zone with room, but
+takes nothing.
 """
 
 from __future__ import annotations
@@ -18,16 +18,14 @@ import numpy as np
 from cost_models.interface import Bool, Int64
 
 UNLIMITED = np.int64(2**60)
-"""Room of a machine that aligns nothing, and of a resource that no zone has."""
+"""Room on a machine that does not align tasks, and for a resource that no zone has."""
 
 UNLISTED = -1
-"""What is left in a zone that does not list a resource, or does not exist."""
+"""Amount left in a zone that does not list the resource, or does not exist."""
 
 
 def slots_at(left: Int64, machines: Int64, threshold: Int64, taken: Int64) -> Int64:
-    """Return how many units each zone of ``machines[i]`` takes: int64[A, Z]; ``threshold``, ``taken``:
-    int64[A, R].
-    """
+    """Return how many units fit each zone of ``machines[i]``: int64[A, Z]; ``threshold``, ``taken``: int64[A, R]."""
     zones = left.shape[2]
     slots = np.full((len(machines), zones), UNLIMITED // zones)
     for row in np.flatnonzero((threshold >= 0).any(axis=0)).tolist():
@@ -40,7 +38,7 @@ def slots_at(left: Int64, machines: Int64, threshold: Int64, taken: Int64) -> In
 
 
 def slots_everywhere(left: Int64, threshold: Int64, taken: Int64) -> Int64:
-    """Return how many of one unit each zone takes: int64[M, Z]; ``threshold``, ``taken``: int64[R]."""
+    """Return how many units fit each zone: int64[M, Z]; ``threshold``, ``taken``: int64[R], of one unit."""
     slots = np.full(left.shape[1:], UNLIMITED // left.shape[2])
     for row in np.flatnonzero(threshold >= 0).tolist():
         here, each = left[row], int(taken[row])
@@ -56,10 +54,10 @@ ADMITTED = -1
 
 @dataclass(frozen=True, slots=True)
 class Alignment:
-    """What the containers of A tasks ask for, each of a shape of its own, over R resources.
+    """The requests of the containers of A tasks in R resources; each task has a shape of its own.
 
-    ``threshold``, ``taken``: int64[U, R, A], by container, a negative threshold where nothing is asked for, as of
-    containers that are not there; ``init``: int64[I, R, A], thresholds of init containers.
+    ``threshold``, ``taken``: int64[U, R, A] by container; the threshold is negative where nothing is requested, also
+    for containers that do not exist. ``init``: int64[I, R, A], thresholds of init containers.
     """
 
     threshold: Int64
@@ -67,16 +65,16 @@ class Alignment:
     init: Int64
 
     def select(self, tasks: Bool) -> Alignment:
-        """Return the alignment of those ``tasks`` (bool[A])."""
+        """Return the requests of only those ``tasks`` (bool[A])."""
         return Alignment(*(each.compress(tasks, axis=2) for each in (self.threshold, self.taken, self.init)))
 
 
 def admit(left: Int64, alignment: Alignment, limit: Int64) -> tuple[Int64, Int64]:
-    """Admit such tasks to each of A machines, one after another, up to ``limit`` (int64[A]), and book them.
+    """Admit tasks to each of A machines, one after another, up to ``limit`` (int64[A]), and book them.
 
-    ``left``: int64[R, A, Z], what the machines' zones have, C-contiguous; it is changed. Returns int64[A], how many
-    were admitted; and int64[A], which container of the next one found no zone (init containers count on after the
-    others), ``ADMITTED`` where the limit was reached.
+    ``left``: int64[R, A, Z], what the machines' zones have left, C-contiguous; this function changes it. Return how
+    many tasks were admitted, int64[A], and which container of the next task found no zone, int64[A]: init containers
+    are numbered after the others, and ``ADMITTED`` means that the limit was reached.
     """
     admitted = np.zeros(left.shape[1], dtype=np.int64)
     failing = np.full(left.shape[1], ADMITTED, dtype=np.int64)
@@ -97,7 +95,9 @@ def admit(left: Int64, alignment: Alignment, limit: Int64) -> tuple[Int64, Int64
 
 
 def _admit_one(zones: Int64, alignment: Alignment) -> Int64:
-    """Admit one task to each machine's zones (int64[R, A, Z]), and book it: int64[A], who found no zone."""
+    """Admit one task to each machine's zones (int64[R, A, Z]) and book it; return which container found no zone:
+    int64[A].
+    """
     count, width = zones.shape[1:]
     flat = zones.reshape(len(zones), count * width)
     first = np.arange(count) * width
@@ -123,10 +123,9 @@ def _admit_one(zones: Int64, alignment: Alignment) -> Int64:
 
 
 def _lowest(zones: Int64, threshold: Int64, first: Int64) -> tuple[Int64, Bool]:
-    """Return the lowest zone of each machine with at least ``threshold`` (int64[R, A]), and whether there is
-    one: bool[A].
+    """Return each machine's lowest zone with at least ``threshold`` (int64[R, A]), and whether one exists: bool[A].
 
-    Zones are numbered through over all machines; ``first``: int64[A], each machine's first.
+    Zone numbers run over all machines; ``first``: int64[A], the number of each machine's first zone.
     """
     fits = np.ones(zones.shape[1:], dtype=np.bool_)
     for row in np.flatnonzero((threshold >= 0).any(axis=1)).tolist():

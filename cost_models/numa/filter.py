@@ -18,7 +18,10 @@ NO_POD = "cannot align pod"
 
 @dataclass(frozen=True, slots=True)
 class FilterRows:
-    """``feasible``: bool[S, M]; ``causes``: int16[S, M], index into ``reasons`` where not feasible."""
+    """Which machines would admit tasks of each shape.
+
+    ``feasible``: bool[S, M]; ``causes``: int16[S, M], where not feasible the index into ``reasons``.
+    """
 
     feasible: Bool
     causes: NDArray[np.int16]
@@ -26,7 +29,7 @@ class FilterRows:
 
     @property
     def unaligned(self) -> Bool:
-        """bool[S, M]: where not feasible, whether that is for want of room in the zones."""
+        """Whether a machine is refused because its zones have too little room: bool[S, M]."""
         return self.causes > self.reasons.index(UNKNOWN)
 
 
@@ -35,8 +38,8 @@ def filter_rows(
 ) -> FilterRows:
     """Judge the first ``shapes`` shapes of ``room``.
 
-    ``known``: bool[M], machines with data; ``invalid``: bool[M], machines whose data must not be relied on. Tasks that
-    are not checked pass everywhere; others need data where ``refuse_unknown`` says so, or they themselves.
+    ``known``: bool[M], machines with data; ``invalid``: bool[M], machines whose data are unreliable. Tasks that are not
+    checked pass everywhere. A machine without data refuses others if ``refuse_unknown`` or the task itself demands it.
     """
     requests = room.requests
     machines = room.left.shape[1]
@@ -62,7 +65,7 @@ def filter_rows(
 
 
 def _key(requests: Requests, shape: int) -> bytes:
-    """Return a key that is equal for shapes whose units ask for the same."""
+    """Return a key that is equal for shapes whose units have equal requests."""
     parts = (
         requests.threshold[shape],
         requests.taken[shape],

@@ -1,4 +1,4 @@
-"""The strategy LeastNUMANodes: the fewer zones a task needs, and the nearer they are to each other, the better.
+"""Scores by LeastNUMANodes: the fewer zones a task needs, and the nearer they are to each other, the better.
 
 Source: kubernetes-sigs/scheduler-plugins, pkg/noderesourcetopology/least_numa.go:
 
@@ -8,9 +8,10 @@ Source: kubernetes-sigs/scheduler-plugins, pkg/noderesourcetopology/least_numa.g
     step  = 100 / max NUMA nodes             (integers)
     score = 100 - k x step + (step / 2 if optimal); 0 if nothing fits
 
-A mean distance is that over all ordered pairs of zones of a set, each with itself among them. Requests that touch no
-resource of any zone score 100. In container scope k is the largest of all containers, init containers among them, each
-subtracted from its zones, and the whole is optimal if every part is. Any policy is scored.
+The mean distance of a set is over all ordered pairs of its zones, including each zone with itself. A request for no
+resource of any zone scores 100. In container scope, k is the largest number of zones that any container or init
+container needs, each container's request is subtracted from its zones, and the task is optimal if all its containers
+are. Machines are scored under any policy.
 """
 
 from __future__ import annotations
@@ -29,10 +30,10 @@ from cost_models.numa.scores import PERFECT
 from cost_models.numa.zones import ZoneTable
 
 SETS_AT_ONCE = 128
-"""Sets of zones that are looked at side by side; bounds memory."""
+"""How many sets of zones are compared at a time; bounds memory."""
 
 MOST_SETS = 20_000
-"""Sets of zones of one size that are looked at. The kubelet aligns at most 8 zones, which have at most 70."""
+"""Most sets of one size that are compared. The kubelet aligns at most 8 zones, which have at most 70."""
 
 
 def least_zones_scores(table: ZoneTable, available: Int64, requests: Requests, shapes: int) -> Float64:
@@ -64,12 +65,12 @@ def least_zones_scores(table: ZoneTable, available: Int64, requests: Requests, s
 
 @dataclass(frozen=True, slots=True)
 class _Zones:
-    """The zones of A ``machines``, at most Z each; R resources."""
+    """The zones of A machines, at most Z each, with R resources."""
 
     machines: Int64
     """int64[A], rows of the machines."""
     left: Int64
-    """int64[R, A, Z], what zones have left."""
+    """int64[R, A, Z], amounts left in the zones."""
     listed: Bool
     """bool[R, A, Z], whether a zone lists the resource."""
     anywhere: Bool
@@ -79,7 +80,7 @@ class _Zones:
     distance: Int64
     """int64[A, Z, Z], from zone to zone."""
     local: Int64
-    """int64[A, Z], of each zone from itself."""
+    """int64[A, Z], the distance of each zone from itself."""
 
     @classmethod
     def from_table(cls, table: ZoneTable, available: Int64, machines: Int64) -> _Zones:
@@ -98,10 +99,10 @@ class _Zones:
 
 
 def _sizes(zones: _Zones, units: list[Int64]) -> tuple[Int64, Bool]:
-    """Return the most zones that a unit needs on each machine, -1 if one fits nowhere, 0 if none touches a
-    zone; int64[A].
+    """Return the most zones that a unit needs on each machine, int64[A]: -1 if one fits nowhere, 0 if none needs a
+    zone.
 
-    And whether all choices are optimal: bool[A].
+    Return also whether all choices are optimal: bool[A].
     """
     left = zones.left if len(units) == 1 else zones.left.copy()
     most = np.zeros(len(zones.machines), dtype=np.int64)
@@ -120,9 +121,9 @@ def _sizes(zones: _Zones, units: list[Int64]) -> tuple[Int64, Bool]:
 
 
 def _choose(zones: _Zones, left: Int64, where: Int64, wanted: Int64, rows: Int64) -> tuple[Int64, Bool, Bool]:
-    """Return zones for one request on the machines ``where``: int64[B] how many, -1 for none; bool[B]
-    optimal; bool[B, Z].
+    """Choose zones for one request on the machines ``where``.
 
+    Return how many zones, -1 for none, int64[B]; whether the choice is optimal, bool[B]; and the zones, bool[B, Z].
     ``left``: int64[r, B, Z] of the requested resources ``rows``; ``wanted``: int64[r].
     """
     lists_all: Bool = np.all(zones.listed[rows], axis=0)
@@ -151,8 +152,8 @@ def _choose(zones: _Zones, left: Int64, where: Int64, wanted: Int64, rows: Int64
 def _single(
     local: Int64, left: Int64, wanted: Int64, there: Bool, lists_all: Bool
 ) -> tuple[Int64, Bool, Bool]:
-    """Return the same as ``_choose``, for sets of one zone; ``local``: int64[A, Z], the zones' distances from
-    themselves; ``there``, ``lists_all``: bool[A, Z].
+    """Choose single zones as ``_choose`` does. ``local``: int64[A, Z], each zone's distance from itself; ``there``,
+    ``lists_all``: bool[A, Z].
     """
     fits = there & lists_all
     for row, amount in enumerate(wanted.tolist()):
@@ -169,7 +170,7 @@ def _single(
 
 @lru_cache(maxsize=64)
 def _sets(width: int, count: int) -> Int64:
-    """Return sets of ``count`` zones of ``width``, in order: int64[N, count], read-only."""
+    """Return all sets of ``count`` of ``width`` zones, in order: int64[N, count], read-only."""
     sets = np.array(list(islice(combinations(range(width), count), MOST_SETS)), dtype=np.int64)
     sets.setflags(write=False)
     return sets
@@ -178,10 +179,10 @@ def _sets(width: int, count: int) -> Int64:
 def _nearest(
     left: Int64, there: Bool, lists_all: Bool, between: Int64, wanted: Int64, count: int
 ) -> tuple[Bool, Bool, Int64]:
-    """Return the nearest set of ``count`` zones that has what is ``wanted`` (int64[r]), the first of equals.
+    """Return the nearest set of ``count`` zones that has ``wanted`` (int64[r]), the first of equals.
 
     ``left``: int64[r, A, Z]; ``there``, ``lists_all``: bool[A, Z]; ``between``: int64[A, Z, Z], distances of zones.
-    Returns bool[A] whether there is one; bool[A] whether none at all is nearer; int64[A, count], its zones.
+    Returns whether there is one, bool[A]; whether no set at all is nearer, bool[A]; and its zones, int64[A, count].
     """
     machines, width = there.shape
     every = np.arange(machines)
@@ -205,7 +206,7 @@ def _nearest(
 
 
 def _enough(left: Int64, wanted: Int64, member: Float64) -> Bool:
-    """Return bool[A, N]: sets that have what is wanted."""
+    """Return which sets have ``wanted``: bool[A, N]."""
     enough: Bool = np.ones((left.shape[1], member.shape[1]), dtype=np.bool_)
     for there, amount in zip(left, wanted.tolist(), strict=True):
         exact = int(there.max(initial=0)) < LARGEST // there.shape[1]

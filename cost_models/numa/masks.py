@@ -1,9 +1,9 @@
 """Chooses sets of zones like the kubelet's Topology Manager under the policies restricted and best-effort.
 
-Source: k8s.io/kubernetes pkg/kubelet/cm: each resource manager proposes sets of zones, and prefers those with as few
-zones as the request needs on an empty machine; a set that all of them propose and prefer is chosen, of several the one
-of the least number when zones are read as bits. Restricted admits nothing else; best-effort then takes the smallest set
-that has room, or failing that all zones.
+Source: k8s.io/kubernetes pkg/kubelet/cm: each resource manager proposes sets of zones, and prefers sets of as few zones
+as the request would need on an empty machine. The kubelet chooses a set that all managers propose and prefer; of
+several, that with the lowest number if zones are read as bits. Under restricted, it admits no task without such a set.
+Under best-effort, it then chooses the smallest set with room, or else all zones.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 from cost_models.interface import Bool, Int64
 
 MOST_ZONES = 8
-"""The kubelet aligns nothing on machines with more zones; further ones are not looked at."""
+"""Most zones of a machine on which the kubelet aligns tasks; further zones are ignored."""
 
 
 @lru_cache(maxsize=MOST_ZONES + 1)
@@ -28,12 +28,14 @@ def _sets(zones: int) -> tuple[tuple[int, ...], ...]:
 def choose_sets(left: Int64, need: Int64, total: Int64, *, aligned_only: Bool) -> tuple[Bool, Bool]:
     """Return whether each machine's kubelet admits a request, bool[A], and the zones that it takes for it, bool[A, Z].
 
-    ``left``: int64[R, A, Z], at least 0; ``need``: int64[R, A], 0 where nothing is aligned; ``total``: int64[R, A, Z];
-    ``aligned_only``: bool[A], restricted and not best-effort. A request for nothing gets no zone.
+    ``left``: int64[R, A, Z], at least 0; ``need``: int64[R, A], 0 for a resource that is not aligned; ``total``:
+    int64[R, A, Z]; ``aligned_only``: bool[A], True under restricted, False under best-effort. A request for nothing
+    gets no zone.
     """
     width = min(left.shape[2], MOST_ZONES)
     asks = need > 0
-    # How many zones each resource needs on an empty machine: 0 for nothing, one more than there are for never.
+    # How many zones each resource needs on an empty machine: 0 if none is needed, one more than there are if all are
+    # too few.
     largest = np.cumsum(np.sort(total, axis=2)[:, :, ::-1], axis=2)
     fewest = np.where(asks, 1 + (largest < need[:, :, None]).sum(axis=2), 0)
     size = fewest.max(axis=0, initial=0)
@@ -59,10 +61,10 @@ def choose_sets(left: Int64, need: Int64, total: Int64, *, aligned_only: Bool) -
 
 
 def spread_over(left: Int64, taken: Int64, chosen: Bool) -> Int64:
-    """Return what to subtract from each zone so that ``taken`` comes out of the ``chosen`` ones, lowest
-    first: int64[R, A, Z].
+    """Return what to subtract from each zone to take ``taken`` from the ``chosen`` ones, lowest first: int64[R, A, Z].
 
-    ``left``: int64[R, A, Z]; ``taken``: int64[R, A]; ``chosen``: bool[A, Z]. What the zones do not have is left out.
+    ``left``: int64[R, A, Z]; ``taken``: int64[R, A]; ``chosen``: bool[A, Z]. If the zones have less, all of it is
+    subtracted.
     """
     there = np.where(chosen[None], np.maximum(left, 0), 0)
     before = np.cumsum(there, axis=2) - there

@@ -3,15 +3,16 @@
 Source: the NodeResourceTopologyMatch plugin of kubernetes-sigs/scheduler-plugins: its filter for the policy
 single-numa-node in container and pod scope, and its four scores; `room` and `scores` state them. Added:
 
-* **A batch, not one pod at a time.** A ledger simulates the kubelets over the placements of a round, in their order, so
-  that pods of different classes do not count on the same zone. The zone is not chosen here: the kubelet takes the
-  lowest that fits. An arc from a class to a machine therefore has the sum of the zones' slots as its capacity.
-* **One zone is charged, not all.** Until a record counts a task, it is replayed on the record's figures, and takes the
-  zone that its kubelet will have given it; upstream's cache subtracts it from every zone.
-* **Other policies** (``modelledPolicies``), the distance of zones (``distanceCost``), and pods that ask for alignment
-  themselves (``podHints``), all off unless asked for.
+* **Whole rounds, not one pod at a time.** A ledger simulates what the kubelets do with a round's placements, in their
+  order, so that pods of different classes do not count on the same zone. The kubelet chooses the zone, the lowest that
+  fits; so the capacity of an arc from a class to a machine is the sum of its zones' slots.
+* **A new task is subtracted from one zone, not from all.** As long as a record does not count a task, the model
+  subtracts it from the zone that its kubelet must have given it; upstream's cache subtracts it from every zone.
+* **Options**, off by default: other policies (``modelledPolicies``), the distance of zones (``distanceCost``), and pods
+  that ask for alignment themselves (``podHints``).
 
-Mended: any zone ids; what is rounded and divided is otherwise as upstream has it, so that scores are the same.
+Zones may have any ids, which upstream does not support. Rounding and division are as in upstream, so that scores are
+the same.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ LOCAL_DISTANCE = 10
 
 
 class NumaFit(BaseModel):
-    """Filters and scores machines by their NUMA zones; `arguments` says what the arguments are.
+    """Filters and scores machines by their NUMA zones; the module `arguments` lists the arguments.
 
     The native figure is the score, less what the distance of the zones costs.
     """
@@ -64,7 +65,7 @@ class NumaFit(BaseModel):
         self._reader = ZoneReader()
 
     def assess(self, machines: MachineColumns, shapes: ShapeBatch) -> Assessment:
-        """Return filter, scores and ledger; see the module."""
+        """Return which machines would admit the tasks, scores, and the ledger."""
         options = self._options
         table, notes = self._reader.read(machines.names, machines.records.get(RECORD_KIND, {}))
         pods = pods_of(shapes.rows, shapes.requests, machines.resources, options)
@@ -111,9 +112,7 @@ class NumaFit(BaseModel):
 def _assess_unknown_zones(
     machines: MachineColumns, pods: list[PodRequests], options: NumaOptions, notes: tuple[str, ...]
 ) -> Assessment:
-    """Return the answer while nothing is known of any zone: upstream scores guaranteed pods 0, and lets all
-    pass.
-    """
+    """Return the answer if no zone is known: as in upstream all machines pass, and guaranteed pods score 0."""
     raw = np.array([[0.0 if pod.guaranteed else float(PERFECT)] for pod in pods]).reshape(-1, 1)
     feasible: Bool | None = None
     refused = [
@@ -134,7 +133,7 @@ def _assess_unknown_zones(
 def _kinds(
     arrivals: Arrivals | None, machines: MachineColumns, options: NumaOptions
 ) -> tuple[Int64, list[PodRequests]]:
-    """Return numbers of the kinds of ``arrivals``, ascending, and what they ask for."""
+    """Return the kinds of ``arrivals``, ascending, and the requests of each."""
     if arrivals is None:
         return np.empty(0, dtype=np.int64), []
     kinds, known = np.unique(arrivals.kind), arrivals.kinds
@@ -144,10 +143,10 @@ def _kinds(
 def _fresh(
     table: ZoneTable, arrivals: Arrivals | None, now: float, options: NumaOptions
 ) -> tuple[ZoneTable, Bool]:
-    """Return the table without data that are to be ignored; and machines whose data are not to be relied on:
-    bool[M].
+    """Return the table without records that are to be ignored, and which machines have unreliable records: bool[M].
 
-    Where tasks had to go for another one, nobody knows which zone that one gets until a record counts it.
+    A record is unreliable, for example, if tasks were evicted for another: only a newer one can say which zone that
+    got.
     """
     invalid = np.zeros(table.machines, dtype=np.bool_)
     if arrivals is not None:
@@ -167,9 +166,10 @@ def _fresh(
 
 
 def _replay(room: ZoneRoom, table: ZoneTable, arrivals: Arrivals | None, kinds: Int64, first: int) -> Int64:
-    """Book tasks that the records do not count yet; what is left in the zones that list it: int64[R, M, Z].
+    """Book the tasks that records do not count yet; return what zones have left of the resources that they list:
+    int64[R, M, Z].
 
-    ``first``: the shape in ``room`` of the first of ``kinds``.
+    ``first``: row in ``room`` of the first of ``kinds``.
     """
     if arrivals is None:
         return table.amounts[0]
@@ -188,7 +188,7 @@ def _opening(
     verdicts: FilterRows,
     valid: Bool,
 ) -> ZoneOpening | None:
-    """Return what evicting would open. A machine is left alone if its record does not count all tasks on it."""
+    """Return what evictions would open. A machine whose record does not count all of its tasks never opens."""
     arrivals = machines.arrivals
     if arrivals is None:
         return None
@@ -213,7 +213,7 @@ def _opening(
 
 
 def _remoteness(room: ZoneRoom, table: ZoneTable, shapes: int) -> Float64:
-    """Return mean distance of the zones that a task takes, in units of 10 beyond the local one:
+    """Return by how much the mean distance of a task's zones exceeds the local one, in units of 10:
     float64[shapes, M].
     """
     remoteness = np.zeros((shapes, table.machines))

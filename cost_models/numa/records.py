@@ -1,4 +1,4 @@
-"""Topology records: what is known of the NUMA zones of one machine.
+"""Records of the NUMA zones of machines.
 
 A record of kind ``NodeResourceTopology`` bears the machine's name; its payload is JSON:
 
@@ -6,11 +6,11 @@ A record of kind ``NodeResourceTopology`` bears the machine's name; its payload 
      "zones": [{"id": 0, "costs": {"0": 10, "1": 21},
                 "resources": {"cpu": {"capacity": 32000, "allocatable": 31000, "available": 12000}}}]}
 
-``policy`` and ``scope`` are the kubelet's words. ``maxNUMANodes`` (8) and ``updated`` (seconds since the epoch; absent:
-not known) may be left out, as may ``costs`` (a missing distance is 255), ``capacity`` and ``allocatable`` (what is
-available). Amounts are integers in the unit of their resource: cpu in milli-cores, memory in bytes, else counts.
-``missing``, if present, lists the ids of all tasks that were on the machine but are not counted in the figures yet; a
-driver finds them by the fingerprint of the counted ones.
+``policy`` and ``scope`` are the kubelet's words. ``maxNUMANodes`` (default 8), ``updated`` (seconds since the epoch),
+``costs`` (a missing distance is 255), ``capacity`` and ``allocatable`` (default: the available amount) may be left out.
+Amounts are integers in the unit of their resource: cpu in milli-cores, memory in bytes, else counts. ``missing``, if
+present, lists the ids of all tasks that were on the machine but that the figures do not count yet. The driver finds
+them by the fingerprint of the counted tasks.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class ZoneTopology:
     resources: tuple[str, ...]
     """Names of the R resources."""
     amounts: Int64
-    """int64[3, R, Z], available, allocatable and total amounts, 0 if a zone does not list the resource."""
+    """int64[3, R, Z]: available, allocatable and total amounts; 0 if a zone does not list the resource."""
     listed: Bool
     """bool[R, Z], whether a zone lists the resource."""
     distance: Int64
@@ -94,7 +94,9 @@ def parse_topology(payload: bytes) -> ZoneTopology:
 
 
 def _zones(entry: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the zones by ascending id, each with an id of its own and a map of resources."""
+    """Return the zones by ascending id. Raises ``BadRecordError`` if two have one id, or one has no map of
+    resources.
+    """
     zones = entry.get("zones")
     if not isinstance(zones, list) or not all(isinstance(zone, dict) for zone in zones):
         raise BadRecordError("zones is not a list of objects")
@@ -112,7 +114,7 @@ def _zones(entry: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _amounts(zone: Mapping[str, Any], name: str) -> tuple[int, int, int]:
-    """Return what is available, allocatable and present in all; the latter two are at least what is available."""
+    """Return the available, allocatable and total amount; the latter two are at least the first."""
     given = zone["resources"][name]
     where = f"{name[:80]!r} of zone {zone['id']}"
     if not isinstance(given, dict) or "available" not in given:
@@ -123,7 +125,7 @@ def _amounts(zone: Mapping[str, Any], name: str) -> tuple[int, int, int]:
 
 
 def _distances(zones: list[dict[str, Any]]) -> Int64:
-    """Return int64[Z, Z]: from each zone to each; unknown ones are 255."""
+    """Return the distances between zones: int64[Z, Z], 255 where unknown."""
     index = {str(zone["id"]): position for position, zone in enumerate(zones)}
     distance = np.full((len(zones), len(zones)), UNKNOWN_DISTANCE, dtype=np.int64)
     for position, zone in enumerate(zones):

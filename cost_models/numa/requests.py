@@ -1,7 +1,7 @@
-"""What tasks request of NUMA zones: a vector for the pod as a whole, and one for each container.
+"""The requests of tasks to NUMA zones: a vector for the pod as a whole, and one for each container.
 
-Source: kubernetes-sigs/scheduler-plugins, pkg/noderesourcetopology. A pod's own request is, per resource, the larger of
-what its containers ask for together and what any init container asks for, plus the runtime's overhead. Sidecars count
+Source: kubernetes-sigs/scheduler-plugins, pkg/noderesourcetopology. A pod's own request of a resource is the sum over
+its containers, or the largest request of an init container if that is more, plus the runtime's overhead. Sidecars count
 as init containers there; with ``kubelet_sidecars`` they count as ordinary containers, which keep what they take.
 """
 
@@ -19,10 +19,10 @@ from cost_models.numa.containers import Alignment
 from cost_models.numa.records import POLICIES
 
 HINT = "firmament.io/numa-policy"
-"""Pod annotation: the weakest of the kubelet's policies that the pod accepts on its machine."""
+"""Pod annotation: the weakest policy of the kubelet that the pod accepts."""
 
 NOT_ASKED = -2
-"""Threshold of a resource that is not asked for: less than any amount that a zone can have."""
+"""Threshold of a resource that is not requested: less than any amount that a zone can have."""
 
 ALWAYS_ALLOCATABLE = frozenset({"cpu", "memory", "pods", "ephemeral-storage"})
 """Resources that every machine has, even if the amount is 0."""
@@ -48,15 +48,15 @@ class Requests:
     resources: tuple[str, ...]
     """Names of the resources."""
     apps: Int64
-    """int64[S], number of containers."""
+    """int64[S], number of containers without init containers."""
     amounts: Int64
-    """int64[S, U, R], as written."""
+    """int64[S, U, R], requested amounts."""
     threshold: Int64
     """int64[S, U, R], what a zone must have left at least; ``NOT_ASKED`` if it does not matter."""
     taken: Int64
     """int64[S, U, R], what is subtracted from the zone."""
     init_amounts: Int64
-    """int64[S, I, R], as written; 0 for missing init containers."""
+    """int64[S, I, R], requested amounts; 0 for init containers that do not exist."""
     init_threshold: Int64
     """int64[S, I, R], as ``threshold``."""
     names: tuple[tuple[str, ...], ...]
@@ -70,7 +70,8 @@ class Requests:
     hint: NDArray[np.int8]
     """int8[S], the weakest accepted policy, 0 for any."""
     init_implied: Bool
-    """bool[S], whether init containers need no check: the only container requests at least as much as each.
+    """bool[S], whether init containers need no check, because the only container requests at least as much as each of
+    them.
     """
 
     @property
@@ -79,7 +80,7 @@ class Requests:
         return len(self.apps)
 
     def alignment(self, shapes: Int64) -> Alignment:
-        """Return what the containers of ``shapes`` (int64[A]) ask for, one by one."""
+        """Return the requests of each container of ``shapes`` (int64[A])."""
         containers = slice(1, int(self.apps[shapes].max(initial=1)) + 1)
         return Alignment(
             threshold=_last(self.threshold[shapes, containers]),
@@ -89,13 +90,13 @@ class Requests:
 
 
 def _last(amounts: Int64) -> Int64:
-    """Return int64[U, R, A] of int64[A, U, R], contiguous."""
+    """Turn int64[A, U, R] into a contiguous int64[U, R, A]."""
     return np.ascontiguousarray(amounts.transpose(1, 2, 0))
 
 
 @dataclass(frozen=True, slots=True)
 class PodRequests:
-    """One shape: its containers, what the whole asks for, and whether it is guaranteed or best-effort."""
+    """The requests of one shape: its containers, the pod as a whole, and whether it is guaranteed or best-effort."""
 
     apps: tuple[ContainerRow, ...]
     init: tuple[ContainerRow, ...]
@@ -108,8 +109,8 @@ class PodRequests:
 def pods_of(
     rows: Sequence[ShapeRow], requests: Int64, names: Sequence[str], options: NumaOptions
 ) -> list[PodRequests]:
-    """Return what each shape asks for: ``requests``: int64[S, K], of the resources ``names``, for those
-    without containers.
+    """Return the requests of each shape. ``requests``: int64[S, K] of the resources ``names``, for shapes without
+    containers.
     """
     return [
         _pod(row, dict(zip(names, request.tolist(), strict=False)), options)
@@ -118,7 +119,7 @@ def pods_of(
 
 
 def resources_of(pods: Sequence[PodRequests]) -> list[str]:
-    """Return names of all resources that any container or pod asks for."""
+    """Return the names of all resources that any container or pod requests."""
     found = {name for pod in pods for name in pod.whole}
     for pod in pods:
         for container in (*pod.apps, *pod.init):
@@ -165,7 +166,7 @@ def compile_requests(
 
 
 def bad_hints(shapes: ShapeBatch, options: NumaOptions) -> list[str]:
-    """Return notes on annotations that name no policy."""
+    """Return a note on each annotation that names no policy."""
     if not options.pod_hints:
         return []
     values = sorted({row.annotations[HINT] for row in shapes.rows if HINT in row.annotations} - set(POLICIES))
@@ -176,9 +177,7 @@ def bad_hints(shapes: ShapeBatch, options: NumaOptions) -> list[str]:
 
 
 def _pod(row: ShapeRow, request: Mapping[str, int], options: NumaOptions) -> PodRequests:
-    """Return the containers; a shape without any counts as one guaranteed container, so nothing goes
-    unchecked.
-    """
+    """Return a shape's requests. Without containers it counts as one guaranteed container, so that it is checked."""
     containers = row.containers
     if not containers:
         amounts = tuple((name, amount) for name, amount in request.items() if amount > 0 and name != "pods")
@@ -197,8 +196,8 @@ def _pod(row: ShapeRow, request: Mapping[str, int], options: NumaOptions) -> Pod
 def _whole(
     containers: Sequence[ContainerRow], overhead: Sequence[tuple[str, int]], *, sidecars: bool
 ) -> dict[str, int]:
-    """Return max(sum of containers, each init container) + overhead; ``sidecars``: these add up as they
-    begin.
+    """Return max(sum of containers, largest init container) + overhead; with ``sidecars``, each counts from its start
+    on.
     """
     total: dict[str, int] = {}
     peak: dict[str, int] = {}
@@ -222,7 +221,7 @@ _Named = tuple[str, Mapping[str, int]]
 
 
 def _units(pod: PodRequests, options: NumaOptions) -> tuple[list[_Named], list[_Named]]:
-    """Return the pod and its containers, then its init containers; each with a name and what it asks for."""
+    """Return the pod and its containers, then its init containers, each with a name and requests."""
     kept = [each for each in pod.init if options.kubelet_sidecars and each.kind == "sidecar"]
     checked = [each for each in pod.init if each not in kept]
     units: list[_Named] = [("", pod.whole)]
@@ -232,7 +231,7 @@ def _units(pod: PodRequests, options: NumaOptions) -> tuple[list[_Named], list[_
 
 
 def _stack(units: Sequence[Sequence[_Named]], resources: tuple[str, ...]) -> Int64:
-    """Return amounts of each shape's units, padded with units that ask for nothing: int64[S, U, R]."""
+    """Return the requests of each shape's units, padded with units without requests: int64[S, U, R]."""
     column = {name: index for index, name in enumerate(resources)}
     width = max((len(each) for each in units), default=0)
     amounts = np.zeros((len(units), width, len(resources)), dtype=np.int64)
@@ -245,7 +244,7 @@ def _stack(units: Sequence[Sequence[_Named]], resources: tuple[str, ...]) -> Int
 
 
 def _find_skipped(resources: Sequence[str], guaranteed: Bool, options: NumaOptions) -> Bool:
-    """Return bool[S, R]: what the proposal lets pass: memory, huge pages, and cpu of pods that are not
+    """Return which resources the proposal does not check, bool[S, R]: memory and huge pages, and cpu if a pod is not
     guaranteed.
     """
     skipped = np.zeros((len(guaranteed), len(resources)), dtype=np.bool_)

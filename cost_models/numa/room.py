@@ -1,8 +1,8 @@
-"""The room in the zones of all machines, and how kubelets allocate it: the Topology Manager for many machines at once.
+"""Simulates the kubelet's Topology Manager on many machines at once: the room in their zones, and how tasks take it.
 
-Under single-numa-node a container (in pod scope: the pod) gets the lowest zone that has room for all of it, whatever
-zone anybody would like better, and a pod of which one container gets none is not admitted. Containers come in order,
-and so do pods; nothing is tried again in another order.
+Under single-numa-node a container (in pod scope: the pod) gets the lowest zone that has room for all of it, even if
+another would be better. If a container gets no zone, the pod is not admitted. Pods and their containers come in order;
+the kubelet tries no other order.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from cost_models.numa.records import POLICIES
 from cost_models.numa.requests import Requests
 
 SIMULATED = 16
-"""Most tasks that are tried on a machine, one after another, to say how many fit where there is no formula."""
+"""Where there is no formula for how many tasks fit a machine, so many are tried one after another at most."""
 
 SINGLE = POLICIES.index("single-numa-node")
 RESTRICTED = POLICIES.index("restricted")
@@ -45,7 +45,7 @@ class ZoneRoom:
         return ZoneRoom(self.requests, self.policy, self.pod_scope, self.total, self.left.copy())
 
     def policies(self, shapes: Int64, machines: Int64) -> NDArray[np.int8]:
-        """Return int8[A]: the policy of ``machines[i]`` for ``shapes[i]``: its own, or a stricter one that the task
+        """Return the policy of ``machines[i]`` for ``shapes[i]``, int8[A]: its own, or a stricter one that the task
         requests.
         """
         effective = np.maximum(self.policy[machines], self.requests.hint[shapes])
@@ -55,9 +55,9 @@ class ZoneRoom:
     # ------------------------------------------------------------------------------------------------
 
     def count_room(self, shapes: Int64, machines: Int64) -> Int64:
-        """Return int64[A]: how many more tasks of ``shapes[i]`` fit ``machines[i]`` if no other tasks come.
+        """Return how many more tasks of ``shapes[i]`` fit ``machines[i]`` if no other tasks come: int64[A].
 
-        Exact up to ``SIMULATED``; larger figures are too low where a pod's containers are aligned one by one.
+        Exact up to ``SIMULATED``; larger results may be too low where a pod's containers are aligned one by one.
         """
         room = np.full(len(shapes), UNLIMITED)
         policy = self.policies(shapes, machines)
@@ -72,8 +72,8 @@ class ZoneRoom:
         return np.minimum(room, UNLIMITED)
 
     def room_of(self, shape: int) -> Int64:
-        """Return as ``count_room``, for one shape on every machine; only 1 where a pod's containers are
-        aligned one by one.
+        """Return how many more tasks of a shape fit each machine, but at most 1 where a pod's containers are aligned
+        one by one.
         """
         machines = np.arange(len(self.policy))
         shapes = np.full(len(machines), shape)
@@ -86,17 +86,17 @@ class ZoneRoom:
         return room
 
     def first(self, shape: int) -> tuple[Int64, Bool]:
-        """Return what becomes of one task of a shape on each machine, and the zones that it takes: int64[M],
+        """Try one task of a shape on each machine; return which unit found no zone, int64[M], and the zones taken,
         bool[M, Z].
 
-        The former is -1 where it is admitted, else the unit that finds no zone (0: the pod as a whole), or for an init
-        container its index and the number of units.
+        The former is -1 where the task is admitted. Unit 0 is the pod as a whole; init containers are numbered after
+        the other units.
         """
         machines = np.arange(len(self.policy))
         return self._try(self.left.copy(), np.full(len(machines), shape), machines)
 
     def failing(self, shape: int) -> Int64:
-        """Return the same as ``first``, without the zones, and faster."""
+        """Return the first result of ``first`` only, which is faster."""
         machines = np.arange(len(self.policy))
         shapes = np.full(len(machines), shape)
         policy = self.policies(shapes, machines)
@@ -118,7 +118,9 @@ class ZoneRoom:
     # --- booking -------------------------------------------------------------------------------------------------
 
     def book(self, shapes: Int64, machines: Int64, counts: Int64) -> Int64:
-        """Book up to ``counts[i]`` tasks of ``shapes[i]`` on ``machines[i]``, entry by entry: int64[A] of how many."""
+        """Book up to ``counts[i]`` tasks of ``shapes[i]`` on ``machines[i]``, entry by entry; return how many:
+        int64[A].
+        """
         taken = counts.copy()
         relevant = np.flatnonzero((self.policies(shapes, machines) > 0) & (counts > 0))
         turn = _turns(machines[relevant])
@@ -128,7 +130,7 @@ class ZoneRoom:
         return taken
 
     def _take_distinct(self, shapes: Int64, machines: Int64, counts: Int64) -> Int64:
-        """Return the same as ``book``, if no machine repeats."""
+        """Book as ``book`` does, if no machine occurs twice."""
         taken = np.zeros(len(shapes), dtype=np.int64)
         simple = self._one_unit(shapes, machines) & (self.policies(shapes, machines) == SINGLE)
         where = np.flatnonzero(simple)
@@ -148,24 +150,24 @@ class ZoneRoom:
     # --- one unit under single-numa-node: by division --------------------------------------------------------------
 
     def _one_unit(self, shapes: Int64, machines: Int64) -> Bool:
-        """Return bool[A]: whether the task is aligned as one unit, and its init containers need no more than that
-        unit.
+        """Return whether a task is aligned as one unit, and its init containers need no more than that unit:
+        bool[A].
         """
         requests = self.requests
         return self.pod_scope[machines] | ((requests.apps[shapes] == 1) & requests.init_implied[shapes])
 
     def _unit(self, shapes: Int64, machines: Int64) -> Int64:
-        """Return int64[A]: the index of the unit that is aligned, for tasks that are aligned as one."""
+        """Return which unit is aligned, for tasks that are aligned as one: int64[A]."""
         return np.where(self.pod_scope[machines], 0, np.minimum(1, self.requests.apps[shapes]))
 
     def _slots(self, shapes: Int64, machines: Int64) -> Int64:
-        """Return int64[A, Z]: how many tasks, each aligned as one unit, each zone takes."""
+        """Return how many tasks fit each zone, if each is aligned as one unit: int64[A, Z]."""
         unit = self._unit(shapes, machines)
         threshold, taken = self.requests.threshold[shapes, unit], self.requests.taken[shapes, unit]
         return slots_at(self.left, machines, threshold, taken)
 
     def _simple_room(self, shape: int, simple: Bool) -> Int64:
-        """Return int64[M]: how many tasks of a shape each machine takes where ``simple``; `UNLIMITED` elsewhere."""
+        """Return how many tasks of a shape fit the machines that are ``simple``; `UNLIMITED` for others: int64[M]."""
         room = np.full(len(self.policy), UNLIMITED)
         for unit, members in ((0, self.pod_scope), (1, ~self.pod_scope)):
             where = simple & members
@@ -181,9 +183,9 @@ class ZoneRoom:
     # --- anything else: task by task -----------------------------------------------------------------------------
 
     def _admit(self, shapes: Int64, machines: Int64, limit: Int64, *, book: bool) -> Int64:
-        """Admit up to ``limit[i]`` tasks of ``shapes[i]`` to ``machines[i]``; returns int64[A], how many.
+        """Admit up to ``limit[i]`` tasks of ``shapes[i]`` to ``machines[i]``; return how many: int64[A].
 
-        With ``book``, they are booked, and machines must be different.
+        With ``book`` they are also booked; then no machine may occur twice.
         """
         admitted = np.zeros(len(shapes), dtype=np.int64)
         apart = (self.policies(shapes, machines) == SINGLE) & ~self.pod_scope[machines]
@@ -202,7 +204,7 @@ class ZoneRoom:
         return admitted
 
     def _admit_variously(self, local: Int64, shapes: Int64, machines: Int64, limit: Int64) -> Int64:
-        """Return int64[A] as ``_admit`` does, under any policy and scope; booked in ``local``, int64[R, A, Z]."""
+        """Admit as ``_admit`` does, under any policy and scope, and book in ``local`` (int64[R, A, Z])."""
         admitted = np.zeros(len(shapes), dtype=np.int64)
         live = np.flatnonzero(limit > 0)
         while len(live):
@@ -216,8 +218,8 @@ class ZoneRoom:
         return admitted
 
     def _try(self, trial: Int64, shapes: Int64, machines: Int64) -> tuple[Int64, Bool]:
-        """Admit one task to each machine's zones in ``trial``, which holds part of the task if it is refused; see
-        ``first``.
+        """Admit one task to each machine's zones in ``trial``; return as ``first``. A refused task leaves a part
+        booked.
         """
         requests = self.requests
         policy = self.policies(shapes, machines)
@@ -250,10 +252,10 @@ class ZoneRoom:
         machines: Int64,
         policy: NDArray[np.int8],
     ) -> Int64:
-        """Book a unit's zones in ``trial``, and mark them in ``used``; returns the entries of ``where`` that are
+        """Book a unit's zones in ``trial``, and mark them in ``used``; return the entries of ``where`` that are
         refused.
 
-        ``threshold``, ``taken``: int64[R, len(where)]; ``machines``, ``policy``: as long as ``trial``.
+        ``threshold``, ``taken``: int64[R, len(where)]; ``machines``, ``policy``: one entry for each of ``trial``.
         """
         single = policy[where] == SINGLE
         refused = []
@@ -284,7 +286,7 @@ class ZoneRoom:
 
 
 def _turns(machines: Int64) -> Int64:
-    """Return int64[A]: how many earlier entries name the same machine."""
+    """Return how many earlier entries name the same machine: int64[A]."""
     order = np.argsort(machines, kind="stable")
     ordered = machines[order]
     first = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]]) if len(ordered) else ordered

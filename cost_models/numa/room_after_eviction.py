@@ -1,17 +1,17 @@
-"""Decides whether a machine's zones would have room for a task if others left, although no record says who has which
-zone.
+"""Decides whether a machine's zones would have room for a task if others left, although no record says which task has
+which zone.
 
-A record states what zones have left, and what they have in all, but not which tasks have taken the difference. Each
-container (in pod scope each pod) of a task that the record counts has one zone for all that it takes exclusively, and a
-zone cannot have given away more than it has. Nothing else is known. So there are several possible *worlds*, and a
-machine opens for a task only if some zone has room for the whole of it in every one of them. That is stricter than the
-kubelet, which may put containers into different zones. But wherever it puts the first containers, a zone with room for
-all of them still takes the last. Nor does it hurt if more has become free than was counted on.
+A record states what zones have in all and what they have left, but not which tasks have the difference. Two facts are
+certain: each container (in pod scope each pod) of a counted task has one zone for all that it takes exclusively, and a
+zone cannot give away more than it has. So there are several possible *worlds*, and a machine opens for a task only if
+in each world some zone has room for the whole task. The kubelet is less strict, as it may put containers into different
+zones; but wherever it puts the first containers, a zone with room for all of them takes the last. It does no harm if
+more becomes free than expected.
 
-Exclusive are, as in upstream's eviction simulation: whole cpus, memory and huge pages of guaranteed tasks, and devices.
-Sidecars have a zone like any container, even where the filter treats them differently: they hold it until their task is
-gone. If all tasks together should have more of a resource than the zones have given away, no task gives back any of it:
-it is not assigned by zone there.
+As in upstream's eviction simulation, tasks take these exclusively: devices, and for guaranteed tasks whole cpus, memory
+and huge pages. A sidecar has a zone like any container until its task is gone, even where the filter treats it
+differently. If a machine's tasks take more of a resource in all than its zones have given away, that resource is not
+assigned by zone there, and no task gives any of it back.
 """
 
 from __future__ import annotations
@@ -27,56 +27,56 @@ from cost_models.numa.requests import Requests
 CORE = 1_000
 
 NEVER = 2**62
-"""Lack of a zone that has no room, no matter who goes."""
+"""What a zone lacks if it has no room, whatever tasks leave."""
 
 MOST_WORLDS = 2_000
-"""Steps of one search for a world without room; beyond that a machine counts as one that does not open."""
+"""Most steps of a search for a world without room; a machine whose search is longer counts as not opening."""
 
 
 @dataclass(slots=True, eq=False)
 class ZoneOpening:
-    """What machines would take after evictions; see the scheduler's ``Opening`` for what the methods
+    """Which tasks machines would take after evictions; the scheduler's ``Opening`` states what the methods
     guarantee.
     """
 
     held: Bool
-    """bool[S, M], machines that refuse a shape only because of their tasks."""
+    """bool[S, M], whether a machine refuses a shape only because of the tasks there."""
     open_to_it: Bool
-    """bool[M], machines that align under single-numa-node, with a reliable record that counts all their
-    tasks.
+    """bool[M], whether a machine aligns under single-numa-node, and has a reliable record that counts all of
+    its tasks.
     """
     requests: Requests
-    """Requests of the shapes that wait."""
+    """Requests of the waiting shapes."""
     residing: Requests
     """Requests of the tasks on machines: what they use of zones."""
     pod_scope: Bool
     """bool[M], whether pods are aligned as a whole."""
     left: Int64
-    """int64[R, M, Z], what zones have left, as in ``ZoneRoom``."""
+    """int64[R, M, Z], amounts left in zones, as in ``ZoneRoom``."""
     given: Int64
-    """int64[R, M, Z], what zones have given away."""
+    """int64[R, M, Z], amounts that zones have given away."""
     machine: Int64
-    """int64[A], machines of the tasks that records count, ascending."""
+    """int64[A], the machine of each task that records count, ascending."""
     task: Int64
-    """int64[A], these tasks."""
+    """int64[A], the row of each of these tasks."""
     shape: Int64
-    """int64[A], their rows of ``residing``."""
+    """int64[A], the row in ``residing`` of each of these tasks."""
     _first: Int64 = field(init=False)
     """First row of each machine in ``machine``."""
     _exclusive: Int64 = field(init=False)
-    """What tasks use of zones alone."""
+    """Amounts that tasks take exclusively."""
     _understood: Bool = field(init=False)
-    """Tasks whose use of zones is known."""
+    """Whether zones have given away at least what all tasks there take: bool[R, M]."""
 
     def __post_init__(self) -> None:
         self._first = np.searchsorted(self.machine, np.arange(len(self.open_to_it) + 1))
         self._exclusive = exclusive_amounts(self.residing)
-        # Resources of which zones have given away at least what all tasks there take: bool[R, M].
+        # False for a resource that is not assigned by zone on a machine.
         every = np.ones(len(self.task), dtype=np.bool_)
         self._understood = self.given.sum(axis=2) >= self._sum_taken(every)
 
     def promising(self, shape: int, tasks: Int64) -> Bool:
-        """Return bool[M]: machines that could open if all of ``tasks`` went; where it is False they do not."""
+        """Return which machines could open if all of ``tasks`` left; the others certainly do not: bool[M]."""
         gone = np.isin(self.task, tasks)
         back = self._sum_taken(gone) * self._understood
         threshold = self.requests.threshold[shape, 0]
@@ -87,9 +87,7 @@ class ZoneOpening:
         return self.open_to_it & fits.any(axis=1)
 
     def opens(self, shape: int, machine: int, tasks: Collection[int]) -> bool:
-        """Return whether the machine would take one task of a shape once ``tasks`` are gone, and nobody else
-        has come.
-        """
+        """Return whether the machine takes a task of a shape once ``tasks`` have left, if no other task comes."""
         if not self.open_to_it[machine]:
             return False
         threshold = self.requests.threshold[shape, 0]
@@ -98,7 +96,7 @@ class ZoneOpening:
         listed: Bool = np.all(left[:, asked] >= 0, axis=1)
         if not listed.any():
             return False
-        # Tasks that go may have been in zones, too, that the one that comes cannot have.
+        # The leaving tasks may also be in zones that are too small for the new one.
         lacking = np.where(listed[:, None], np.where(asked, threshold - left, 0), NEVER)
         understood = self._understood[:, machine]
         given = self.given[:, machine].T * understood
@@ -106,14 +104,14 @@ class ZoneOpening:
         return not _world_without_room(lacking, given, parts[(parts > 0).any(axis=1)])
 
     def _parts(self, machine: int, tasks: Collection[int]) -> Int64:
-        """Return int64[N, R]: what each unit of those of ``tasks`` that are on a machine takes exclusively."""
+        """Return what each unit of ``tasks`` on this machine takes exclusively: int64[N, R]."""
         span = slice(int(self._first[machine]), int(self._first[machine + 1]))
         shapes = self.shape[span][np.isin(self.task[span], list(tasks))]
         units = slice(0, 1) if self.pod_scope[machine] else slice(1, None)
         return self._exclusive[shapes, units].reshape(-1, self._exclusive.shape[2])
 
     def _sum_taken(self, tasks: Bool) -> Int64:
-        """Return int64[R, M]: what some of the residing tasks (bool[A]) take exclusively."""
+        """Return what ``tasks`` (bool[A]) take exclusively on each machine: int64[R, M]."""
         machine, amounts = self.machine[tasks], self._exclusive[self.shape[tasks]]
         each = np.where(self.pod_scope[machine][:, None], amounts[:, 0], amounts[:, 1:].sum(axis=1))
         taken = np.zeros(self.left.shape[:2], dtype=np.int64)
@@ -123,7 +121,7 @@ class ZoneOpening:
 
 
 def exclusive_amounts(requests: Requests) -> Int64:
-    """Return int64[S, U, R]: of what is subtracted from zones, what the kubelet hands out exclusively."""
+    """Return which part of each unit's amounts the kubelet assigns exclusively: int64[S, U, R]."""
     amounts = requests.taken.copy()
     if "cpu" in requests.resources:
         cpu = amounts[:, :, requests.resources.index("cpu")]
@@ -132,11 +130,11 @@ def exclusive_amounts(requests: Requests) -> Int64:
 
 
 def _world_without_room(lacking: Int64, given: Int64, parts: Int64) -> bool:
-    """Return whether ``parts`` may be in such zones that no zone has room once they are gone; also True if the search
+    """Return whether ``parts`` may be in zones such that no zone has room once they have left; True also if the search
     takes too long.
 
     ``lacking``: int64[Z, r], what each zone lacks (0 or less for nothing); ``given``: int64[Z, r], what it has given
-    away; ``parts``: int64[N, r]. A part that can have been nowhere gives nothing back.
+    away; ``parts``: int64[N, r]. A part that no zone can hold frees nothing.
     """
     if (lacking <= 0).all(axis=1).any():
         return False
@@ -160,7 +158,9 @@ class _Worlds:
         self._steps = 0
 
     def lacks_room(self, index: int, begin: int) -> bool:
-        """Return whether the parts from ``index`` on can go somewhere, equal ones from zone ``begin`` on."""
+        """Return whether a world without room exists, given the zones of the parts before ``index``; parts that equal
+        the last one go to zone ``begin`` or later.
+        """
         self._steps += 1
         if index == len(self._parts) or self._steps > MOST_WORLDS:
             return True

@@ -1,4 +1,4 @@
-"""How well a machine's zones suit a task: upstream's LeastAllocated, MostAllocated and BalancedAllocation.
+"""Scores machines by how well their zones suit a task: upstream's LeastAllocated, MostAllocated and BalancedAllocation.
 
 Source: kubernetes-sigs/scheduler-plugins, pkg/noderesourcetopology: score.go and the strategies beside it. All figures
 are integers, every division truncates. Amounts count as ``Quantity.Value()`` has them, rounded up: 1500 milli-cores
@@ -8,10 +8,10 @@ are 2 cores.
     MostAllocated(zone)       the same with     s = request x 100 / available
     BalancedAllocation(zone)  (1 - sample variance of request / available) x 100, 0 if a fraction exceeds 1
 
-over the resources that are requested; one that the zone does not list has s = 0. A machine has the least score of its
-zones, those that score 0 left out ("assume the kubelet picks the worst"); in container scope the mean over containers,
-init containers among them, nothing subtracted between them. Tasks that are not guaranteed score 100; machines that
-align nothing, and those without a record, 0.
+Sums run over the requested resources; s = 0 for one that the zone does not list. A machine's score is the lowest of its
+zones' scores that is not 0 ("assume the kubelet picks the worst"). In container scope it is the mean over all
+containers and init containers, each scored on what zones have before the task. Tasks that are not guaranteed score 100.
+Machines that do not align tasks, or have no record, score 0.
 """
 
 from __future__ import annotations
@@ -30,15 +30,13 @@ from cost_models.numa.zones import ZoneTable
 PERFECT = 100
 
 Strategy = Callable[[Int64, Int64, Int64], Int64]
-"""Scores of each zone, int64[M, Z], by what is available there (int64[R, M, Z], in values, 0 where a zone does not list
-a resource), weights, and a request (int64[R] each).
+"""A strategy returns each zone's score, int64[M, Z], from what is available there (int64[R, M, Z], as
+``Quantity.Value()``, 0 where a zone does not list a resource), weights and a request (int64[R] each).
 """
 
 
 def values_of(resources: tuple[str, ...], amounts: Int64, axis: int) -> Int64:
-    """Return ``Quantity.Value()`` of amounts, whose resources run along ``axis``: cpu in whole cores, rounded
-    up.
-    """
+    """Return amounts as ``Quantity.Value()`` does, cpu in whole cores, rounded up; resources run along ``axis``."""
     values = amounts.copy()
     if "cpu" in resources:
         where = [slice(None)] * amounts.ndim
@@ -52,7 +50,7 @@ def allocation_scores(
 ) -> Float64:
     """Return scores of the first ``shapes`` shapes on every machine: float64[shapes, M].
 
-    ``available``: int64[R, M, Z], what is left in the zones of ``table``.
+    ``available``: int64[R, M, Z], amounts left in the zones of ``table``.
     """
     held, there = values_of(table.resources, available, axis=0), table.there
     weights = np.array([options.weights.get(name, 1) for name in table.resources], dtype=np.int64)
@@ -112,4 +110,4 @@ STRATEGIES: dict[str, Strategy] = {
     "MostAllocated": partial(_weigh, lambda available, wanted: wanted * PERFECT // available),
     "BalancedAllocation": _score_balance,
 }
-"""By the names that upstream gives them. LeastNUMANodes works otherwise."""
+"""Strategies by upstream's names, except LeastNUMANodes, which works otherwise."""

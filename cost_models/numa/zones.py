@@ -1,5 +1,5 @@
-"""The NUMA zones of all machines as columns, the room that records state, and the tasks that records do not count
-yet.
+"""The NUMA zones of all machines as columns, the room that records state, and the tasks that records do not
+count yet.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ class ZoneTable:
     amounts: Int64
     """int64[3, R, M, Z], available, allocatable and total amounts."""
     distance: Int64
-    """int64[M, Z, Z], from zone to zone."""
+    """int64[M, Z, Z], distance from zone to zone."""
     missing: Mapping[int, frozenset[str]]
-    """By machine, ids of tasks that the figures do not count, if that is known."""
+    """By machine, the ids of the tasks that the figures do not count; no entry if they are not known."""
 
     @property
     def machines(self) -> int:
@@ -62,7 +62,7 @@ class ZoneTable:
         return self.policy != NO_RECORD
 
     def add_resources(self, names: Sequence[str]) -> ZoneTable:
-        """Return the table with rows for ``names`` as well; no zone lists what was not there before."""
+        """Return the table with rows for ``names`` too; no zone lists a resource that is added."""
         new = tuple(name for name in names if name not in self.resources)
         if not new:
             return self
@@ -87,8 +87,8 @@ class ZoneTable:
 class ZoneReader:
     """Reads records into tables, and keeps the last table, since few records change from round to round.
 
-    Equal records give equal tables, whatever was read before. Safe to share between threads: what is kept is replaced
-    as a whole.
+    Equal records give equal tables, whatever was read before. Threads may share a reader: it replaces its kept table as
+    a whole.
     """
 
     def __init__(self) -> None:
@@ -98,7 +98,7 @@ class ZoneReader:
     def read(
         self, names: Sequence[str], records: Mapping[str, bytes]
     ) -> tuple[ZoneTable | None, tuple[str, ...]]:
-        """Return the zones of the machines called ``names``, None if none has a record, and notes on bad records.
+        """Return the zones of the machines ``names``, None if none has a record, and notes on bad records.
 
         A machine with a bad record counts as one without.
         """
@@ -116,7 +116,7 @@ class ZoneReader:
 
 
 def _table(found: Sequence[ZoneTopology | None]) -> ZoneTable:
-    """Return columns of the machines' topologies. Machines of the same layout are copied together."""
+    """Return the topologies of all machines as columns; machines with equal layout are copied together."""
     count = len(found)
     there = [(machine, each) for machine, each in enumerate(found) if each is not None]
     resources = tuple(sorted({name for _, each in there for name in each.resources}))
@@ -175,10 +175,9 @@ def zone_room(
 
 # --- Which tasks are on a machine, but not in its record's figures yet.
 #
-# A record counts the tasks that the scheduler knew to be on the machine when the record arrived, unless times say
-# otherwise: one that got its machine after the record's ``updated`` time, less ``settleSeconds`` for how long kubelet
-# and exporter take, is not counted. A record whose driver compared fingerprints says itself which ones are
-# ``missing``.
+# A record counts the tasks that the scheduler knew to be on the machine when the record arrived, except those that got
+# their machine after ``updated`` less ``settleSeconds``, the time that kubelet and exporter take. If the driver
+# compared fingerprints, the record itself says which tasks are ``missing``.
 
 
 def find_uncounted(arrivals: Arrivals | None, table: ZoneTable, options: NumaOptions) -> Arrivals | None:
