@@ -1,1 +1,1 @@
-"""Programs that run on nodes and measure what schedulers use."""
+"""Programs that run on nodes and measure bandwidth and latency."""

@@ -35,10 +35,10 @@ class LinkSpeedError(Exception):
 
 
 class BandwidthAgent:
-    """Keeps ``status.capacity`` and ``status.allocatable`` of a node at the bits per second that ``speed`` returns.
+    """Writes the bits per second that ``speed`` returns to a node's ``status.capacity`` and ``status.allocatable``.
 
-    If ``speed`` raises ``LinkSpeedError``, the advertised amount stays. The node is read again every ``interval``
-    seconds, since a kubelet that registers anew drops resources that it does not know.
+    If ``speed`` raises ``LinkSpeedError``, the advertised amount stays. The agent checks the node every ``interval``
+    seconds, because a kubelet that registers again removes resources that it does not know.
     """
 
     def __init__(

@@ -1,4 +1,6 @@
-"""Measures latencies between zones and between regions, by one pair of nodes each, and keeps them in a ConfigMap."""
+"""Measures latencies between zones and between regions, by one pair of nodes for each, and writes them to a
+ConfigMap.
+"""
 
 from __future__ import annotations
 
@@ -56,9 +58,10 @@ class _Agent(KubeStruct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class ProbeOptions:
-    """``namespace``: of the ConfigMap, of name ``config_map``, and of the servers, whose pods have ``labels``.
+    """Settings of the probe.
 
-    They listen at ``port``. Each pair is measured for ``seconds``, with at most ``samples`` round trips.
+    ``namespace``: that of the ConfigMap ``config_map`` and of the servers' pods, which have ``labels`` and listen at
+    ``port``. Each pair is measured for ``seconds``, with at most ``samples`` round trips.
     """
 
     namespace: str
@@ -70,7 +73,7 @@ class ProbeOptions:
 
 
 class NetperfProbe:
-    """Measures one pair of nodes per pair of zones and of regions, one at a time."""
+    """Measures the latency of each pair of zones and of regions by one pair of nodes, one pair at a time."""
 
     def __init__(self, transport: Transport, options: ProbeOptions) -> None:
         self._transport = transport
@@ -79,8 +82,7 @@ class NetperfProbe:
     async def probe(self) -> dict[NodePair, Latency]:
         """Measure all pairs once and write the results. Raises ``KubeError``.
 
-        A pair that cannot be measured is logged; what the ConfigMap says of its zones or regions stays, as long as the
-        nodes are there.
+        A pair that cannot be measured is logged; its earlier figure stays in the ConfigMap as long as both nodes exist.
         """
         options, servers = self._options, await self._servers()
         domains = {}
@@ -149,10 +151,10 @@ class NetperfProbe:
 
 
 def node_pairs(domains: Mapping[str, Domain]) -> list[NodePair]:
-    """Return ordered pairs of nodes, both directions of each, from the nodes that have a server.
+    """Return the pairs of nodes to measure, in both directions, out of the nodes that have a server.
 
-    A zone is represented by its first node by name, a region by that of its first zone. Nodes without a region or
-    without a zone represent only what they have.
+    The first node of a zone by name stands for the zone, and the node of a region's first zone for the region. A node
+    without a zone stands for its region only, and one without a region for its zone only.
     """
     zones: dict[tuple[str, str], str] = {}
     regions: dict[str, str] = {}
@@ -172,7 +174,7 @@ def node_pairs(domains: Mapping[str, Domain]) -> list[NodePair]:
 
 
 def entries(found: Mapping[NodePair, Latency]) -> dict[str, str]:
-    """Return the ConfigMap's entries for measurements, in whole milliseconds and in microseconds, rounded up."""
+    """Return ConfigMap entries for measurements, in whole milliseconds, rounded up, and in microseconds."""
     data = {}
     for pair, latency in found.items():
         for percentile, microseconds in asdict(latency).items():
@@ -186,8 +188,8 @@ def entries(found: Mapping[NodePair, Latency]) -> dict[str, str]:
 
 
 def obsolete_keys(found: Mapping[NodePair, Latency], domains: Mapping[str, Domain]) -> Callable[[str], bool]:
-    """Return a function that says which keys are obsolete: of nodes that are gone, or of zones measured by other
-    nodes now.
+    """Return a function that says whether a key is obsolete: its nodes are gone, or other nodes now measure its
+    zones.
     """
 
     def link(pair: NodePair) -> tuple[str, ...]:

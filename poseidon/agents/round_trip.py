@@ -1,8 +1,8 @@
 """Measures round trips over TCP: a small request and a larger answer, as netperf's TCP_RR does.
 
-A server answers requests, and measures the way to another such server when it is asked to. The first line of a
-connection says which: ``echo``, or JSON with the host to measure. Only hosts can be named, not ports: a server speaks
-to none but its like.
+A server answers round trips, or measures the latency to another such server. The first line of a connection says which:
+``echo``, or JSON with the host to measure. It names a host but no port, so a server can be sent only to other such
+servers.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any, Self
 from poseidon.kube.client.errors import one_line
 
 REQUEST_BYTES, ANSWER_BYTES = 32, 1024
-"""Sizes of request and answer in the netperf script of the proposal."""
+"""Bytes of request and answer, as in the netperf script of the proposal."""
 
 MOST_SAMPLES = 100_000
 _LONGEST_LINE = 1024

@@ -1,4 +1,4 @@
-"""Measures how busy the machine was during a measurement, since measurements on a shared machine say little."""
+"""Measures how busy the machine was during a measurement, because on a busy machine a measurement says little."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _TICKS = Path("/proc/stat")
 _IDLE = slice(3, 5)
 """Columns of the first line of ``/proc/stat``: idle, and waiting for disks."""
 _COUNTED = slice(0, 8)
-"""Columns that are counted; the later ones, for guests, are part of the user column already."""
+"""Columns to add up; later ones, for guests, are already part of the user column."""
 
 
 @dataclass(frozen=True, slots=True)

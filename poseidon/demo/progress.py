@@ -1,6 +1,6 @@
-"""Shows the progress of a demonstration: a bar on a terminal, a line now and then elsewhere.
+"""Shows the progress of a demonstration: as a bar on a terminal, elsewhere as a line every few seconds.
 
-A display is used as a context: at its end it is closed.
+A display is a context manager that closes the display at its end.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class BarDisplay:
 
 
 class LineDisplay:
-    """A line per stage, and one for the pods every few seconds."""
+    """Prints a line per stage, and the number of bound pods every few seconds."""
 
     def __init__(self, console: Console, clock: Callable[[], float]) -> None:
         self._console = console

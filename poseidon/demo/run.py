@@ -34,10 +34,11 @@ _POLL_SECONDS = 0.05
 
 @dataclass(frozen=True, slots=True)
 class DemoOptions:
-    """``folder`` takes logs, ``config`` is the scheduler's configuration, ``timeout`` bounds all work (seconds).
+    """Settings of a demonstration. ``folder``: for logs; ``config``: the scheduler's configuration; ``timeout``:
+    seconds for all work.
 
-    ``page``: the dashboard is started as well, and the cluster has what the show needs; solver and bridge are started
-    again if they are killed. ``say`` is told what happens: the page's address, and what is started again.
+    ``page``: also start the dashboard, give the cluster what the show needs, and restart solver and bridge if they are
+    killed. ``say``: gets a line for the page's address and for each restart.
     """
 
     folder: Path
@@ -48,12 +49,12 @@ class DemoOptions:
 
 
 class DemoTimeoutError(Exception):
-    """Not all pods were settled in time; the text says how many were."""
+    """Not all pods were bound or found to fit nowhere in time; the message says how many were."""
 
 
 @dataclass(frozen=True, slots=True)
 class Demonstration:
-    """The summary, and the processes that still run."""
+    """A demonstration whose work is done: its summary, and the processes, which still run."""
 
     summary: Summary
     stack: Stack
@@ -62,7 +63,7 @@ class Demonstration:
     clock: Callable[[], float]
 
     async def go_on(self) -> None:
-        """Keep all processes running for ever; with the page, let work come and end. Raises ``ChildDiedError``."""
+        """Keep all processes running for ever; with the page, also run the show. Raises ``ChildDiedError``."""
         stack, options = self.stack, self.options
         if not options.page:
             await stack.guard(asyncio.Event().wait())
@@ -77,7 +78,7 @@ class Demonstration:
 async def demonstrate(
     workload: Workload, options: DemoOptions, display: Display, *, clock: Callable[[], float]
 ) -> AsyncIterator[Demonstration]:
-    """Schedule ``workload`` with real processes, which run until the context ends and stop then.
+    """Schedule ``workload`` with real processes, which stop when the context ends.
 
     ``clock`` is monotonic. Raises ``ChildDiedError``, ``DemoTimeoutError`` or ``KubeError``.
     """
@@ -131,7 +132,7 @@ async def _schedule(
 
 
 def _page_address() -> str:
-    """Return an address for the dashboard: at its usual port if that is free."""
+    """Return an address for the dashboard, with its usual port if that is free."""
     with socket.socket() as tried:
         try:
             tried.bind(("127.0.0.1", _PAGE_PORT))
@@ -178,7 +179,7 @@ class _Demo:
         self._uids = await create_cluster(self._transport, load)
 
     async def schedule(self) -> Summary:
-        """Create the pods when the scheduler is ready, and wait until each is settled."""
+        """Create the pods when the scheduler is ready; wait until each is bound or found to fit nowhere."""
         load, tracker = self._workload, self.tracker
         meter = MachineMeter()
         await self._solver.wait_for(lambda counts: counts.machines == len(load.nodes))
@@ -198,7 +199,7 @@ class _Demo:
         return summarise(tracker, occupancy, (await self._solver.counts()).rounds, meter.use())
 
     def how_far(self, seconds: float) -> str:
-        """Return a text on how many pods were settled in ``seconds``."""
+        """Return a text that says how many pods were settled in ``seconds``."""
         tracker = self.tracker
         total = len(self._workload.pods)
         return (
@@ -207,7 +208,7 @@ class _Demo:
         )
 
     async def _wait_until_settled(self, creating: asyncio.Task[None]) -> None:
-        """Wait until all pods are bound, or reported as fitting on no node while the solver works on none."""
+        """Wait until each pod is bound, or is reported as fitting on no node and the solver is idle."""
         tracker, total = self.tracker, len(self._workload.pods)
         while True:
             self._display.show_bound(tracker.bound, total)
@@ -227,7 +228,7 @@ class _Demo:
 
 @asynccontextmanager
 async def following(environment: Environment, tracker: PodTracker) -> AsyncIterator[None]:
-    """Keep ``tracker`` informed of all pods and their changes; it is up to date on entry."""
+    """Pass all pods and their changes to ``tracker``; it knows all pods when the context begins."""
     reflector = Reflector(environment, PODS, tracker.take_changes)
     running = asyncio.create_task(reflector.run())
     try:

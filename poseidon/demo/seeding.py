@@ -1,4 +1,4 @@
-"""Fills a cluster through its API; many objects at once through the testbed's bulk path."""
+"""Fills a cluster through its API; a simulated one by the testbed's path for many objects at once."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ async def create_pods(
     uids: dict[OwnerKey, str],
     about_to_create: Callable[[Sequence[Object]], None],
 ) -> None:
-    """Create pods in batches, each announced to ``about_to_create`` before it is sent. Raises ``KubeError``."""
+    """Create pods in batches; call ``about_to_create`` before each is sent. Raises ``KubeError``."""
     for begin in range(0, len(pods), _BATCH):
         batch = pods[begin : begin + _BATCH]
         for pod in batch:

@@ -1,8 +1,8 @@
-"""Runs the show of ``poseidon demo --ui``: work that comes and ends for as long as it is watched.
+"""Runs the show of ``poseidon demo --ui``: work comes and ends until the demonstration is stopped.
 
-Batches arrive every few seconds and end by themselves; in turn there are a gang, a shortage of GPUs, and a node that is
-drained and comes back. One pod fits nowhere. Here also are the controllers of these pods, which a simulated cluster
-has none of: what has ended is removed, what was evicted is replaced.
+A batch of pods arrives every few seconds and ends by itself. In turn there are a gang, a shortage of GPUs, and a node
+that is drained and returns. One pod fits nowhere. As a simulated cluster has no controllers of pods, this module
+removes pods that have ended, and replaces evicted ones.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ BEAT = 3.0
 """Seconds between two batches."""
 
 _GANG, _SHORTAGE, _DRAIN, _TURN = 2, 7, 12, 15
-"""The beats of a turn at which gang, shortage and drain begin, and the number of beats in a turn."""
+"""At which batch of a turn gang, shortage and drain begin, and how many batches a turn has."""
 
 _DRAINED_BEATS = 4
 _MERGE = "application/merge-patch+json"
 _PODS = "/api/v1/pods"
 _NOT_NOW = (404, 409, 429)
-"""Status codes for changes that another client made first, or that a budget refuses for now; they are no faults."""
+"""Status codes that are no faults: another client made the change first, or a budget refuses it for now."""
 
 
 class Show:
@@ -57,7 +57,7 @@ class Show:
         self._drained: tuple[str, int] | None = None
 
     async def run(self) -> None:
-        """Run for ever; when the API server refuses a request, its act is given up and the next one begins."""
+        """Run for ever; when the API server refuses a request, give up that act and begin the next."""
         await self._try(ensure_namespace(self._transport, NAMESPACE))
         self._say("a pod arrives that fits nowhere: show/tape-archive-000 wants a node with tape")
         await self._try(self._create([show_objects.misfit()]))
@@ -66,7 +66,7 @@ class Show:
             await self._sleep(BEAT)
 
     async def beat(self) -> None:
-        """Create a batch, remove pods that have ended, and start the act that is due."""
+        """Create a batch, remove pods that have ended, and start an act if one is due."""
         self._number += 1
         number, turn = self._number, self._number % _TURN
         await self._try(self._remove_ended())
@@ -89,7 +89,7 @@ class Show:
             self._say(f"node {node} takes pods again")
             await self._try(self._cordon(node, cordoned=False))
 
-    # --- what the acts are made of ---------------------------------------------------------------------------
+    # --- the parts of acts ---------------------------------------------------------------------------
 
     async def _try(self, act: Awaitable[None]) -> None:
         """Do an act; if a request is refused or not answered, say so and return."""
@@ -115,7 +115,7 @@ class Show:
                 await self._ask(self._transport.delete(_path(pod)))
 
     async def _drain(self, node: str) -> None:
-        """Cordon a node and evict its pods, each of which its controller replaces."""
+        """Cordon a node, and evict and replace its pods."""
         self._say(f"node {node} is drained")
         self._drained = node, self._number
         await self._cordon(node, cordoned=True)

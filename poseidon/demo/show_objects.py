@@ -1,6 +1,4 @@
-"""Makes the objects of the show of ``poseidon demo --ui``: batches, gangs, a shortage of GPUs, a pod that fits
-nowhere.
-"""
+"""Makes the objects for ``poseidon demo --ui``: batches, gangs, a shortage of GPUs, a pod that fits nowhere."""
 
 from __future__ import annotations
 
@@ -79,7 +77,7 @@ def job_pods(
 
 
 def gang(name: str, members: int, *, seconds: float) -> Sequence[Object]:
-    """Yield a PodGroup that needs all of its members, and these pods."""
+    """Return a PodGroup that needs all of its members, and the members."""
     group = {
         "apiVersion": "scheduling.x-k8s.io/v1alpha1",
         "kind": "PodGroup",

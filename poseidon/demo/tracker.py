@@ -1,4 +1,4 @@
-"""Follows pods from creation to binding, through a watch of the API server."""
+"""Records how long pods take from creation to binding, by a watch of the API server."""
 
 from __future__ import annotations
 
@@ -43,15 +43,15 @@ class PodTracker:
         self._changed = asyncio.Event()
         self.bound_twice = 0
 
-    # --- what is told ----------------------------------------------------------------------------------------
+    # --- what callers report --------------------------------------------------------------------------------
 
     def about_to_create(self, names: Iterable[PodName]) -> None:
-        """Announce pods that are about to be created; their latency counts from here, including the request."""
+        """Announce pods that are about to be created; their latency counts from now on, including the request."""
         now = self._clock()
         self._lives.update((name, _Life(now)) for name in names)
 
     def take_changes(self, changes: Sequence[Change[Pod]]) -> None:
-        """Take the present state of changed pods."""
+        """Update the record by the present state of changed pods."""
         now = self._clock()
         for change in changes:
             pod = change.object
@@ -78,7 +78,7 @@ class PodTracker:
             self.bound_twice += 1
             life.node = node
 
-    # --- what is asked ---------------------------------------------------------------------------------------
+    # --- what callers ask -----------------------------------------------------------------------------------
 
     @property
     def expected(self) -> int:

@@ -21,7 +21,7 @@ class Occupancy:
     """Requests and capacity of all nodes. ``bound``: number of pods with a node; ``overcommitted``: a line per node
     and resource.
 
-    ``unknown_nodes``: nodes that pods are bound to and that do not exist.
+    ``unknown_nodes``: nodes that do not exist although pods are bound to them.
     """
 
     nodes: int
@@ -33,7 +33,7 @@ class Occupancy:
 
 
 async def read_occupancy(transport: Transport) -> Occupancy:
-    """Return the occupancy by all nodes and pods of the API server. Raises ``KubeError``."""
+    """Read all nodes and pods from the API server; return their occupancy. Raises ``KubeError``."""
     nodes = [node async for page in pages(transport, NODES, _PAGE) for node in page.items]
     pods = [pod async for page in pages(transport, PODS, _PAGE) for pod in page.items]
     return occupancy(nodes, pods)

@@ -1,7 +1,8 @@
-"""Scales the manifests of a small application on a few nodes to the objects of a large cluster.
+"""Multiplies the manifests of a small application and a few nodes into the objects of a large cluster.
 
 The nodes of the manifests serve as shapes and are repeated in turn; the replicas of every workload are multiplied by
-the same number. Pods are what their controllers would create, since a simulated cluster has none.
+the same number. Pods are created as their controllers would create them, because a simulated cluster has no
+controllers.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ class Workload:
 
 
 class ExampleMissingError(Exception):
-    """The example was not found; the text says where it was searched and what to do."""
+    """The example was not found; the message says where it was looked for and what to do."""
 
 
 def example_paths() -> tuple[str, ...]:
@@ -120,7 +121,7 @@ def _read(paths: Iterable[str], warnings: list[str]) -> list[Document]:
     take_inventory(documents, defects, [])
     if defects:
         raise ManifestError(defects)
-    # An object that is given twice with the same contents, which is no defect, is multiplied only once.
+    # An object may be given twice with the same contents; it is multiplied only once.
     unique = {(each.kind, *_key(each)): each for each in documents}
     return list(unique.values())
 

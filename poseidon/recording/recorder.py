@@ -1,7 +1,7 @@
-"""Records a stream to a solver: the event loop hands entries over, and a thread compresses and writes them.
+"""Records a stream to a solver: the event loop queues entries, and a thread compresses and writes them.
 
-What is recorded are the messages of the protocol, which hold what placement reads and nothing else: no environments, no
-commands, no content of Secrets. A disk that is slow or full costs entries, never a binding.
+It records the messages of the protocol. These contain only what placement reads, so no environment variables, no
+commands, no content of Secrets. If the disk is slow or full, entries are lost, but bindings are never delayed.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _MOST_WAITING = 64 << 20
 _BLOCK = 256 << 10
 """Bytes of entries that are compressed together."""
 _BATCH = 2000
-"""Number of events per message in the beginning of a file."""
+"""Number of events per message at the beginning of a file."""
 CLOSE_SECONDS = 3.0
 
 
@@ -83,7 +83,7 @@ class StreamRecorder:
         self._put(pb.Recorded(at=at, round=kept))
 
     def idle(self) -> bool:
-        """Return whether all recorded entries have been written, or could not be."""
+        """Return whether no entry waits: each has been written, or could not be."""
         return self._thread.waiting == 0
 
     def close(self) -> None:
@@ -182,7 +182,7 @@ class _WriterThread:
                 self._full_file = self._begun_files
 
     def _try(self, work: Callable[[], None]) -> None:
-        """Do a write; log the first failure in a row. The next file may succeed."""
+        """Do a write; log only the first of several failures in a row, and go on, as the next file may succeed."""
         try:
             work()
             self._failed = False

@@ -1,7 +1,8 @@
-"""Reads and writes the files of a recording: compressed blocks of entries. A cut-off file is read up to its cut.
+"""Reads and writes the files of a recording: compressed blocks of entries. A file that is cut off is read as far as it
+goes.
 
-A folder has files ``recording-NUMBER``, numbered in the order in which they were written. Each begins with everything
-that is known at that moment, so that the oldest can go when all together would be larger than they may be.
+A folder has files ``recording-NUMBER``, numbered in the order of writing. Each begins with the whole known state, so
+that the oldest can be deleted when all files together would exceed the limit.
 """
 
 from __future__ import annotations

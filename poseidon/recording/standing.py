@@ -1,4 +1,4 @@
-"""Tracks the state that a solver has been told, with which another file of a recording begins."""
+"""Tracks the state that a bridge has sent to a solver; each file of a recording begins with it."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""A simulated Kubernetes cluster: an API server over HTTP that behaves like the real one as far as schedulers can
-tell.
+"""A simulated Kubernetes cluster: an API server over HTTP that behaves like the real one wherever a scheduler can
+notice.
 """
 
 from __future__ import annotations

@@ -20,14 +20,15 @@ from poseidon.testbed.objects.store import Store, time_text
 Object = dict[str, Any]
 
 ADMINISTRATOR = "admin"
-"""May do everything. Without authentication every client is the administrator, unless it presents an account's
-token."""
+"""The user who may do everything. Without authentication every client is this user, unless it presents an account's
+token.
+"""
 
 ACCESS_PATH = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 
 _SCHEME = "Bearer "
 _SHORTEST, _DEFAULT = 600, 3600
-"""Seconds for which a token is valid: the least that the API server grants, and the default."""
+"""Seconds for which a token is valid: the shortest time that the API server grants, and the default."""
 _UNREADABLE = "the review cannot be handled"
 
 
@@ -73,7 +74,7 @@ class Accounts:
         self._issued.clear()
 
     def user_of(self, authorization: str) -> str:
-        """Return the user of a header; a user without a name if there is no header.
+        """Return the user whom a request's Authorization header names; a user without a name if there is no header.
 
         Raises ``ApiError`` 401 for a token that is wrong or expired.
         """
@@ -103,7 +104,7 @@ class Attributes(NamedTuple):
     name: str = ""
 
     def forbidden_message(self, user: str) -> str:
-        """Return the API server's message for a user without the right."""
+        """Return the message with which the API server refuses a user who lacks this right."""
         scope = f'in the namespace "{self.namespace}"' if self.namespace else "at the cluster scope"
         what = f'{self.verb} resource "{self.resource}" in API group "{self.group}"'
         return f'User "{user}" cannot {what} {scope}'
@@ -127,14 +128,14 @@ class _AccessReview(msgspec.Struct):
 
 
 class _Grant(NamedTuple):
-    """What a binding gives a user: rules, in one namespace or (empty) everywhere."""
+    """The rules that a binding grants to a user, in one namespace, or everywhere if that is empty."""
 
     namespace: str
     rules: list[Object]
 
 
 class RoleBasedAccess:
-    """Decides whether a user may do something. Reads roles and bindings anew whenever one of them has been written.
+    """Decides whether a user may do something. Reads roles and bindings again whenever one of them has been written.
 
     ``used``: by user, the rights that requests have used.
     """

@@ -12,7 +12,7 @@ _NAME = "simulated"
 def kubeconfig(url: str, token: str | None = None) -> str:
     """Return the text of a kubeconfig for the cluster at ``url``; clients do not verify its certificate.
 
-    kubectl and client-go send tokens over HTTPS only: over HTTP a cluster with a token stays closed to them.
+    kubectl and client-go send tokens over HTTPS only, so they cannot use a cluster with a token over HTTP.
     """
     cluster: dict[str, object] = {"server": url}
     if url.startswith("https:"):

@@ -144,7 +144,8 @@ async def _serve(
     await cluster.start(host, port, tls=tls)
     background = [asyncio.create_task(each) for each in _simulations(cluster, **simulated)]
     for task in background:
-        # A simulation ends only by a defect; a cluster that silently stopped running pods would be worse than none.
+        # A simulation ends only by a defect. The process then ends too, because a cluster that runs no pods any more
+        # would mislead.
         task.add_done_callback(lambda _: stopping.set())
     try:
         if kubeconfig is not None:

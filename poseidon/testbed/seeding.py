@@ -1,7 +1,6 @@
 """Fills a cluster quickly and in-process: nodes by shape and zone, pods, and any other objects as given.
 
-Everything goes through the same admission as over HTTP; objects keep the status that they come with. Other tasks of
-the event loop run in between.
+Objects pass the same admission as over HTTP, but may bring a status. Other tasks of the event loop run in between.
 """
 
 from __future__ import annotations
@@ -91,7 +90,7 @@ async def create_nodes(
         node(
             name,
             shapes[index % len(shapes)],
-            # The zone advances after all shapes had their turn, so that every shape occurs in every zone.
+            # The zone changes after each shape has had its turn, so that every shape occurs in every zone.
             zone=zones[index // len(shapes) % len(zones)] if zones else "",
             now=now,
         )
@@ -104,7 +103,7 @@ async def create_nodes(
 async def create_pods(operations: Operations, pods: Iterable[Object]) -> int:
     """Create pods from dictionaries, ``kind`` and ``apiVersion`` being optional; returns how many.
 
-    The dictionaries are taken over. Raises ``ApiError`` at the first that is refused; those before it stay.
+    Do not use the dictionaries afterwards. Raises ``ApiError`` at the first pod that is refused; those before it stay.
     """
     return await create_objects(operations, ({"kind": "Pod", "apiVersion": "v1", **pod} for pod in pods))
 

@@ -1,6 +1,6 @@
 """The discovery documents: versions, groups, the resources of each, and a minimal OpenAPI v3.
 
-OpenAPI says only what kubectl asks of it: that writes take the ``fieldValidation`` parameter, so that ``kubectl
+The OpenAPI document states only what kubectl looks for: writes take the parameter ``fieldValidation``, so ``kubectl
 apply`` leaves validation to the server.
 """
 
@@ -29,7 +29,7 @@ VERSION = {
 
 
 def document(registry: ResourceRegistry, parts: list[str], host: str) -> Object | None:
-    """Return the discovery document at a path, given in parts, None if there is none; ``host`` is the server's
+    """Return the discovery document at a path, which is given in parts; None if there is none. ``host``: the server's
     address.
     """
     found: Object | None = None

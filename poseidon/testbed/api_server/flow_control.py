@@ -1,9 +1,10 @@
-"""Limits the rate of writes: one is served after another, each with a delay, and only some are accepted at a time.
+"""Limits writes: they are served one after another, each with a delay, and only a number of them are accepted at a
+time.
 
-A real API server spends its time on admission, storage and watches; this one answers from memory. With limits
-it shows how a client does with a server slower than itself. The model is one queue with a fixed service time,
-before a delay that does not occupy the server; a full queue answers as API priority and fairness does: 429,
-ask again.
+A real API server spends time on admission, storage and watches; this one answers from memory. Limits show how a client
+behaves with a server that is slower than itself. Each write waits in one queue with a fixed service time, then for a
+delay that does not occupy the server. If the queue is full, the answer is that of API priority and fairness: 429, ask
+again.
 """
 
 from __future__ import annotations
@@ -22,7 +23,9 @@ RETRY_AFTER_SECONDS = 1
 
 @dataclass(frozen=True, slots=True)
 class WriteLimits:
-    """``rate``: writes per second; ``latency``: seconds on top; ``in_flight``: more at a time get 429. 0: no limit."""
+    """Limits on writes; 0 means no limit. ``rate``: writes per second; ``latency``: additional seconds for each;
+    ``in_flight``: most at a time, further ones get 429.
+    """
 
     rate: float = 0.0
     latency: float = 0.0
@@ -81,6 +84,6 @@ class FlowControl:
         if not self._limits.rate:
             return 0.0
         now = self._clock()
-        # Idle time is lost: a server does not work ahead.
+        # Idle time does not count for later writes: a server cannot work ahead.
         self._free_at = max(self._free_at, now) + 1.0 / self._limits.rate
         return self._free_at - now

@@ -28,7 +28,7 @@ _PAGE_EXPIRED = (
 
 @dataclass(frozen=True, slots=True)
 class ListOptions:
-    """The query of a list, as text if the API has text. ``limit`` 0 means all."""
+    """The parameters of a list request, as text if the API takes text. ``limit`` 0 means all objects."""
 
     limit: int = 0
     continue_token: str = ""

@@ -49,7 +49,8 @@ class Operations:
     """The API's verbs over a store. A new store holds the system namespaces and priority classes, or the ``saved``
     state.
 
-    ``graceful``: pods on nodes keep their grace period; somebody must play kubelet, or they stay for ever.
+    ``graceful``: deleted pods on nodes keep their grace period; a simulated kubelet must end them, or they stay for
+    ever.
     """
 
     def __init__(self, store: Store, *, graceful: bool = False, saved: Saved | None = None) -> None:
@@ -149,7 +150,7 @@ class Operations:
     ) -> Record:
         """Change an object, or its status, by a patch. Raises ``ApiError`` 400, 404, 409, 415 or 422.
 
-        A resourceVersion in the patch must be the current one; without it the patch applies to whatever is there.
+        A resourceVersion in the patch must be the current one; without one the patch applies to any version.
         """
         accepted = [m for m in _PATCHES if not (resource.custom and m == STRATEGIC_MERGE_PATCH)]
         if media_type not in accepted:
@@ -173,7 +174,7 @@ class Operations:
     ) -> Record:
         """Delete an object, or mark it as being deleted; return its last state. Raises ``ApiError`` 404 or 409.
 
-        ``grace`` is how many seconds a pod may take; None: what its spec says.
+        ``grace``: seconds that a pod may take to end; None: as its spec says.
         """
         current = self.get(resource, namespace, name)
         if preconditions is not None:

@@ -17,7 +17,7 @@ class ClusterOptions:
     history: int = 50_000
     """Number of changes remembered per kind; older watches and pages get a 410."""
     token: str | None = None
-    """Token that clients must show; None lets everybody in."""
+    """Token that clients must present; None: no authentication."""
     bookmark_interval: float = 60.0
     """Time between bookmarks of a watch."""
     seed: int | None = None

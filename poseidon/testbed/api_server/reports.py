@@ -1,6 +1,6 @@
 """Reports measured use with delay: as NodeMetric objects of koordlets, and as metrics-server in ``metrics.k8s.io``.
 
-Both are free of I/O and of time, like the kubelets: they get the time, and return when to call them next.
+Neither does I/O or reads a clock: the caller passes in the time, and gets back when to call next.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ _LONGEST_PAUSE = 1.0
 class ReportOptions:
     """How nodes report. Times are in seconds.
 
-    Every ``interval`` a node is measured; the report is seen ``lag`` later. Nodes in ``missing`` never report, nodes in
-    ``stale`` only once.
+    A node is measured every ``interval``; clients see the report ``lag`` later. Nodes in ``missing`` never report,
+    nodes in ``stale`` only once.
     """
 
     interval: float = 60.0
@@ -88,7 +88,7 @@ def node_metric_definition() -> Object:
 
 
 class KoordletSimulation:
-    """Measures each node at times of its own, and writes the NodeMetric objects, whose definition it creates."""
+    """Writes a NodeMetric object for each node, measured at times of its own; creates their definition first."""
 
     def __init__(self, operations: Operations, use: TrueUse, options: ReportOptions | None = None) -> None:
         self._store = operations.store
@@ -120,7 +120,7 @@ class KoordletSimulation:
         return min((due for due in dues if due is not None), default=None)
 
     def _update_nodes(self, now: float) -> None:
-        """Start to measure new nodes, spread over the interval, and stop for nodes that are gone."""
+        """Start to measure new nodes, spread over the interval, and stop measuring nodes that are gone."""
         nodes = set(self._use.nodes) - self._options.missing
         fresh = sorted(nodes - self._known)
         for index, node in enumerate(fresh):
@@ -165,10 +165,10 @@ def _resources(use: Use) -> Object:
 
 
 class MetricsServer:
-    """Scrapes all nodes every ``interval`` seconds and serves what it found, ``lag`` seconds late.
+    """Scrapes all nodes every ``interval`` seconds and serves the result ``lag`` seconds later.
 
     Nodes in ``missing`` are left out with their pods; of those in ``stale`` the first scrape is served for ever. As
-    with the real one, objects have neither uid nor version, can be listed and read, and neither watched nor written.
+    with the real one, objects have no uid or version, and can be listed and read, but not watched or written.
     """
 
     def __init__(self, use: TrueUse, options: ReportOptions) -> None:
@@ -179,7 +179,7 @@ class MetricsServer:
         self._next = float("-inf")
 
     def advance(self, now: float) -> float:
-        """Scrape if due at ``now``, serve scrapes whose lag is over; return when work is due next."""
+        """Scrape if that is due at ``now``, and serve scrapes whose lag is over; return when work is due next."""
         if now >= self._next:
             self._use.refresh()
             time = now if self._next == float("-inf") else self._next

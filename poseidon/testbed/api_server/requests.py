@@ -73,7 +73,9 @@ def attributes_of(method: str, target: Target, query: Mapping[str, str]) -> Attr
 
 
 def _find_selected_name(query: Mapping[str, str]) -> str:
-    """Return the only name that a field selector allows; a list or watch by it counts as one of that object."""
+    """Return the only name that a field selector allows; authorisation treats such a list or watch as one of that
+    object.
+    """
     field, _, name = query.get("fieldSelector", "").partition("=")
     return name.lstrip("=") if field == "metadata.name" else ""
 

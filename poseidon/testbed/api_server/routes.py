@@ -1,4 +1,4 @@
-"""Maps HTTP requests to operations: one method per verb, without decisions about objects."""
+"""Maps HTTP requests to operations, one method per verb; `Operations` decides about objects."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """The simulated cluster: an API server over HTTP for demos, tests and benchmarks.
 
-It is faithful where a scheduler can tell, and fast: requests go straight from aiohttp's parser to one handler,
-without an application's routing and middleware.
+It is fast: requests go straight from aiohttp's parser to one handler, without an application's routing and middleware.
 """
 
 from __future__ import annotations
@@ -38,11 +37,11 @@ _OPEN_PATHS = frozenset({"/healthz", "/readyz", "/livez", "/version"})
 
 
 class SimulatedCluster:
-    """An API server that listens between ``start`` and ``stop``. All of its state is in memory.
+    """An API server that listens between ``start`` and ``stop``, with all of its state in memory.
 
     ``operations`` gives in-process access to the same objects. ``observer`` gets method, path and status of every
-    request after its answer; of a watch, after its end. ``faults`` holds the faults that requests meet. ``accounts``
-    are the users by their tokens; ``access`` decides what they may do.
+    request after its answer; of a watch, after its end. ``faults`` holds the faults to inject. ``accounts`` knows the
+    users by their tokens; ``access`` decides what they may do.
     """
 
     def __init__(self, options: ClusterOptions | None = None, observer: Observer | None = None) -> None:
@@ -63,7 +62,7 @@ class SimulatedCluster:
         self._url = ""
 
     def serve_metrics(self, metrics_server: MetricsServer | None) -> None:
-        """Serve ``metrics.k8s.io`` from now on, or no longer if None."""
+        """Serve ``metrics.k8s.io`` from now on; with None, stop serving it."""
         self._router.metrics_server = metrics_server
         for resource in METRICS:
             if metrics_server is not None:

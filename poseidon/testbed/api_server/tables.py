@@ -1,6 +1,6 @@
 """Writes lists and objects as tables for kubectl: the ``meta.k8s.io/v1`` Table form.
 
-Columns follow the real server's printers for the kinds that people look at here; all others show name and age.
+For the most used kinds, columns are those of the real server's printers; all others show name and age.
 """
 
 from __future__ import annotations
@@ -25,9 +25,7 @@ _UNITS = ((31_536_000, "y"), (86_400, "d"), (3_600, "h"), (60, "m"), (1, "s"))
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of a table; ``-o wide`` alone prints columns of ``priority`` 1. ``read`` gets the object and the
-    time.
-    """
+    """A column of a table; only ``-o wide`` prints columns of ``priority`` 1. ``read`` gets the object and the time."""
 
     name: str
     read: Reader

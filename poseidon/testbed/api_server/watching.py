@@ -1,7 +1,7 @@
 """Watches: send the events of one collection, filtered for one client, as JSON lines.
 
-A watch follows the collection's history at its own pace; nothing is queued per client. One that falls further behind
-than the history reaches is ended with a 410 event. ``WatchCursor`` is free of I/O; ``stream`` waits and writes.
+A watch follows the collection's history at its own pace; nothing is queued per client. A watch that falls further
+behind than the history reaches ends with a 410 event. ``WatchCursor`` does no I/O; ``stream`` waits and writes.
 """
 
 from __future__ import annotations
@@ -182,7 +182,7 @@ async def _follow(
 
 
 async def _catch_up(cursor: WatchCursor, write: Callable[[bytes], Awaitable[None]]) -> None:
-    """Write all changes so far, without a pause after the last look, so that a bookmark may follow."""
+    """Write all changes so far; returns without a pause after the last check, so that a bookmark may follow."""
     more = True
     while more:
         events, more = cursor.advance()

@@ -1,7 +1,7 @@
 """Simulates admission by kubelets: a pod that arrives at a node is admitted, or fails for good.
 
 Rules and words follow ``pkg/kubelet/lifecycle/predicate.go``: room for every requested resource, then node selector and
-affinity. Neither cordon nor taints are looked at: a pod that has been bound passes them.
+affinity. Cordons and taints do not count: they do not apply to a bound pod.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class KubeletAdmission:
     def arrive(self, uid: str, pod: Object, *, runs: bool = False) -> Refusal | None:
         """Admit a pod and return None, or return the refusal. A pod that ``runs`` already is always admitted.
 
-        A node without an object, or without ``allocatable``, takes everything.
+        A node without an object, or without ``allocatable``, admits every pod.
         """
         if uid in self._charged:
             return None

@@ -1,7 +1,7 @@
-"""Simulates the controller of resource claims: makes claims from templates, and frees claims of pods that have
+"""Simulates the controller of resource claims: creates claims from templates, and frees the claims of pods that have
 ended.
 
-``ClaimSimulation`` is free of I/O and of time, as ``KubeletSimulation`` is.
+Like ``KubeletSimulation``, ``ClaimSimulation`` does no I/O and reads no clock.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ _POD_CLAIM_NAME = "resource.kubernetes.io/pod-claim-name"
 
 
 class ClaimSimulation:
-    """Makes the claims that pods name by templates, and frees devices.
+    """Creates the claims for which pods name templates, and frees devices.
 
-    A pod that has ended, or is gone, is removed from the claims that are reserved for it; a claim without pods loses
-    its devices. Free claims of pods that are gone are deleted.
+    When a pod has ended or is gone, its reservations of claims are removed. A claim without reservations loses its
+    devices. If it was created for a pod that is gone, it is deleted.
     """
 
     def __init__(self, store: Store) -> None:
@@ -36,7 +36,7 @@ class ClaimSimulation:
         self._waiting: set[str] = set()
 
     def advance(self, now: float) -> float | None:  # noqa: ARG002 - driven as what has to wait is
-        """Follow all changes, including those that this makes; returns None, as no work is ever due later."""
+        """Handle all changes, including those that this call makes; return None, as no work is ever due later."""
         while self._take_in():
             pass
         return None
@@ -57,7 +57,7 @@ class ClaimSimulation:
         return bool(pods or claims or templates)
 
     def _make_claims(self, key: str) -> None:
-        """Make the missing claims of a pod, and name them in its status."""
+        """Create the missing claims of a pod, and name them in its status."""
         record = self._pods.get(key)
         pod = decode(record) if record is not None else {}
         named = pod["spec"].get("resourceClaims") if record is not None else None
@@ -143,7 +143,7 @@ class ClaimSimulation:
                 self._store.delete(self._claims, record)
 
     def _is_live(self, namespace: str, consumer: Object) -> bool:
-        """Return whether a consumer of a claim is a pod that has not ended, or no pod."""
+        """Return whether the consumer of a claim may still use it: a pod that has not ended, or anything but a pod."""
         if consumer.get("resource") != "pods" or consumer.get("apiGroup"):
             return True
         record = self._pods.get(f"{namespace}/{consumer['name']}")
@@ -165,7 +165,9 @@ def _has_ended(pod: Object) -> bool:
 
 
 def is_prepared(store: Store, pod: Object) -> bool:
-    """Return whether all claims of a pod have devices and are reserved for it; a kubelet starts no other pod."""
+    """Return whether all claims of a pod have devices and are reserved for it; otherwise a kubelet does not start the
+    pod.
+    """
     namespace, made = pod["metadata"]["namespace"], {}
     for each in pod["status"].get("resourceClaimStatuses") or ():
         made[each["name"]] = each.get("resourceClaimName")

@@ -1,6 +1,6 @@
-"""Simulates a driver of devices on every node with devices: publishes slices, and reports prepared devices.
+"""Simulates a device driver on every node with devices: publishes slices, and reports when devices are prepared.
 
-``DriverSimulation`` and ``DeviceOracle`` are free of I/O and of time.
+``DriverSimulation`` and ``DeviceOracle`` do no I/O and read no clock.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ DEVICES = "simulated.poseidon.io/devices"
 
 
 def make_slice(node: str, count: int, driver: str = DRIVER) -> Object:
-    """Return the slice of a node with ``count`` devices of 16Gi each, two models in turn."""
+    """Return a node's slice with ``count`` devices of 16Gi each, of two alternating models."""
     devices = [
         {
             "name": f"device-{index}",
@@ -48,7 +48,7 @@ def make_slice(node: str, count: int, driver: str = DRIVER) -> Object:
 
 
 class DriverSimulation:
-    """Publishes the devices of nodes by their annotation, and fulfils binding conditions of its devices at once."""
+    """Publishes the devices that nodes' annotations state, and fulfils their binding conditions at once."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -58,7 +58,7 @@ class DriverSimulation:
         self._node_changes, self._claim_changes = Follower(self._nodes), Follower(self._claims)
 
     def advance(self, now: float) -> float | None:  # noqa: ARG002 - driven as what has to wait is
-        """Follow all changes; returns None, as no work is ever due later."""
+        """Handle all changes; return None, as no work is ever due later."""
         for gone, record in self._node_changes.take_changes()[1]:
             self._publish(record, gone=gone)
         for gone, record in self._claim_changes.take_changes()[1]:
@@ -116,10 +116,10 @@ class DeviceOracle:
         self._owner: dict[tuple[str, str, str], str] = {}
         self._devices: dict[str, set[tuple[str, str, str]]] = {}
         self.faults: list[str] = []
-        """A line for each device that was had twice."""
+        """A line for each device that two claims had at the same time."""
 
     def advance(self, now: float) -> float | None:  # noqa: ARG002 - driven as what has to wait is
-        """Follow all changes."""
+        """Check all changes since the last call."""
         for gone, record in self._changes.take_changes()[1]:
             self._note(record.key, [] if gone else list_results(decode(record)))
         return None

@@ -1,8 +1,8 @@
 """Simulates the disruption controller: updates the status of PodDisruptionBudgets, which decides evictions.
 
-Counting follows ``pkg/controller/disruption``. A pod is healthy while it is Ready and not being deleted.
-Budgets in percent, and ``maxUnavailable``, refer to the ``replicas`` of the pods' controllers if these exist
-as objects, and to the number of pods otherwise (the real controller refuses pods without a controller there).
+Counting follows ``pkg/controller/disruption``. A pod is healthy while it is Ready and not being deleted. Percentages
+and ``maxUnavailable`` refer to the ``replicas`` of the pods' controllers if these exist as objects, else to the number
+of pods (with the real controller, such pods need a controller).
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class DisruptionController:
         self.refresh()
 
     def refresh(self) -> None:
-        """Update the status of all budgets from the store. Costs next to nothing if there is no budget."""
+        """Update the status of all budgets from the store; does almost nothing if there is no budget."""
         if not len(self._collection) and not self._budgets:
             return
         dirty = self._take_pods() | self._take_budgets()
@@ -96,7 +96,7 @@ class DisruptionController:
         return dirty
 
     def _put(self, uid: str, pod: _Pod | None) -> set[str]:
-        """Take the present state of a pod; return the budgets that it affects."""
+        """Store a pod's present state; return the budgets that it affects."""
         before = self._pods.pop(uid, None)
         if pod is not None:
             self._pods[uid] = pod
@@ -176,7 +176,7 @@ class DisruptionController:
 
 
 def _share(value: int | str, whole: int) -> int:
-    """Return the number of pods that a number or a percentage means, rounded up as the controller does."""
+    """Return how many pods a number or a percentage stands for, rounded up as the controller does."""
     if isinstance(value, int):
         return value
     return math.ceil(int(str(value).removesuffix("%")) * whole / 100)

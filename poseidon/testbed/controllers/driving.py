@@ -1,4 +1,6 @@
-"""Parts that all simulations without I/O and clock share: changes, due work, and the loop that drives them."""
+"""Common parts of simulations without I/O and clock: reading changes, scheduling work, and the loop that drives
+them.
+"""
 
 from __future__ import annotations
 
@@ -23,10 +25,10 @@ class Follower:
         self._position = 0
 
     def take_changes(self) -> tuple[bool, list[tuple[bool, Record]]]:
-        """Return the changes since the last call: whether all objects are listed anew, and pairs of (is gone, record)
-        in order.
+        """Return the changes since the last call in order, as pairs of (is gone, record), and whether they are a new
+        list of all objects.
 
-        If more has changed than the history holds, all objects are listed anew; objects not among them are gone.
+        There is a new list if more has changed than the history holds; objects that it lacks are gone.
         """
         history = self._collection.history
         found: list[tuple[bool, Record]] = []
@@ -41,7 +43,7 @@ class Follower:
 
 
 class Agenda(Generic[W]):
-    """Work by the time at which it is due; work for one time is in the order of its addition."""
+    """Work in order of the time at which it is due, and for equal times in order of addition."""
 
     def __init__(self) -> None:
         self._entries: list[tuple[float, int, W]] = []
@@ -65,18 +67,18 @@ class Agenda(Generic[W]):
 
 
 class Simulation(Protocol):
-    """A simulation without I/O and clock."""
+    """A simulation that does no I/O and reads no clock."""
 
     @property
     def follows(self) -> Sequence[Collection]:
-        """The collections that it follows."""
+        """The collections whose changes it reads."""
 
     def advance(self, now: float) -> float | None:
         """Do the work that is due at ``now``; return when work is due next, None for never."""
 
 
 async def drive(simulation: Simulation) -> None:
-    """Advance a simulation by the loop's time whenever work is due or objects have changed, until cancelled."""
+    """Advance a simulation whenever work is due by the loop's clock or objects have changed, until cancelled."""
     loop = asyncio.get_running_loop()
     changed = asyncio.Event()
     followed = [each.history for each in simulation.follows]

@@ -1,7 +1,7 @@
-"""Simulates the kubelets of all nodes: bound pods are admitted or refused, run, end if they say so, and are removed.
+"""Simulates the kubelets of all nodes: admits or refuses bound pods, runs them, ends and removes them.
 
-``KubeletSimulation`` is free of I/O and of time: it is told the time and tells when it wants to be called next.
-``drive`` advances it from an event loop.
+``KubeletSimulation`` does no I/O and reads no clock: the caller passes in the time, and gets back when to call next.
+``drive`` calls it from an event loop.
 """
 
 from __future__ import annotations
@@ -23,7 +23,9 @@ RUN_SECONDS = "simulated.poseidon.io/run-seconds"
 """Annotation: seconds of running after which a pod succeeds."""
 
 STOP_SECONDS = "simulated.poseidon.io/stop-seconds"
-"""Annotation: seconds that a pod takes to stop once it is being deleted, at most its grace period; 0 without it."""
+"""Annotation: seconds that a pod takes to stop after its deletion, at most its grace period; 0 without the
+annotation.
+"""
 
 _GONE = "Gone"
 _MOUNT_RETRY = 0.5
@@ -32,10 +34,10 @@ _POD_ADDRESSES = 2**24
 
 
 class KubeletSimulation:
-    """Moves bound pods to Running after ``start_delay`` seconds, and to Succeeded when their time is over.
+    """Sets bound pods to Running after ``start_delay`` seconds, and to Succeeded when their run time is over.
 
-    Pods that do not fit their node when they arrive fail at once; pods whose volumes cannot be mounted wait. Pods that
-    are being deleted are removed when they have stopped.
+    A pod that does not fit its node fails at once. A pod whose volumes cannot be mounted waits. A deleted pod is
+    removed when it has stopped.
     """
 
     def __init__(self, store: Store, *, start_delay: float = 0.0) -> None:
@@ -53,9 +55,9 @@ class KubeletSimulation:
         self._addresses = 0
 
     def advance(self, now: float) -> float | None:
-        """Follow changes and do the work that is due at ``now`` (seconds of any monotonic clock).
+        """Read changes and do the work that is due at ``now`` (seconds of any monotonic clock).
 
-        Returns the time of the next transition, or None when all depends on further changes.
+        Return when the next work is due, None if there is none until something changes.
         """
         self._take_in(now)
         for _, (begun, phase) in self._agenda.due(now):
@@ -93,7 +95,7 @@ class KubeletSimulation:
             self._stop(record, now)
 
     def _arrive(self, record: Record, phase: str, now: float) -> None:
-        """Admit a bound pod, or let it fail. A pod that was created as running already is only ended in time."""
+        """Admit a bound pod, or let it fail. A pod that was created as running is only ended when its time is over."""
         self._started.add(record.uid)
         pod = decode(record)
         refusal = self._admission.arrive(record.uid, pod, runs=phase == "Running")

@@ -61,7 +61,7 @@ def _compare(value: str | None, values: list[str], *, sign: int) -> bool:
 
 
 def suits(spec: Object, node: Object) -> bool:
-    """Return whether a node fulfils the pod's ``nodeSelector`` and required ``nodeAffinity``, as kubelets check."""
+    """Return whether a node fulfils a pod's ``nodeSelector`` and required ``nodeAffinity``, as kubelets check them."""
     labels = node["metadata"].get("labels") or {}
     if any(labels.get(key) != value for key, value in (spec.get("nodeSelector") or {}).items()):
         return False
@@ -147,8 +147,8 @@ def _storage(amounts: Object | None) -> int:
 
 
 # --- what pods request and nodes offer, in exact whole numbers, as a kubelet counts -------------------------
-# Written from the rules of Kubernetes (``component-helpers/resource``), so that a kubelet of the simulation is an
-# independent judge of the scheduler. Cpu is in thousandths of a core, all else in units.
+# Written from the rules of Kubernetes (``component-helpers/resource``) and not from the scheduler's code, so that the
+# simulated kubelet can find the scheduler's faults. Cpu is in thousandths of a core, all else in units.
 
 _NUMBER = re.compile(r"([+-]?(?:\d+(?:\.\d*)?|\.\d+))(?:[eE]([+-]?\d+)|([A-Za-z]*))")
 _DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}

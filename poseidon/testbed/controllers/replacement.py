@@ -1,4 +1,4 @@
-"""Simulates the controllers of pods: a deleted pod that has a controller is replaced by a copy."""
+"""Simulates the controllers of pods: replaces each deleted pod that has a controller by a copy."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _KEEPS_NAMES = "StatefulSet"
 
 
 class PodReplacement:
-    """Creates replacements for pods in the order in which they go. Pods without a controller are not replaced.
+    """Replaces deleted pods in the order of their deletion; pods without a controller are not replaced.
 
-    A new pod has the labels, the owners and the spec of the one before it, no node and no annotations; its name begins
-    with its owner's, or is the same where a StatefulSet owns it. Free of I/O and of time.
+    A new pod has the labels, owners and spec of the deleted one, but no node and no annotations. Its name begins with
+    its owner's, or is the same if a StatefulSet owns it. Does no I/O and reads no clock.
     """
 
     def __init__(self, store: Store, create: Callable[[str, Object], object]) -> None:
@@ -60,7 +60,5 @@ class PodReplacement:
 
 
 def _is_replaced_early(pod: Object, owner: Object) -> bool:
-    """Return whether a pod that is being deleted is replaced before it has ended: only if the new one has another
-    name.
-    """
+    """Return whether a pod is replaced before it has ended: only if the new pod has another name."""
     return "deletionTimestamp" in pod["metadata"] and owner["kind"] != _KEEPS_NAMES

@@ -1,13 +1,13 @@
-"""The true use of pods, which simulated metrics report with delay, in part, or wrongly.
+"""The true use of pods, which simulated metrics report late, in part, or wrongly.
 
-A pod says what it uses by the annotation ``simulated.poseidon.io/usage``, in JSON:
+A pod's use is stated in its annotation ``simulated.poseidon.io/usage``, in JSON:
 
     {"cpu": "300m", "memory": "85%", "noise": 0.2}
 
-Amounts are quantities, or percentages of what the pod requests; a resource that is not named is used as requested.
-``noise`` 0.2 lets cpu wander within 20 % around that, redrawn every minute for each pod; pods that name the same
-``together`` wander alike. A node's own use, beside its
-pods, is given by the same annotation on the node. Pods use nothing before they run.
+Amounts are quantities, or percentages of what the pod requests; a resource that is not named is used as requested. With
+``noise`` 0.2, cpu varies by up to 20 %: each pod draws a new figure every minute, and pods with the same ``together``
+draw the same. The same annotation on a node states the node's own use, beside its pods. Pods use nothing before they
+run.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from poseidon.testbed.objects.store import Store, decode
 Object = dict[str, Any]
 
 USAGE = "simulated.poseidon.io/usage"
-"""Annotation of pods and nodes: what they use."""
+"""Annotation of pods and nodes that states their use."""
 
 NOISE_PERIOD = 60.0
 """Seconds for which a draw of the noise holds."""
@@ -84,7 +84,7 @@ class _Profile(NamedTuple):
 
 
 class TrueUse:
-    """Follows nodes and running pods of a store, and returns their true use at any time."""
+    """Reads nodes and running pods from a store, and returns their true use at any time."""
 
     def __init__(self, store: Store) -> None:
         self._pods = Follower(store.collection("pods"))
@@ -94,7 +94,7 @@ class TrueUse:
         self._own: dict[str, Use] = {}
 
     def refresh(self) -> None:
-        """Follow changes of the store."""
+        """Read the store's changes."""
         anew, changes = self._nodes.take_changes()
         if anew:
             self._own.clear()

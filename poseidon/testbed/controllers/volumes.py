@@ -1,6 +1,6 @@
 """Simulates the controllers of volumes: binds claims, provisions volumes, and releases volumes of deleted claims.
 
-``VolumeSimulation`` is free of I/O and of time, as ``KubeletSimulation`` is.
+Like ``KubeletSimulation``, ``VolumeSimulation`` does no I/O and reads no clock.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from poseidon.testbed.objects.store import Store, decode
 Object = dict[str, Any]
 
 PROVISIONING = "simulated.poseidon.io/provisioning"
-"""Annotation of a claim: a value of ``Provisioning``, what its provisioner does."""
+"""Annotation of a claim that states what its provisioner does, a value of ``Provisioning``."""
 
 _ZONE, _HOSTNAME = "topology.kubernetes.io/zone", "kubernetes.io/hostname"
 
@@ -37,22 +37,22 @@ class Provisioning(Enum):
 
     PROVIDE = "provide"
     REFUSE = "refuse"
-    """It rejects the selected node, as a real one does if the node cannot have the volume."""
+    """Reject the selected node, as a real provisioner does if the node cannot have the volume."""
     HANG = "hang"
-    """It does nothing."""
+    """Do nothing."""
 
 
 def as_annotated(claim: Object, node: str) -> Provisioning:  # noqa: ARG001 - the signature of a provisioner
-    """Return what the claim's annotation says, by default that the volume is made."""
+    """Return what a claim's annotation says; without one, the volume is created."""
     text = annotations_of(claim).get(PROVISIONING, Provisioning.PROVIDE.value)
     known = {each.value: each for each in Provisioning}
     return known.get(text, Provisioning.PROVIDE)
 
 
 class VolumeSimulation:
-    """Binds claims to volumes and makes volumes, ``delay`` seconds after the request.
+    """Binds claims to volumes and creates volumes, ``delay`` seconds after the request.
 
-    ``provisioner`` decides for a claim and its selected node ("" for an immediate class).
+    ``provisioner`` says what to do for a claim and its selected node ("" for an immediate class).
     """
 
     def __init__(
@@ -175,7 +175,9 @@ class VolumeSimulation:
         self._store.replace(self._claims, claim_record, claim)
 
     def _create_volume(self, claim: Object, node: str) -> Object:
-        """Return a new volume: of the node's zone, else of the node, else reachable from everywhere."""
+        """Return a new volume that is reachable from the node's zone; without zones from the node, without a node from
+        everywhere.
+        """
         storage_class = self._class_of(claim)
         name = f"pvc-{claim['metadata']['uid']}"
         asked = claim["spec"]

@@ -1,1 +1,1 @@
-"""Starts, watches and ends processes together."""
+"""Starts several processes, watches over them, and ends them together."""

@@ -1,7 +1,7 @@
-"""Replaces itself by the given program, which ends with its parent: a script, started by path.
+"""Script, started by its path, that becomes another program; that program ends when its parent process ends.
 
-``attached.py PARENT_PID PROGRAM ARGUMENT…``. Where the system can do it (Linux), the program gets SIGTERM when its
-parent ends, even if that was killed and could clean up nothing.
+``attached.py PARENT_PID PROGRAM ARGUMENT…``. On Linux the program gets SIGTERM when its parent ends, even if the parent
+was killed and could not clean up.
 """
 
 from __future__ import annotations

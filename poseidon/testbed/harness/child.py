@@ -1,4 +1,4 @@
-"""Runs one child process: shielded from the terminal's signals, its output in a file, and ended completely."""
+"""Runs a child process that does not get the terminal's signals, and writes its output to a file."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _TAIL_LINES = 15
 
 
 class ChildDiedError(Exception):
-    """A child has ended that should run. ``end`` says how, ``tail`` holds the last lines of its log; ``status`` is
-    negative for the signal that killed it.
+    """A child has ended that should still run. ``end`` says how, ``tail`` holds the last lines of its log; ``status``
+    is negative for the signal that killed it.
     """
 
     def __init__(self, name: str, status: int, tail: str) -> None:
@@ -66,7 +66,7 @@ async def start_anew(command: Sequence[str], log: IO[bytes], environment: Mappin
 
 
 class Child:
-    """A Python module that runs as a process, with ``log`` receiving what it prints.
+    """A Python module that runs as a process and prints to the file ``log``.
 
     It has a session of its own, so that Ctrl-C at the terminal reaches only this process, which can then end its
     children in order; if this process is killed they get SIGTERM (on Linux).
@@ -98,9 +98,9 @@ class Child:
         return self._process is not None and self._process.returncode is None
 
     async def start(self) -> None:
-        """Start the process, or restart it after its end; the log is continued."""
+        """Start the process, or restart it after its end; it appends to the log."""
         self._announced_from = self.log.stat().st_size if self.log.exists() else 0
-        # The child searches modules in this process's path, not in the current folder.
+        # The child looks for modules in this process's path, not in the current folder.
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(entry for entry in sys.path if entry)}
         with self.log.open("ab") as log:
             self._process = await self._launch(self._command, log, environment)

@@ -134,9 +134,10 @@ class Stack:
             await asyncio.gather(task, *ends, return_exceptions=True)
 
     async def keep(self, work: Coroutine[Any, Any, T], say: Callable[[str], None]) -> T:
-        """Do ``work``, and start solver and bridge again whenever they are killed or told to end, as ``say`` is told.
+        """Await ``work``; meanwhile restart solver and bridge whenever they are killed or told to end, with a line to
+        ``say``.
 
-        Raises ``ChildDiedError`` as soon as another process ends, or one of these two by a fault of its own.
+        Raises ``ChildDiedError`` as soon as another process ends, or if one of these two fails by itself.
         """
         task = asyncio.ensure_future(work)
         starts = {_SOLVER: self.start_solver, _BRIDGE: self.start_bridge}

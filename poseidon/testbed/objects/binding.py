@@ -1,7 +1,7 @@
 """The binding subresource: gives a pod its node, once.
 
-Semantics and messages follow ``BindingREST`` in ``pkg/registry/core/pod/storage`` of Kubernetes. Whether the node
-exists or has room is not checked there either: that is the scheduler's responsibility.
+Semantics and messages follow ``BindingREST`` in ``pkg/registry/core/pod/storage`` of Kubernetes. As there, nothing
+checks whether the node exists or has room: that is the scheduler's task.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def decode_binding(body: bytes) -> Binding:
 def bind(store: Store, namespace: str, name: str, binding: Binding, *, dry_run: bool = False) -> Record:
     """Set the pod's ``spec.nodeName`` and its PodScheduled condition; returns the pod's new record.
 
-    Its nomination ends by that, as since Kubernetes 1.35 (ClearingNominatedNodeNameAfterBinding).
+    Clears the pod's nomination, as Kubernetes does since 1.35 (ClearingNominatedNodeNameAfterBinding).
 
     Raises ``ApiError``: 404 for an unknown pod; 409 when it is bound, being deleted, gated or has another UID than
     the binding names; 422 without a target node; 400 when URL and binding disagree.

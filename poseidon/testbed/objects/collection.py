@@ -14,9 +14,9 @@ FieldReader = Callable[[dict[str, Any]], str]
 
 @dataclass(frozen=True, slots=True)
 class CollectionSpec:
-    """What the store must know of a kind. ``name`` is ``plural`` or ``plural.group``.
+    """The properties of a kind that the store needs. ``name`` is ``plural`` or ``plural.group``.
 
-    ``api_version`` is the version that objects are stored in; ``readers`` give the value of each selectable field.
+    ``api_version``: the version in which objects are stored; ``readers``: functions that read the selectable fields.
     """
 
     name: str

@@ -1,7 +1,7 @@
-"""Records of objects, the bounded log of their changes, one log per collection, and a file with all of them.
+"""Versions of objects: a bounded log of changes per collection, and a journal file with all of them.
 
-Watches and consistent paging both read the log: a watch follows it from a revision, a page undoes what it holds after
-the revision of the first page. A client that asks for more than it remembers gets ``ExpiredRevisionError``.
+Watches and pages of lists both read the log. A watch reads it from a revision on; a page undoes the changes after the
+revision of the first page. A client that asks for more than it remembers gets ``ExpiredRevisionError``.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Change(msgspec.Struct, frozen=True, gc=False):
 class History:
     """The last ``limit`` changes of one collection, addressed by a position that never repeats.
 
-    ``floor`` is the revision at which the collection came to be: nothing happened in it before.
+    ``floor`` is the revision at which the collection was added: there are no changes before.
     """
 
     def __init__(self, limit: int, floor: int) -> None:
@@ -101,7 +101,7 @@ class History:
         self.wake()
 
     def forget(self, revision: int) -> None:
-        """Remember nothing of what came before a revision."""
+        """Forget all changes before a revision."""
         self._dropped += len(self._changes)
         self._changes.clear()
         self._floor = revision
@@ -141,18 +141,18 @@ class History:
 
 
 class Saved(NamedTuple):
-    """What a journal tells: the newest revision, and the JSON of each object by (collection, key)."""
+    """The content of a journal: the newest revision, and the JSON of each object by (collection, key)."""
 
     revision: int
     objects: dict[tuple[str, str], bytes]
 
 
 class Journal:
-    """All writes of a store in the file ``path``: a cluster whose process was killed goes on where it ended.
+    """Keeps all writes of a store in the file ``path``, so that a cluster can continue after its process was killed.
 
-    One line per write: collection, key, revision and the object's JSON, separated by tabs; nothing after the last tab
-    is a deletion. Each line is handed to the operating system before the write is answered: it outlives the process,
-    not the machine. Raises ``OSError``.
+    One line per write: collection, key, revision and the object's JSON, separated by tabs; without JSON it is a
+    deletion. Each line is passed to the operating system before the write is answered, so it survives the process, but
+    not a crash of the machine. Raises ``OSError``.
     """
 
     def __init__(self, path: Path) -> None:
@@ -160,11 +160,11 @@ class Journal:
         self._file = path.open("ab", buffering=0)
 
     def append(self, collection: str, key: str, revision: int, raw: bytes) -> None:
-        """Write down what an object has become; ``raw`` b"": it is gone."""
+        """Add a line with an object's new state; ``raw`` is b"" for a deletion."""
         self._file.write(b"%b\t%b\t%d\t%b\n" % (collection.encode(), key.encode(), revision, raw))
 
     def read(self) -> Saved:
-        """Return what has been written so far. A last line that is cut off was never answered."""
+        """Return the content so far; a last line that is cut off is ignored, as its write was never answered."""
         revision, objects = 0, {}
         with self._path.open("rb") as file:
             for line in file:

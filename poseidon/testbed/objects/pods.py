@@ -1,6 +1,6 @@
-"""Does what the API server does to pods: defaults, priority admission, rules for changes, and their deletion.
+"""Treats pods as the API server does: defaults, priority admission, rules for changes, and deletion.
 
-Only what a scheduler, a kubelet or kubectl can tell is done. Rules and words follow ``pkg/apis/core`` and
+Does only what a scheduler, a kubelet or kubectl can notice. Rules and words follow ``pkg/apis/core`` and
 ``pkg/registry/core/pod`` of Kubernetes.
 """
 
@@ -194,7 +194,7 @@ def set_conditions(status: Object, **conditions: Object) -> None:
 
 
 # --- ends ---------------------------------------------------------------------------------------------------
-# As ``CheckGracefulDelete`` of pods and ``ShouldDeleteDuringUpdate`` of the generic registry have it.
+# As in ``CheckGracefulDelete`` of pods and ``ShouldDeleteDuringUpdate`` of the generic registry.
 
 
 def grace_period(pod: Object, wanted: int | None) -> int:

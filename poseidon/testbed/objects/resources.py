@@ -83,9 +83,9 @@ def builtin(
 ) -> ResourceType:
     """Return a built-in resource.
 
-    ``actions`` are its subresources, each with the kind that its body is of, "" for none. ``traits`` are words:
-    ``cluster``: not namespaced; with a ``status`` of its own; in the category of ``every`` kind, which is "all";
-    ``returned`` when it is deleted.
+    ``actions``: its subresources, each with the kind of its body, "" for none. ``traits``: words. ``cluster``: not
+    namespaced; ``status``: has a status subresource; ``every``: in the category "all"; ``returned``: a delete answers
+    with the object.
     """
     group, _, version = group_version.rpartition("/")
     return ResourceType(

@@ -26,12 +26,12 @@ _decode = msgspec.json.Decoder().decode
 _MODIFIED = "the object has been modified; please apply your changes to the latest version and try again"
 _SUFFIX_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
 _SUFFIX_LENGTH = 5
-# Coprime to the number of suffixes, so multiplying by it visits every suffix once before any repeats.
+# Coprime to the number of suffixes, so multiplying by it yields every suffix once before any repeats.
 _SUFFIX_STRIDE = 7_368_787
 
 
 class Preconditions(msgspec.Struct, rename="camel"):
-    """Conditions on the current object for a write; without values there are none."""
+    """Conditions that the current object must fulfil for a write; a field without a value is no condition."""
 
     uid: str | None = None
     resource_version: str | None = None
@@ -96,7 +96,7 @@ class Store:
         return collection
 
     def restore(self, collection: Collection, raw: bytes) -> Record:
-        """Add an object as a former process has written it."""
+        """Add an object as an earlier process wrote it."""
         obj = _decode(raw)
         record = make_record(collection, obj, int(obj["metadata"]["resourceVersion"]))
         collection.apply(Change("ADDED", record.revision, record, None))

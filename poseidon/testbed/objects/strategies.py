@@ -1,7 +1,7 @@
 """Per-kind rules for creating and updating objects: defaults, status, generation and validation.
 
-Two simplifications against the real server, both in favour of simulations: a node keeps the status that it is created
-with (a kubelet would report it), and whoever seeds may keep the status of any object.
+Two simplifications help simulations: a node keeps the status that it is created with, which a real kubelet would
+report; and code that seeds a cluster may set the status of any object.
 """
 
 from __future__ import annotations
@@ -128,7 +128,8 @@ def prepare_create(resource: ResourceType, obj: Object, store: Store, *, keep_st
 def prepare_update(resource: ResourceType, obj: Object, before: Object) -> None:
     """Check and complete the new version of an object, as it will be stored. Raises ``ApiError`` 422.
 
-    What the server owns comes from ``before``, and so does the status of kinds with a status subresource.
+    Fields that the server owns keep their values of ``before``, as does the status if the kind has a status
+    subresource.
     """
     _keep_server_owned(obj, before)
     _check_spec(resource, obj)
