@@ -197,6 +197,8 @@ def main(lifeline: int, listener: int, folder: Path) -> None:
     if order is None:
         shutil.rmtree(folder, ignore_errors=True)
         return
+    # A shell starts what it runs in the background with SIGINT ignored, and whoever is forked inherits that.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     os.environ.clear()
     os.environ.update(order.environment)
     sys.executable = str(folder / "python")
