@@ -17,6 +17,7 @@ from poseidon.disruption_budgets.evictions import BudgetAnswers
 from poseidon.kube.api.pods import Pod
 from poseidon.manifests.loader import Manifests
 from poseidon.offline.cluster import OfflineCluster
+from poseidon.pod_groups.composites import find_disrupted_whole
 from poseidon.pod_groups.groups import Groups
 from poseidon.pod_groups.membership import MIRROR_ANNOTATION
 from poseidon.pods.daemon_sets import find_daemon_set
@@ -121,12 +122,19 @@ class MoveRules:
         )
 
     def _explain_gang(self, uid: str) -> str:
-        """Return a reason if a pod may be evicted only together with its whole gang, else ""."""
+        """Return a reason if a pod may be evicted only together with its whole gang, or group in it, else ""."""
         group = self._groups.group_of(uid)
         if group is None:
             return ""
         demand = self._groups.demand(group)
-        whole = demand is not None and demand.disrupted_whole and demand.min_members > 1
+        if demand is None:
+            return ""
+        if demand.nodes:
+            inner = self._groups.place_in_tree(group, uid).group
+            name = find_disrupted_whole(demand.nodes, inner)
+            if name and not demand.disrupted_whole:
+                return f"is in group {name} of {group.member.name}, which is disrupted as a whole"
+        whole = demand.disrupted_whole and (demand.min_members > 1 or demand.nodes)
         return f"is in gang {group.member.name}, which is disrupted as a whole" if whole else ""
 
     def _explain_local_data(self, pod: Pod) -> str:

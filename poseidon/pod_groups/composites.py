@@ -229,6 +229,17 @@ def is_disrupted_whole(mode: object) -> bool:
     )
 
 
+def find_disrupted_whole(nodes: Sequence[GroupNode], name: str) -> str:
+    """Return the outermost group that is disrupted as a whole, of ``name`` and those that contain it; "" for none."""
+    known = {node.name: node for node in nodes}
+    found = ""
+    while name in known:
+        if known[name].disrupted_whole:
+            found = name
+        name = known[name].parent
+    return found
+
+
 def count_fewest(nodes: Sequence[GroupNode]) -> int:
     """Return the smallest number of pods that makes a tree whole."""
     inside: dict[str, list[int]] = {}

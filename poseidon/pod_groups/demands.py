@@ -36,7 +36,6 @@ from poseidon.pod_groups.koordinator import (
 from poseidon.pod_groups.membership import Membership
 from poseidon.pods.resources import amounts
 from poseidon.pods.tasks import get_qualified_name
-from poseidon.pods.templates import NEVER
 
 MAX_MEMBERS = 2**31 - 1
 MAX_SECONDS = 2**31 - 1
@@ -93,8 +92,10 @@ class Demand:
     """Name of the PriorityClass that gives the group's priority, "" for none."""
     nodes: tuple[GroupNode, ...] = ()
     """The groups of a tree, () for a plain group; ``min_members`` is then the smallest number that makes it whole."""
-    never_preempts: bool = False
-    """Whether its pods evict no others, whatever the pods themselves state."""
+    preemption_policy: str | None = None
+    """With ``Never`` its pods evict no others, whatever they state themselves; "": as ``priority_class`` says; None: as
+    each pod says.
+    """
 
 
 def of_pod_group(found: PodGroup) -> Demand:
@@ -226,7 +227,7 @@ def of_native_pod_group(found: NativePodGroup) -> Demand:
         disrupted_whole=is_disrupted_whole(found.spec.disruption_mode),
         priority=found.spec.priority,
         priority_class=found.spec.priority_class_name,
-        never_preempts=found.spec.preemption_policy == NEVER,
+        preemption_policy=_read_policy(found),
     )
 
 
@@ -240,8 +241,14 @@ def of_tree(root: CompositePodGroup, nodes: tuple[GroupNode, ...], problem: str)
         priority=root.spec.priority,
         priority_class=root.spec.priority_class_name,
         nodes=nodes,
-        never_preempts=root.spec.preemption_policy == NEVER,
+        preemption_policy=_read_policy(root),
     )
+
+
+def _read_policy(found: NativePodGroup | CompositePodGroup) -> str:
+    """Return the stated policy, else that of the class if admission has not resolved the class, as in files."""
+    spec = found.spec
+    return spec.preemption_policy or ("PreemptLowerPriority" if spec.priority is not None else "")
 
 
 def list_ignored_by_native(found: NativePodGroup) -> str:

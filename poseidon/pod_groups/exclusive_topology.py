@@ -1,7 +1,8 @@
 """Reads groups of JobSets and LeaderWorkerSets each of which gets a domain of nodes (``exclusive-topology``).
 
 Their controllers create most pods of a group only once the first pod has a node, and bind these to its domain. So the
-first pod has to go where there is room for all: each group is a tree that states how many pods it will have.
+first pod has to go where there is room for all: each group is a tree that states how many pods it will have. Their
+controllers begin a group anew if one of its pods is lost, so it is disrupted as a whole.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ def of_exclusive_job(found: ScaledOwner, domain: str) -> Demand:
         return Demand(problem=f"annotation {JOB_SET_DOMAIN}: {fault}")
     size = min(count_wanted(found), MOST_PODS)
     node = GroupNode(found.metadata.name, least=1, within=(domain,), expected=size, expected_alike=True)
-    return Demand(1, size=size, nodes=(node,))
+    return Demand(1, size=size, nodes=(node,), disrupted_whole=True)
 
 
 def of_leader_worker_group(name: str, stated: Collection[MemberPart]) -> Demand | None:
@@ -88,7 +89,8 @@ def of_leader_worker_group(name: str, stated: Collection[MemberPart]) -> Demand 
             )
     size, within = int(terms.size), (terms.domain,) if terms.domain else ()
     if not terms.subgroup_size:
-        return Demand(1, size=size, nodes=(GroupNode(name, least=1, within=within, expected=size),))
+        node = GroupNode(name, least=1, within=within, expected=size)
+        return Demand(1, size=size, nodes=(node,), disrupted_whole=True)
     each = int(terms.subgroup_size)
     if find_subgroup(size - 1, size, each) >= MOST_SUBGROUPS:
         return Demand(size=size)
@@ -101,7 +103,7 @@ def of_leader_worker_group(name: str, stated: Collection[MemberPart]) -> Demand 
         GroupNode(_name_subgroup(str(index)), name, least=1, within=inside_of, expected=count)
         for index, count in enumerate(sizes)
     ]
-    return Demand(1, size=size, nodes=(root, *nodes))
+    return Demand(1, size=size, nodes=(root, *nodes), disrupted_whole=True)
 
 
 def _is_count(text: str) -> bool:

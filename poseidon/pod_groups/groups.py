@@ -18,6 +18,7 @@ from poseidon.pod_groups.scheduler_names import foreign_words, split_words
 from poseidon.pod_rules.pod_affinity import ANYWHERE, Colocation
 from poseidon.pods.classes import NO_TREE, TreePlace
 from poseidon.pods.tasks import HIGHEST, LOWEST, Task
+from poseidon.pods.templates import NEVER
 from protos.conventions.command_line import format_count
 from protos.firmament.v1 import scheduler_pb2 as pb
 
@@ -87,7 +88,11 @@ class Groups(GroupMembers):
         demand = self.outline(group)
         if demand is None:
             return NO_TREE
-        return TreePlace(self._find_role(group, uid) if demand.nodes else "", demand.never_preempts)
+        policy = demand.preemption_policy
+        never = policy == NEVER or (
+            policy == "" and self._priorities.forbids_preemption(demand.priority_class)
+        )
+        return TreePlace(self._find_role(group, uid) if demand.nodes else "", never)
 
     def waits_for(self, group: Group) -> str:
         """Return why none of a group's pods may be placed now, "" if they may."""

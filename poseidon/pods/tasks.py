@@ -254,6 +254,10 @@ class PriorityResolver:
         """Return the value of a class, None if there is none of this name."""
         return self._values.get(name)
 
+    def forbids_preemption(self, name: str) -> bool:
+        """Return whether a class exists whose ``preemptionPolicy`` is Never."""
+        return name in self._peaceful
+
     def never_preempts(self, spec: PodSpec) -> bool:
         """Return whether a pod evicts nobody: as its spec says, else its class, else the global default class."""
         if spec.preemption_policy or spec.priority is not None:

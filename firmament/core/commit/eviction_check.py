@@ -25,7 +25,8 @@ class EvictionCheck:
     """The decisions of one round, and the tasks that they are for (int64[N] rows), after its placements took effect.
 
     The decisions for one machine hold as a whole or not at all, and so do those for a gang, by what the gang needs now.
-    No eviction leaves a gang with fewer tasks than it needs: all of it leaves, or only as many as it can spare.
+    No eviction leaves a gang, or a group in it, with fewer tasks than it needs: all of it leaves, or only as many as it
+    can spare.
     Decisions that depend on the same victims hold or fail together.
     """
 
@@ -123,17 +124,15 @@ class EvictionCheck:
         if not jobs.gangs:
             return
         leaves: dict[str, list[int]] = {}
-        told: dict[str, int] = {}
+        told: dict[str, list[int]] = {}
         for index in np.flatnonzero(~dropped).tolist():
             for victim in self._decided[index].evicts:
-                name = tasks.job[int(self._preemption.row[victim])]
-                leaves.setdefault(name, []).append(index)
-                told[name] = told.get(name, 0) + 1
+                row = int(self._preemption.row[victim])
+                leaves.setdefault(tasks.job[row], []).append(index)
+                told.setdefault(tasks.job[row], []).append(row)
         for name, indices in leaves.items():
             job = jobs.gang(name)
-            if job is None:
-                continue
-            if breaks_up(self._cluster, job, told[name]):
+            if job is not None and breaks_up(self._cluster, job, told[name]):
                 dropped[indices] = True
 
     # --- one machine ---------------------------------------------------------------------------------------------

@@ -204,7 +204,7 @@ def _add_gang(before: PreemptionState, after: PreemptionState, classes: Int64) -
     if len(before.spare):
         for gang in np.flatnonzero(before.find_whole_gangs(int(classes[0])) & (after.spare >= 0)).tolist():
             members = before.gangs.members(gang)
-            yield VictimConstraint(first=tuple(members[~before.gone[members]].tolist()))
+            yield VictimConstraint(first=tuple(before.add_gangs(members.tolist())))
 
 
 def _drop_one(

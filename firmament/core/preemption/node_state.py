@@ -14,8 +14,9 @@ from firmament.core.constraints.ruleset import ClassRules
 from firmament.core.flow.problem import Assignments, PlacementProblem
 from firmament.core.flow.residual import Residual
 from firmament.core.preemption.models_room import KeptRooms, columns
-from firmament.core.preemption.problem import PreemptionProblem, PreemptionTuning, VictimGangs
+from firmament.core.preemption.problem import PreemptionProblem, PreemptionTuning
 from firmament.core.preemption.quota_users import QuotaUser, find_covered
+from firmament.core.preemption.victim_gangs import VictimGangs
 
 
 class PreemptionState:
@@ -198,11 +199,14 @@ class PreemptionState:
 
     def find_whole_gangs(self, cls: int) -> Bool:
         """Return bool[G]: gangs that may leave as a whole for a class: of lower priority, and not its own gang."""
-        preemption = self.preemption
-        whole: Bool = preemption.together & (self.spare >= 0) & (self.gangs.top < preemption.priority[cls])
-        if len(preemption.own) and preemption.own[cls] >= 0:
-            whole[preemption.own[cls]] = False
+        whole = self.gangs.find_whole(self.spare, int(self.preemption.priority[cls]))
+        whole[self._find_own(cls)] = False
         return whole
+
+    def _find_own(self, cls: int) -> slice:
+        """Return the numbers of the class's own gang and the groups in it."""
+        own = int(self.preemption.own[cls]) if len(self.preemption.own) else -1
+        return slice(own, int(self.gangs.end[own])) if own >= 0 else slice(0)
 
     def may_go(self, cls: int) -> Bool:
         """Return bool[V]: tasks that may leave for a class, by themselves or with their gang."""
@@ -210,8 +214,7 @@ class PreemptionState:
         may_go: Bool = ~self.gone & (preemption.victim_priority < preemption.priority[cls])
         if len(self.spare):
             open_to = np.append((self.spare > 0) | self.find_whole_gangs(cls), True)
-            if len(preemption.own) and preemption.own[cls] >= 0:
-                open_to[preemption.own[cls]] = False
+            open_to[self._find_own(cls)] = False
             may_go &= open_to[preemption.gang]
         return may_go & ~self._find_kept_by_quotas(cls) if may_go.any() else may_go
 
@@ -251,22 +254,18 @@ class PreemptionState:
         going = [victim for victim in victims if not self.gone[victim]]
         if not len(self.spare):
             return going
-        lost: dict[int, int] = {}
-        for gang in self.preemption.gang[going].tolist():
-            lost[gang] = lost.get(gang, 0) + 1
-        for gang, count in lost.items():
-            if gang >= 0 and count > self.spare[gang]:
-                members = self.gangs.members(gang)
-                going += [member for member in members[~self.gone[members]].tolist() if member not in going]
+        for gang in self.gangs.find_broken(self.preemption.gang[going].tolist(), self.spare):
+            members = self.gangs.members(gang)
+            there = set(going)
+            going += [member for member in members[~self.gone[members]].tolist() if member not in there]
         return going
 
     def splits(self, cls: int, victims: Iterable[int]) -> bool:
         """Return whether evicting ``victims`` for a class would leave a gang incomplete: neither whole nor gone."""
         if not len(self.spare):
             return False
-        gang = self.preemption.gang[list(victims)]
-        lost = np.bincount(gang[gang >= 0], minlength=len(self.spare))
-        return bool(((lost > self.spare) & (lost > 0) & ~self.find_whole_gangs(cls)).any())
+        broken = self.gangs.find_broken(self.preemption.gang[list(victims)].tolist(), self.spare)
+        return bool(broken) and not self.find_whole_gangs(cls)[broken].all()
 
     def few(self, tasks: int) -> bool:
         """Return whether tasks and machines are few enough for a more thorough search."""
@@ -336,7 +335,7 @@ class PreemptionState:
         for budget in self.preemption.budgets[kind]:
             self.allowed[budget] += count
         if len(self.spare) and self.preemption.gang[victim] >= 0:
-            self.spare[self.preemption.gang[victim]] += count
+            self.gangs.book(self.spare, int(self.preemption.gang[victim]), count)
         self._count(victim, count)
 
     def _count(self, victim: int, count: int) -> None:

@@ -8,7 +8,6 @@ import numpy as np
 
 from cost_models.interface import Bool, Float64, Int64
 from firmament.core.constraints.ruleset import NO_RULES, RuleSet
-from firmament.core.ranks import count_up
 
 NOBODY = -(2**62)
 """Priority that stands for "no task"."""
@@ -56,9 +55,13 @@ class PreemptionProblem:
     rules: RuleSet = NO_RULES
     """The round's rules, with kind h as class C + h; empty if rules constrain no class that may evict."""
     gang: Int64 = field(default_factory=lambda: np.empty(0, dtype=np.int64))
-    """int64[V], the gang of each task, -1 for none."""
+    """int64[V], the gang of each task, or the group in its tree, -1 for none."""
     spare: Int64 = field(default_factory=lambda: np.empty(0, dtype=np.int64))
-    """int64[G], how many members each gang can lose and still be whole."""
+    """int64[G], how many members, or groups in it, each gang can lose and still be whole."""
+    above: Int64 = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    """int64[G], the gang that contains each as a group of its tree, -1 for none; those in a gang follow it directly."""
+    counted: Bool = field(default_factory=lambda: np.empty(0, dtype=np.bool_))
+    """bool[G], whether the gang that contains each loses one of what it can spare when this one leaves."""
     together: Bool = field(default_factory=lambda: np.empty(0, dtype=np.bool_))
     """bool[G], gangs all of whose placed tasks are listed, so that they could leave as a whole."""
     own: Int64 = field(default_factory=lambda: np.empty(0, dtype=np.int64))
@@ -100,34 +103,6 @@ class PreemptionDecision:
     evicts: tuple[int, ...]
     awaits: tuple[int, ...]
     beyond: frozenset[int] = frozenset()
-
-
-class VictimGangs:
-    """The members of gangs that are not leaving when a round begins. Immutable.
-
-    A gang may lose as many members as it can spare, or it leaves as a whole; no part of a gang is left behind.
-
-    ``top``: int64[G], the highest priority among the members of each gang.
-    """
-
-    def __init__(self, preemption: PreemptionProblem) -> None:
-        gangs = len(preemption.spare)
-        gang = np.where(preemption.leaving, -1, preemption.gang) if gangs else preemption.gang
-        self._tasks = np.argsort(gang, kind="stable")[np.count_nonzero(gang < 0) :]
-        self._first = np.searchsorted(gang[self._tasks], np.arange(gangs + 1))
-        self.top: Int64 = np.full(gangs, NOBODY, dtype=np.int64)
-        np.maximum.at(self.top, gang[self._tasks], preemption.victim_priority[self._tasks])
-
-    def members(self, gang: int) -> Int64:
-        """Return the members of a gang that were not leaving at the beginning."""
-        return self._tasks[self._first[gang] : self._first[gang + 1]]
-
-    def expand(self, gangs: Int64) -> tuple[Int64, Int64]:
-        """Return all members of several gangs: index in ``gangs``, and task."""
-        first = self._first[gangs]
-        count = self._first[gangs + 1] - first
-        place = np.repeat(np.arange(len(gangs)), count)
-        return place, self._tasks[first[place] + count_up(count)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -215,6 +215,7 @@ class QuotaReclaim:
         groups: dict[int, list[int]] = {}
         for number, victim in enumerate(victims):
             gang = int(state.preemption.gang[victim]) if len(state.spare) else -1
+            gang = state.gangs.list_chain(gang)[-1] if gang >= 0 else -1
             groups.setdefault(gang if gang >= 0 else -number - 1, []).append(victim)
         rule = ShareRule(self._shares, self._node, terms.strategies[unit.newcomer.node])
         newcomer = unit.newcomer._replace(columns=self._find_drawn(places))

@@ -24,8 +24,14 @@ def consolidate(now: PreemptionState, begin: int) -> None:
     touched.update(machine for machine, guests in now.guests.items() if len(guests) > 1)
     for machine in sorted(touched):
         _reprieve(now, machine)
+    reprieve_gangs(now)
+
+
+def reprieve_gangs(now: PreemptionState) -> None:
+    """Take back evictions of gangs that leave as a whole, or of groups in them, as far as what is left can stay."""
     for gang in np.flatnonzero(now.spare < 0).tolist():
-        _reprieve_gang(now, gang)
+        if now.gangs.find_outermost_left(gang, now.spare) == gang:
+            _reprieve_gang(now, gang)
 
 
 def _move(now: PreemptionState, cls: int, machine: int) -> bool:
@@ -66,15 +72,17 @@ def _reprieve(now: PreemptionState, machine: int) -> None:
 
 
 def _reprieve_gang(now: PreemptionState, gang: int) -> None:
-    """Spare a gang that leaves as a whole, if no more of its members are needed than it can lose."""
+    """Spare members of a gang that leaves as a whole, if it, and each group of theirs in it, can lose the others."""
     members = now.gangs.members(gang).tolist()
     stay: list[int] = []
     for victim in sorted(members, key=lambda each: -int(now.preemption.victim_priority[each])):
         if _not_needed(now, int(now.preemption.machine[victim]), victim):
             now.spare_victim(victim)
             stay.append(victim)
-    if now.spare[gang] < 0:
-        now.evict(stay)
+    gang_of = now.preemption.gang
+    while going := [victim for victim in stay if now.gangs.has_left(int(gang_of[victim]), now.spare)]:
+        now.evict(going)
+        stay = [victim for victim in stay if not now.gone[victim]]
 
 
 def _is_beyond(now: PreemptionState, victim: int) -> bool:
@@ -85,7 +93,8 @@ def _is_beyond(now: PreemptionState, victim: int) -> bool:
 def _can_stay(now: PreemptionState, machine: int, victim: int) -> bool:
     """Return whether a victim on a machine may stay by itself; not if its gang leaves as a whole."""
     gang = int(now.preemption.gang[victim]) if len(now.spare) else -1
-    return (gang < 0 or now.spare[gang] >= 0) and _not_needed(now, machine, victim)
+    stays = gang < 0 or not now.gangs.has_left(gang, now.spare)
+    return stays and _not_needed(now, machine, victim)
 
 
 def _not_needed(now: PreemptionState, machine: int, victim: int) -> bool:
@@ -156,8 +165,8 @@ def _add_gangs(now: PreemptionState, victims: list[int]) -> tuple[int, ...]:
     if not len(now.spare):
         return tuple(victims)
     gangs = dict.fromkeys(gang for gang in now.preemption.gang[victims].tolist() if gang >= 0)
-    whole = [gang for gang in gangs if now.spare[gang] < 0]
-    members = (member for gang in whole for member in now.gangs.members(gang).tolist())
+    whole = dict.fromkeys(now.gangs.find_outermost_left(gang, now.spare) for gang in gangs)
+    members = (member for gang in whole if gang >= 0 for member in now.gangs.members(gang).tolist())
     return tuple(dict.fromkeys((*victims, *members)))
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -13,17 +12,14 @@ import numpy as np
 from cost_models.interface import Bool, Int64, JointRows, Returned
 from firmament.core.constraints.ruleset import NO_RULES, RuleSet
 from firmament.core.flow.problem import PlacementProblem
-from firmament.core.model import (
-    Requirement,
-    TaskSelector,
-)
+from firmament.core.model import Requirement, TaskSelector
 from firmament.core.preemption.problem import LOWEST_WEIGHT, PreemptionProblem
 from firmament.core.queue.importance import Importance
 from firmament.core.record_kinds import BUDGET_RECORD
-from firmament.core.rules.gangs.members import count_spare
 from firmament.core.rules.registry import compile_rules, list_drawing, number_draws
 from firmament.core.snapshot.grouping import PLACED, RoundContext, TaskGroups
 from firmament.core.snapshot.model_inputs import on_machines, resident_shapes
+from firmament.core.snapshot.victim_gangs import describe_gangs
 from firmament.core.state.cluster import Cluster
 from firmament.core.state.pending_evictions import PendingEvictions
 from firmament.core.state.tasks import TaskPhase, TaskTable
@@ -85,7 +81,7 @@ def preemption_problem(
         returning=returning,
         returns=returns,
         occupied=occupied if returning else None,
-        **_gang_fields(cluster, rows, of_classes),
+        **describe_gangs(cluster, rows, of_classes),
         **(_quota_fields(cluster, problem, kinds[kind], claims, groups) if contested else {}),
     )
 
@@ -223,44 +219,6 @@ def _budgets(
         pending = evictions.count_since_record(cluster, name, frozenset(matching.tolist()), budget.disrupted)
         allowed.append(max(0, budget.allowed - pending))
     return tuple(tuple(each) for each in covered), np.array(allowed, dtype=np.int64)
-
-
-def _gang_fields(cluster: Cluster, rows: Int64, jobs: Sequence[str]) -> dict[str, Any]:
-    """Return the fields of a preemption problem about the gangs of the tasks in ``rows``.
-
-    ``jobs``: the gang of each class of the problem, "" for none.
-    """
-    gang = np.full(len(rows), -1, dtype=np.int64)
-    known = [
-        (name, job) for name in sorted(cluster.jobs.gangs) if (job := cluster.jobs.gang(name)) is not None
-    ]
-    members = [cluster.jobs.members(name) for name, _ in known]
-    member = np.fromiter(chain.from_iterable(members), dtype=np.int64)
-    of_gang = np.repeat(np.arange(len(known)), list(map(len, members)))
-    tasks = cluster.tasks
-    place = np.full(len(tasks.uid), -1, dtype=np.int64)
-    place[rows] = np.arange(len(rows))
-    takes_part = place[member] >= 0
-    bound = tasks.state[member] == TaskPhase.BOUND
-    there = (bound | (tasks.state[member] == TaskPhase.ASSUMED)) & ~tasks.leaving[member]
-
-    def count(which: Bool) -> Int64:
-        return np.bincount(of_gang[which], minlength=len(known))
-
-    kept = np.flatnonzero(count(takes_part))
-    counts, apart = count(there), count(there & ~(takes_part & bound))
-    number = np.full(len(known), -1, dtype=np.int64)
-    number[kept] = np.arange(len(kept))
-    gang[place[member[takes_part]]] = number[of_gang[takes_part]]
-    spare = [count_spare(known[each][1], int(counts[each])) for each in kept.tolist()]
-    by_name = {known[each][0]: place_in for place_in, each in enumerate(kept.tolist())}
-    own = [by_name.get(job, -1) for job in jobs]
-    return {
-        "gang": gang,
-        "spare": np.array(spare, dtype=np.int64),
-        "together": apart[kept] == 0,
-        "own": np.array(own, dtype=np.int64),
-    }
 
 
 def _rules(cluster: Cluster, problem: PlacementProblem, may: Bool, cls: Int64, kinds: Int64) -> RuleSet:

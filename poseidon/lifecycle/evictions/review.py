@@ -224,9 +224,12 @@ class GangView:
         self._tasks = tasks
 
     def gang_of(self, uid: str) -> str:
-        """Return the job of the gang that a pod is in, "" for none."""
+        """Return the job of the gang, or of the tree of groups, that a pod is in, "" for none."""
         group = self._groups.group_of(uid)
-        return group.job.id if group is not None and self._groups.job(group).min_members > 1 else ""
+        if group is None:
+            return ""
+        job = self._groups.job(group)
+        return group.job.id if job.min_members > 1 or job.groups else ""
 
     def is_failing(self, uid: str) -> bool:
         """Return whether the gang of a pod has too few members on nodes and has never been whole, so that it may be

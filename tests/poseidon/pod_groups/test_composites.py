@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from poseidon import plan
 from poseidon.kube.api.metadata import Condition, ObjectMeta
+from poseidon.kube.api.nodes import PriorityClass
 from poseidon.kube.api.pod_groups import (
     CompositeGangPolicy,
     CompositePodGroup,
@@ -27,6 +28,7 @@ from poseidon.kube.api.pod_groups import (
 from poseidon.pod_groups.composites import FARTHEST_ROOT, CompositeTrees
 from poseidon.pod_groups.groups import Groups
 from poseidon.pod_groups.membership import COMPOSITE_POD_GROUP, NATIVE_POD_GROUP, ObjectKey
+from poseidon.pods.tasks import PriorityResolver
 from tests.poseidon.pod_groups.objects import pod
 
 
@@ -193,6 +195,42 @@ def test_groups_of_trees_may_forbid_their_pods_to_evict_others():
     group = groups.group_of("pod-x")
     assert group is not None
     assert groups.place_in_tree(group, "pod-x").never_preempts
+
+
+@pytest.mark.parametrize(
+    ("spec", "never"),
+    [
+        ({"priority_class_name": "meek"}, True),
+        ({"priority_class_name": "bold"}, False),
+        ({"priority_class_name": "missing"}, False),
+        ({"priority_class_name": "meek", "preemption_policy": "PreemptLowerPriority"}, False),
+        ({"priority_class_name": "meek", "priority": 5}, False),
+    ],
+)
+def test_in_files_the_class_of_a_tree_says_whether_its_pods_evict_others(spec, never):
+    """Admission writes priority and policy of the class into the object."""
+    classes = (
+        PriorityClass(ObjectMeta(name="meek"), 5, preemption_policy="Never"),
+        PriorityClass(ObjectMeta(name="bold"), 5),
+    )
+    groups = Groups(priorities=PriorityResolver(classes))
+    put(groups, composite("root", **spec))
+    put(groups, leaf("a", "root"))
+    groups.put_pod("pod-x", pod("x", native="a"))
+    group = groups.group_of("pod-x")
+    assert group is not None
+    assert groups.place_in_tree(group, "pod-x").never_preempts is never
+
+
+def test_each_group_says_whether_it_is_disrupted_as_a_whole():
+    groups = Groups()
+    put(groups, composite("root"))
+    put(groups, leaf("a", "root", disruption_mode={"all": {}}))
+    put(groups, leaf("b", "root", disruption_mode={"single": {}}))
+    groups.put_pod("pod-x", pod("x", native="a"))
+    job, _ = asked(groups)
+    assert not job.disrupted_whole
+    assert {each.name: each.disrupted_whole for each in job.groups} == {"root": False, "a": True, "b": False}
 
 
 @pytest.mark.parametrize("upwards", [True, False])

@@ -20,6 +20,7 @@ from firmament.core.placement.tree_groups.nested_placer import assign
 from firmament.core.placement.tree_groups.placer import IN_THE_WAY, UNLIKE_PLACES, deal
 from firmament.core.preemption.node_state import PreemptionState
 from firmament.core.preemption.problem import PreemptionDecision
+from firmament.core.preemption.reprieve import reprieve_gangs
 from firmament.core.preemption.tree_groups.slots import LeafSlots
 from firmament.core.ranks import count_up
 from firmament.core.tree_solver.groups import AnyGroup, GroupTerms, TreeGroup
@@ -128,6 +129,7 @@ class _Attempt:
                 return IN_THE_WAY
             twin.put(cls, machine)
         self._spare_unneeded(twin, victims)
+        reprieve_gangs(twin)
         return twin
 
     def _assign(self, places: Int64, victims: Int64, solver: Solver) -> Assignments | None:
@@ -326,7 +328,10 @@ def _list_units(now: PreemptionState, cls: int) -> Units:
     found: list[Int64] = []
     if len(now.spare):
         alone = now.preemption.gang < 0
-        for gang in np.flatnonzero(now.find_whole_gangs(cls)).tolist():
+        whole = now.find_whole_gangs(cls)
+        for gang in now.gangs.list_independent(now.spare):
+            if not whole[gang]:
+                continue
             members = now.gangs.members(gang)
             members = members[~now.gone[members]]
             if len(members) and may_go[members].all():

@@ -9,6 +9,7 @@ large victims.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 
@@ -22,7 +23,19 @@ from firmament.core.ranks import rank
 
 def bundles(now: PreemptionState, problem: CoverProblem) -> Bundles:
     """Return the best bundle found for each machine of a covering problem; machines without a bundle are left out."""
-    return Bundles.best([_bundles(now, choice) for choice in choices(now, problem)], now.preemption.victims)
+    found = [_bundles(now, choice) for choice in choices(now, problem)]
+    if now.gangs.nested:
+        found = [each.select(_find_unsplit(now, problem, each)) for each in found]
+    return Bundles.best(found, now.preemption.victims)
+
+
+def _find_unsplit(now: PreemptionState, problem: CoverProblem, found: Bundles) -> Bool:
+    """Return bool[R]: bundles because of which only gangs, or groups in them, leave as a whole that may."""
+    gang = np.where(found.victims, np.append(now.preemption.gang, -1)[found.slots], -1)
+    return np.array(
+        [bool(problem.whole[now.gangs.find_broken(row, now.spare)].all()) for row in gang.tolist()],
+        dtype=np.bool_,
+    )
 
 
 def _bundles(now: PreemptionState, problem: CoverProblem) -> Bundles:
@@ -152,7 +165,8 @@ def _reprieve(now: PreemptionState, problem: CoverProblem, going: Int64) -> Bund
 #
 # Evicting one task of a gang that can spare nobody evicts all of it, on all machines. So a covering problem is split
 # into several: one in which no gang loses more than it can spare; one for each gang on the machine that could leave as
-# a whole; and, if there are several such gangs, one in which all of them leave.
+# a whole; and, if there are several such gangs, one in which all of them leave. In a tree, groups that may leave by
+# themselves count as gangs of their own, and so does whatever contains them.
 
 
 def choices(now: PreemptionState, problem: CoverProblem) -> list[CoverProblem]:
@@ -173,7 +187,7 @@ def choices(now: PreemptionState, problem: CoverProblem) -> list[CoverProblem]:
         also_tied = (gang >= 0) & (nth_of_its_kind(gang, problem.most_helpful_first()) >= spare)
         found.append(problem.narrow(every, problem.open & ~also_tied, nobody))
     row, number = _could_go(now, problem, gang, tied)
-    forced = gang[row] == number[:, None]
+    forced = _is_in(now, gang[row], number)
     found.append(problem.narrow(row, problem.open[row] & ~tied[row] & ~forced, forced))
     several = np.flatnonzero(np.bincount(row, minlength=len(every)) > 1)
     if len(several):
@@ -190,15 +204,28 @@ def _gang_of(now: PreemptionState, problem: CoverProblem, where: Bool) -> Int64:
     return np.where(where, np.append(now.preemption.gang, -1)[problem.slots], -1)
 
 
+def _is_in(now: PreemptionState, gang: Int64, number: Int64) -> Bool:
+    """Return bool[N, J]: where ``gang`` (int64[N, J]) is the gang ``number`` (int64[N]) of the row, or one in it."""
+    inside: Bool = (gang >= number[:, None]) & (gang < now.gangs.end[number][:, None])
+    return inside
+
+
 def _could_go(now: PreemptionState, problem: CoverProblem, gang: Int64, tied: Bool) -> tuple[Int64, Int64]:
     """Return machine (index of row) and gang of the gangs that must leave as a whole, and can.
 
     A gang cannot leave if one of its tasks on the machine has to stay.
     """
     row, number, _ = _pairs_of(gang, tied)
+    if now.gangs.nested:
+        around = {
+            (at, each)
+            for at, inner in zip(row.tolist(), number.tolist(), strict=True)
+            for each in now.gangs.list_chain(now.gangs.find_taken_along(inner, now.spare))
+        }
+        row, number = np.array(sorted(around), dtype=np.int64).reshape(-1, 2).T
     there = np.append(~now.gone, False)[problem.slots]
     stays = _gang_of(now, problem, there & ~problem.open)
-    could = problem.whole[number] & ~(stays[row] == number[:, None]).any(axis=1)
+    could = problem.whole[number] & ~_is_in(now, stays[row], number).any(axis=1)
     return row[could], number[could]
 
 
@@ -217,9 +244,16 @@ def find_also_evicted(now: PreemptionState, problem: CoverProblem, victims: Bool
         return AlsoEvicted(none, none)
     gang = _gang_of(now, problem, victims)
     row, number, count = _pairs_of(gang, gang >= 0)
-    broken = count > now.spare[number]
-    place, task = now.gangs.expand(number[broken])
-    row = row[broken][place]
+    if now.gangs.nested:
+        where = np.unique(row).tolist()
+        broken_in = [now.gangs.find_broken(gang[each].tolist(), now.spare) for each in where]
+        row = np.repeat(np.array(where, dtype=np.int64), list(map(len, broken_in)))
+        number = np.fromiter(chain.from_iterable(broken_in), dtype=np.int64)
+    else:
+        broken = count > now.spare[number]
+        row, number = row[broken], number[broken]
+    place, task = now.gangs.expand(number)
+    row = row[place]
     elsewhere = ~now.gone[task] & (now.preemption.machine[task] != problem.rows[row])
     return AlsoEvicted(row[elsewhere], task[elsewhere])
 

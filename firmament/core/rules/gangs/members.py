@@ -21,6 +21,7 @@ from firmament.core.model import Job
 from firmament.core.preemption.problem import PreemptionDecision, PreemptionProblem
 from firmament.core.reasons import format_number
 from firmament.core.results import Delta, DeltaKind, Unscheduled
+from firmament.core.rules.gangs.disruption import find_leaving_units, list_eviction_units
 from firmament.core.state import transitions, waiting
 from firmament.core.state.cluster import Cluster
 from firmament.core.state.tasks import TaskPhase
@@ -110,17 +111,28 @@ def count_members(cluster: Cluster, job_id: str) -> tuple[int, int, int]:
     return int(bound.sum()), int(assumed.sum()), int(leaving.sum())
 
 
-def count_spare(job: Job, members: int) -> int:
-    """Return how many of ``members`` on machines may be evicted before the whole gang must be evicted."""
-    return 0 if job.disrupted_whole or job.groups else max(0, members - job.min_members)
+def find_leaving_groups(cluster: Cluster, job: Job, leaving: Sequence[int]) -> dict[str, bool]:
+    """Return the groups of a gang that leave as a whole once the members ``leaving`` (rows) are evicted.
 
-
-def breaks_up(cluster: Cluster, job: Job, leaving: int) -> bool:
-    """Return whether evicting ``leaving`` more members would leave some on machines, although the gang would then lack
-    members or may be evicted only as a whole.
+    By name ("" for a gang without groups): whether other members of the group would stay on machines.
     """
-    staying = count_placed(cluster, job.id) - leaving
-    return staying > 0 and (job.disrupted_whole or staying < job.min_members)
+    have = count_by_group(cluster, job)
+    lost = Counter(name_group(cluster, row) for row in leaving)
+    units = list_eviction_units(job, have)
+    leaves = find_leaving_units(units, [sum(lost[name] for name in unit.groups) for unit in units])
+    return {
+        name: have[name] > lost[name]
+        for unit, goes in zip(units, leaves, strict=True)
+        for name in dict.fromkeys(unit.groups)
+        if goes
+    }
+
+
+def breaks_up(cluster: Cluster, job: Job, leaving: Sequence[int]) -> bool:
+    """Return whether evicting ``leaving`` (rows of members) would leave others on machines, although their gang, or
+    their group in it, would then lack members or may be evicted only as a whole.
+    """
+    return any(find_leaving_groups(cluster, job, leaving).values())
 
 
 def shrink(job: Job, members: int) -> Job:
@@ -253,7 +265,9 @@ def hold_back_decisions(
     kept: Bool = np.ones(len(decided), dtype=np.bool_)
     going = _find_leaving_gangs(cluster, preemption, decided)
     if going:
-        kept = np.array([cluster.tasks.job[int(guest)] not in going for guest in guests], dtype=np.bool_)
+        tasks = cluster.tasks
+        of = [(tasks.job[row], name_group(cluster, row)) for row in guests.tolist()]
+        kept = np.array([each not in going for each in of], dtype=np.bool_)
     left = [each for each, keep in zip(decided, kept.tolist(), strict=True) if keep]
     for index in np.flatnonzero(~kept).tolist():
         _reassign_victims(decided[index], left)
@@ -262,20 +276,21 @@ def hold_back_decisions(
 
 def _find_leaving_gangs(
     cluster: Cluster, preemption: PreemptionProblem, decided: Sequence[PreemptionDecision]
-) -> set[str]:
-    """Return the jobs of the gangs that would lose all their placed members."""
+) -> set[tuple[str, str]]:
+    """Return job and group of all groups, "" for gangs without groups, that the decisions evict as a whole."""
     tasks, jobs = cluster.tasks, cluster.jobs
     if not jobs.gangs:
         return set()
-    told: dict[str, int] = {}
+    told: dict[str, list[int]] = {}
     for each in decided:
         for victim in each.evicts:
-            job_id = tasks.job[int(preemption.row[victim])]
-            told[job_id] = told.get(job_id, 0) + 1
+            row = int(preemption.row[victim])
+            told.setdefault(tasks.job[row], []).append(row)
     return {
-        job_id
-        for job_id, count in told.items()
-        if jobs.gang(job_id) is not None and count_placed(cluster, job_id) <= count
+        (job_id, group)
+        for job_id, rows in told.items()
+        if (job := jobs.gang(job_id)) is not None
+        for group in find_leaving_groups(cluster, job, rows)
     }
 
 

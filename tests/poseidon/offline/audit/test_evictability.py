@@ -167,6 +167,25 @@ def test_no_member_of_a_gang_that_is_disrupted_as_a_whole_moves_by_itself(tmp_pa
     assert kept(tmp_path, gang(mode, least), member, other) == reason
 
 
+@pytest.mark.parametrize(
+    ("of_root", "of_group", "reason"),
+    [
+        ({"single": {}}, {"single": {}}, ""),
+        ({"single": {}}, {"all": {}}, "is in group g of shop/root, which is disrupted as a whole"),
+        ({"all": {}}, {"all": {}}, "is in gang shop/root, which is disrupted as a whole"),
+    ],
+)
+def test_no_member_of_a_group_in_a_tree_that_is_disrupted_as_a_whole_moves(
+    tmp_path, of_root, of_group, reason
+):
+    root = gang(of_root) | {"kind": "CompositePodGroup", "metadata": {"name": "root", "namespace": "shop"}}
+    root["spec"]["schedulingPolicy"] = {"gang": {"minGroupCount": 1}}
+    group = gang(of_group, 1)
+    group["spec"]["parentCompositePodGroupName"] = "root"
+    member = owned("member", "a", cpu="500m", schedulingGroup={"podGroupName": "g"})
+    assert kept(tmp_path, root, group, member) == reason
+
+
 def test_static_pods_go_with_their_nodes_whoever_names_them(tmp_path):
     static = owned("static", "a", owner="Node")
     mirror = owned("mirror", "a", metadata={"annotations": {"kubernetes.io/config.mirror": "x"}})
