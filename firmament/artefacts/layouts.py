@@ -18,7 +18,7 @@ from cost_models.pairs import PairTerms
 from firmament.core.constraints.default_spread import SpreadTerms
 from firmament.core.constraints.model_limits import ModelConstraint
 from firmament.core.constraints.pairs import PairRules
-from firmament.core.constraints.quota_room import QuotaTerms
+from firmament.core.constraints.quota_terms import QuotaTerms
 from firmament.core.constraints.quota_tree import QuotaTree
 from firmament.core.constraints.ruleset import (
     Attraction,

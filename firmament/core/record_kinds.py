@@ -43,6 +43,10 @@ absent.
 * ``order``: ``BestEffortFIFO`` (default) or ``StrictFIFO``.
 * ``whenCanBorrow``: ``MayStopSearch`` (default): a task takes the first of its flavors that is to be had, even if it
   borrows there; ``TryNextFlavor``: rather a later one in which it borrows less.
+* ``whenCanPreempt``: ``TryNextFlavor`` (default): a task evicts others only if it finds no place in any of its flavors;
+  ``MayStopSearch``: it rather evicts in an earlier flavor than takes a later one.
+* ``preference``: ``BorrowingOverPreemption`` (default), or ``PreemptionOverBorrowing``: of the flavors that a task
+  looks at, it rather evicts in one than borrows further up in another.
 * ``preemption``: ``{"within": "Never" | "LowerPriority" | "LowerOrNewerEqualPriority", "reclaim": "Never" |
   "LowerPriority" | "Any", "borrow": {"policy": "Never" | "LowerPriority", "threshold": PRIORITY or null},
   "strategies": [STRATEGY, ...]}``, the strategies being one or both of ``LessThanOrEqualToFinalShare`` and

@@ -77,7 +77,7 @@ def decide(
     shortages = dict(placed.shortages)
     evictions: tuple[PreemptionDecision, ...] = ()
     if preemption is not None:
-        evictions = preempt(
+        evictions, assignments = preempt(
             problem, preemption, assignments, solver, options.solve_time_limit, shortages, PreemptionTuning()
         )
     first = placed.first

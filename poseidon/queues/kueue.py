@@ -12,10 +12,12 @@ from poseidon.pod_rules.label_selectors import requirements
 from poseidon.queues.model import (
     ANY,
     BEST_EFFORT,
+    BORROWING_FIRST,
     LOWER_OR_NEWER,
     LOWER_PRIORITY,
     MAY_STOP_SEARCH,
     NEVER,
+    PREEMPTION_FIRST,
     STRICT,
     TRY_NEXT_FLAVOR,
     Flavor,
@@ -144,6 +146,18 @@ def _read_queue(queue: ClusterQueue, flavors: Mapping[str, Flavor], *, fair: boo
         "spec.flavorFungibility.whenCanBorrow",
         defects,
     )
+    when_can_preempt = _choose(
+        fungibility.when_can_preempt,
+        (TRY_NEXT_FLAVOR, MAY_STOP_SEARCH, "Preempt"),
+        "spec.flavorFungibility.whenCanPreempt",
+        defects,
+    )
+    preference = _choose(
+        fungibility.preference,
+        (BORROWING_FIRST, PREEMPTION_FIRST),
+        "spec.flavorFungibility.preference",
+        defects,
+    )
     _choose(spec.stop_policy, ("None", *STOPPED), "spec.stopPolicy", defects)
     preemption = _read_preemption(spec.preemption or QueuePreemption(), defects)
     problem, reason = _find_problem(read, flavors)
@@ -162,6 +176,8 @@ def _read_queue(queue: ClusterQueue, flavors: Mapping[str, Flavor], *, fair: boo
         weight=weight,
         order=order,
         when_can_borrow=TRY_NEXT_FLAVOR if when_can_borrow == TRY_NEXT_FLAVOR else MAY_STOP_SEARCH,
+        when_can_preempt=TRY_NEXT_FLAVOR if when_can_preempt == TRY_NEXT_FLAVOR else MAY_STOP_SEARCH,
+        preference=preference,
         preemption=preemption,
         fair=fair,
         problem=problem,
@@ -241,13 +257,5 @@ def _list_checks(queue: ClusterQueue) -> Iterator[str]:
 
 def _list_ignored(queue: ClusterQueue) -> Iterator[str]:
     """Yield, in words for people, each setting of a ClusterQueue that is not honoured."""
-    spec = queue.spec
-    fungibility = spec.flavor_fungibility
-    if fungibility is not None and (
-        fungibility.when_can_preempt not in ("", TRY_NEXT_FLAVOR)
-        or fungibility.preference not in ("", "BorrowingOverPreemption")
-    ):
-        what = "whenCanPreempt and preference are not honoured"
-        yield f"spec.flavorFungibility: {what}; pods are evicted only for who finds no place in any flavor"
-    if spec.admission_scope is not None:
+    if queue.spec.admission_scope is not None:
         yield "spec.admissionScope: is not honoured; what a queue has used in the past does not count"

@@ -27,6 +27,9 @@ NEVER, LOWER_PRIORITY, LOWER_OR_NEWER, ANY = "Never", "LowerPriority", "LowerOrN
 MAY_STOP_SEARCH, TRY_NEXT_FLAVOR = "MayStopSearch", "TryNextFlavor"
 """Whether a pod borrows in a flavor (the first) or tries the next flavor before that, by Kueue's names."""
 
+BORROWING_FIRST, PREEMPTION_FIRST = "BorrowingOverPreemption", "PreemptionOverBorrowing"
+"""Whether a pod rather borrows in one flavor or evicts others in another, by Kueue's names."""
+
 STRICT, BEST_EFFORT = "StrictFIFO", "BestEffortFIFO"
 """Orders within a queue, by Kueue's names."""
 
@@ -84,6 +87,10 @@ class QuotaNode:
     """The order in which its pods are admitted: ``STRICT`` or ``BEST_EFFORT``."""
     when_can_borrow: str = MAY_STOP_SEARCH
     """Whether its pods borrow in a flavor before they try the next one."""
+    when_can_preempt: str = TRY_NEXT_FLAVOR
+    """Whether its pods evict others in a flavor before they try the next one."""
+    preference: str = BORROWING_FIRST
+    """Whether its pods rather borrow in one flavor or evict others in another."""
     preemption: PreemptionPolicies = NO_PREEMPTION
     """Which pods may be evicted for pods of this queue."""
     fair: bool = False
@@ -115,6 +122,8 @@ class QuotaNode:
             "weight": self.weight,
             "order": self.order,
             "whenCanBorrow": self.when_can_borrow,
+            "whenCanPreempt": self.when_can_preempt,
+            "preference": self.preference,
             "preemption": {
                 "within": self.preemption.within,
                 "reclaim": self.preemption.reclaim,

@@ -20,7 +20,7 @@ import numpy as np
 from cost_models.interface import Assessment, Bool, Int64, JointRows, Ledger
 from firmament.core.configuration import WeightedModel
 from firmament.core.constraints.model_limits import ModelLimits
-from firmament.core.constraints.quota_room import QuotaTerms
+from firmament.core.constraints.quota_terms import QuotaTerms
 from firmament.core.flow.problem import Assignments
 from firmament.core.rules.framework.limit_rule import RoundDemand
 from firmament.core.rules.registry import find_quotas, keep_ledgers, limit_anew

@@ -9,7 +9,8 @@ import numpy as np
 
 from cost_models.interface import Bool, Int64, JointRows, Ledger, ReasonedLedger
 from cost_models.task_constraints import TaskConstraint
-from firmament.core.constraints.quota_room import QuotaRoom, QuotaTerms
+from firmament.core.constraints.quota_room import QuotaRoom
+from firmament.core.constraints.quota_terms import QuotaTerms
 from firmament.core.reasons import AnyReason, by_limit, by_task
 
 

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from cost_models.interface import Bool, Int64
-from firmament.core.constraints.quota_room import Draw, QuotaRoom, QuotaTerms
+from firmament.core.constraints.quota_room import QuotaRoom
+from firmament.core.constraints.quota_terms import Draw, QuotaTerms
 from firmament.core.constraints.quota_tree import list_levels
 
 
@@ -124,7 +125,7 @@ class QuotaOrder:
 
     def _stand(self, node: int, columns: Sequence[int]) -> QuotaStanding:
         """Return the standing of a task that has drawn on ``columns`` of a quota."""
-        use, borrows = self._room.use, self._find_height(node, columns)
+        use, borrows = self._room.use, self.find_height(node, columns)
         if not self._room.terms.fair[node]:
             return QuotaStanding(borrows)
         path = use.list_path(node)[::-1]
@@ -137,7 +138,7 @@ class QuotaOrder:
         )
         return QuotaStanding(borrows, path, shares)
 
-    def _find_height(self, node: int, columns: Sequence[int]) -> int:
+    def find_height(self, node: int, columns: Sequence[int]) -> int:
         """Return the height of the lowest quota, from ``node`` up, that does not borrow; that of the root if all do."""
         use, path = self._room.use, self._room.use.list_path(node)
         for each in path[:-1]:

@@ -1,8 +1,7 @@
 """What is left of quotas while a round's tasks are placed: tasks share it wherever they go, and release it.
 
-A task *draws* on the quota of its queue. For each group of resources it uses one flavor, which must cover the machine
-that it goes to: the first of its flavors that covers the machine and has enough left. So whether a task may go to a
-machine depends only on the flavors that cover the machine: machines covered by the same flavors are of one *kind*.
+Of the flavors that cover its machine, a task uses the first one that has enough left. What tasks take, and of which
+quotas, is in `quota_terms`.
 """
 
 from __future__ import annotations
@@ -13,111 +12,13 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from cost_models.interface import Bool, Float64, Int64
-from firmament.core.constraints.quota_tree import QuotaTree, TreeUse
+from cost_models.interface import Bool, Int64
+from firmament.core.constraints.quota_terms import Draw, DrawGroup, QuotaTerms
+from firmament.core.constraints.quota_tree import TreeUse
 from firmament.core.reasons import AnyReason, by_limit
 
 ENDLESS = 2**40
 """Number of tasks that stands for no limit by a quota."""
-
-
-@dataclass(frozen=True, slots=True)
-class DrawGroup:
-    """What a task requests of one group of resources, all of it in one flavor."""
-
-    flavors: tuple[int, ...]
-    """Flavors in order of preference."""
-    columns: tuple[tuple[int, ...], ...]
-    """For each flavor, the column of each requested resource."""
-    amounts: tuple[int, ...]
-    """Requested amount of each resource; positive."""
-
-
-@dataclass(frozen=True, slots=True)
-class Draw:
-    """What tasks draw on quotas; tasks that are equal in this share a draw."""
-
-    node: int
-    """The quota that they draw on; -1 if they are not admitted."""
-    groups: tuple[DrawGroup, ...] = ()
-    """What they request, by group of resources."""
-    refused: str = ""
-    """Why the tasks are not admitted at all, "" if they may be."""
-
-
-@dataclass(frozen=True, slots=True)
-class QuotaTerms:
-    """The quotas of a round: N quotas, J columns, F flavors, M machines of D kinds, S shapes; immutable."""
-
-    tree: QuotaTree
-    """The quotas."""
-    names: tuple[str, ...]
-    """The names of the quotas."""
-    columns: tuple[tuple[str, str], ...]
-    """Flavor and resource of each column."""
-    flavor: Int64
-    """int64[J], the flavor of each column."""
-    resource: Int64
-    """int64[J], number of each column's resource."""
-    own: Int64
-    """int64[N, J], what tasks on machines use when the round begins, by the quota that they draw on themselves."""
-    weight: Float64
-    """float64[N], weights of quotas by which their shares are divided."""
-    fair: Bool
-    """bool[N], quotas among which tasks of the one that borrows least come first."""
-    strict: Bool
-    """bool[N], quotas whose tasks come strictly one after another."""
-    within: Int64
-    """int64[N], which tasks of its own queue a queue may evict: 0 none, 1 less important, 2 also newer ones."""
-    reclaim: Int64
-    """int64[N], which tasks of borrowing queues of its tree a queue may evict: 0 none, 1 less important, 2 any."""
-    borrows: Bool
-    """bool[N], whether a queue that borrows itself may evict less important tasks of those."""
-    threshold: Int64
-    """int64[N], the highest priority of tasks that may be evicted by a borrowing queue."""
-    kind: Int64
-    """int64[M], kind of each machine."""
-    covers: Bool
-    """bool[D, F], which flavors cover machines of each kind."""
-    draws: tuple[Draw, ...]
-    """The different draws of tasks."""
-    draw: Int64
-    """int64[S], draw of each shape (index into ``draws``), -1 for none."""
-    booked: tuple[tuple[int, int, int, int, int], ...] = ()
-    """Tasks that have used one of several flavors: draw, kind, group, index of the flavor, number of tasks."""
-    strategies: tuple[tuple[str, ...], ...] = ()
-    """By quota with fair shares, the strategies by which a borrower may evict tasks of larger borrowers, in order.
-    Empty in rounds that were saved before there were any: fair shares then evict no tasks.
-    """
-    sparing: tuple[bool, ...] = ()
-    """By quota, whether its tasks prefer a later flavor to borrowing in an earlier one. Empty in rounds that were saved
-    before there was a choice: the first flavor with enough left is then used.
-    """
-
-    def find_nodes(self, shapes: Int64) -> Int64:
-        """Return int64[A]: the quota that tasks of each of ``shapes`` draw on, -1 for none."""
-        return self.find_nodes_of(self.draw[shapes])
-
-    def find_nodes_of(self, draws: Int64) -> Int64:
-        """Return int64[A]: the quota of each of ``draws`` (int64[A], -1 for none), -1 for none."""
-        node = np.array([*(draw.node for draw in self.draws), -1], dtype=np.int64)
-        return node[draws]
-
-    def is_sparing(self, node: int) -> bool:
-        """Return whether tasks of a quota prefer a later flavor to borrowing in an earlier one."""
-        return bool(self.sparing) and self.sparing[node]
-
-    def find_contested(self) -> Bool:
-        """Return bool[N]: quotas of trees in which any queue may evict tasks for quota."""
-        parent, root = self.tree.parent, np.arange(len(self.tree.parent))
-        while (below := parent[root] >= 0).any():
-            root = np.where(below, parent[root], root)
-        evicting = (self.within > 0) | (self.reclaim > 0) | self.borrows
-        return np.isin(root, root[evicting])
-
-    def part(self, shapes: Int64 | slice, machines: Int64 | slice = slice(None)) -> QuotaTerms:
-        """Return the same quotas for some shapes and machines, renumbered from 0."""
-        return replace(self, draw=self.draw[shapes], kind=self.kind[machines])
 
 
 @dataclass(slots=True)

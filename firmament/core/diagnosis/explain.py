@@ -14,7 +14,7 @@ from firmament.core.configuration import CoreConfiguration
 from firmament.core.constraints.counters import RuleState
 from firmament.core.constraints.model_limits import ModelLimits
 from firmament.core.constraints.preferences import SoftCost, soft_cost
-from firmament.core.constraints.quota_room import QuotaTerms
+from firmament.core.constraints.quota_terms import QuotaTerms
 from firmament.core.diagnosis.listing import state_name
 from firmament.core.filters.root_causes import RootCauses
 from firmament.core.filters.static_rows import verdict

@@ -14,7 +14,7 @@ import numpy as np
 
 from cost_models.interface import Int64
 from firmament.core.board.board import Board
-from firmament.core.constraints.quota_room import QuotaTerms
+from firmament.core.constraints.quota_terms import QuotaTerms
 from firmament.core.constraints.ruleset import ClassRules
 from firmament.core.flow.problem import Assignments, PlacementProblem
 from firmament.core.model import TaskClass

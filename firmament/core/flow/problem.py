@@ -11,7 +11,7 @@ import numpy as np
 from cost_models.interface import Bool, Int64, JointRows, Ledger, Opening
 from firmament.core.constraints.default_spread import NO_SPREAD, SpreadTerms
 from firmament.core.constraints.pairs import NO_PAIRS, PairRules
-from firmament.core.constraints.quota_room import QuotaTerms
+from firmament.core.constraints.quota_terms import QuotaTerms
 from firmament.core.constraints.ruleset import NO_RULES, RuleSet
 from firmament.core.flow.terms import NO_HEIGHTS, DualPrices, RoundHeights
 from firmament.core.ranks import distinct

@@ -21,6 +21,7 @@ from cost_models.interface import Bool, Int64
 from firmament.core.flow.problem import Assignments, PlacementProblem
 from firmament.core.preemption.node_state import PreemptionState
 from firmament.core.preemption.problem import NOBODY, PreemptionDecision, PreemptionProblem, PreemptionTuning
+from firmament.core.preemption.quota_flavors import FlavorChoice, drop_places
 from firmament.core.preemption.quota_reclaim import QuotaReclaim
 from firmament.core.preemption.reprieve import evictions
 from firmament.core.preemption.stages import Stages
@@ -36,8 +37,10 @@ def preempt(
     time_limit: float | None,
     shortages: MutableMapping[int, str],
     tuning: PreemptionTuning,
-) -> tuple[PreemptionDecision, ...]:
-    """Return the places found for tasks that ``placed`` leaves without one, in order of decision.
+) -> tuple[tuple[PreemptionDecision, ...], Assignments]:
+    """Return the places found for tasks that ``placed`` leaves without one, in order of decision, and ``placed``.
+
+    Of ``placed``, tasks are missing that rather evict others in one flavor than take a place in another.
 
     Within a class, the task that has waited longest comes first.
 
@@ -78,8 +81,11 @@ def preempt(
         now = attempts.find_best(now, np.flatnonzero(band & (gang < 0)))
     if preemption.reclaims.any():
         # `QuotaReclaim` knows no domains, so trees of groups are left out.
-        now = QuotaReclaim(now).run(preemption.reclaims & ~_find_in_trees(problem), gang, need)
-    return waiting_together(problem, evictions(now))
+        reclaim, claiming = QuotaReclaim(now), preemption.reclaims & ~_find_in_trees(problem)
+        if given_up := FlavorChoice(reclaim, placed).run(claiming, gang, need):
+            placed = drop_places(placed, given_up)
+        now = reclaim.run(claiming, gang, need)
+    return waiting_together(problem, evictions(now)), placed
 
 
 def _whole_gangs(problem: PlacementProblem, placed: Assignments) -> tuple[Int64, Int64]:

@@ -63,6 +63,8 @@ class PreemptionState:
         """int64[V], the quota node that each task draws on, -1 for none; empty if the problem's quotas save nobody."""
         self.contested: Bool = nothing > 0 if terms is None else terms.find_contested()
         """bool[N], quota nodes of trees in which any queue may evict for quota; empty like ``drawn``."""
+        self.confined: dict[int, Bool] = {}
+        """By class: bool[M], the only machines to which its tasks may go for now."""
         self.covered: list[set[int]] = []
         """At most one set: the victims that their own queues' quotas cover; computed on first use, shared by copies."""
         self.ledgers = residual.ledgers
@@ -149,6 +151,8 @@ class PreemptionState:
         problem = self.problem
         shape = int(problem.shape[cls])
         usable = problem.limit_to_pins(cls, usable)
+        if cls in self.confined:
+            usable = usable & self.confined[cls]
         for limit in self.limits:
             limit.close_full(usable, shape)
         if self.quotas is not None:
@@ -319,6 +323,10 @@ class PreemptionState:
         self._book_guest(cls, machine, -1)
         self.taken.remove((cls, machine))
         self.guests[machine].remove(cls)
+
+    def take_back(self, cls: int, machine: int) -> None:
+        """Undo a placement that was there when the stage began; impossible with ledgers, as ``withdraw``."""
+        self._book_guest(cls, machine, -1)
 
     def _book_guest(self, cls: int, machine: int, count: int) -> None:
         self.room[machine] -= self.request(cls) * count

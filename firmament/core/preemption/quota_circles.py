@@ -13,7 +13,8 @@ import numpy as np
 
 from cost_models.interface import Int64
 from firmament.core.constraints.quota_order import list_columns
-from firmament.core.constraints.quota_room import Draw, QuotaRoom
+from firmament.core.constraints.quota_room import QuotaRoom
+from firmament.core.constraints.quota_terms import Draw
 from firmament.core.preemption.node_state import PreemptionState
 from firmament.core.preemption.quota_bounds import QuotaBound
 from firmament.core.preemption.quota_units import find_machine

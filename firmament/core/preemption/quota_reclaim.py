@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from typing import NamedTuple
 
 import numpy as np
 
@@ -51,6 +52,13 @@ class _Choice:
     lenient: bool = False
 
 
+class Reclaimed(NamedTuple):
+    """Victims of a unit, and the state after they have left and the unit has come."""
+
+    victims: list[int]
+    state: PreemptionState
+
+
 class QuotaReclaim:
     """Finds victims for tasks that lack quota; ``state`` advances as tasks get places."""
 
@@ -66,6 +74,8 @@ class QuotaReclaim:
         self._potential = QuotaPotential(state, self._node, shares)
         self._shares = shares
         self._in_vain: set[tuple[object, ...]] = set()
+        self.present = quotas.copy()
+        """The quotas before anybody leaves, even those who leave anyway."""
         leaving = np.flatnonzero(state.preemption.leaving & (self._node >= 0)).tolist()
         for victim in leaving:
             self._book(quotas, victim, -1)
@@ -76,15 +86,19 @@ class QuotaReclaim:
 
         ``gang``: int64[C], the gang of each class, -1 for none; ``need``: int64[G], how many tasks each gang needs.
         """
-        for unit in self._list_units(able, gang, need):
+        for unit in self.list_units(able, gang, need):
             while self._trials > 0 and self._reclaim(unit):
-                if len(unit.members) > 1 or unit.members[0][1] > 1:
-                    break
-                if self.state.remaining[unit.members[0][0]] <= 0:
+                if not self.may_repeat(unit):
                     break
         return self.state
 
-    def _list_units(self, able: Bool, gang: Int64, need: Int64) -> Iterator[QuotaUnit]:
+    def may_repeat(self, unit: QuotaUnit) -> bool:
+        """Return whether more tasks wait that are just like a unit that has got its place."""
+        (cls, count), *others = unit.members
+        return not others and count == 1 and bool(self.state.remaining[cls] > 0)
+
+    def list_units(self, able: Bool, gang: Int64, need: Int64) -> Iterator[QuotaUnit]:
+        """Yield the units of the classes ``able`` that wait, the most important first; arguments as for ``run``."""
         state, problem = self.state, self.state.problem
         quotas = problem.quotas
         assert quotas is not None
@@ -93,7 +107,7 @@ class QuotaReclaim:
         for number in np.unique(gang[drawing]).tolist():
             members = np.flatnonzero(drawing & (gang == number))
             if number < 0:
-                units += [self._make_unit(((cls, 1),)) for cls in members.tolist()]
+                units += [self.make_unit(((cls, 1),)) for cls in members.tolist()]
                 continue
             wanted, left = [], int(need[number])
             for cls in members.tolist():
@@ -101,10 +115,11 @@ class QuotaReclaim:
                 left -= count
                 wanted += [(cls, count)] if count else []
             if not left:
-                units.append(self._make_unit(tuple(wanted)))
+                units.append(self.make_unit(tuple(wanted)))
         yield from sorted(units, key=lambda unit: unit.newcomer.importance, reverse=True)
 
-    def _make_unit(self, members: tuple[tuple[int, int], ...]) -> QuotaUnit:
+    def make_unit(self, members: tuple[tuple[int, int], ...]) -> QuotaUnit:
+        """Return the unit of some tasks: classes and the number of tasks of each."""
         state, terms = self.state, self.state.problem.quotas
         assert terms is not None
         draws = [terms.draws[int(terms.draw[state.problem.shape[cls]])] for cls, _ in members]
@@ -123,29 +138,38 @@ class QuotaReclaim:
 
     def _reclaim(self, unit: QuotaUnit) -> bool:
         """Place a unit if victims can be found for it; return whether it was placed."""
-        looks = tuple((int(self.state.problem.shape[cls]), count) for cls, count in unit.members)
-        if (looks, unit.newcomer.importance[0]) in self._in_vain:
+        looks = self.describe(unit)
+        if looks in self._in_vain:
             return False
-        found = self._choose(unit)
+        found = self.choose(unit)
         if found is None:
-            self._in_vain.add((looks, unit.newcomer.importance[0]))
+            self._in_vain.add(looks)
             return False
+        self.accept(found)
+        return True
+
+    def describe(self, unit: QuotaUnit) -> tuple[object, ...]:
+        """Return a key that units share for which the same victims would do."""
+        looks = tuple((int(self.state.problem.shape[cls]), count) for cls, count in unit.members)
+        return looks, unit.newcomer.importance[0]
+
+    def accept(self, found: Reclaimed) -> None:
+        """Move to the state after victims have been chosen for a unit."""
         victims, after = found
         self._went += victims
         self._potential.follow(after, victims)
         for place in range(len(self.state.taken), len(after.taken)):
             after.elsewhere[place] = (*self._went, *self._leaving)
         self.state = after
-        return True
 
-    def _choose(self, unit: QuotaUnit) -> tuple[list[int], PreemptionState] | None:
+    def choose(self, unit: QuotaUnit) -> Reclaimed | None:
         """Return the best sufficient set of victims and the state after evicting it, or None if there is none."""
         terms = self.state.problem.quotas
         assert terms is not None
         if self._leaving:
             after = self._place(unit, [])
             if after is not None:
-                return [], after
+                return Reclaimed([], after)
         candidates = self._sort_candidates(unit)
         if not candidates:
             return None
@@ -218,23 +242,29 @@ class QuotaReclaim:
             gang = state.gangs.list_chain(gang)[-1] if gang >= 0 else -1
             groups.setdefault(gang if gang >= 0 else -number - 1, []).append(victim)
         rule = ShareRule(self._shares, self._node, terms.strategies[unit.newcomer.node])
-        newcomer = unit.newcomer._replace(columns=self._find_drawn(places))
+        newcomer = unit.newcomer._replace(columns=self._find_drawn_at(places))
         return rule.order(trial, newcomer, list(groups.values()), self._book, lenient=lenient)
 
-    def _find_drawn(self, places: Sequence[tuple[int, int]]) -> tuple[int, ...]:
-        """Return the quota columns that tasks would draw on at ``places`` (class, machine)."""
+    def find_drawn(self, places: Sequence[tuple[int, int]]) -> tuple[int, ...]:
+        """Return the quota columns that tasks would draw on at ``places`` (class, kind of machine)."""
         terms, found = self.state.problem.quotas, set[int]()
         assert terms is not None
-        for cls, machine in places:
+        for cls, kind in places:
             draw = int(terms.draw[self.state.problem.shape[cls]])
             if draw >= 0:
-                covered = terms.covers[terms.kind[machine]]
-                found.update(column for column, _ in list_amounts(terms.draws[draw], covered))
+                drawn = list_amounts(terms.draws[draw], terms.covers[kind])
+                found.update(column for column, _ in drawn)
         return tuple(sorted(found))
+
+    def _find_drawn_at(self, places: Sequence[tuple[int, int]]) -> tuple[int, ...]:
+        """Return the quota columns that tasks would draw on at ``places`` (class, machine)."""
+        terms = self.state.problem.quotas
+        assert terms is not None
+        return self.find_drawn([(cls, int(terms.kind[machine])) for cls, machine in places])
 
     # --- sets of victims -----------------------------------------------------------------------------------------
 
-    def _choose_among(self, choice: _Choice) -> tuple[list[int], PreemptionState] | None:
+    def _choose_among(self, choice: _Choice) -> Reclaimed | None:
         if len(choice.candidates) <= FEW:
             return self._choose_of_all(choice)
         going: list[int] = []
@@ -258,9 +288,9 @@ class QuotaReclaim:
                 less = self._try(choice, fewer)
                 if less is not None:
                     going, enough = fewer, less
-        return going, enough
+        return Reclaimed(going, enough)
 
-    def _choose_of_all(self, choice: _Choice) -> tuple[list[int], PreemptionState] | None:
+    def _choose_of_all(self, choice: _Choice) -> Reclaimed | None:
         """Return the best sufficient set of victims and the state after it, or None; tries all sets, the best first."""
         unit, candidates = choice.unit, choice.candidates
         everybody = self._add_companions(candidates, [])
@@ -271,7 +301,7 @@ class QuotaReclaim:
         for going in self._list_sets(choice, everybody):
             found = self._try(choice, going)
             if found is not None:
-                return going, found
+                return Reclaimed(going, found)
         return None
 
     def _list_sets(self, choice: _Choice, everybody: list[int]) -> Iterator[list[int]]:
@@ -348,7 +378,7 @@ class QuotaReclaim:
         assert terms is not None
         assert trial.quotas is not None
         places = trial.taken[len(self.state.taken) :]
-        drawn = self._find_drawn(places)
+        drawn = self._find_drawn_at(places)
         if terms.fair[newcomer.node]:
             order = sorted(victims, key=lambda victim: choice.rank.get(victim, 0))
             groups = self._order_by_shares(choice.unit, places, order, lenient=choice.lenient)

@@ -15,7 +15,7 @@ import numpy as np
 from cost_models.interface import Bool, Int64, JointRows, Ledger, Needs
 from firmament.core.changes import ChangedMachine, CureProposal
 from firmament.core.constraints.preferences import SoftCost
-from firmament.core.constraints.quota_room import QuotaTerms
+from firmament.core.constraints.quota_terms import QuotaTerms
 from firmament.core.constraints.ruleset import NO_RULES, RuleSet
 from firmament.core.model import Machine, TaskClass
 from firmament.core.reasons import AnyReason, Cause

@@ -7,7 +7,7 @@ from dataclasses import fields
 import numpy as np
 
 from firmament.artefacts.saved_arrays import decode_arrays, encode_arrays
-from firmament.core.constraints.quota_room import QuotaTerms
+from firmament.core.constraints.quota_terms import QuotaTerms
 from firmament.core.events import ClassDefined, TasksBound
 from firmament.core.placement.outcome import Means
 from firmament.core.placement.placing import place

@@ -63,7 +63,11 @@ def test_the_record_says_what_the_queue_says():
             cohort="c",
             preemption=preemption,
             queueingStrategy="StrictFIFO",
-            flavorFungibility={"whenCanBorrow": "TryNextFlavor"},
+            flavorFungibility={
+                "whenCanBorrow": "TryNextFlavor",
+                "whenCanPreempt": "MayStopSearch",
+                "preference": "PreemptionOverBorrowing",
+            },
             fairSharing={"weight": "500m"},
         ),
         cohort("c", quotas(cpu=1), parent="root"),
@@ -79,6 +83,8 @@ def test_the_record_says_what_the_queue_says():
         "weight": 0.5,
         "order": "StrictFIFO",
         "whenCanBorrow": "TryNextFlavor",
+        "whenCanPreempt": "MayStopSearch",
+        "preference": "PreemptionOverBorrowing",
         "preemption": {
             "within": "LowerOrNewerEqualPriority",
             "reclaim": "Any",
@@ -215,10 +221,9 @@ def test_a_faulty_cohort_stops_the_queues_below_it():
 
 def test_what_is_not_honoured_is_named():
     tree = read(
-        cluster_queue("a", flavorFungibility={"whenCanPreempt": "MayStopSearch"}, admissionScope={}),
+        cluster_queue("a", admissionScope={}),
         {**flavor("tas"), "spec": {"topologyName": "racks"}},
-        cluster_queue("plain", flavorFungibility={"whenCanBorrow": "TryNextFlavor"}),
+        cluster_queue("plain", flavorFungibility={"whenCanPreempt": "MayStopSearch"}),
     )
     assert tree.ignored.keys() == {"ClusterQueue/a", "ResourceFlavor/tas"}
-    assert "spec.flavorFungibility" in tree.ignored["ClusterQueue/a"]
     assert "spec.admissionScope" in tree.ignored["ClusterQueue/a"]

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from typing import ClassVar, NamedTuple
 
 from cost_models.interface import Int64, JointRows, Ledger, Needs
-from firmament.core.constraints.quota_room import QuotaTerms
+from firmament.core.constraints.quota_terms import QuotaTerms
 from firmament.core.model import ClaimAllocation, TaskClass, TaskSelector
 from firmament.core.state.cluster import Cluster
 

@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 
 from cost_models.interface import Bool, Int64
-from firmament.core.constraints.quota_room import Draw, DrawGroup, QuotaRoom, QuotaTerms
+from firmament.core.constraints.quota_room import QuotaRoom
+from firmament.core.constraints.quota_terms import Draw, DrawGroup, QuotaTerms
 from firmament.core.constraints.quota_tree import UNBOUNDED, QuotaTree
 from firmament.core.model import (
     PODS,
@@ -201,6 +202,8 @@ def build_terms(cluster: Cluster, contents: Sequence[TaskClass], without: int = 
         fair=np.array([quota.fair for quota in book.nodes], dtype=np.bool_),
         strict=np.array([quota.strict for quota in book.nodes], dtype=np.bool_),
         sparing=tuple(quota.sparing for quota in book.nodes),
+        evicts_first=tuple(quota.evicts_first for quota in book.nodes),
+        evicts_before_borrowing=tuple(quota.evicts_before_borrowing for quota in book.nodes),
         **_encode_policies([quota.preemption for quota in book.nodes]),
         kind=kind,
         covers=covers,

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from cost_models.interface import Bool, Int64
-from firmament.core.constraints.quota_room import QuotaRoom, QuotaTerms
+from firmament.core.constraints.quota_room import QuotaRoom
+from firmament.core.constraints.quota_terms import QuotaTerms
 from firmament.core.record_kinds import QUOTA_RECORD
 from firmament.core.results import QueueState, QuotaUse
 from firmament.core.rules.quotas.compilation import QUEUE, build_terms, read_book

@@ -19,6 +19,8 @@ RECLAIM = ("Never", "LowerPriority", "Any")
 BORROW = ("Never", "LowerPriority")
 STRATEGIES = ("LessThanOrEqualToFinalShare", "LessThanInitialShare")
 CAN_BORROW = ("MayStopSearch", "TryNextFlavor")
+CAN_PREEMPT = ("TryNextFlavor", "MayStopSearch")
+PREFERENCE = ("BorrowingOverPreemption", "PreemptionOverBorrowing")
 ORDERS = ("BestEffortFIFO", "StrictFIFO")
 
 MOST_DEEP = 32
@@ -85,6 +87,10 @@ class StatedQuota:
     """Whether its tasks are placed strictly in their order, so that a task that waits holds up the next."""
     sparing: bool = False
     """Whether its tasks prefer a later flavor to borrowing in an earlier flavor."""
+    evicts_first: bool = False
+    """Whether its tasks prefer evicting others in an earlier flavor to a later flavor."""
+    evicts_before_borrowing: bool = False
+    """Whether its tasks prefer evicting others in one flavor to borrowing more in another."""
     preemption: QuotaPreemption = QuotaPreemption()
     """Which tasks its tasks may evict for quota."""
     uncovered: bool = False
@@ -188,6 +194,8 @@ def _build_quota(name: str, parent: str, document: Mapping[str, Any]) -> StatedQ
         strict=_read_choice(document, "order", ORDERS) == "StrictFIFO",
         preemption=_read_preemption(_read_object(document.get("preemption") or {})),
         sparing=_read_choice(document, "whenCanBorrow", CAN_BORROW) == "TryNextFlavor",
+        evicts_first=_read_choice(document, "whenCanPreempt", CAN_PREEMPT) == "MayStopSearch",
+        evicts_before_borrowing=_read_choice(document, "preference", PREFERENCE) == "PreemptionOverBorrowing",
         uncovered=_read_choice(document, "uncovered", ("refuse", "allow")) == "allow",
     )
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from cost_models.interface import Int64, JointRows
-from firmament.core.constraints.quota_room import QuotaTerms
+from firmament.core.constraints.quota_terms import QuotaTerms
 from firmament.core.model import TaskClass
 from firmament.core.rules.framework.limit_rule import LimitRule, RoundDemand
 from firmament.core.rules.quotas.compilation import QUEUE, compile_quotas, read_book

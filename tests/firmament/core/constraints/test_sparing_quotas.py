@@ -6,7 +6,8 @@ import random
 
 import numpy as np
 
-from firmament.core.constraints.quota_room import Draw, DrawGroup, QuotaRoom, QuotaTerms
+from firmament.core.constraints.quota_room import QuotaRoom
+from firmament.core.constraints.quota_terms import Draw, DrawGroup, QuotaTerms
 from tests.firmament.core.constraints.test_quota_tree import Node, build, draw_trees
 from tests.support.effort import examples
 

@@ -93,6 +93,9 @@ class World:
             "within": draw.choice(["Never", "LowerPriority", "LowerOrNewerEqualPriority"]),
             "reclaim": draw.choice(["Never", "LowerPriority", "Any"]),
         }
+        stated["whenCanBorrow"] = draw.choice(["MayStopSearch", "TryNextFlavor"])
+        stated["whenCanPreempt"] = draw.choice(["MayStopSearch", "TryNextFlavor"])
+        stated["preference"] = draw.choice(["BorrowingOverPreemption", "PreemptionOverBorrowing"])
         nominal = {kind: {resource: draw.randint(0, 5) for resource in RESOURCES} for kind in FLAVORS}
         self.quotas[name] = {**stated, "nominal": nominal}
         return [quota(name, nominal, **stated)]

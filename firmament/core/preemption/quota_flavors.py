@@ -1,0 +1,221 @@
+"""Tasks that rather evict others in one flavor than take a place in another, as their queue says.
+
+A round first places tasks where nobody has to leave. Two settings of a queue go against that: tasks look at their
+flavors in order, and evict in the first one where they can (``QuotaTerms.evicts_first``), or of all flavors that they
+look at they rather evict in one than borrow further up in another (``evicts_before_borrowing``). For tasks of such
+queues, the flavors are gone through as Kueue does (``pkg/scheduler/flavorassigner``, ``shouldTryNextFlavor`` and
+``isPreferred``): a place that the round has found is given up only once the evictions that take its stead are found.
+So no task waits because it would rather evict.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from cost_models.interface import Bool, Int64
+from firmament.core.constraints.quota_order import QuotaOrder
+from firmament.core.flow.problem import Assignments
+from firmament.core.preemption.node_state import PreemptionState
+from firmament.core.preemption.quota_reclaim import QuotaReclaim, Reclaimed
+from firmament.core.preemption.quota_units import QuotaUnit
+
+Places = tuple[tuple[int, int], ...]
+"""Class and machine of each task."""
+
+NOWHERE = 2**30
+"""Height of the quota that lends to tasks without a place: above all others."""
+
+
+@dataclass(frozen=True, slots=True)
+class _FlavorPart:
+    """Kinds of machines that the same flavors of a unit cover."""
+
+    kind: int
+    """One of the kinds."""
+    machines: Bool
+    """bool[M], the machines of these kinds."""
+
+
+class FlavorChoice:
+    """Lets tasks evict in earlier flavors; the state of ``reclaim`` advances."""
+
+    def __init__(self, reclaim: QuotaReclaim, placed: Assignments) -> None:
+        """``placed``: the places that the round has found without evictions."""
+        terms = reclaim.state.problem.quotas
+        assert terms is not None
+        self._reclaim, self._terms, self._placed = reclaim, terms, placed
+        self._early = terms.find_evicting_early()
+        self._order = QuotaOrder(reclaim.present)
+
+    def run(self, able: Bool, gang: Int64, need: Int64) -> Places:
+        """Exchange places for evictions; return the places that are given up.
+
+        ``able``: bool[C], classes that may evict for quota; ``gang``: int64[C], the gang whose tasks wait for places
+        together, -1 for none; ``need``: int64[G], how many tasks each gang needs.
+        """
+        state = self._reclaim.state
+        if state.problem.irrevocable or state.coupled:
+            return ()  # what is placed cannot be taken back, or others may rely on it
+        node = self._terms.find_nodes(state.problem.shape)
+        able = able & np.append(self._early, False)[node]
+        if not able.any():
+            return ()
+        wishes = [(self._reclaim.make_unit(_count(places)), places) for places in self._list_placed(able)]
+        wishes += [(unit, ()) for unit in self._reclaim.list_units(able, gang, need)]
+        wishes.sort(key=lambda wish: wish[0].newcomer.importance, reverse=True)
+        # Of a queue that would rather not borrow, the least important tasks are those that do.
+        in_turn = [wish for wish in wishes if self._looks_in_order(wish[0])]
+        in_turn += [wish for wish in reversed(wishes) if not self._looks_in_order(wish[0])]
+        given_up: list[tuple[int, int]] = []
+        in_vain: set[tuple[object, ...]] = set()
+        for unit, places in in_turn:
+            kinds = tuple(self._terms.kind[[machine for _, machine in places]].tolist()) if places else ()
+            looks = self._reclaim.describe(unit), kinds
+            if looks in in_vain:
+                continue
+            if not self._serve(unit, places):
+                in_vain.add(looks)
+                continue
+            given_up += places
+            while not places and self._reclaim.may_repeat(unit) and self._serve(unit, ()):
+                pass
+        return tuple(given_up)
+
+    def _looks_in_order(self, unit: QuotaUnit) -> bool:
+        return bool(self._terms.evicts_first) and self._terms.evicts_first[unit.newcomer.node]
+
+    def _list_placed(self, able: Bool) -> Iterator[Places]:
+        """Yield the places of each task, or of each gang, that the round has placed."""
+        gang = self._reclaim.state.problem.gang
+        together: dict[int, list[tuple[int, int]]] = {}
+        for cls, machine, count in self._placed.entries():
+            if not able[cls]:
+                continue
+            if len(gang) and gang[cls] >= 0:
+                together.setdefault(int(gang[cls]), []).extend([(cls, machine)] * count)
+            else:
+                yield from [((cls, machine),)] * count
+        yield from map(tuple, together.values())
+
+    def _serve(self, unit: QuotaUnit, places: Places) -> bool:
+        """Give a unit places by evictions where it would rather have them than ``places``; return whether it has."""
+        cells = self._list_cells(unit)
+        if len(cells) < 2 and places:
+            return False
+        before = self._reclaim.state
+        base = before.copy()
+        for cls, machine in places:
+            base.take_back(cls, machine)
+        self._reclaim.state = base
+        found = self._find_better(unit, places, cells, before)
+        base.confined = {}
+        if found is None:
+            self._reclaim.state = before
+            return False
+        found.state.confined = {}
+        self._reclaim.accept(found)
+        return True
+
+    def _find_better(
+        self, unit: QuotaUnit, places: Places, cells: Sequence[_FlavorPart], before: PreemptionState
+    ) -> Reclaimed | None:
+        """Return evictions that a unit prefers to ``places``, which it has in ``before``, or None."""
+        node, base = unit.newcomer.node, self._reclaim.state
+        first, sparing = self._terms.evicts_first[node], self._terms.is_sparing(node)
+        machines = [machine for _, machine in places]
+        present = (
+            [number for number, cell in enumerate(cells) if cell.machines[machines].any()] if places else []
+        )
+        least = self._find_height(before, unit, places) if places else NOWHERE
+        best = None
+        for number, cell in enumerate(cells):
+            if present and number > present[-1] and not (sparing and least):
+                break
+            if number in present or self._has_quota(unit, cell):
+                continue
+            base.confined = {cls: cell.machines for cls, _ in unit.members}
+            found = self._reclaim.choose(self._confine(unit, cell))
+            if found is None:
+                continue
+            height = self._find_height(found.state, unit, found.state.taken[len(base.taken) :])
+            if first and not (sparing and height):
+                return found
+            if height < least and self._terms.evicts_before_borrowing[node]:
+                best, least = found, height
+        return best
+
+    def _confine(self, unit: QuotaUnit, cell: _FlavorPart) -> QuotaUnit:
+        """Return a unit as it draws on quotas in one cell."""
+        columns = self._reclaim.find_drawn([(cls, cell.kind) for cls, _ in unit.members])
+        return QuotaUnit(unit.members, unit.newcomer._replace(columns=columns))
+
+    def _find_height(self, state: PreemptionState, unit: QuotaUnit, places: Sequence[tuple[int, int]]) -> int:
+        """Return how far up in the tree a unit borrows that has ``places`` in ``state``; 0 if it need not borrow."""
+        assert state.quotas is not None
+        drawn = [(cls, int(self._terms.kind[machine])) for cls, machine in places]
+        order = self._order.go_on(state.quotas)
+        return order.find_height(unit.newcomer.node, self._reclaim.find_drawn(drawn))
+
+    def _has_quota(self, unit: QuotaUnit, cell: _FlavorPart) -> bool:
+        """Return whether a unit has quota in a cell without evictions, so that only room is lacking there."""
+        draw, shape = self._terms.draw, self._reclaim.state.problem.shape
+        return all(
+            draw[shape[cls]] < 0
+            or self._reclaim.present.units_by_kind(int(draw[shape[cls]]))[cell.kind] >= count
+            for cls, count in unit.members
+        )
+
+    def _list_cells(self, unit: QuotaUnit) -> list[_FlavorPart]:
+        """Return where a unit may go, its first flavors first; nothing if its tasks have different flavors."""
+        terms, shape = self._terms, self._reclaim.state.problem.shape
+        draws = {int(terms.draw[shape[cls]]) for cls, _ in unit.members}
+        flavors = {
+            tuple(flavor for group in terms.draws[draw].groups for flavor in group.flavors)
+            for draw in draws
+            if draw >= 0
+        }
+        if len(flavors) != 1:
+            return []
+        present = np.flatnonzero(np.bincount(terms.kind, minlength=len(terms.covers)))
+        covered = terms.covers[present][:, list(flavors.pop())]
+        _, first, cell_of = np.unique(~covered, axis=0, return_index=True, return_inverse=True)
+        cells = []
+        for number, place in enumerate(first.tolist()):
+            kinds = present[cell_of.reshape(-1) == number]
+            if self._covers_all(draws, int(present[place])):
+                cells.append(_FlavorPart(int(present[place]), np.isin(terms.kind, kinds)))
+        return cells
+
+    def _covers_all(self, draws: set[int], kind: int) -> bool:
+        """Return whether each group of resources of some draws has a flavor that covers a kind of machines."""
+        return all(
+            self._terms.covers[kind, list(group.flavors)].any()
+            for draw in draws
+            if draw >= 0
+            for group in self._terms.draws[draw].groups
+        )
+
+
+def drop_places(placed: Assignments, given_up: Places) -> Assignments:
+    """Return assignments without places that were given up, each of which is among them."""
+    left = placed.count.copy()
+    where: dict[tuple[int, int], list[int]] = {}
+    for entry, (cls, machine, _) in enumerate(placed.entries()):
+        where.setdefault((cls, machine), []).append(entry)
+    for place in given_up:
+        entries = where[place]
+        while not left[entries[-1]]:
+            entries.pop()
+        left[entries[-1]] -= 1
+    return Assignments(placed.cls, placed.machine, left).select(left > 0)
+
+
+def _count(places: Places) -> tuple[tuple[int, int], ...]:
+    """Return the classes of some places, and how many tasks of each have one."""
+    counts: dict[int, int] = {}
+    for cls, _ in places:
+        counts[cls] = counts.get(cls, 0) + 1
+    return tuple(sorted(counts.items()))

@@ -1,0 +1,162 @@
+"""Tasks that rather evict in one flavor than take a place in another, by the settings of their queue."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+
+from firmament.core.events import ClassDefined, Event, JobDefined, RecordUpserted, TasksBound, TasksSubmitted
+from firmament.core.model import Job
+from firmament.core.results import DeltaKind, RoundResult
+from firmament.core.scheduler import Scheduler
+from tests.firmament.core.preemption import test_quota_histories as histories
+from tests.firmament.core.preemption.test_quota_reclaim import list_evicted
+from tests.firmament.core.rules.quotas.quota_scene import flavor, quota
+from tests.support.core import machine, scheduler, task_class, tasks, uids
+from tests.support.effort import examples
+
+OWN = {"within": "LowerPriority", "reclaim": "Any", "borrow": {"policy": "LowerPriority"}}
+
+
+def _scene(first: int, second: int, lent: int = 0, **stated: Any) -> Scheduler:
+    """A queue with two flavors; ``lent``: what a cohort lends of the second one."""
+    return scheduler(
+        machine("one", cpu=20, labels={"kind": "one"}),
+        machine("two", cpu=20, labels={"kind": "two"}),
+        flavor("one", kind="one"),
+        flavor("two", kind="two"),
+        quota("cohort", {"one": {"cpu": 0}, "two": {"cpu": lent}}),
+        quota(
+            "team",
+            {"one": {"cpu": first}, "two": {"cpu": second}},
+            parent="cohort",
+            preemption=OWN,
+            **stated,
+        ),
+        ClassDefined(1, task_class(1, queue="team")),
+    )
+
+
+def _places(result: RoundResult) -> dict[str, str]:
+    return {delta.uid: delta.machine for delta in result.deltas if delta.kind is DeltaKind.PLACE}
+
+
+@pytest.mark.parametrize(("policy", "at"), [("TryNextFlavor", "two"), ("MayStopSearch", "one")])
+def test_a_queue_says_whether_its_tasks_evict_before_they_take_a_later_flavor(policy: str, at: str):
+    core = _scene(2, 2, whenCanPreempt=policy)
+    core.apply([TasksBound("one", 1, ("old", "older"), priority=0)])
+    core.apply([*tasks(1, "new", content=task_class(1, queue="team"), priority=1)])
+    result = core.run_round()
+    assert _places(result) == {"new": at}
+    assert len(list_evicted(result)) == (at == "one")
+
+
+def test_who_finds_nobody_to_evict_takes_the_later_flavor():
+    core = _scene(2, 2, whenCanPreempt="MayStopSearch")
+    core.apply([TasksBound("one", 1, ("old", "older"), priority=5)])
+    core.apply([*tasks(1, *uids("new", 2), content=task_class(1, queue="team"), priority=1)])
+    result = core.run_round()
+    assert _places(result) == dict.fromkeys(uids("new", 2), "two")
+    assert not list_evicted(result)
+
+
+def test_of_many_only_those_go_to_the_first_flavor_for_whom_others_can_leave():
+    core = _scene(3, 9, whenCanPreempt="MayStopSearch")
+    core.apply([TasksBound("one", 1, ("low",), priority=0), TasksBound("one", 1, ("x", "y"), priority=9)])
+    core.apply([*tasks(1, *uids("new", 4), content=task_class(1, queue="team"), priority=1)])
+    result = core.run_round()
+    assert list_evicted(result) == {"low"}
+    assert sorted(_places(result).values()) == ["one", "two", "two", "two"]
+
+
+@pytest.mark.parametrize(
+    ("preference", "borrow", "at"),
+    [
+        ("BorrowingOverPreemption", "TryNextFlavor", "two"),
+        ("PreemptionOverBorrowing", "TryNextFlavor", "one"),
+        ("PreemptionOverBorrowing", "MayStopSearch", "one"),
+    ],
+)
+def test_a_queue_says_whether_its_tasks_rather_borrow_or_evict(preference: str, borrow: str, at: str):
+    core = _scene(1, 1, lent=5, preference=preference, whenCanBorrow=borrow)
+    core.apply([TasksBound("one", 1, ("a",), priority=0), TasksBound("two", 1, ("b",), priority=9)])
+    core.apply([*tasks(1, "new", content=task_class(1, queue="team"), priority=1)])
+    result = core.run_round()
+    assert _places(result) == {"new": at}
+    assert list_evicted(result) == ({"a"} if at == "one" else set())
+
+
+def test_a_queue_evicts_for_those_that_would_borrow_and_not_for_those_within_its_quota():
+    """Two tasks are within the quota of the second flavor; the third, the least important, would borrow."""
+    core = _scene(1, 2, lent=5, preference="PreemptionOverBorrowing", whenCanBorrow="TryNextFlavor")
+    core.apply([TasksBound("one", 1, ("old",), priority=0)])
+    for uid, priority in (("first", 3), ("second", 2), ("third", 1)):
+        core.apply([*tasks(1, uid, content=task_class(1, queue="team"), priority=priority)])
+    result = core.run_round()
+    assert list_evicted(result) == {"old"}
+    assert _places(result) == {"first": "two", "second": "two", "third": "one"}
+
+
+@pytest.mark.parametrize("victims", [2, 1])
+def test_a_gang_evicts_for_all_its_tasks_or_for_none(victims: int):
+    core = _scene(2, 2, whenCanPreempt="MayStopSearch")
+    core.apply([TasksBound("one", 1, uids("old", victims), priority=0)])
+    core.apply([TasksBound("one", 1, uids("firm", 2 - victims), priority=9)] if victims < 2 else [])
+    core.apply([JobDefined(Job("gang", size=2, min_members=2))])
+    core.apply([TasksSubmitted(1, ("g0", "g1"), job="gang", priority=1)])
+    result = core.run_round()
+    assert set(_places(result).values()) == ({"one"} if victims == 2 else {"two"})
+    assert len(list_evicted(result)) == (2 if victims == 2 else 0)
+
+
+class World(histories.World):
+    """Two flavors, and queues that choose among them in all ways."""
+
+    def __init__(self, seed: int) -> None:
+        self.draw = draw = random.Random(seed)
+        self.fair = draw.random() < 0.3
+        self.number = 0
+        self.classes = {}
+        events: list[Event] = [
+            machine("a", cpu=draw.randint(3, 9), labels={"kind": "one"}),
+            machine("b", cpu=draw.randint(3, 9), labels={"kind": "two"}),
+            flavor("one", kind="one"),
+            flavor("two", kind="two"),
+            quota("root", self._draw_amounts(3)),
+            quota("left", self._draw_amounts(3), parent="root", fair=self.fair),
+        ]
+        self.core = scheduler(*events, *(self.state_quota(name) for name in histories.QUEUES))
+
+    def _draw_amounts(self, most: int) -> dict[str, dict[str, int]]:
+        return {name: {"cpu": self.draw.randint(0, most)} for name in ("one", "two")}
+
+    def state_quota(self, name: str) -> RecordUpserted:
+        draw = self.draw
+        policy = {
+            "within": draw.choice(["Never", "LowerPriority", "LowerOrNewerEqualPriority"]),
+            "reclaim": draw.choice(["Never", "LowerPriority", "Any"]),
+            "borrow": {"policy": draw.choice(["Never", "LowerPriority"])},
+        }
+        return quota(
+            name,
+            self._draw_amounts(4),
+            parent=histories.QUEUES[name],
+            fair=self.fair,
+            preemption=policy,
+            whenCanBorrow=draw.choice(["MayStopSearch", "TryNextFlavor"]),
+            whenCanPreempt=draw.choice(["MayStopSearch", "TryNextFlavor"]),
+            preference=draw.choice(["BorrowingOverPreemption", "PreemptionOverBorrowing"]),
+        )
+
+
+def run(seed: int, steps: int) -> None:
+    world = World(seed)
+    for _ in range(steps):
+        world.step()
+
+
+def test_evictions_end_whatever_flavors_queues_prefer():
+    for seed in range(examples(100, least=15)):
+        run(seed, 20)
