@@ -173,9 +173,10 @@ class _Search:
             in_use = (self._own[number] if option.admin else self._taken) >> device & 1
             undo = None
             if not in_use and not blocked >> device & 1:
-                if not self._allow(number, option) >> device & 1:
-                    raise _StopError("cannot add a device because a claim constraint would not be satisfied")
+                allowed = self._allow(number, option) >> device & 1
                 undo = self._take(number, option, device)
+                if undo is not None and not allowed:
+                    raise _StopError("cannot add a device because a claim constraint would not be satisfied")
             if undo is None:
                 break
             done.append((device, undo))

@@ -232,6 +232,18 @@ def test_the_first_alternative_that_can_be_had_is_taken():
     ]
 
 
+def test_an_alternative_for_all_devices_is_passed_over_if_counters_run_out_before_a_constraint_fails():
+    use = [{"counterSet": "c", "counters": {"slots": {"value": "2"}}}]
+    devices = [device(f"d{n}", attributes={"numa": n}, consumesCounters=use) for n in (0, 1)]
+    counters = [{"name": "c", "counters": {"slots": {"value": "2"}}}]
+    listed = [{**exactly("gpu", count)["exactly"], "name": name} for name, count in (("all", 0), ("one", 1))]
+    claim = claim_spec(
+        {"name": "r", "firstAvailable": listed}, constraints=[{"matchAttribute": "gpu.example.com/numa"}]
+    )
+    bench = Bench([slice_spec("p", devices, nodeName="a", sharedCounters=counters)])
+    assert bench.name(claim) == [[("r/one", "p", "d0")]]
+
+
 def test_nothing_is_taken_of_a_pool_of_which_slices_are_missing():
     bench = Bench([slice_spec("p", unlike(2), nodeName="a", slices=2)])
     assert bench.name(claim_spec(exactly("gpu"))) is None
