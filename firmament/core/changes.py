@@ -5,9 +5,9 @@ Rules propose changes for the reasons for which they refuse machines; cures are 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from firmament.core.label_levels import LabelLevels
 from firmament.core.model import Machine, TaskClass
@@ -27,6 +27,7 @@ class CureKind(Enum):
     DROP = "drop-constraint"
     MOVES = "move-others"
     ENLARGE_MACHINE = "enlarge-node"
+    ADD_DEVICES = "add-devices"
     FEWER = "fewer-replicas"
     ADD_MACHINE = "add-node"
 
@@ -38,7 +39,8 @@ class CureChange(NamedTuple):
     is changed, or that an added one is like. ``before``, ``after``: amounts, or values of a label or an annotation,
     None if there is none. If there may be several constraints of a kind, ``before`` is the number of this one, from 0,
     and ``after`` a wider limit, or the label that it uses instead. If moves make room for a gang, ``after`` is the
-    number of members that get places. If a selector is corrected, both are labels: ``key=value``.
+    number of members that get places. If devices are added, ``subject`` is one that they are like, ``after`` their
+    number. If a selector is corrected, both are labels: ``key=value``.
     """
 
     kind: CureKind
@@ -49,10 +51,14 @@ class CureChange(NamedTuple):
 
 
 class TrialChange(NamedTuple):
-    """A change that is tried for a waiting task: new content of its class, or a new machine; None if unchanged."""
+    """A change that is tried for a waiting task: new content of its class, or a new machine; None if unchanged.
+
+    ``slices``: specs of further ResourceSlices, by name.
+    """
 
     content: TaskClass | None = None
     machine: Machine | None = None
+    slices: tuple[tuple[str, Mapping[str, Any]], ...] = ()
 
 
 NO_CHANGE = TrialChange()
@@ -68,10 +74,12 @@ class CureProposal(NamedTuple):
 class ChangedMachine(NamedTuple):
     """A task's class and a machine after changes.
 
-    ``free``: what is left there, amount by resource; ``levels``: the labels of all machines.
+    ``free``: what is left there, amount by resource; ``levels``: the labels of all machines; ``list_slices()``
+    returns the specs of the ResourceSlices of this machine alone.
     """
 
     content: TaskClass
     machine: Machine
     free: Mapping[str, int]
     levels: LabelLevels = LabelLevels(())
+    list_slices: Callable[[], Sequence[Mapping[str, Any]]] = tuple

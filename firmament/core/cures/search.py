@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 
 from firmament.core.changes import ChangedMachine, CureChange, CureKind, CureProposal, TrialChange
 from firmament.core.cures.proposals import Cure, one_more_like, propose_for_cause
@@ -230,13 +231,14 @@ class _CureSearch:
         known = trials.machine(machine)
         free = dict(zip(trials.resources, trials.free_on(machine).tolist(), strict=True))
         content = trials.content_of(self._task)
+        slices = partial(trials.list_slices, machine)
         if change is None:
-            return ChangedMachine(content, known, free, self._levels)
+            return ChangedMachine(content, known, free, self._levels, slices)
         changed = known if change.machine is None else change.machine
         for resource, amount in changed.allocatable.items():
             free[resource] = free.get(resource, 0) + amount - known.allocatable.get(resource, 0)
         return ChangedMachine(
-            content if change.content is None else change.content, changed, free, self._levels
+            content if change.content is None else change.content, changed, free, self._levels, slices
         )
 
     def _repair(self) -> Cure | None:
@@ -285,4 +287,5 @@ def _label(value: int | str | None) -> str:
 def _combine(before: TrialChange, after: TrialChange) -> TrialChange:
     """Return the combination of two changes, of which the later was made on top of the earlier."""
     machine = before.machine if after.machine is None else after.machine
-    return TrialChange(before.content if after.content is None else after.content, machine)
+    content = before.content if after.content is None else after.content
+    return TrialChange(content, machine, (*before.slices, *after.slices))

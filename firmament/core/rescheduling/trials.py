@@ -6,10 +6,11 @@ tasks leave: they remain domains of topology spread, and tasks that end with the
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from firmament.core.changes import NO_CHANGE, TrialChange
 from firmament.core.events import (
@@ -19,15 +20,19 @@ from firmament.core.events import (
     JobDefined,
     MachineRemoved,
     MachineUpserted,
+    RecordRemoved,
+    RecordUpserted,
     TaskRemoved,
     TasksBound,
     TasksSubmitted,
 )
 from firmament.core.model import Job, Machine, TaskClass
 from firmament.core.reasons import Cause
+from firmament.core.record_kinds import DEVICE_SLICE_RECORD
 from firmament.core.rescheduling.rehearsal import rehearse_waves, run_rounds
 from firmament.core.rescheduling.trial_cluster import MachineSets, TrialCluster
 from firmament.core.results import DeltaKind
+from firmament.core.rules.devices.cures import read_local_slices
 from firmament.core.rules.node_unschedulable import cordon
 from firmament.core.rules.registry import NodeRules
 from firmament.core.scheduler import Scheduler
@@ -74,6 +79,12 @@ class Trials(TrialCluster):
         """
         scheduler.let_devices_move()
         scheduler.apply(kept)
+        self._slices = [
+            each.payload
+            for each in kept
+            if isinstance(each, RecordUpserted) and each.kind == DEVICE_SLICE_RECORD
+        ]
+        self._slices_of: dict[str, tuple[Mapping[str, Any], ...]] | None = None
         self._open_to: MachineSets | None = None
 
     def empty(self, machines: Sequence[str]) -> bool:
@@ -178,6 +189,12 @@ class Trials(TrialCluster):
         """The scheduler's rules about machines."""
         return self._scheduler.rules
 
+    def list_slices(self, machine: str) -> tuple[Mapping[str, Any], ...]:
+        """Return the specs of the ResourceSlices of this machine alone."""
+        if self._slices_of is None:
+            self._slices_of = read_local_slices(self._slices)
+        return self._slices_of.get(machine, ())
+
     def refusals(self, task: TasksSubmitted, change: TrialChange = NO_CHANGE) -> dict[str, tuple[Cause, ...]]:
         """Return the machines that refuse a task (one uid), and the causes, under a change."""
         with self._change(task, change):
@@ -255,6 +272,9 @@ class Trials(TrialCluster):
             events.append(MachineUpserted(change.machine))
             former = self._machines.get(change.machine.name)
             undo.append(MachineRemoved(change.machine.name) if former is None else MachineUpserted(former))
+        for name, spec in change.slices:
+            events.append(RecordUpserted(DEVICE_SLICE_RECORD, name, json.dumps(spec).encode()))
+            undo.append(RecordRemoved(DEVICE_SLICE_RECORD, name))
         priority = self._priority if priority is None else priority
         waiting = replace(task, task_class=number, priority=priority, group_priority=None)
         self._scheduler.apply([*events, waiting])

@@ -19,7 +19,7 @@ from firmament.core.constraints.quota_terms import QuotaTerms
 from firmament.core.constraints.ruleset import NO_RULES, RuleSet
 from firmament.core.model import Machine, TaskClass
 from firmament.core.reasons import AnyReason, Cause
-from firmament.core.rules.devices.cures import propose_fewer_devices
+from firmament.core.rules.devices.cures import propose_for_devices
 from firmament.core.rules.devices.rule import DynamicResources
 from firmament.core.rules.framework.compilation import Compilation
 from firmament.core.rules.framework.limit_rule import LimitRule, RoundDemand
@@ -345,10 +345,10 @@ def name_constraints_of_gang(contents: Iterable[TaskClass], job: str) -> Mapping
 
 
 def drop_constraints(standing: ChangedMachine) -> Iterator[CureProposal]:
-    """Yield cures: one constraint about other tasks widened or dropped, or a claim of fewer devices."""
+    """Yield cures: one constraint about other tasks widened or dropped, fewer devices, or more of them."""
     for rule in POD_RULES:
         yield from rule.cures(standing)
-    yield from propose_fewer_devices(standing)
+    yield from propose_for_devices(standing)
 
 
 def list_helped_by_labels(cluster: Cluster, waiting: Int64) -> Int64:

@@ -87,9 +87,8 @@ def _text(step: CureStep) -> str:
             text = f"uncordon node {node}"
         case "widen-rule" | "drop-constraint":
             text = _describe_rule(step)
-        case "enlarge-node":
-            more = quantity(subject, int(step.after or 0) - int(step.before or 0))
-            text = f"{more} more of {subject} on node {node}"
+        case "enlarge-node" | "add-devices":
+            text = _describe_more(step)
         case "fewer-replicas" if subject:
             left = format_count(int(step.after or 0), "replica")
             text = f"{left} of {subject} instead of {step.before}; then none waits"
@@ -100,6 +99,14 @@ def _text(step: CureStep) -> str:
             count = int(step.after or 1)
             text = f"one more node like {node}" if count == 1 else f"{count} more nodes like {node}"
     return text
+
+
+def _describe_more(step: CureStep) -> str:
+    """Return the text of a step that gives a node more of a resource, or more devices."""
+    before, after = int(step.before or 0), int(step.after or 0)
+    if step.kind == "add-devices":
+        return f"{format_count(after, 'more device')} like {step.subject} on node {step.node}"
+    return f"{quantity(step.subject, after - before)} more of {step.subject} on node {step.node}"
 
 
 def _describe_rule(step: CureStep) -> str:

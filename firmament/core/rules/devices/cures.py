@@ -1,9 +1,9 @@
-"""Cures for tasks that lack devices: claims that ask for fewer."""
+"""Cures for tasks that lack devices: claims that ask for fewer, and machines that have more."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -14,7 +14,66 @@ _MOST_ASKED = 32
 """Requests for more devices than the API allows a claim are not tried with fewer."""
 
 
-def propose_fewer_devices(standing: ChangedMachine) -> Iterator[CureProposal]:
+_LIKE = 2
+"""The most devices of a machine of which further ones are tried; they differ in attributes or capacity."""
+_OF_DEVICE = ("attributes", "capacity", "allowMultipleAllocations")
+
+
+def propose_for_devices(standing: ChangedMachine) -> Iterator[CureProposal]:
+    """Yield cures for a task with claims: fewer devices, or more devices on the machine."""
+    if standing.content.claims:
+        yield from _propose_fewer(standing)
+        yield from _propose_more(standing)
+
+
+def read_local_slices(payloads: Iterable[bytes]) -> dict[str, tuple[Mapping[str, Any], ...]]:
+    """Return the specs of ResourceSlices that belong to one machine, by machine; others are left out."""
+    found: dict[str, tuple[Mapping[str, Any], ...]] = {}
+    for payload in payloads:
+        try:
+            spec = json.loads(payload)
+            machine = spec.get("nodeName")
+        except (ValueError, AttributeError, RecursionError):
+            continue
+        if isinstance(machine, str) and machine:
+            found[machine] = (*found.get(machine, ()), spec)
+    return found
+
+
+def _propose_more(standing: ChangedMachine) -> Iterator[CureProposal]:
+    """Yield cures: more devices like one that the machine has, the smallest number first."""
+    counts = [count for claim in standing.content.claims for _, _, count in _list_counts(claim, least=1)]
+    for driver, pool, device in _list_unlike(standing.list_slices()):
+        alike = {key: device[key] for key in _OF_DEVICE if key in device}
+        subject = f"{driver}/{pool}/{device['name']}"
+        for more in sorted({1, 2, *counts, max(1, min(sum(counts), _MOST_ASKED))}):
+            name = f"{pool}-more"
+            spec = {
+                "driver": driver,
+                "nodeName": standing.machine.name,
+                "pool": {"name": name, "generation": 1, "resourceSliceCount": 1},
+                "devices": [{**alike, "name": f"more-{number}"} for number in range(more)],
+            }
+            step = CureChange(CureKind.ADD_DEVICES, subject, standing.machine.name, after=more)
+            yield CureProposal((step,), TrialChange(standing.content, slices=((name, spec),)))
+
+
+def _list_unlike(slices: Iterable[Mapping[str, Any]]) -> list[tuple[str, str, Mapping[str, Any]]]:
+    """Return driver, pool and device of the first devices that differ in kind, without those that use counters."""
+    found: dict[str, tuple[str, str, Mapping[str, Any]]] = {}
+    for spec in slices:
+        try:
+            driver, pool = str(spec["driver"]), str(spec["pool"]["name"])
+            for device in spec.get("devices") or ():
+                if device["name"] and not device.get("consumesCounters"):
+                    alike = json.dumps([driver, *map(device.get, _OF_DEVICE)], sort_keys=True)
+                    found.setdefault(alike, (driver, pool, device))
+        except (TypeError, KeyError, AttributeError):
+            continue
+    return list(found.values())[:_LIKE]
+
+
+def _propose_fewer(standing: ChangedMachine) -> Iterator[CureProposal]:
     """Yield cures: fewer devices in a request of one of the task's own claims, the largest number first."""
     for place, claim in enumerate(standing.content.claims):
         for number, name, count in _list_counts(claim):
@@ -27,14 +86,14 @@ def propose_fewer_devices(standing: ChangedMachine) -> Iterator[CureProposal]:
                 yield CureProposal((step,), TrialChange(content))
 
 
-def _list_counts(claim: TaskClaim) -> Iterator[tuple[int, str, int]]:
-    """Yield (place, name, count) of each request of a task's own claim that asks for several devices."""
+def _list_counts(claim: TaskClaim, least: int = 2) -> Iterator[tuple[int, str, int]]:
+    """Yield (place, name, count) of each request of a task's own claim for ``least`` devices or more."""
     for place, request in enumerate(_list_requests(claim)):
         exactly = request.get("exactly") if isinstance(request, dict) else None
         if not isinstance(exactly, dict) or exactly.get("allocationMode") == "All":
             continue
-        count = exactly.get("count")
-        if isinstance(count, int) and 1 < count <= _MOST_ASKED:
+        count = exactly.get("count", 1)
+        if isinstance(count, int) and least <= count <= _MOST_ASKED:
             yield place, str(request.get("name")), count
 
 

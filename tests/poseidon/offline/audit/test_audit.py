@@ -478,8 +478,10 @@ def test_a_claim_may_ask_for_fewer_devices(tmp_path):
     }
     waits = pod("waits", cpu=1, resourceClaims=[{"name": "g", "resourceClaimTemplateName": "four"}])
     found = audited(tmp_path, gpu, template, node("a", cpu=4), devices_of("a", 2), waits)
-    [cure] = found["cures"]
-    assert (cure["kind"], cure["commands"]) == ("fewer-devices", [])
-    assert cure["text"].startswith(
+    [fewer, more] = found["cures"]
+    assert (fewer["kind"], fewer["commands"]) == ("fewer-devices", [])
+    assert fewer["text"].startswith(
         "2 devices instead of 4 in request gpu of claim g (create its template anew"
     )
+    assert (more["kind"], more["commands"]) == ("add-devices", [])
+    assert more["text"] == "2 more devices like gpus/a/d0 on node a"

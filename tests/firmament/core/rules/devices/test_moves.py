@@ -4,6 +4,7 @@ cures ask for as many as there are.
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 from hypothesis import given, settings
@@ -11,8 +12,9 @@ from hypothesis import strategies as st
 
 from firmament.core.changes import NO_CHANGE, CureKind
 from firmament.core.cures.search import cures_for
-from firmament.core.events import ClassDefined, Event, TasksBound, TasksSubmitted
+from firmament.core.events import ClassDefined, Event, RecordUpserted, TasksBound, TasksSubmitted
 from firmament.core.model import TaskClaim, TaskClass
+from firmament.core.record_kinds import DEVICE_SLICE_RECORD
 from firmament.core.rescheduling.rehearsal import rehearse, rehearse_waves
 from firmament.core.rescheduling.trials import Trials
 from tests.support.core import machine, scheduler, task_class
@@ -25,6 +27,7 @@ from tests.support.devices import (
     exactly,
     own_claim,
     slice_record,
+    slice_spec,
 )
 from tests.support.effort import examples
 
@@ -127,6 +130,40 @@ def test_a_claim_may_ask_for_as_many_devices_as_there_are():
         task_class(100), claims=(own_claim(exactly("gpu", 1), exactly("gpu", 9, name="s"), name="g"),)
     )
     assert fewer_of(both, cluster(a=(6, 0))) == [("request s of claim g", 9, 4)]
+
+
+def more_of(content: TaskClass, events: list[Event]) -> list[tuple[str, str, object]]:
+    trials = Trials(scheduler(), [*events, ClassDefined(2, content)])
+    cures = cures_for(trials, TasksSubmitted(2, ("t",)), tries=30, most=5)
+    steps = [step for cure in cures for step in cure.steps if step.kind is CureKind.ADD_DEVICES]
+    return [(step.subject, step.machine, step.after) for step in steps]
+
+
+def test_a_machine_may_have_more_devices_like_those_that_it_has():
+    events = cluster(a=(1, 1))
+    unlike = [
+        device(name, attributes={"kind": kind}) for name, kind in (("x0", "X"), ("y0", "Y"), ("y1", "Y"))
+    ]
+    events += [machine("b", cpu=4000), slice_record("b", unlike)]
+    wanted = 'device.attributes["gpu.example.com"].kind == "X"'
+    three = replace(task_class(100), claims=(own_claim(exactly("gpu", 3, wanted), name="g"),))
+    assert more_of(three, events) == [("gpu.example.com/b/x0", "b", 2)]
+
+
+def test_parts_of_devices_are_no_cure():
+    uses = [{"counterSet": "c", "counters": {"slots": {"value": "1"}}}]
+    counters = [{"name": "c", "counters": {"slots": {"value": "1"}}}]
+    events = [*cluster(), machine("a", cpu=4000), class_record("gpu")]
+    events += [slice_record("a", [device("p0", consumesCounters=uses)], slices=2)]
+    events += [
+        RecordUpserted(
+            DEVICE_SLICE_RECORD,
+            "c",
+            json.dumps(slice_spec("a", [], slices=2, sharedCounters=counters)).encode(),
+        )
+    ]
+    two = replace(task_class(100), claims=(own_claim(exactly("gpu", 2), name="g"),))
+    assert more_of(two, events) == []
 
 
 def test_claims_that_cannot_be_read_have_no_cure():
