@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from poseidon.bridge.stores import Stores
 from poseidon.devices.claims import NO_CLAIMS, DeviceResolution, device_claims_of
+from poseidon.devices.extended_resources import drop_resources
 from poseidon.devices.shared_gpus import without_devices
 from poseidon.kube.api.nodes import PriorityClass, Service
 from poseidon.kube.api.pod_groups import ScaledOwner
@@ -188,7 +189,9 @@ class WatchedPods:
                 self._note_finished(uid, pod, known, ours=ours)
             self._note_ended(uid)
             return
-        task = self._translate(uid, pod, ours=ours)
+        extended = names_extended_resources(pod.spec)
+        asked = stores.extended_resources.list_asked(pod) if extended else None
+        task = self._translate(uid, drop_resources(pod, asked) if asked else pod, ours=ours)
         if (
             known is not None
             and task.scheduled != known.task.scheduled
@@ -197,7 +200,7 @@ class WatchedPods:
             # The solver knows that it placed a pod: it needs no message when the kubelet starts it.
             task = replace(task, scheduled=known.task.scheduled)
         place = pod.spec.node_name or (known.place if known is not None else "")
-        task, on_volumes, on_devices = self._add_claims(pod, task, place)
+        task, on_volumes, on_devices = self._add_claims(pod, task, place, asked)
         group_wait = ""
         if group is not None:
             task, group_wait = stores.gangs.translate(group, task)
@@ -226,12 +229,10 @@ class WatchedPods:
             stores.pending_reasons.consider_wait(record)
 
     def _translate(self, uid: str, pod: Pod, *, ours: bool) -> Task:
-        """Translate a pod by itself."""
+        """Translate a pod by itself, without resources that devices provide."""
         stores = self._stores
         if stores.shared_gpus is not None:
             pod = without_devices(pod, stores.shared_gpus.system)
-        if names_extended_resources(pod.spec):
-            pod = stores.extended_resources.strip_pod(pod)
         task = pod_translation.task(pod, stores.classes, self._priorities)
         if stores.classes.visibility.daemons:
             self._note_owner(uid, pod)
@@ -251,19 +252,19 @@ class WatchedPods:
         return task if ours else replace(task, job="")
 
     def _add_claims(
-        self, pod: Pod, task: Task, place: str
+        self, pod: Pod, task: Task, place: str, asked: frozenset[str] | None
     ) -> tuple[Task, Resolution | None, DeviceResolution | None]:
-        """Return the task with the needs of its claims, and how its claims of volumes and of devices have been
-        resolved (None
-        without such claims)."""
+        """Return the task with the needs of its claims, and how its claims of volumes and of devices are resolved (None
+        without such claims). ``asked``: the extended resources that devices provide; None without extended resources.
+        """
         stores = self._stores
         on_volumes: Resolution | None = None
         on_devices: DeviceResolution | None = None
         if claims := attachable_of(pod):
             task, on_volumes = self._stores.volume_effects.translate(claims, task, place)
         named = device_claims_of(pod) if pod.spec.resource_claims else ()
-        if names_extended_resources(pod.spec):
-            named = (*named, *stores.extended_resources.make_claim(task.uid, pod))
+        if asked is not None:
+            named = (*named, *stores.extended_resources.make_claim(task.uid, pod, asked))
         if stores.shared_gpus is not None:
             named = (*named, *stores.shared_gpus.put_pod(task.uid, pod))
         if named or pod.spec.resource_claims:

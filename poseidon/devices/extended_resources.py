@@ -105,18 +105,27 @@ class ExtendedResources:
 
     # --- pods -------------------------------------------------------------------------------------------------
 
-    def strip_pod(self, pod: Pod) -> Pod:
-        """Return a pod without the resources that devices provide."""
-        names = self._list_asked(pod)
-        return drop_resources(pod, names) if names else pod
+    def list_asked(self, pod: Pod) -> frozenset[str]:
+        """Return the resources that a pod requests and devices provide."""
+        if not self._provided:
+            return frozenset()
+        return frozenset(
+            name
+            for each in _list_containers(pod)
+            for name in _list_requested(each)
+            if name in self._provided and _count(each, name)
+        )
 
-    def make_claim(self, uid: str, pod: Pod) -> tuple[PodDeviceClaim, ...]:
-        """Add or update a pod that requests extended resources; return its claim, () if devices provide none."""
+    def make_claim(self, uid: str, pod: Pod, asked: Collection[str]) -> tuple[PodDeviceClaim, ...]:
+        """Add or update a pod that requests extended resources; return its claim, () if devices provide none.
+
+        ``asked``: what ``list_asked`` returns for the pod.
+        """
         if pod.spec.node_name:
             self._waiting.pop(uid, None)
         else:
             self._waiting[uid] = pod
-        key = self._name_claim(uid, pod)
+        key = self._name_claim(uid, pod, asked)
         if self._claims.get(uid, key) != key:
             self._devices.remove_pod(uid)
             self._devices.forget_claim(self._claims.pop(uid))
@@ -125,12 +134,11 @@ class ExtendedResources:
         self._claims[uid] = key
         return (PodDeviceClaim(NAME, key, made=True),)
 
-    def _name_claim(self, uid: str, pod: Pod) -> str:
+    def _name_claim(self, uid: str, pod: Pod, asked: Collection[str]) -> str:
         """Return the key of a pod's claim, "" if it needs none; expect the claim if it has still to be created."""
         namespace = pod.metadata.namespace or "default"
         status = pod.status.extended_resource_claim_status
         named = status.resource_claim_name if status is not None else ""
-        asked = self._list_asked(pod)
         if pod.spec.node_name or not asked:
             return f"{namespace}/{named}" if named else ""
         found = describe_requests(pod, {name: self._provided[name] for name in asked})
@@ -161,16 +169,6 @@ class ExtendedResources:
         """Return, once, the waiting pods if devices provide other resources than before."""
         changed, self._changed = self._changed, False
         return [*self._waiting.items()] if changed else []
-
-    def _list_asked(self, pod: Pod) -> frozenset[str]:
-        if not self._provided:
-            return frozenset()
-        return frozenset(
-            name
-            for each in _list_containers(pod)
-            for name in _list_requested(each)
-            if name in self._provided and _count(each, name)
-        )
 
 
 def _make_name(pod: Pod, spec: Json) -> str:
