@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def main() -> int:
-    """Judge changes and print what came of them; return 1 if some survived that nobody has explained."""
+    """Judge changes and print what came of them; return 1 if some survived, unexplained, or stay open."""
     parser = argparse.ArgumentParser(prog="python -m tests.mutants", description=__doc__)
     parser.add_argument("modules", nargs="*", help="modules or folders; all of their changes are candidates")
     parser.add_argument("--count", type=int, default=300, help="how many changes are drawn (%(default)s)")
@@ -56,10 +56,10 @@ def main() -> int:
         print("\n".join(describe(ROOT, change) for change in changes))
         return 0
     judgements = _judge(asked, drawn)
-    survived = print_table(ROOT, judgements)
+    left = print_table(ROOT, judgements)
     if asked.document:
         write_document(ROOT, judgements, asked.seed)
-    return int(bool(survived))
+    return int(bool(left))
 
 
 def _draw(asked: argparse.Namespace) -> Mapping[Change, Change]:

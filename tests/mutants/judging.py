@@ -27,6 +27,8 @@ class Verdict(enum.Enum):
 
     KILLED = "killed"
     SURVIVED = "survived"
+    #: Nothing failed, but some tests of the folder fail without the change too, and might have noticed it.
+    OPEN = "not judged"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +37,8 @@ class Judgement:
 
     verdict: Verdict
     seconds: float
-    #: The first test that failed; empty if none did, or none could be collected.
+    #: The first test that failed, of an open change the first that fails anyway; empty if none did, or none could be
+    #: collected.
     test: str = ""
     #: How many tests ran.
     tests: int = 0
@@ -103,7 +106,7 @@ class Judge:
         self._session: Session | None = None
 
     def judge(self, change: Change) -> Judgement:
-        """Judge one change. Raises BrokenTestsError if tests fail without it."""
+        """Judge one change by the tests that pass without it."""
         folder = mirror(self._copy, change.path)
         if not folder:
             return Judgement(Verdict.SURVIVED, 0.0)
@@ -127,6 +130,8 @@ class Judge:
             if word == "unchanged" and wanted:
                 word, test = self._run_anew(wanted, change)
         verdict = Verdict.KILLED if word in ("failed", "slow") else Verdict.SURVIVED
+        if verdict is Verdict.SURVIVED and self._traces.failing:
+            verdict, test = Verdict.OPEN, self._traces.failing[0]
         return Judgement(verdict, round(time.monotonic() - begun, 2), test, len(wanted))
 
     def close(self) -> None:

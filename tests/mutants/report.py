@@ -26,7 +26,7 @@ def describe(root: Path, change: Change) -> str:
 
 
 def read_known(results: Path, changes: Iterable[Change]) -> dict[Change, Judgement]:
-    """Read judgements of an earlier run about changes that would still be the same."""
+    """Read judgements of an earlier run about changes that would still be the same, except those left open."""
     wanted = set(changes)
     known: dict[Change, Judgement] = {}
     if not results.exists():
@@ -37,7 +37,7 @@ def read_known(results: Path, changes: Iterable[Change]) -> dict[Change, Judgeme
             Verdict(entry.pop("verdict")), entry.pop("seconds"), entry.pop("test"), entry.pop("tests")
         )
         change = Change(**entry)
-        if change in wanted:
+        if change in wanted and judgement.verdict is not Verdict.OPEN:
             known[change] = judgement
     return known
 
@@ -60,18 +60,21 @@ class Progress:
         minutes = each * (self._total - done) / 60
         return (
             f"{done}/{self._total}, {self._counts[Verdict.SURVIVED]} survived, {minutes:.0f} min left: "
-            f"{judgement.verdict.value} in {judgement.seconds:.1f} s by {judgement.test or 'none'} of "
+            f"{judgement.verdict.value} in {judgement.seconds:.1f} s by {_name_judge(judgement)} of "
             f"{judgement.tests}: {describe(self._root, change)}"
         )
 
 
 def print_table(root: Path, judgements: Mapping[Change, Judgement]) -> list[Change]:
-    """Print survivors and the score of each folder; return the survivors that nobody has explained."""
+    """Print survivors, open changes and the score of each folder; return those of both that nobody has explained."""
     survived = _list_survivors(root, judgements)
     for change in survived:
         print(f"survived: {describe(root, change)}")
+    undecided = sorted(change for change in judgements if judgements[change].verdict is Verdict.OPEN)
+    for change in undecided:
+        print(f"not judged, as {judgements[change].test} fails anyway: {describe(root, change)}")
     print("\n".join(_make_table(root, judgements)))
-    return survived
+    return survived + undecided
 
 
 def write_document(root: Path, judgements: Mapping[Change, Judgement], seed: int) -> None:
@@ -86,11 +89,18 @@ def write_document(root: Path, judgements: Mapping[Change, Judgement], seed: int
     page.write_text("\n".join([head + BEGIN, *lines, END]) + tail)
 
 
+def _name_judge(judgement: Judgement) -> str:
+    if judgement.verdict is Verdict.OPEN:
+        return f"none ({judgement.test} fails anyway)"
+    return judgement.test or "none"
+
+
 def _make_table(root: Path, judgements: Mapping[Change, Judgement]) -> list[str]:
+    """Score each folder by its changes that were judged."""
     counts: dict[str, Counter[Verdict]] = {}
     explained = _read_equivalent(root)
     for change, judgement in sorted(judgements.items()):
-        if _key(root, change) not in explained:
+        if judgement.verdict is not Verdict.OPEN and _key(root, change) not in explained:
             folder = change.path.rpartition("/")[0]
             counts.setdefault(folder, Counter())[judgement.verdict] += 1
     total = sum(counts.values(), Counter())

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ast
+import json
 import shutil
 import subprocess
 import textwrap
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
@@ -14,10 +15,11 @@ import pytest
 from tests.mutants.changes import list_changes
 from tests.mutants.drawing import FOLDERS, draw_changes
 from tests.mutants.following import find_renames, follow_changes
-from tests.mutants.judging import Judge, Verdict
+from tests.mutants.judging import Judge, Judgement, Verdict
 from tests.mutants.places import find_place
+from tests.mutants.report import print_table, read_known
 from tests.mutants.sharing import copy_project, judge_all
-from tests.mutants.traces import BrokenTestsError, Traces, mirror
+from tests.mutants.traces import Traces, mirror
 from tests.mutants.unreached import list_unreached
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -279,10 +281,65 @@ def test_a_place_is_the_statement_and_the_outermost_function():
     assert places["return lock() and angle"].function == ("Door.turn", 31)
 
 
-def test_tests_that_fail_anyway_judge_nobody(project, tmp_path):
-    write(project, {"tests/shop/stock/test_clerk.py": "def test_other():\n    assert False\n"})
-    with pytest.raises(BrokenTestsError, match="test_other"):
-        judge_everything(project, tmp_path)
+SHELF = "tests/shop/stock/test_shelf.py"
+CLERK = "tests/shop/stock/test_clerk.py"
+
+
+@pytest.mark.parametrize(
+    ("broken", "failing"),
+    [
+        ("import nothing_of_that_name\n", [CLERK]),
+        ("import os\ndef test_end():\n    os._exit(3)\n", [CLERK, SHELF]),
+    ],
+)
+def test_files_that_cannot_be_collected_or_end_the_process_are_left_out(project, tmp_path, broken, failing):
+    write(project, {CLERK: broken})
+    assert Traces(project, "tests/shop/stock", tmp_path).failing == failing
+
+
+def test_what_only_a_test_that_fails_anyway_could_notice_is_not_judged(project, tmp_path):
+    as_it_was = (project / CLERK).read_text()
+    write(project, {CLERK: "def test_other():\n    assert False\n"})
+    source = (project / MODULE).read_bytes()
+    lines = source.decode().splitlines()
+    by_line = {
+        (lines[each.line - 1].strip(), each.replacement): each for each in list_changes(MODULE, source)
+    }
+    noticed, unnoticed = by_line["while a < 3:", "<="], by_line["b = 2 * b", "3"]
+    judge = Judge(project, tmp_path)
+    try:
+        assert judge.judge(noticed).verdict is Verdict.KILLED
+        left_open = judge.judge(unnoticed)
+    finally:
+        judge.close()
+    assert (left_open.verdict, left_open.test) == (Verdict.OPEN, f"{CLERK}::test_other")
+    write(project, {CLERK: as_it_was})
+    judge = Judge(project, tmp_path)
+    try:
+        assert judge.judge(unnoticed).verdict is Verdict.SURVIVED  # now all tests have been asked
+    finally:
+        judge.close()
+
+
+def test_what_is_not_judged_is_shown_counts_in_no_score_and_is_judged_again(project, tmp_path, capsys):
+    write(project, {"tests/mutants/equivalent.json": "[]"})
+    first, second = list_changes(MODULE, (project / MODULE).read_bytes())[:2]
+    judgements = {
+        first: Judgement(Verdict.OPEN, 1.0, "test_a.py::test_b", 3),
+        second: Judgement(Verdict.KILLED, 1.0, "test_a.py::test_c", 3),
+    }
+    assert print_table(project, judgements) == [first]
+    shown = capsys.readouterr().out
+    assert f"not judged, as test_a.py::test_b fails anyway: {MODULE}:4" in shown
+    assert "| all | 1 | 1 | 0 | 100 % |" in shown
+    results = tmp_path / "results.jsonl"
+    results.write_text(
+        "".join(
+            json.dumps({**asdict(change), **asdict(judgement), "verdict": judgement.verdict.value}) + "\n"
+            for change, judgement in judgements.items()
+        )
+    )
+    assert read_known(results, judgements) == {second: judgements[second]}
 
 
 @pytest.mark.full

@@ -22,10 +22,6 @@ SLOWER: Final = 10.0
 """A test may take so many times as long as without the change, and never less than ``LEAST_SECONDS``."""
 
 
-class BrokenTestsError(Exception):
-    """Tests fail, or cannot be collected, without any change."""
-
-
 def mirror(root: Path, module: str) -> str:
     """The folder of tests that mirrors a module's; where there is none with tests, that of its parent. Or empty."""
     folder = PurePosixPath("tests") / PurePosixPath(module).parent
@@ -59,14 +55,18 @@ class Test:
 
 
 class Traces:
-    """What the tests of one folder run of the modules that the folder mirrors."""
+    """What the tests of one folder run of the modules that the folder mirrors.
+
+    Tests that fail without any change are left out, and so are files that cannot be collected; ``failing`` names them.
+    """
 
     def __init__(self, copy: Path, folder: str, kept: Path) -> None:
         """Read what is kept below a folder; run only those files of tests for which nothing, or something else, is.
 
-        Raises BrokenTestsError if tests fail.
+        Of a file with a test that fails nothing is kept, so that the next run tries it again.
         """
         self.tests: list[Test] = []
+        self.failing: list[str] = []
         self._imported: dict[str, set[int]] = {}
         place = kept / f"{folder.replace('/', '.')}.json"
         package = folder.removeprefix("tests/")
@@ -84,8 +84,10 @@ class Traces:
             for file in some:
                 tests = {name: test for name, test in found["tests"].items() if name.startswith(f"{file}::")}
                 known[file] = {"digest": wanted[file], "tests": tests, "imported": found["imported"]}
+            self.failing += found["failed"]
+            broken = {name.partition("::")[0] for name in self.failing}
             place.parent.mkdir(parents=True, exist_ok=True)
-            place.write_text(json.dumps(known))
+            place.write_text(json.dumps({file: known[file] for file in known if file not in broken}))
         for noted in known.values():
             for file, lines in noted["imported"].items():
                 self._imported.setdefault(file, set()).update(lines)
@@ -110,13 +112,12 @@ class Traces:
 def _trace(copy: Path, package: str, files: list[str]) -> dict[str, Any]:
     result = copy / ".trace.json"
     result.unlink(missing_ok=True)
-    command = [sys.executable, "-P", str(TRACING), str(result), package, *PYTEST, "--timeout=0", *files]
+    options = [*PYTEST, "--timeout=0", "--continue-on-collection-errors"]
+    command = [sys.executable, "-P", str(TRACING), str(result), package, *options, *files]
     subprocess.run(command, cwd=copy, env=environment(copy), check=False, stdout=2, stdin=subprocess.DEVNULL)
-    if not result.exists():
-        raise BrokenTestsError(f"{package}: its tests do not run to their end")
+    if not result.exists():  # a test has ended the process
+        return {"tests": {}, "failed": files, "imported": {}}
     found: dict[str, Any] = json.loads(result.read_text())
-    if found["failed"]:
-        raise BrokenTestsError(f"{', '.join(found['failed'])} fail without any change: mend them first")
     return found
 
 
