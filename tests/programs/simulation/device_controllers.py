@@ -132,7 +132,8 @@ class DeviceDrivers:
     def _resync(self) -> None:
         """See to what is not as it should be: nodes that have come and gone, a server that came back from a copy."""
         self.queue.after(2.0 + self.queue.random.random() * 2, self._resync)
-        for name in {each["metadata"]["name"] for each in self.api.all(NODES)} | self._wanted.keys():
+        names = {each["metadata"]["name"] for each in self.api.all(NODES)} | self._wanted.keys()
+        for name in sorted(names):
             self._publish(name)
         self._put("net", self._generations["net"], self._network())
         if not self.active:
