@@ -5,12 +5,13 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from pathlib import Path
+from functools import cache
 from typing import Final
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.repository.definitions import ROOT, iter_definitions
+
 PACKAGES: Final = ("benchmarks", "cost_models", "firmament", "poseidon", "protos/conventions")
 
 MOST_UNDOCUMENTED: Final = 6
@@ -40,34 +41,32 @@ VERBS: Final = """
 """Verbs that first lines of docstrings begin with. Add one that is missing."""
 
 
-def modules() -> Iterator[tuple[str, str]]:
-    """Yield path and text of all modules that people write."""
-    for package in PACKAGES:
-        for file in sorted((ROOT / package).rglob("*.py")):
-            if "_pb2" not in file.name:
-                yield str(file.relative_to(ROOT)), file.read_text()
-
-
 def decorators(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> set[str]:
     """Return the last parts of the names of a node's decorators."""
     called = (each.func if isinstance(each, ast.Call) else each for each in node.decorator_list)
     return {ast.unparse(each).rpartition(".")[2] for each in called}
 
 
+@cache
+def _list_verbs() -> frozenset[str]:
+    return frozenset(VERBS.split())
+
+
 def begins_with_a_verb(docstring: str) -> bool:
     """Return whether a docstring's first word is an imperative."""
     first = re.match(r"[A-Za-z]+", docstring)
-    return first is not None and first[0] in VERBS.split()
+    return first is not None and first[0] in _list_verbs()
 
 
-def functions_without_a_verb(path: str, text: str) -> Iterator[str]:
+def functions_without_a_verb() -> Iterator[str]:
     """Yield public functions whose docstring begins with something else; properties are values, with nouns."""
-    for node in ast.walk(ast.parse(text)):
-        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) or node.name.startswith("_"):
+    for path, node in iter_definitions(PACKAGES):
+        if isinstance(node, ast.ClassDef) or node.name.startswith("_"):
             continue
         docstring = ast.get_docstring(node)
-        is_value = decorators(node) & {"property", "cached_property", "setter"}
-        if docstring and not is_value and not begins_with_a_verb(docstring):
+        if not docstring or begins_with_a_verb(docstring):
+            continue
+        if not decorators(node) & {"property", "cached_property", "setter"}:
             yield f"{path}:{node.lineno} {node.name}: {docstring.splitlines()[0]}"
 
 
@@ -105,20 +104,17 @@ def fields(node: ast.ClassDef, lines: list[str]) -> dict[str, bool]:
 def records_without_documented_fields() -> dict[str, list[str]]:
     """Return large records by place and name, with the fields that lack a docstring."""
     found = {}
-    for path, text in modules():
-        lines = text.splitlines()
-        for node in ast.walk(ast.parse(text)):
-            if isinstance(node, ast.ClassDef) and is_record(node):
-                of_record = fields(node, lines)
-                missing = [name for name, documented in of_record.items() if not documented]
-                if len(of_record) > MOST_UNDOCUMENTED and missing:
-                    found[f"{path}: {node.name}"] = missing
+    for path, node in iter_definitions(PACKAGES):
+        if isinstance(node, ast.ClassDef) and len(node.body) > MOST_UNDOCUMENTED and is_record(node):
+            of_record = fields(node, (ROOT / path).read_text().splitlines())
+            missing = [name for name, documented in of_record.items() if not documented]
+            if len(of_record) > MOST_UNDOCUMENTED and missing:
+                found[f"{path}: {node.name}"] = missing
     return found
 
 
 def test_docstrings_of_public_functions_begin_with_a_verb():
-    bad = [line for path, text in modules() for line in functions_without_a_verb(path, text)]
-    assert not bad, "say what the caller gets, with a verb first"
+    assert not list(functions_without_a_verb()), "say what the caller gets, with a verb first"
 
 
 def test_large_records_document_each_field():

@@ -6,10 +6,10 @@ import ast
 import re
 from collections import Counter
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Final, NamedTuple
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.repository.definitions import iter_definitions
+
 PACKAGES = ("firmament", "cost_models", "poseidon", "protos")
 
 PREPOSITIONS: Final = re.compile(
@@ -124,16 +124,9 @@ def _is_property(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
 
 def functions(packages: tuple[str, ...]) -> Iterator[Function]:
     """Yield all functions, but those whose names Python gives."""
-    for package in packages:
-        for file in sorted((ROOT / package).rglob("*.py")):
-            if "_pb2" in file.name:
-                continue
-            for node in ast.walk(ast.parse(file.read_text())):
-                if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not node.name.startswith(
-                    "__"
-                ):
-                    place = f"{file.relative_to(ROOT)}:{node.lineno}"
-                    yield Function(place, node.name, _is_property(node))
+    for path, node in iter_definitions(packages):
+        if not isinstance(node, ast.ClassDef) and not node.name.startswith("__"):
+            yield Function(f"{path}:{node.lineno}", node.name, _is_property(node))
 
 
 def is_no_verb(name: str) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
-import pytest
+from tests.repository.definitions import iter_definitions
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("benchmarks", "cost_models", "firmament", "poseidon", "protos")
@@ -16,23 +16,16 @@ FILES = [
 MOST_LINES_OF_A_MODULE, MOST_LINES_OF_A_FUNCTION = 400, 60
 
 
-@pytest.fixture(scope="module")
-def texts() -> dict[str, str]:
-    """By its path in the repository, each module that is written by hand."""
-    return {file.relative_to(ROOT).as_posix(): file.read_text() for file in FILES}
-
-
-def test_no_module_is_long(texts):
-    lengths = {name: text.count("\n") for name, text in texts.items()}
+def test_no_module_is_long():
+    lengths = {file.relative_to(ROOT).as_posix(): file.read_text().count("\n") for file in FILES}
     assert {name: n for name, n in lengths.items() if n > MOST_LINES_OF_A_MODULE} == {}, "split it by subject"
 
 
-def test_no_function_is_long(texts):
+def test_no_function_is_long():
     long = {
-        f"{name}:{node.name}": length
-        for name, text in texts.items()
-        for node in ast.walk(ast.parse(text))
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        f"{path}:{node.name}": length
+        for path, node in iter_definitions(PACKAGES)
+        if not isinstance(node, ast.ClassDef)
         and (length := (node.end_lineno or 0) - node.lineno + 1) > MOST_LINES_OF_A_FUNCTION
     }
     assert long == {}, "give its parts names"

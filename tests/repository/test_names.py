@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.repository.definitions import iter_definitions
+
 PACKAGES = ("firmament", "cost_models", "poseidon")
 
 TESTBED = "poseidon/testbed/"
@@ -52,12 +52,10 @@ ALLOWED = {
 def classes() -> dict[str, list[str]]:
     """Files by the names of the classes in them. What a module keeps to itself counts within its own package."""
     found: dict[str, list[str]] = defaultdict(list)
-    for package in PACKAGES:
-        for file in sorted((ROOT / package).rglob("*.py")):
-            place = str(file.relative_to(ROOT))
-            for node in ast.walk(ast.parse(file.read_text())):
-                if isinstance(node, ast.ClassDef) and not place.startswith(TESTBED):
-                    found[f"{package}: {node.name}" if node.name.startswith("_") else node.name].append(place)
+    for place, node in iter_definitions(PACKAGES):
+        if isinstance(node, ast.ClassDef) and not place.startswith(TESTBED):
+            package = place.partition("/")[0]
+            found[f"{package}: {node.name}" if node.name.startswith("_") else node.name].append(place)
     return found
 
 
