@@ -27,7 +27,7 @@ def begin_with(folder: Path, *overlays: str, **more: Any) -> Simulation:
         "costModels": [{"name": name, "weight": 10} for name in overlays],
     }
     (folder / "scheduler.yaml").write_text(yaml.safe_dump(configuration), encoding="utf-8")
-    nodes = {"pools": [pool(count=30, cpu=32)]}
+    nodes = {"pools": [pool(count=15, cpu=32)]}
     document = scenario(LONG, SHORT, load=0.6, horizon="24h", cluster=nodes, configuration="scheduler.yaml")
     return begin(folder, document | {"roundEvery": "2m"} | more)
 
@@ -90,7 +90,7 @@ def test_nothing_is_told_where_no_model_reads_it(tmp_path: Path) -> None:
 def test_more_nodes_stay_empty_by_what_is_learnt(tmp_path: Path) -> None:
     empty = {}
     for overlays, more in (((), {}), (("lifetimes",), {}), (("lifetimes",), {"runTimes": "random"})):
-        simulation = begin_with(tmp_path, *overlays, **more)
+        simulation = begin_with(tmp_path, *overlays, roundEvery="10m", **more)
         assert simulation.run()
         empty[len(overlays), bool(more)] = make_report(simulation).empty
     assert empty[1, False] > empty[0, False]
@@ -98,9 +98,9 @@ def test_more_nodes_stay_empty_by_what_is_learnt(tmp_path: Path) -> None:
 
 
 def test_what_was_learnt_is_kept_in_a_pause(tmp_path: Path) -> None:
-    whole, part = (begin_with(tmp_path, "lifetimes") for _ in range(2))
+    whole, part = (begin_with(tmp_path, "lifetimes", horizon="6h") for _ in range(2))
     whole.run()
-    part.run(6 * 3600.0)
+    part.run(2 * 3600.0)
     resumed = from_bytes(to_bytes(part))
     resumed.run()
     assert make_report(resumed).as_json(timed=False) == make_report(whole).as_json(timed=False)

@@ -11,8 +11,8 @@ import pytest
 from tests.programs.simulation.history import Outcome, run
 from tests.support.effort import examples
 
-STEPS = 2500
-HISTORIES = examples(60, 4, slow=True)
+STEPS = examples(2500, 1200)
+HISTORIES = examples(60, 3, slow=True)
 PARTS = 2
 FIRST = 30_000
 
@@ -32,6 +32,6 @@ def test_what_must_hold_does(part):
 
 
 def test_jobs_are_resumed_and_bound():
-    outcomes = [told(seed) for seed in range(4)]
-    assert sum(each.bindings for each in outcomes) > 100
-    assert sum(each.resumptions for each in outcomes) > 5
+    outcomes = [told(seed) for seed in range(HISTORIES)]
+    assert sum(each.bindings for each in outcomes) > 15 * HISTORIES
+    assert sum(each.resumptions for each in outcomes) > HISTORIES

@@ -8,7 +8,7 @@ from tests.programs.simulation.history import run
 from tests.support.effort import examples
 
 STEPS = 1000
-HISTORIES = examples(100, 4, slow=True)
+HISTORIES = examples(100, 2, slow=True)
 
 
 @pytest.mark.parametrize("part", range(2))
