@@ -115,11 +115,16 @@ class QuotaTerms:
                 found |= each
         return found
 
-    def find_contested(self) -> Bool:
-        """Return bool[N]: quotas of trees in which any queue may evict tasks for quota."""
+    def find_roots(self) -> Int64:
+        """Return int64[N]: the root of each quota's tree."""
         parent, root = self.tree.parent, np.arange(len(self.tree.parent))
         while (below := parent[root] >= 0).any():
             root = np.where(below, parent[root], root)
+        return root
+
+    def find_contested(self) -> Bool:
+        """Return bool[N]: quotas of trees in which any queue may evict tasks for quota."""
+        root = self.find_roots()
         evicting = (self.within > 0) | (self.reclaim > 0) | self.borrows
         return np.isin(root, root[evicting])
 

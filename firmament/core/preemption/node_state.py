@@ -65,8 +65,12 @@ class PreemptionState:
         """bool[N], quota nodes of trees in which any queue may evict for quota; empty like ``drawn``."""
         self.confined: dict[int, Bool] = {}
         """By class: bool[M], the only machines to which its tasks may go for now."""
-        self.covered: list[set[int]] = []
-        """At most one set: the victims that their own queues' quotas cover; computed on first use, shared by copies."""
+        self.root: Int64 = nothing if terms is None else terms.find_roots()
+        """int64[N], the root of each quota node's tree; empty like ``drawn``."""
+        self.covered: list[Bool] = []
+        """At most one bool[V]: victims that their own queues' quotas cover, and those of queues where fair shares
+        decide; computed on first use, shared by copies.
+        """
         self.ledgers = residual.ledgers
         self.kept = KeptRooms(problem, preemption, placed)
         self.requests, self.heeded, self.sizes, self.room = columns(problem, preemption, residual)
@@ -229,13 +233,13 @@ class PreemptionState:
         back what the class has got.
         """
         preemption, quotas, terms = self.preemption, self.quotas, self.problem.quotas
-        kept = np.zeros(preemption.victims, dtype=np.bool_)
         number = int(terms.draw[self.problem.shape[cls]]) if terms is not None else -1
         own = terms.draws[number].node if terms is not None and number >= 0 else -1
         node = self.drawn
         if quotas is None or terms is None or own < 0 or not len(node) or not self.contested[own]:
-            return kept
+            return np.zeros(preemption.victims, dtype=np.bool_)
         if not self.covered:
+            drawing = np.flatnonzero(node >= 0)
             users = [
                 QuotaUser(
                     (int(preemption.victim_priority[victim]), -int(preemption.sequence[victim])),
@@ -243,15 +247,14 @@ class PreemptionState:
                     int(preemption.machine[victim]),
                     victim,
                 )
-                for victim in np.flatnonzero(node >= 0).tolist()
+                for victim in drawing.tolist()
             ]
-            self.covered.append(find_covered(quotas, users))
-        root = quotas.use.list_path(own)[-1]
-        queues = np.unique(node[(node >= 0) & (node != own)]).tolist()
-        beside = np.isin(node, [each for each in queues if quotas.use.list_path(each)[-1] == root])
-        kept[sorted(self.covered[0])] = True
-        fair = np.isin(node, np.flatnonzero(terms.fair))
-        return np.asarray(beside & (kept | fair))
+            kept = np.zeros(preemption.victims, dtype=np.bool_)
+            kept[sorted(find_covered(quotas, users))] = True
+            kept[drawing] |= terms.fair[node[drawing]]
+            self.covered.append(kept)
+        beside = (node >= 0) & (node != own) & (self.root[node] == self.root[own])
+        return np.asarray(beside & self.covered[0])
 
     def add_gangs(self, victims: Iterable[int]) -> list[int]:
         """Return the ``victims`` that are not chosen yet, with all members of gangs that can no longer stay whole."""

@@ -13,10 +13,20 @@ from cost_models.interface import Bool, Int64
 from firmament.core.constraints.quota_order import list_amounts
 from firmament.core.constraints.quota_room import QuotaRoom
 from firmament.core.preemption.node_state import PreemptionState
+from firmament.core.preemption.problem import PreemptionProblem
 from firmament.core.preemption.quota_victims import Newcomer, find_while_borrowing, stays_within
 
 Members = Sequence[tuple[int, int]]
 """Classes whose tasks come together, and how many tasks of each."""
+
+
+def give_back(quotas: QuotaRoom, preemption: PreemptionProblem, victims: Iterable[int]) -> None:
+    """Release the quota that ``victims`` use."""
+    going = np.array([*victims], dtype=np.int64)
+    kinds = len(quotas.terms.covers)
+    pairs = preemption.draw[going] * kinds + quotas.terms.kind[preemption.machine[going]]
+    for pair, count in zip(*(each.tolist() for each in np.unique(pairs, return_counts=True)), strict=True):
+        quotas.draw_on(pair // kinds, pair % kinds, -count)
 
 
 class QuotaBound:
@@ -31,14 +41,7 @@ class QuotaBound:
 
     def free(self, victims: Iterable[int]) -> None:
         """Give back the quota of some victims."""
-        preemption, terms = self._state.preemption, self.quotas.terms
-        going = np.array([*victims], dtype=np.int64)
-        kinds = len(terms.covers)
-        pairs = preemption.draw[going] * kinds + terms.kind[preemption.machine[going]]
-        for pair, count in zip(
-            *(each.tolist() for each in np.unique(pairs, return_counts=True)), strict=True
-        ):
-            self.quotas.draw_on(pair // kinds, pair % kinds, -count)
+        give_back(self.quotas, self._state.preemption, victims)
 
     def is_enough(self, members: Members) -> bool:
         """Return whether there is quota for the tasks of each class, if the other classes took nothing."""

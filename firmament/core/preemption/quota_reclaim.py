@@ -21,7 +21,7 @@ from cost_models.interface import Bool, Int64
 from firmament.core.constraints.quota_order import QuotaShares, list_amounts, list_columns
 from firmament.core.constraints.quota_room import QuotaRoom
 from firmament.core.preemption.node_state import PreemptionState
-from firmament.core.preemption.quota_bounds import QuotaBound, RoomBound, list_within_reach
+from firmament.core.preemption.quota_bounds import QuotaBound, RoomBound, give_back, list_within_reach
 from firmament.core.preemption.quota_circles import is_taken_back
 from firmament.core.preemption.quota_potential import QuotaPotential, importance_of, rank_of
 from firmament.core.preemption.quota_units import QuotaUnit, put_unit
@@ -76,6 +76,10 @@ class QuotaReclaim:
         self._in_vain: set[tuple[object, ...]] = set()
         self.present = quotas.copy()
         """The quotas before anybody leaves, even those who leave anyway."""
+        self._drawing = np.zeros((len(terms.columns), len(terms.draws) + 1), dtype=np.bool_)
+        """bool[J, D + 1]: whether tasks of a draw may use a column; the last draw stands for none."""
+        for number, draw in enumerate(terms.draws):
+            self._drawing[list_columns(draw), number] = True
         leaving = np.flatnonzero(state.preemption.leaving & (self._node >= 0)).tolist()
         for victim in leaving:
             self._book(quotas, victim, -1)
@@ -194,7 +198,8 @@ class QuotaReclaim:
     def _sort_candidates(self, unit: QuotaUnit) -> list[int]:
         """Return the possible victims of a unit: those of other queues first, then the least important first."""
         state, preemption = self.state, self.state.preemption
-        may_go = find_candidates(state, self._node, unit.newcomer) & self._find_drawing(unit.newcomer.columns)
+        drawing = np.asarray(self._drawing[list(unit.newcomer.columns)].any(axis=0))
+        may_go = find_candidates(state, self._node, unit.newcomer) & drawing[preemption.draw]
         found = np.flatnonzero(may_go)
         order = np.lexsort(
             (
@@ -204,13 +209,6 @@ class QuotaReclaim:
             )
         )
         return found[order][:MOST_CANDIDATES].tolist()
-
-    def _find_drawing(self, columns: Sequence[int]) -> Bool:
-        """Return bool[V]: tasks that use quota in any of some columns."""
-        terms, preemption = self.state.problem.quotas, self.state.preemption
-        assert terms is not None
-        takes = [not set(columns).isdisjoint(list_columns(draw)) for draw in terms.draws]
-        return np.array([*takes, False], dtype=np.bool_)[preemption.draw]
 
     def _list_by_shares(self, unit: QuotaUnit, candidates: list[int], *, lenient: bool) -> list[int]:
         """Return the candidates that fair shares allow to evict one after another, in that order."""
@@ -282,13 +280,25 @@ class QuotaReclaim:
                     break
         if enough is None:
             return None
-        for victim in list(reversed(going)):
-            fewer = [each for each in going if each != victim]
-            if fewer and self._keeps_gangs(fewer):
-                less = self._try(choice, fewer)
-                if less is not None:
-                    going, enough = fewer, less
-        return Reclaimed(going, enough)
+        return self._spare_needless(choice, going, enough)
+
+    def _spare_needless(self, choice: _Choice, going: list[int], after: PreemptionState) -> Reclaimed:
+        """Return ``going`` without the victims that are not needed, the last ones spared first, and the state then.
+
+        Victims are spared by runs, twice as many after each success, and one at a time after a failure.
+        """
+        place, run = len(going), 1
+        while place > 0:
+            first = max(0, place - run)
+            fewer = going[:first] + going[place:]
+            less = self._try(choice, fewer) if fewer and self._keeps_gangs(fewer) else None
+            if less is not None:
+                going, after, place, run = fewer, less, first, 2 * run
+            elif place - first > 1:
+                run = 1
+            else:
+                place = first
+        return Reclaimed(going, after)
 
     def _choose_of_all(self, choice: _Choice) -> Reclaimed | None:
         """Return the best sufficient set of victims and the state after it, or None; tries all sets, the best first."""
@@ -368,8 +378,7 @@ class QuotaReclaim:
         trial = self.state.copy()
         assert trial.quotas is not None
         trial.evict(victims)
-        for victim in victims:
-            self._book(trial.quotas, victim, -1)
+        give_back(trial.quotas, trial.preemption, victims)
         return None if put_unit(trial, unit) is None else trial
 
     def _is_allowed(self, choice: _Choice, trial: PreemptionState, victims: list[int]) -> bool:

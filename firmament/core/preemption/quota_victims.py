@@ -40,17 +40,20 @@ def find_candidates(state: PreemptionState, node: Int64, newcomer: Newcomer) -> 
     preemption, quotas, terms = state.preemption, state.quotas, state.problem.quotas
     assert quotas is not None
     assert terms is not None
-    root = quotas.use.list_path(newcomer.node)[-1]
     going = ~state.gone & ~preemption.leaving & (node >= 0)
     if newcomer.own >= 0:
         going &= preemption.gang != newcomer.own
-    found: Bool = np.zeros(len(going), dtype=np.bool_)
-    for each in np.unique(node[going]).tolist():
-        if each == newcomer.node:
-            found |= going & (node == each) & _find_within(state, newcomer, int(terms.within[each]))
-        elif quotas.use.list_path(each)[-1] == root and is_borrowing(quotas, newcomer, each):
-            found |= going & (node == each) & _find_reclaimable(state, newcomer)
-    return found
+    root = state.root[newcomer.node]
+    others = [
+        each
+        for each in np.unique(node[going]).tolist()
+        if each != newcomer.node and state.root[each] == root and is_borrowing(quotas, newcomer, each)
+    ]
+    borrowing = np.zeros(len(state.root) + 1, dtype=np.bool_)
+    borrowing[others] = True
+    within = _find_within(state, newcomer, int(terms.within[newcomer.node]))
+    own = (node == newcomer.node) & within
+    return np.asarray(going & (own | (borrowing[node] & _find_reclaimable(state, newcomer))))
 
 
 def is_borrowing(quotas: QuotaRoom, newcomer: Newcomer, other: int) -> bool:
