@@ -146,13 +146,18 @@ their columns (J), flavors (F), kinds
 of machines by these (Y); other letters stand for lengths that must be equal."""
 
 
+_LEDGERS = "ledgers"
+
+
 def arrays_within(value: Any, name: str = "") -> Iterator[tuple[str, NDArray[Any], Layout]]:
     """Yield name, array and layout of each part of a problem for which there is a layout."""
     if is_dataclass(value):
         known = LAYOUTS.get(type(value), {})
         for each in fields(value):
             part, where = getattr(value, each.name), f"{name}.{each.name}".removeprefix(".")
-            if part is each.default:  # an absent family of rules
+            if (
+                part is each.default or each.name == _LEDGERS
+            ):  # an absent family of rules; read and checked elsewhere
                 continue
             if each.name in known and part is not None:
                 plain = list(part) if isinstance(part, Mapping) else part

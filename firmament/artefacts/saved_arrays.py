@@ -33,12 +33,15 @@ from firmament.artefacts import ArtefactError
 from firmament.artefacts.layouts import faults
 from firmament.core.constraints.ruleset import RuleSet
 from firmament.core.flow.problem import Assignments, PlacementProblem
+from firmament.core.rules.framework.limit_rule import LimitRule
+from firmament.core.rules.registry import LIMIT_RULES
 
 FILE = "problem.npz"
 
 _STRUCTURE = "structure"
 _FAMILIES = {each.name: each.default for each in fields(PlacementProblem) if is_dataclass(each.default)}
 """By field of a problem, the value that stands for an absent family."""
+_RULES: Mapping[str, LimitRule] = {rule.name: rule for rule in LIMIT_RULES}
 _UNREADABLE = (OSError, EOFError, KeyError, ValueError, zipfile.BadZipFile, zlib.error, NotImplementedError)
 
 
@@ -195,6 +198,8 @@ class _Reader:
                 f"the round counted with a model's ledger ({saved.reason}), which no file holds; "
                 "it cannot be run again, but its other files can be read"
             )
+        if kind is Ledger and saved.model in _RULES:
+            return _restore_of_rule(_RULES[saved.model], saved)
         if kind is Ledger:
             return _restore("restore_ledger", "counted with a ledger", saved)
         return _restore("restore_constraint", "has a constraint", saved)
@@ -211,6 +216,16 @@ class _Reader:
         if elements is not Any and array.dtype != elements:
             raise ValueError(f"{array.dtype} of the size {array.shape} is not {np.dtype(elements)}")
         return array
+
+
+def _restore_of_rule(rule: LimitRule, saved: SavedByModel) -> Ledger:
+    """Return the ledger that a rule of the solver makes of its arrays."""
+    try:
+        return rule.restore_ledger(saved.arrays, *saved.sizes)
+    except KeyError as error:
+        raise KeyError(f"{error.args[0]} of {saved.model}") from error
+    except MalformedArraysError as error:
+        raise MalformedArraysError(f"{saved.model}: {error}") from error
 
 
 def _restore(reader: str, what: str, saved: SavedByModel) -> Any:

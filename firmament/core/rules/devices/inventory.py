@@ -102,6 +102,8 @@ class Pool:
     """Whether slices are missing."""
     fault: str = ""
     """The contradiction between its slices; "" for none."""
+    slices: tuple[tuple[str, bytes], ...] = ()
+    """(name, record) of each of its slices."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +126,8 @@ class Slice:
     """(device, its own reach, what it takes as (counter set, counter, amount)) of each device."""
     counters: tuple[tuple[str, str, Amount], ...]
     """(counter set, counter, amount) of each counter."""
+    payload: bytes
+    """The record."""
 
 
 _NO_COUNTER = ("", {"value": 0})
@@ -154,6 +158,7 @@ def read_slice(name: str, payload: bytes, off: FeaturesOff = NOTHING_OFF) -> Sli
                 for each in spec.get("sharedCounters") or ()
                 for counter, value in (_NO_COUNTER, *sorted((each.get("counters") or {}).items()))
             ),
+            payload=payload,
         )
     except BadDevicesError:
         raise
@@ -274,9 +279,10 @@ def build_pool(slices: Iterable[Slice]) -> Pool:
     """Return the pool that consists of ``slices``, at least one, all of one driver, pool name and generation."""
     current = sorted(slices, key=lambda each: each.name)
     first = current[0]
+    stated = tuple((each.name, each.payload) for each in current)
     if len(current) != first.count:
         reaches = _number(_reaches(current))
-        return Pool(first.driver, first.pool, reaches=tuple(reaches), incomplete=True)
+        return Pool(first.driver, first.pool, reaches=tuple(reaches), incomplete=True, slices=stated)
     counters: dict[tuple[str, str], int] = {}
     amounts: list[Amount] = []
     fault = ""
@@ -301,7 +307,15 @@ def build_pool(slices: Iterable[Slice]) -> Pool:
             reach = each.reach if each.reach is not None else own
             assert reach is not None  # a slice without a reach of its own states one for each device
             devices.append(replace(device, reach=reaches[reach], takes=taken))
-    return Pool(first.driver, first.pool, tuple(devices), tuple(reaches), tuple(amounts), fault=fault)
+    return Pool(
+        first.driver,
+        first.pool,
+        tuple(devices),
+        tuple(reaches),
+        tuple(amounts),
+        fault=fault,
+        slices=stated,
+    )
 
 
 def _reaches(slices: Iterable[Slice]) -> set[DeviceReach]:

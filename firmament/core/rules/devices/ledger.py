@@ -7,13 +7,14 @@ as they are booked: all tasks of a claim have to go where the first one went.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
+from cost_models.api.arrays import Arrays
 from cost_models.interface import Bool, Int64, Opening
 from firmament.core.rules.devices.inventory import Pool, PoolName
 from firmament.core.rules.devices.requests import ClaimSpec
@@ -61,8 +62,10 @@ class Served(NamedTuple):
 
 @dataclass(slots=True)
 class DeviceLedger:
-    """The scheduler's ``Ledger`` for devices; see there for what the methods guarantee."""
+    """The scheduler's ``SavableLedger`` for devices; see there for what the methods guarantee."""
 
+    model: ClassVar[str] = "DynamicResources"
+    """The rule that reads a saved ledger."""
     shapes: tuple[ShapeClaims | None, ...]
     """The claims of each shape; None: the shape has none."""
     views: Sequence[View]
@@ -79,6 +82,8 @@ class DeviceLedger:
     """int64[M], the number of each machine's state."""
     given_away: dict[tuple[str, str], GivenAway]
     """By (driver, pool name), what has been allocated of the pools of watched machines."""
+    write: Callable[[DeviceLedger], Arrays]
+    """Returns the content of such a ledger as arrays."""
     opening: Opening | None = None
     """Answers what evictions would free; None outside of rounds."""
     reason: str = REASON
@@ -278,6 +283,10 @@ class DeviceLedger:
             touched.add(view.places[view.kind.devices[pick.device].pool].pool)
         rows = {machine, *(row for pool in touched for row in self.watchers.get(pool, ()))}
         place_machines(self, sorted(rows))
+
+    def save(self) -> Arrays:
+        """Return the present content of the ledger as arrays."""
+        return self.write(self)
 
     def copy(self) -> DeviceLedger:
         """Return an independent copy."""

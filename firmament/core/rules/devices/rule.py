@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from cost_models.api.arrays import Arrays
 from cost_models.interface import Int64, JointRows, Ledger, Needs
 from firmament.core.model import (
     ClaimAllocation,
@@ -38,6 +40,7 @@ from firmament.core.rules.devices.matching import DeviceSelectors
 from firmament.core.rules.devices.opening import DeviceOpening, sum_given
 from firmament.core.rules.devices.requests import ClaimSpec, DeviceTerms, read_claim, read_class
 from firmament.core.rules.devices.results import write_allocation
+from firmament.core.rules.devices.saving import LedgerSources, restore_ledger, save_ledger
 from firmament.core.rules.devices.states import MOST_STATES, StateTable
 from firmament.core.rules.devices.usage import GivenAway, usage_of
 from firmament.core.rules.devices.views import DeviceInventory, View
@@ -169,6 +172,10 @@ class DynamicResources(LimitRule):
             ledger.opening = _make_opening(cluster, ledger)
         return ledger
 
+    def restore_ledger(self, arrays: Arrays, shapes: int, machines: int) -> Ledger:
+        """Return the ledger of devices of a saved round."""
+        return restore_ledger(arrays, shapes, machines)
+
     def hand_out(self, cluster: Cluster, placed: Sequence[PlacedTask]) -> list[Any]:
         """Return the allocations of each placed task; None for a task whose claims cannot be served any more."""
         return give_devices(cluster, placed)
@@ -192,7 +199,10 @@ def make_ledger(
     if not any(shape.claims for shape in shapes):
         return None
     memory = recall_memory(cluster)
-    claims = tuple(_read_shape(cluster, memory, shape.claims) if shape.claims else None for shape in shapes)
+    read = [_read_shape(cluster, memory, shape.claims) if shape.claims else (None, ()) for shape in shapes]
+    claims = tuple(stated for stated, _ in read)
+    classes = dict(cluster.records.payloads.get(DEVICE_CLASS_RECORD, {}))
+    sources = LedgerSources(classes, tuple(texts for _, texts in read), memory.off)
     specs = [
         claim.spec if isinstance(claim, NamedClaim) else claim
         for shape in claims
@@ -213,6 +223,7 @@ def make_ledger(
         table=memory.table,
         at=np.zeros(len(views), dtype=np.int64),
         given_away={},
+        write=partial(save_ledger, sources),
     )
     _begin(cluster, memory, ledger, without)
     return ledger
@@ -247,25 +258,31 @@ def _begin(cluster: Cluster, memory: DeviceMemory, ledger: DeviceLedger, without
     place_machines(ledger, sorted(ledger.watched))
 
 
-def _read_shape(cluster: Cluster, memory: DeviceMemory, claims: Sequence[TaskClaim]) -> ShapeClaims:
+def _read_shape(
+    cluster: Cluster, memory: DeviceMemory, claims: Sequence[TaskClaim]
+) -> tuple[ShapeClaims, tuple[str, ...]]:
+    """Return the claims of a shape, and the spec of each as JSON, "" for an allocated one; none if one has a fault."""
     found: list[ClaimSpec | NamedClaim] = []
+    texts: list[str] = []
     for claim in claims:
         text = claim.spec
         allocation = None
         if claim.claim:
             known = cluster.devices.known_claims.get(claim.claim)
             if known is None:
-                return ShapeClaims(fault=f"claim {claim.claim} does not exist")
+                return ShapeClaims(fault=f"claim {claim.claim} does not exist"), ()
             text = json.dumps(known.spec, sort_keys=True)
             allocation = cluster.devices.find_allocation(claim.claim)
         if allocation is not None:
             found.append(NamedClaim(claim.claim, _NOTHING, _find_reached(cluster, allocation)))
+            texts.append("")
             continue
         spec = memory.read_spec(text)
         if isinstance(spec, str):
-            return ShapeClaims(fault=spec)
+            return ShapeClaims(fault=spec), ()
         found.append(NamedClaim(claim.claim, spec) if claim.claim else spec)
-    return ShapeClaims(tuple(found))
+        texts.append(text)
+    return ShapeClaims(tuple(found)), tuple(texts)
 
 
 _NOTHING = ClaimSpec(())

@@ -156,6 +156,17 @@ class DeviceInventory:
             self._views = (relevant, seen), self._view_all(relevant)
         return self._views[1]
 
+    def show(self, places: Sequence[tuple[Place, ...]], relevant: Relevant) -> list[View]:
+        """Return the views of machines that see the devices at these places, as ``see`` found them."""
+        rows: dict[PoolName, list[int]] = {}
+        for row, seen in enumerate(places):
+            for place in seen:
+                rows.setdefault(place.pool, []).append(row)
+        self.watchers = {pool: tuple(at) for pool, at in rows.items() if len(at) > 1}
+        self.watched = frozenset(row for at in self.watchers.values() for row in at)
+        self._places = [tuple(sorted(seen)) for seen in places]
+        return self._view_all(relevant)
+
     def _place(self, machines: MachineTable) -> list[tuple[Place, ...]]:
         found: list[dict[PoolName, int]] = [{} for _ in range(len(machines))]
         self.watchers = {}

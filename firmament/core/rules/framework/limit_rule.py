@@ -13,6 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from typing import ClassVar, NamedTuple
 
+from cost_models.api.arrays import Arrays, MalformedArraysError
 from cost_models.interface import Int64, JointRows, Ledger, Needs
 from firmament.core.constraints.quota_terms import QuotaTerms
 from firmament.core.model import ClaimAllocation, TaskClass, TaskSelector
@@ -101,6 +102,13 @@ class LimitRule(ABC):
     def keep_ledger(self, cluster: Cluster, demand: RoundDemand) -> Ledger | None:  # noqa: ARG002
         """Return a ledger for the shapes of a round, numbered as in ``demand``; None if no ledger is needed."""
         return None
+
+    def restore_ledger(self, arrays: Arrays, shapes: int, machines: int) -> Ledger:  # noqa: ARG002
+        """Return the ledger that was saved for a round of so many shapes and machines.
+
+        Raises ``KeyError`` for a missing array, ``MalformedArraysError`` for one that makes no sense.
+        """
+        raise MalformedArraysError(f"{self.name} keeps no ledger")
 
     def hand_out(
         self,
