@@ -30,7 +30,7 @@ from poseidon.kube.api.collections import (
 )
 from poseidon.kube.api.decoding import MalformedObjectError, decode_object
 from poseidon.kube.api.metadata import KubeStruct, ObjectMeta, PodRef
-from poseidon.kube.api.nodes import Namespace
+from poseidon.kube.api.namespaces import Namespace
 from poseidon.kube.api.resource import Change
 from poseidon.kube.write.binder import BindOutcome, BindRequest, BindResult
 from poseidon.kube.write.evictor import EvictionOutcome, EvictionRequest

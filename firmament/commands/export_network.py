@@ -76,7 +76,7 @@ def _read_saved(folder: Path, form: str) -> bytes:
     from firmament.artefacts import ArtefactError
     from firmament.artefacts.description import read_description
     from firmament.artefacts.graphs import read_graph, write_graph
-    from firmament.server.saving import read_round
+    from firmament.server.round_saver import read_round
 
     try:
         if form == "dimacs":

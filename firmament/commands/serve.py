@@ -10,7 +10,7 @@ import click
 import firmament
 from firmament.configuration.document import load
 from firmament.server.address import AddressError, parse_address
-from firmament.server.saving import ROUNDS_KEPT, ArtefactFolder, ArtefactFolderError
+from firmament.server.round_saver import ROUNDS_KEPT, ArtefactFolder, ArtefactFolderError
 from protos.conventions import event_loop
 from protos.conventions.configuration_file import ConfigurationError
 from protos.conventions.logs import configure, logging_options

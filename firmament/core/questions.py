@@ -22,7 +22,7 @@ from firmament.core.results import BrokenRule, Explanation, MachineState, TaskSt
 from firmament.core.round_flow.assembly import ClassWords, class_words
 from firmament.core.rules.registry import NodeRules
 from firmament.core.snapshot.grouping import RoundContext
-from firmament.core.snapshot.of_running import RunningSnapshot, snapshot_of_running
+from firmament.core.snapshot.running_as_waiting import RunningSnapshot, snapshot_of_running
 from firmament.core.state.cluster import Cluster
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from firmament.artefacts.saving import RoundRecord
 from firmament.core.round_flow.assembly import first_tasks, snapshot_flow
-from firmament.server.failing_rounds import FailingRounds
+from firmament.server.failing_classes import FailingRounds
 from firmament.server.fencing import GRACE_SECONDS, Fencing
 from firmament.server.round_history import RoundHistory
 from firmament.server.steps import RoundBeginning, StreamSteps

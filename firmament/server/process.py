@@ -24,7 +24,7 @@ from firmament.server.cluster_registry import ClusterRegistry
 from firmament.server.credentials import Clients, server_credentials
 from firmament.server.driving.loop import RoundRunner
 from firmament.server.metrics import Metrics
-from firmament.server.saving import ArtefactFolder, ArtefactWriter
+from firmament.server.round_saver import ArtefactFolder, ArtefactWriter
 from firmament.server.service import SchedulerService, add_service
 from firmament.server.session import SessionSettings
 from firmament.solvers.process_solver import DEFAULT_SOLVER, ProcessSolver

@@ -34,10 +34,10 @@ from poseidon.lifecycle.recovery import RefusedPods
 from poseidon.lifecycle.refusals import Refusals
 from poseidon.lifecycle.volume_effects import VolumeEffects
 from poseidon.metrics_sources.samples import SOURCES, SampleBook
+from poseidon.namespaces import Namespaces
 from poseidon.nodes.hyper_nodes import HyperNodes
 from poseidon.nodes.images import NodeImages
 from poseidon.nodes.machines import Machines
-from poseidon.nodes.namespaces import Namespaces
 from poseidon.pod_groups.groups import Groups
 from poseidon.pod_rules.default_spread import Spreading
 from poseidon.pods.classes import ClassTable

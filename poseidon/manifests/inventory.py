@@ -11,8 +11,8 @@ from msgspec.structs import replace
 from poseidon.kube.api.decoding import MalformedObjectError, convert_object
 from poseidon.kube.api.kinds import BY_NAME, CLUSTER_SCOPED, KINDS, POD, ObjectKind
 from poseidon.kube.api.metadata import KubeStruct, ObjectMeta
-from poseidon.kube.api.namespaces import LimitRange, ResourceQuota
-from poseidon.kube.api.nodes import Namespace, Node, PriorityClass, RuntimeClass, Service
+from poseidon.kube.api.namespaces import LimitRange, Namespace, ResourceQuota
+from poseidon.kube.api.nodes import Node, PriorityClass, RuntimeClass, Service
 from poseidon.kube.api.pod_groups import (
     DisruptionBudget,
 )

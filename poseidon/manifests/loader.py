@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from poseidon.kube.api.metadata import KubeStruct, ObjectMeta
-from poseidon.kube.api.nodes import Namespace, Node, PriorityClass, Service
+from poseidon.kube.api.namespaces import Namespace
+from poseidon.kube.api.nodes import Node, PriorityClass, Service
 from poseidon.kube.api.pod_groups import DisruptionBudget, NativePodGroup, ScaledOwner
 from poseidon.kube.api.pods import Pod
 from poseidon.kube.api.workloads import CronJob, DaemonSet

@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from itertools import chain
 
 from poseidon.kube.api.metadata import KubeStruct, ObjectMeta
-from poseidon.kube.api.nodes import Namespace, PriorityClass
+from poseidon.kube.api.namespaces import Namespace
+from poseidon.kube.api.nodes import PriorityClass
 from poseidon.kube.api.pod_rules import PodAffinityTerm
 from poseidon.kube.api.pods import Pod, claims_of
 from poseidon.kube.api.storage import (

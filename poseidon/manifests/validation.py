@@ -13,8 +13,8 @@ from poseidon.kube.api.devices import (
     ResourceSlice,
 )
 from poseidon.kube.api.metadata import KubeStruct, ObjectMeta, Resources, seconds
-from poseidon.kube.api.namespaces import LimitRange, ResourceQuota
-from poseidon.kube.api.nodes import Namespace, Node, PriorityClass, RuntimeClass, Service
+from poseidon.kube.api.namespaces import LimitRange, Namespace, ResourceQuota
+from poseidon.kube.api.nodes import Node, PriorityClass, RuntimeClass, Service
 from poseidon.kube.api.pod_groups import DisruptionBudget
 from poseidon.kube.api.pods import Pod
 from poseidon.kube.api.storage import (

@@ -14,8 +14,8 @@ from poseidon.kube.api import kinds
 from poseidon.kube.api.app_network import AppGroup, ConfigMap, NetworkTopology
 from poseidon.kube.api.kinds import WatchedKind
 from poseidon.kube.api.metadata import KubeStruct, ObjectMeta
+from poseidon.kube.api.namespaces import Namespace
 from poseidon.kube.api.node_topology import NodeResourceTopology
-from poseidon.kube.api.nodes import Namespace
 from poseidon.kube.api.pod_groups import ScaledOwner
 from poseidon.kube.api.pods import Pod
 from poseidon.kube.api.resource import Change

@@ -9,12 +9,12 @@ from typing import Any
 
 from poseidon.custom_records import CustomRecords, NameIndex
 from poseidon.kube.api.kinds import WatchedKind
-from poseidon.kube.api.nodes import Namespace
+from poseidon.kube.api.namespaces import Namespace
 from poseidon.kube.api.pods import Pod
 from poseidon.kube.api.queues import LocalQueue
 from poseidon.kube.api.resource import Change
 from poseidon.kube.quarantine import Quarantine
-from poseidon.nodes.namespaces import labels_of
+from poseidon.namespaces import labels_of
 from poseidon.pod_groups.membership import Membership, ObjectKey, kueue_group
 from poseidon.pod_rules.given_tolerations import GivenTolerations
 from poseidon.queues.claims import (

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from poseidon.bridge.watched_pods import ANY_SCHEDULER
 from poseidon.configuration.document import BridgeConfiguration
 from poseidon.embedding import EmbeddedScheduler
-from poseidon.kube.api.nodes import Namespace
+from poseidon.kube.api.namespaces import Namespace
 from poseidon.kube.api.pods import Pod
 from poseidon.manifests.loader import Manifests
 from poseidon.offline.cluster import build

@@ -18,9 +18,9 @@ import numpy as np
 
 from poseidon.embedding import EmbeddedScheduler
 from poseidon.simulate.classes import TaskKinds
-from poseidon.simulate.events import NodeChange, NodeChanges, NodeEvents
+from poseidon.simulate.measurements import Record
+from poseidon.simulate.node_events import NodeChange, NodeChanges, NodeEvents
 from poseidon.simulate.nodes import SimulatedMachines
-from poseidon.simulate.record import Record
 from poseidon.simulate.request_limit import RequestBucket
 from poseidon.simulate.tasks import TaskColumns, TaskProgress
 from poseidon.simulate.told_runs import ToldRuns

@@ -8,8 +8,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from poseidon.simulate.classes import TaskKinds
+from poseidon.simulate.measurements import Record
 from poseidon.simulate.nodes import SimulatedMachines
-from poseidon.simulate.record import Record
 from poseidon.simulate.tasks import TaskColumns, TaskProgress
 from poseidon.simulate.workloads.columns import Float64
 

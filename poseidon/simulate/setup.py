@@ -21,9 +21,9 @@ from poseidon.pods.resources import amounts
 from poseidon.pods.tasks import workload_of
 from poseidon.simulate.classes import TaskKinds, TemplateError, request_row, translate_templates
 from poseidon.simulate.engine import BEGIN, Clock, Simulation
-from poseidon.simulate.events import NodeEvents
+from poseidon.simulate.measurements import Record
+from poseidon.simulate.node_events import NodeEvents
 from poseidon.simulate.nodes import PoolError, SimulatedMachines, check_pool, nodes_of
-from poseidon.simulate.record import Record
 from poseidon.simulate.request_limit import RequestBucket
 from poseidon.simulate.scenario.document import Generator, NodePool, Scenario
 from poseidon.simulate.tasks import TaskColumns

@@ -11,7 +11,8 @@ import msgspec
 from kubernetes import client
 
 from poseidon.kube.api.devices import DeviceClass, ResourceClaim, ResourceClaimTemplate, ResourceSlice
-from poseidon.kube.api.nodes import Namespace, Node, PriorityClass
+from poseidon.kube.api.namespaces import Namespace
+from poseidon.kube.api.nodes import Node, PriorityClass
 from poseidon.kube.api.pod_groups import CompositePodGroup, DisruptionBudget, NativePodGroup
 from poseidon.kube.api.pods import Pod
 from poseidon.kube.api.storage import (

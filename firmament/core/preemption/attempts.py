@@ -21,8 +21,8 @@ from cost_models.interface import Bool, Int64
 from firmament.core.flow.problem import Assignments, PlacementProblem
 from firmament.core.preemption.node_state import PreemptionState
 from firmament.core.preemption.problem import NOBODY, PreemptionDecision, PreemptionProblem, PreemptionTuning
-from firmament.core.preemption.quota_flavors import FlavorChoice, drop_places
-from firmament.core.preemption.quota_reclaim import QuotaReclaim
+from firmament.core.preemption.quotas.flavors import FlavorChoice, drop_places
+from firmament.core.preemption.quotas.reclaim import QuotaReclaim
 from firmament.core.preemption.reprieve import evictions
 from firmament.core.preemption.stages import Stages
 from firmament.core.preemption.tree_groups.groups import preempt_for_group, waiting_together

@@ -40,7 +40,7 @@ from firmament.core.rescheduling.move_network.problem import (
 from firmament.core.rescheduling.rehearsal import move, rehearse
 from firmament.core.rules.registry import prefers_company
 from firmament.core.scheduler import Scheduler
-from firmament.core.snapshot.of_running import RunningSnapshot
+from firmament.core.snapshot.running_as_waiting import RunningSnapshot
 from firmament.core.snapshot.snapshot import Snapshot
 from firmament.solvers.base import Int32, Solver
 

@@ -6,8 +6,9 @@ from poseidon.kube.api.app_network import AppGroup, ConfigMap, NetworkTopology
 from poseidon.kube.api.devices import DeviceClass, NodeDeviceList, ResourceClaim, ResourceSlice
 from poseidon.kube.api.hyper_nodes import HyperNode
 from poseidon.kube.api.metrics import NodeMetric
+from poseidon.kube.api.namespaces import Namespace
 from poseidon.kube.api.node_topology import NodeResourceTopology
-from poseidon.kube.api.nodes import Namespace, Node, NodeOutline, PriorityClass, Service
+from poseidon.kube.api.nodes import Node, NodeOutline, PriorityClass, Service
 from poseidon.kube.api.pod_groups import (
     CompositePodGroup,
     DisruptionBudget,

@@ -1,10 +1,16 @@
-"""Objects that limit the pods of a namespace: core/v1 LimitRange and ResourceQuota."""
+"""core/v1 Namespace, and the objects that limit its pods: LimitRange and ResourceQuota."""
 
 from __future__ import annotations
 
 from msgspec import field
 
 from poseidon.kube.api.metadata import KubeStruct, ObjectMeta, Resources
+
+
+class Namespace(KubeStruct, frozen=True):
+    """core/v1 Namespace."""
+
+    metadata: ObjectMeta = ObjectMeta()
 
 
 class LimitRangeItem(KubeStruct, frozen=True):

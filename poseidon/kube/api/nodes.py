@@ -1,4 +1,4 @@
-"""core/v1 Node, other objects that pods name, and Service."""
+"""core/v1 Node, and objects that pods name or that select pods: PriorityClass, RuntimeClass, Service."""
 
 from __future__ import annotations
 
@@ -134,12 +134,6 @@ class RuntimeClass(KubeStruct, frozen=True):
     metadata: ObjectMeta = ObjectMeta()
     overhead: RuntimeOverhead = RuntimeOverhead()
     scheduling: RuntimeScheduling = RuntimeScheduling()
-
-
-class Namespace(KubeStruct, frozen=True):
-    """core/v1 Namespace."""
-
-    metadata: ObjectMeta = ObjectMeta()
 
 
 class ServiceSpec(KubeStruct, frozen=True):

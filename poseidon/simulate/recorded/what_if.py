@@ -15,9 +15,9 @@ import numpy as np
 from poseidon.embedding import EmbeddedScheduler
 from poseidon.simulate.classes import TaskKinds, request_row
 from poseidon.simulate.engine import Clock, Simulation
-from poseidon.simulate.events import NodeEvents
+from poseidon.simulate.measurements import Record
+from poseidon.simulate.node_events import NodeEvents
 from poseidon.simulate.nodes import SimulatedMachines
-from poseidon.simulate.record import Record
 from poseidon.simulate.recorded.history import RecordedHistory, RecordedTask, list_durations
 from poseidon.simulate.report import SimulationReport, make_report
 from poseidon.simulate.tasks import TaskColumns

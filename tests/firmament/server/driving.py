@@ -12,7 +12,7 @@ import grpc
 from firmament.configuration.document import SchedulerConfiguration
 from firmament.server.address import ListenAddress
 from firmament.server.process import ServeOptions, SolverServer
-from firmament.server.saving import ArtefactFolder
+from firmament.server.round_saver import ArtefactFolder
 from firmament.solvers.process_solver import DEFAULT_SOLVER
 from protos.firmament.v1 import scheduler_pb2 as pb
 from protos.firmament.v1 import scheduler_pb2_grpc

@@ -9,7 +9,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 from poseidon.bridge.state import BridgeState
 from poseidon.kube.api import kinds
 from poseidon.kube.api.metadata import ObjectMeta
-from poseidon.kube.api.nodes import Namespace
+from poseidon.kube.api.namespaces import Namespace
 from poseidon.kube.api.resource import Change
 from poseidon.kube.write.binder import BindOutcome, BindRequest, BindResult
 from poseidon.lifecycle.actions import Bind

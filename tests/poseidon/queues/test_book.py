@@ -15,7 +15,8 @@ from poseidon.kube.api import kinds
 from poseidon.kube.api.decoding import convert_object
 from poseidon.kube.api.kinds import BY_NAME
 from poseidon.kube.api.metadata import ObjectMeta, OwnerReference
-from poseidon.kube.api.nodes import Namespace, Taint
+from poseidon.kube.api.namespaces import Namespace
+from poseidon.kube.api.nodes import Taint
 from poseidon.kube.api.pod_groups import ScaledOwner
 from poseidon.kube.api.resource import Change
 from poseidon.queues.claims import KUEUE_PRIORITY

@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from poseidon.kube.api.metadata import ObjectMeta
-from poseidon.kube.api.nodes import Namespace
+from poseidon.kube.api.namespaces import Namespace
 from poseidon.rescheduling.standing import Permission
 from tests.poseidon.bridge.objects import pod
 

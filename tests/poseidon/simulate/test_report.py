@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from poseidon.cli import main
+from poseidon.simulate.measurements import measure_fragmentation
 from poseidon.simulate.presentation import format_span
-from poseidon.simulate.record import measure_fragmentation
 from tests.poseidon.simulate.scenarios import kind, scenario, write
 
 

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from firmament.core.preemption.quota_bounds import RoomBound
+from firmament.core.preemption.quotas.bounds import RoomBound
 
 
 def bound(

@@ -19,8 +19,8 @@ from cost_models.interface import Bool, Int64
 from firmament.core.constraints.quota_order import QuotaOrder
 from firmament.core.flow.problem import Assignments
 from firmament.core.preemption.node_state import PreemptionState
-from firmament.core.preemption.quota_reclaim import QuotaReclaim, Reclaimed
-from firmament.core.preemption.quota_units import QuotaUnit
+from firmament.core.preemption.quotas.reclaim import QuotaReclaim, Reclaimed
+from firmament.core.preemption.quotas.units import QuotaUnit
 
 Places = tuple[tuple[int, int], ...]
 """Class and machine of each task."""

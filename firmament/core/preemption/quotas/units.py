@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from firmament.core.preemption.node_state import PreemptionState
-from firmament.core.preemption.quota_victims import Newcomer
+from firmament.core.preemption.quotas.victims import Newcomer
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 
 from poseidon.custom_records import CustomRecords, NameIndex
-from poseidon.kube.api.nodes import Namespace
+from poseidon.kube.api.namespaces import Namespace
 from poseidon.kube.api.resource import Change
 
 KIND = "Namespace"

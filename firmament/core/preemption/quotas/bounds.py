@@ -14,7 +14,7 @@ from firmament.core.constraints.quota_order import list_amounts
 from firmament.core.constraints.quota_room import QuotaRoom
 from firmament.core.preemption.node_state import PreemptionState
 from firmament.core.preemption.problem import PreemptionProblem
-from firmament.core.preemption.quota_victims import Newcomer, find_while_borrowing, stays_within
+from firmament.core.preemption.quotas.victims import Newcomer, find_while_borrowing, stays_within
 
 Members = Sequence[tuple[int, int]]
 """Classes whose tasks come together, and how many tasks of each."""

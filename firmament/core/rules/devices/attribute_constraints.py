@@ -1,4 +1,4 @@
-"""Finds which devices a claim's constraints still allow, given the devices that have been chosen for the claim."""
+"""Decides matchAttribute and distinctAttribute of claims: which devices the constraints allow beside those chosen."""
 
 from __future__ import annotations
 

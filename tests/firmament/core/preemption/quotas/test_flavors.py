@@ -11,8 +11,8 @@ from firmament.core.events import ClassDefined, Event, JobDefined, RecordUpserte
 from firmament.core.model import Job
 from firmament.core.results import DeltaKind, RoundResult
 from firmament.core.scheduler import Scheduler
-from tests.firmament.core.preemption import test_quota_histories as histories
-from tests.firmament.core.preemption.test_quota_reclaim import list_evicted
+from tests.firmament.core.preemption.quotas import test_histories as histories
+from tests.firmament.core.preemption.quotas.test_reclaim import list_evicted
 from tests.firmament.core.rules.quotas.quota_scene import flavor, quota
 from tests.support.core import machine, scheduler, task_class, tasks, uids
 from tests.support.effort import examples

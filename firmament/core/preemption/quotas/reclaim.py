@@ -1,11 +1,11 @@
 """Places tasks that lack quota by evicting tasks that draw on the same quota tree, on whatever machines these are.
 
-The queue of a task decides which tasks it may evict for quota (`quota_victims`). As few tasks as possible are evicted.
+The queue of a task decides which tasks it may evict for quota (`quotas/victims`). As few tasks as possible are evicted.
 Among equal numbers, fair shares decide whose turn it is where queues use them; otherwise the least important tasks are
 evicted. Disruption budgets are exceeded only if unavoidable. A waiting gang is placed as a whole or not at all, and an
 evicted gang leaves as a whole. Nothing is evicted for quota that tasks that leave anyway give back.
 
-Each eviction must raise the *potential* of the tree (`quota_potential`), so tasks never evict each other in a circle.
+Each eviction must raise the *potential* of the tree (`quotas/potential`), so tasks never evict each other in a circle.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from cost_models.interface import Bool, Int64
 from firmament.core.constraints.quota_order import QuotaShares, list_amounts, list_columns
 from firmament.core.constraints.quota_room import QuotaRoom
 from firmament.core.preemption.node_state import PreemptionState
-from firmament.core.preemption.quota_bounds import QuotaBound, RoomBound, give_back, list_within_reach
-from firmament.core.preemption.quota_circles import is_taken_back
-from firmament.core.preemption.quota_potential import QuotaPotential, importance_of, rank_of
-from firmament.core.preemption.quota_units import QuotaUnit, put_unit
-from firmament.core.preemption.quota_victims import (
+from firmament.core.preemption.quotas.bounds import QuotaBound, RoomBound, give_back, list_within_reach
+from firmament.core.preemption.quotas.circles import is_taken_back
+from firmament.core.preemption.quotas.potential import QuotaPotential, importance_of, rank_of
+from firmament.core.preemption.quotas.units import QuotaUnit, put_unit
+from firmament.core.preemption.quotas.victims import (
     Newcomer,
     ShareRule,
     find_candidates,

@@ -16,9 +16,9 @@ from firmament.core.constraints.quota_order import list_columns
 from firmament.core.constraints.quota_room import QuotaRoom
 from firmament.core.constraints.quota_terms import Draw
 from firmament.core.preemption.node_state import PreemptionState
-from firmament.core.preemption.quota_bounds import QuotaBound
-from firmament.core.preemption.quota_units import find_machine
-from firmament.core.preemption.quota_victims import Newcomer, is_borrowing, part_ways
+from firmament.core.preemption.quotas.bounds import QuotaBound
+from firmament.core.preemption.quotas.units import find_machine
+from firmament.core.preemption.quotas.victims import Newcomer, is_borrowing, part_ways
 
 
 def is_taken_back(

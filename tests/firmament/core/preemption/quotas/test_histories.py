@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from firmament.core.events import ClassDefined, Event, RecordUpserted, TaskRemoved, TasksBound, TasksSubmitted
-from tests.firmament.core.preemption.test_quota_reclaim import list_evicted, settle
+from tests.firmament.core.preemption.quotas.test_reclaim import list_evicted, settle
 from tests.firmament.core.rules.quotas.quota_scene import flavor, quota
 from tests.support.core import machine, placed, scheduler, task_class
 from tests.support.effort import examples
