@@ -12,12 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from firmament.core.rules.devices.attribute_constraints import (
-    ConstraintState,
-    add_device,
-    find_allowed,
-    is_kept,
-)
+from firmament.core.rules.devices.match_attribute import ConstraintState, add_device, find_allowed, is_kept
 from firmament.core.rules.devices.matching import Consumption, DeviceSelectors, find_consumption
 from firmament.core.rules.devices.plan import AttributeIndex, SearchPlan
 from firmament.core.rules.devices.quantities import Amount
