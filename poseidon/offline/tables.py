@@ -213,7 +213,7 @@ def _summary(plan: Plan) -> str:
     parts.append(f"{len(plan.pending)} pending")
     return (
         ", ".join(parts)
-        + (f"; cost {figures.cost}, {proof}, {milliseconds:.0f} ms." if figures.tasks else ".")
+        + (f"; cost {figures.cost} points, {proof}, {milliseconds:.0f} ms." if figures.tasks else ".")
         + ("" if figures.network_cost is None else f" Total network cost {plain(figures.network_cost)}.")
     )
 

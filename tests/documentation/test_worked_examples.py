@@ -115,9 +115,9 @@ async def test_asking_a_solver_shows_what_the_page_shows():
     assert list(shown) == ["firmament explain default/big", "firmament export-network -o network.dimacs"]
 
 
-async def test_the_solver_answers_as_the_readme_asks():
+async def test_the_solver_answers_as_the_install_page_asks():
     """After `firmament submit`, and beside a cluster that is driven at the same time."""
-    [block] = [each for each in blocks(text("README.md"), "console") if "firmament explain" in each]
+    [block] = [each for each in blocks(text("docs/install.md"), "console") if "firmament explain" in each]
     commands = [line.removeprefix("$ firmament ").split() for line in block.splitlines()]
     async with running_server() as running:
 

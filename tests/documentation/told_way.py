@@ -32,7 +32,7 @@ class ToldWay:
     def __init__(self, heading: str) -> None:
         told = section(text("docs/architecture.md"), heading)
         self.stages = [Stage(name, codes(folders), codes(modules)) for name, folders, modules in rows(told)]
-        most = re.search(r"in at most (\d+) modules", told)
+        most = re.search(r"through at most (\d+) modules", told)
         assert most
         self.most = int(most[1])
 

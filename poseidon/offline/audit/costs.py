@@ -55,7 +55,8 @@ class Costs:
             if self.moves
             else "no move pays"
         )
-        return f"The pods that may move cost {self.now:,.0f} points; {paying}, and nothing below {self.lowest:,.0f}."
+        lowest = f"No plan of moves could bring it below {self.lowest:,.0f}."
+        return f"The pods that may move cost {self.now:,.0f} points; {paying}. {lowest}"
 
     def rows(self) -> list[tuple[str, ...]]:
         """Return the moves that save most, as rows of a table."""
