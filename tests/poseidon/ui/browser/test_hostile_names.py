@@ -1,4 +1,4 @@
-"""Names that mean harm are text, wherever they come."""
+"""Names that mean harm do none, whoever has them; that each view shows them as text is tested with the views."""
 
 from __future__ import annotations
 
@@ -9,36 +9,19 @@ from tests.poseidon.ui.browser.fixtures import HOSTILE
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 IMAGE = HOSTILE[0]
-PLACES = {
-    "#/overview": IMAGE,
-    "#/flow": "<img src=x",
-    "#/flow?as=table": IMAGE,
-    "#/cluster?node=eu-west-1a-r000-n00000": '"><script>',
-    "#/pending?at=%3Cimg+src%3Dx+onerror%3Dwindow.harm%3D1%3E": "research/__proto__",
-    "#/pods/research/train-large-1": f"{IMAGE} said something",
-    "#/groups?show=applications": IMAGE,
-    "#/groups?show=trees": "research/__proto__",
-}
 
 
-@pytest.mark.parametrize("view", PLACES)
-async def test_markup_in_names_is_text(page, view):
-    await page.open(view)
-    await page.until(f"document.body.textContent.includes({PLACES[view]!r})")
-    assert await page.value("document.querySelectorAll('main img, main script, main [onerror]').length") == 0
-
-
-@pytest.mark.parametrize("name", HOSTILE[:-1], ids=lambda name: name[:12])
-async def test_a_pod_and_a_node_may_have_any_name(page, name):
+async def test_a_pod_and_a_node_may_have_any_name(page):
     await page.open("#/overview")
-    await page.value(f"location.hash = '#/pods/research/' + encodeURIComponent({name!r})")
-    await page.shows("Verdict by node")
-    assert await page.value("document.documentElement.scrollWidth") <= 1440
-    await page.value(f"location.hash = '#/cluster?node=' + encodeURIComponent({name!r})")
-    await page.until("!!document.querySelector('aside.panel .resources')")
-    title = await page.value("document.querySelector('aside.panel h2 .name').textContent")
-    assert title == name
-    assert await page.value("document.documentElement.scrollWidth") <= 1440
+    for name in HOSTILE[:-1]:
+        await page.value(f"location.hash = '#/pods/research/' + encodeURIComponent({name!r})")
+        await page.until(f"document.querySelector('main h1')?.textContent.includes({name!r})")
+        await page.shows("Verdict by node")
+        assert await page.value("document.documentElement.scrollWidth") <= 1440
+        await page.value(f"location.hash = '#/cluster?node=' + encodeURIComponent({name!r})")
+        title = "document.querySelector('aside.panel h2 .name')?.textContent"
+        await page.until(f"!!document.querySelector('aside.panel .resources') && {title} === {name!r}")
+        assert await page.value("document.documentElement.scrollWidth") <= 1440
 
 
 async def test_a_name_of_ten_thousand_letters_is_cut_where_it_is_shown(page):

@@ -9,6 +9,8 @@ from tests.poseidon.ui.browser.measure import ACTIONS, SHOWN, first_view, intera
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
+# test_views waits no longer for any view.
+@pytest.mark.full
 @pytest.mark.parametrize("view", SHOWN)
 async def test_a_view_is_there_soon(page, view):
     assert await first_view(page, view) < 10_000

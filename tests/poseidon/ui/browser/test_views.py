@@ -7,10 +7,12 @@ import json
 import pytest
 
 from tests.poseidon.ui.browser.fixture_server import FixtureServer
+from tests.poseidon.ui.browser.fixtures import HOSTILE
 from tests.support.waiting import until
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
+IMAGE = HOSTILE[0]
 VIEWS = {
     "#/overview": [
         "10,000",
@@ -58,6 +60,7 @@ VIEWS = {
         "Reserved for",
     ],
     "#/pending": ["6,406 pods in 7 groups", "Insufficient cpu", "4,120", "oldest 24 h"],
+    "#/pending?at=%3Cimg+src%3Dx+onerror%3Dwindow.harm%3D1%3E": [],
     "#/pending?by=class&at=class-1-web-front": ["class-1-web-front", "research/web-front-00000"],
     "#/pods": ["research/train-large-00000", "1 to 50 of 6,406"],
     "#/pods?q=spark-exec&phase=pending": ["research/spark-exec-00001"],
@@ -87,9 +90,21 @@ VIEWS = {
     "#/nothing": ["There is no such view"],
 }
 
+HARMFUL = {
+    "#/overview": IMAGE,
+    "#/flow": "<img src=x",
+    "#/flow?as=table": IMAGE,
+    "#/cluster?node=eu-west-1a-r000-n00000": '"><script>',
+    "#/pending?at=%3Cimg+src%3Dx+onerror%3Dwindow.harm%3D1%3E": "research/__proto__",
+    "#/pods/research/train-large-1": f"{IMAGE} said something",
+    "#/groups?show=applications": IMAGE,
+    "#/groups?show=trees": "research/__proto__",
+}
+"""Views that show names which would do harm if they were markup."""
+
 
 @pytest.mark.parametrize("view", VIEWS)
-async def test_a_view_shows_its_data_and_fits_narrow_windows(page, view):
+async def test_a_view_shows_its_data_as_text_and_fits_narrow_windows(page, view):
     if view in {
         "#/pods/research/absent",
         "#/flow?round=3",
@@ -100,6 +115,9 @@ async def test_a_view_shows_its_data_and_fits_narrow_windows(page, view):
     await page.value(f"location.hash = {view!r}")
     for text in VIEWS[view]:
         await page.shows(text)
+    if view in HARMFUL:
+        await page.until(f"document.body.textContent.includes({HARMFUL[view]!r})")
+    assert await page.value("document.querySelectorAll('main img, main script, main [onerror]').length") == 0
     for width in (390, 360):
         await page.look(width=width, height=844)
         # Charts follow a frame or two after the page, once they have been measured anew.
@@ -139,15 +157,20 @@ async def test_a_failure_is_told_while_the_data_stay(page, server):
     await page.until("!document.body.innerText.includes('the API server did not answer')")
 
 
-@pytest.mark.parametrize("view", ["overview", "flow", "cluster", "pending", "pods", "groups"])
-async def test_every_view_says_at_its_top_that_a_program_has_gone(page, server, view):
-    await page.open(f"#/{view}")
+async def test_every_view_says_at_its_top_that_a_program_has_gone(page, server):
+    await page.open("#/overview")
     server.solver = {"state": "unreachable", "target": "firmament:9090", "since": 1_790_000_000}
     server.change()
-    await page.shows("The solver has not answered since")
     top = "document.querySelector('.banner.gone').getBoundingClientRect().bottom"
-    assert await page.value(f"{top} < document.querySelector('main').getBoundingClientRect().top + 1")
-    await page.shows("Not all there")
+    for view in ("overview", "flow", "cluster", "pending", "pods", "groups"):
+        await page.value(f"location.hash = '#/{view}'")
+        await page.until(
+            f"document.querySelector('[aria-current=page]')?.textContent.toLowerCase() === '{view}'"
+            " && !!document.querySelector('main h1') && !document.querySelector('.bone')"
+        )
+        await page.shows("The solver has not answered since")
+        assert await page.value(f"{top} < document.querySelector('main').getBoundingClientRect().top + 1")
+        await page.shows("Not all there")
     server.solver, server.bridge = {**server.solver, "state": "connected"}, {"answers": False, "since": 1.0}
     server.change()
     await page.shows("The bridge has shown no figures since")
@@ -176,9 +199,9 @@ async def test_small_loads_can_be_told_apart(page):
     await page.until("document.querySelector('.flow-foot .scale').textContent.includes('5 %')")
 
 
-@pytest.mark.parametrize(
-    ("text", "most", "shown"),
-    [
+async def test_of_several_reasons_the_first_are_shown_whole(page):
+    await page.open("#/overview")
+    for text, most, shown in (
         ("node(s) had taints, 3 Insufficient cpu, 2 Too many pods", 30, "node(s) had taints and 2 more"),
         (
             "node(s) had taints, 3 Insufficient cpu, 2 Too many pods",
@@ -188,12 +211,9 @@ async def test_small_loads_can_be_told_apart(page):
         ("node(s) had taints, 3 Insufficient cpu", 38, "node(s) had taints, 3 Insufficient cpu"),
         ("a-name-that-is-long, b", 12, "a-name-t…, b"),
         ("a-name-that-is-long", 10, "a-name…ong"),
-    ],
-)
-async def test_of_several_reasons_the_first_are_shown_whole(page, text, most, shown):
-    await page.open("#/overview")
-    said = await page.value(f"import('./data/text.js').then((m) => m.cut({json.dumps(text)}, {most}))")
-    assert said == shown
+    ):
+        said = await page.value(f"import('./data/text.js').then((m) => m.cut({json.dumps(text)}, {most}))")
+        assert said == shown
 
 
 async def test_dark_and_light_follow_the_system_until_the_switch_is_used(page):
