@@ -124,7 +124,7 @@ def test_what_a_failed_node_ran_begins_anew_or_goes_on(tmp_path: Path, restart: 
 def test_nodes_fail_as_often_as_the_scenario_says(tmp_path: Path) -> None:
     cluster = {"pools": [pool(count=20)], "failures": {"every": "1h", "repair": {"mean": "6m"}}}
     document = scenario(kind(), load=0.1, horizon="20h", cluster=cluster)
-    document["roundEvery"] = 60
+    document["roundEvery"] = 240
     simulation = begin(tmp_path, document)
     away: list[int] = []
     simulation.run(note=lambda _: away.append(int((~simulation.machines.there).sum())))

@@ -17,9 +17,9 @@ from tests.poseidon.simulate.scenarios import begin, kind, pool, scenario, write
 
 @pytest.fixture
 def document() -> dict[str, Any]:
-    cluster = {"pools": [pool()], "failures": {"every": "2h", "repair": {"mean": "10m"}}}
+    cluster = {"pools": [pool()], "failures": {"every": "1h", "repair": {"mean": "10m"}}}
     gang = kind("train", cpu=2, mean="20m", members=3, priority=10)
-    return scenario(kind(), gang, load=1.0, horizon="90m", cluster=cluster)
+    return scenario(kind(), gang, load=1.0, horizon="45m", cluster=cluster)
 
 
 def report_of(path: Path, *options: str) -> str:
@@ -40,7 +40,7 @@ def test_a_simulation_that_is_stopped_and_resumed_ends_as_if_it_were_not(
     tmp_path: Path, document: dict[str, Any]
 ) -> None:
     path, saved = write(tmp_path, document), tmp_path / "saved"
-    report_of(path, "--until", "40m", "--checkpoint", str(saved))
+    report_of(path, "--until", "20m", "--checkpoint", str(saved))
     result = CliRunner().invoke(main, ["simulate", "--resume", str(saved), "-o", "json"])
     assert result.exit_code == 0, result.output
     found = json.loads(result.stdout)

@@ -170,7 +170,7 @@ with_images = st.builds(
 
 
 @pytest.mark.parametrize("name", policies())
-@settings(max_examples=examples(120, 12))
+@settings(max_examples=examples(120, 8, slow=True))
 @given(
     st.lists(large, min_size=8, max_size=14),
     st.lists(with_images, min_size=CLASSES, max_size=CLASSES),

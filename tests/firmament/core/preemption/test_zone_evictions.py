@@ -174,7 +174,7 @@ def scenes(draw):
     return Scene(kubelets, small + large, with_sidecar=with_sidecar), pods, len(small)
 
 
-@settings(max_examples=examples(120))
+@settings(max_examples=examples(120, slow=True))
 @given(scenes(), st.data())
 def test_who_comes_for_others_is_never_refused(drawn, data):
     scene, pods, first = drawn

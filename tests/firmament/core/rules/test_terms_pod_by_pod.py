@@ -147,7 +147,7 @@ def rated(rules: RuleSet, cls: int) -> list[int]:
 
 
 @given(classes=st.lists(CLASSES, min_size=1, max_size=8), placed=PLACED, waiting=st.sets(st.integers(0, 7)))
-@settings(max_examples=examples(400))
+@settings(max_examples=examples(400, slow=True))
 def test_terms_put_together_mean_what_they_mean_one_by_one(
     classes: list[TaskClass], placed: list[tuple[int, int]], waiting: set[int]
 ):

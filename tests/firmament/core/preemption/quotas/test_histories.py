@@ -80,7 +80,7 @@ def run(seed: int, steps: int) -> None:
 
 
 def test_evictions_end_after_each_step():
-    for seed in range(examples(100, least=15)):
+    for seed in range(examples(100, least=6, slow=True)):
         run(seed, 20)
 
 

@@ -249,7 +249,7 @@ def _is_progress(
 
 def test_no_fewer_could_go():
     found = 0
-    for seed in range(examples(400, least=60)):
+    for seed in range(examples(400, least=24, slow=True)):
         core, running, wanted, nominal = _draw_case(seed)
         result = core.run_round()
         fewest = _fewest(running, wanted, nominal)
@@ -362,7 +362,7 @@ def _run_loop(seed: int) -> None:
 
 
 def test_evictions_for_quota_end():
-    for seed in range(examples(150, least=30)):
+    for seed in range(examples(150, least=10, slow=True)):
         _run_loop(seed)
 
 

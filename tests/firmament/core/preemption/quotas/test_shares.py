@@ -219,7 +219,7 @@ def _draw(seed: int) -> tuple[Running, tuple[str, int, int], dict[str, int]]:
 def test_no_fewer_could_go_by_shares():
     """Sets that the order of states refuses aside, nobody waits for whom a set would do, and the smallest goes."""
     found = refused = 0
-    for seed in range(examples(300, least=60)):
+    for seed in range(examples(300, least=24, slow=True)):
         running, waits, own = _draw(seed)
         quotas = [quota("all", fair=True), *(_queue(name, amount) for name, amount in own.items())]
         result = _scene(quotas, running, waits).run_round()
@@ -350,7 +350,7 @@ def _run_loop(seed: int) -> None:
 
 
 def test_evictions_by_shares_end():
-    for seed in range(examples(120, least=24)):
+    for seed in range(examples(120, least=8, slow=True)):
         _run_loop(seed)
 
 
