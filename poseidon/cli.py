@@ -25,6 +25,7 @@ _COMMANDS = MappingProxyType(
         "simulate": "Run hours of a cluster in minutes, with the solver itself.",
         "shadow": "Watch another scheduler, and tell where its pods would have been cheaper.",
         "support-bundle": "Gather what somebody needs who helps from afar, without secrets.",
+        "tell-starts": "Tell pods that ask for it when they are expected to get a node.",
         "top": "Show how a running pair is doing.",
         "ui": "Serve a web page that shows what a running pair does, or what files say.",
         "run": "Bridge a Kubernetes cluster to a solver.",

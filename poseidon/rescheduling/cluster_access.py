@@ -84,11 +84,17 @@ class ClusterAccess:
 
     async def announce(self, pod: PodRef, node: str, until: float) -> None:
         """Annotate a pod: its replacement is meant for ``node`` until a time (seconds since the epoch)."""
-        await self._annotate(pod, {MOVE_TO: node, MOVE_UNTIL: timestamp(until)})
+        await self.annotate(pod, {MOVE_TO: node, MOVE_UNTIL: timestamp(until)})
 
     async def withdraw(self, pod: PodRef) -> None:
         """Remove the annotations of an announced move from a pod."""
-        await self._annotate(pod, {MOVE_TO: None, MOVE_UNTIL: None})
+        await self.annotate(pod, {MOVE_TO: None, MOVE_UNTIL: None})
+
+    async def annotate(self, pod: PodRef, annotations: dict[str, str | None]) -> None:
+        """Set annotations of a pod, and remove those whose values are None."""
+        patch = msgspec.json.encode({"metadata": {"uid": pod.uid, "annotations": annotations}})
+        path = f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}"
+        await self._try(lambda: self._transport.patch(path, patch, MERGE_PATCH))
 
     async def evict(self, pod: PodRef) -> Eviction:
         """Request the eviction of a pod; return the API server's answer."""
@@ -114,11 +120,6 @@ class ClusterAccess:
     ) -> None:
         patch = msgspec.json.encode({"metadata": {"annotations": annotations}, "spec": spec})
         await self._try(lambda: self._transport.patch(f"{NODES.path}/{node}", patch, MERGE_PATCH))
-
-    async def _annotate(self, pod: PodRef, annotations: dict[str, str | None]) -> None:
-        patch = msgspec.json.encode({"metadata": {"uid": pod.uid, "annotations": annotations}})
-        path = f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}"
-        await self._try(lambda: self._transport.patch(path, patch, MERGE_PATCH))
 
     async def _find(self, path: str, kind: type[K]) -> K | None:
         try:

@@ -36,7 +36,7 @@ WITH_ROLES = (
     "recovery",
     "topology",
 )
-BESIDE = (*WITH_ROLES, "opt-in", "rescheduling", "ui")
+BESIDE = (*WITH_ROLES, "expected-starts", "opt-in", "rescheduling", "ui")
 """Folders that are applied beside ``deploy`` where they are wanted; most grant the bridge more."""
 
 WITHIN = ("default-scheduler", "ha", "monitoring", "mtls", "tracing")

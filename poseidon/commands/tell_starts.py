@@ -1,0 +1,87 @@
+"""``poseidon tell-starts``: waiting pods that ask for it learn when they are expected to get a node."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from poseidon.commands.connection import connect, connection_options, live_faults
+from poseidon.commands.endings import print_json
+from poseidon.commands.offline_input import Source
+from poseidon.commands.options import config_option, output_option, seconds_option
+
+if TYPE_CHECKING:
+    from poseidon.api.reading import ReadCluster
+    from poseidon.simulate.expected_starts import ExpectedStarts
+
+
+@click.command("tell-starts")
+@connection_options
+@config_option
+@click.option("--dry-run", is_flag=True, help="Say what would be written, and write nothing.")
+@click.option(
+    "--every",
+    callback=seconds_option,
+    metavar="DURATION",
+    help="Begin again so long after each end, for ever; default: once.",
+)
+@output_option
+def tell_starts(*, config: Path | None, dry_run: bool, every: float | None, output: str) -> None:
+    """Annotate waiting pods with the time when they are expected to get a node.
+
+    Only pods with the annotation firmament.io/tell-start=true. The cluster is simulated from now on, as if pods came as
+    they do of late; if no pod asks, nothing is simulated. The answer is the annotation firmament.io/expected-start.
+    """
+    while True:
+        found = _tell(Source(config=config).read_live(), dry_run=dry_run)
+        _print(found, output)
+        if every is None:
+            return
+        time.sleep(every)
+
+
+def _tell(read: ReadCluster, *, dry_run: bool) -> ExpectedStarts | None:
+    """Return the expected starts that were written, None if no pod asks."""
+    from dataclasses import replace
+
+    from poseidon.simulate.expected_starts import expect_starts
+    from poseidon.simulate.start_annotations import annotate_starts, list_asking
+
+    asking = list_asking(read.manifests)
+    if not asking:
+        return None
+    found = expect_starts(read.manifests, read.configuration, read.now)
+    starts = [each for each in found.starts if each.pod in asking]
+    if dry_run:
+        return replace(found, starts=tuple(starts))
+
+    async def write() -> ExpectedStarts:
+        from poseidon.kube.environment import Environment
+        from poseidon.rescheduling.cluster_access import ClusterAccess
+
+        async with transport:
+            written = await annotate_starts(ClusterAccess(Environment(transport)), starts, read.now)
+        return replace(found, starts=tuple(written))
+
+    transport = connect()
+    with live_faults(transport):
+        return asyncio.run(write())
+
+
+def _print(found: ExpectedStarts | None, output: str) -> None:
+    if output == "json":
+        print_json({"expectedStarts": [] if found is None else found.as_json()})
+        return
+    if found is None:
+        click.echo("no waiting pod asks; pods ask by the annotation firmament.io/tell-start=true")
+        return
+    from poseidon.offline.tables import print_rows
+    from poseidon.simulate.expected_starts import HEADINGS, start_lines, start_rows
+
+    print_rows(HEADINGS, start_rows(found))
+    for line in start_lines(found):
+        click.echo(line)

@@ -1,0 +1,70 @@
+"""Tells waiting pods that ask for it when they are expected to get a node, by an annotation.
+
+A pod asks by the annotation `ASKS`. The answer is a JSON object in the annotation `EXPECTED`, with RFC 3339 times:
+``{"computed", "median", "earliest", "latest", "lookedAhead"}``. A time is null if the pod does not start within the
+seconds of ``lookedAhead``. A pod that has got its node keeps the last answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+from poseidon.kube.api.metadata import PodRef, timestamp
+from poseidon.kube.api.pods import Pod
+from poseidon.kube.client.errors import ApiError
+from poseidon.manifests.loader import Manifests
+from poseidon.pods.tasks import get_qualified_name
+from poseidon.rescheduling.cluster_access import ClusterAccess
+from poseidon.simulate.expected_starts import ExpectedStart
+
+ASKS = "firmament.io/tell-start"
+"""Annotation of a pod that asks for its expected start, with the value "true"."""
+EXPECTED = "firmament.io/expected-start"
+"""Annotation with the expected start."""
+
+
+def list_asking(manifests: Manifests) -> frozenset[str]:
+    """Return the pods without a node that ask for their expected start, as ``namespace/name``."""
+    return frozenset(get_qualified_name(pod.metadata) for pod in manifests.pods if _asks(pod))
+
+
+def _asks(pod: Pod) -> bool:
+    return not pod.spec.node_name and pod.metadata.annotations.get(ASKS) == "true"
+
+
+def describe_start(start: ExpectedStart, now: float) -> str:
+    """Return the value of the annotation `EXPECTED`; ``now``: when the start was computed, seconds since the epoch."""
+    times = {"median": start.median, "earliest": start.low, "latest": start.high}
+    answer = {
+        "computed": timestamp(now),
+        **{name: None if each is None else timestamp(now + each) for name, each in times.items()},
+        "lookedAhead": round(start.ahead),
+    }
+    return msgspec.json.encode(answer).decode()
+
+
+async def annotate_starts(
+    access: ClusterAccess, starts: Iterable[ExpectedStart], now: float
+) -> list[ExpectedStart]:
+    """Write expected starts into the pods that still ask and have no node; return those that were written.
+
+    Raises ``KubeError`` if the API server does not answer, or refuses.
+    """
+    written = []
+    for start in starts:
+        namespace, _, name = start.pod.partition("/")
+        pod = await access.pod(namespace, name)
+        if pod is None or not _asks(pod):
+            continue
+        try:
+            await access.annotate(
+                PodRef(pod.metadata.uid, namespace, name), {EXPECTED: describe_start(start, now)}
+            )
+        except ApiError as error:
+            if not (error.not_found or error.replaced):
+                raise
+        else:
+            written.append(start)
+    return written
