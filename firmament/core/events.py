@@ -111,6 +111,8 @@ class TasksBound:
     """When each got its machine, in seconds since the epoch (0: unknown), parallel to ``uids``, or empty."""
     initialized: tuple[float, ...] = ()
     """When each was initialized, likewise."""
+    created: tuple[float, ...] = ()
+    """When each was created, as in ``TasksSubmitted``."""
     group_priority: int | None = None
     """As in ``TasksSubmitted``."""
     spread_group: str = ""
@@ -126,6 +128,7 @@ class TasksBound:
             job=self.job,
             priority=self.priority,
             names=self.names,
+            created=self.created,
             group_priority=self.group_priority,
             spread_group=self.spread_group,
         )

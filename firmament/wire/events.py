@@ -186,6 +186,7 @@ def _decode_bound(message: pb.BoundTasks) -> Event:
         job=message.job,
         assigned=_moments(subject, "assigned", message.assigned, len(uids)),
         initialized=_moments(subject, "initialized", message.initialized, len(uids)),
+        created=_moments(subject, "created", message.created, len(uids)),
         group_priority=_group_priority(message),
         spread_group=message.spread_group,
         assumed=message.assumed,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from poseidon.kube.api.queues import ClusterQueue, Cohort, FlavorFungibility, QueuePreemption, ResourceFlavor
@@ -52,8 +52,12 @@ def read_kueue(
     flavors: Iterable[ResourceFlavor],
     *,
     fair: bool,
+    strategies: Sequence[str] = (),
 ) -> QuotaTrees:
-    """Return the quotas of Kueue's objects. ``fair``: shares decide who borrows.
+    """Return the quotas of Kueue's objects.
+
+    ``fair``: shares decide who borrows; ``strategies``: the comparisons of shares that let pods be evicted, all if none
+    is given.
 
     A malformed queue is among the quotas, with its problem; other queues are not affected.
     """
@@ -67,6 +71,8 @@ def read_kueue(
             ignored[f"ResourceFlavor/{flavor.metadata.name}"] = text
     for queue in queues:
         quota = _read_queue(queue, known, fair=fair)
+        if fair:
+            quota = replace(quota, preemption=replace(quota.preemption, strategies=tuple(strategies)))
         quotas[quota.name] = quota
         if text := "; ".join(_list_ignored(queue)):
             ignored[quota.name] = text

@@ -56,6 +56,8 @@ class PreemptionPolicies:
     """Which pods of other queues may be evicted while this queue borrows."""
     threshold: int | None = None
     """The highest priority of pods that ``borrow`` lets be evicted; None: any priority below the preemptor's."""
+    strategies: tuple[str, ...] = ()
+    """Comparisons of shares by which pods of queues that borrow more may be evicted, in order; none stated: all."""
 
 
 NO_PREEMPTION: Final = PreemptionPolicies()
@@ -128,6 +130,7 @@ class QuotaNode:
                 "within": self.preemption.within,
                 "reclaim": self.preemption.reclaim,
                 "borrow": {"policy": self.preemption.borrow, "threshold": self.preemption.threshold},
+                **({"strategies": self.preemption.strategies} if self.preemption.strategies else {}),
             },
             "fair": self.fair,
             "uncovered": "allow" if self.open_ended else "refuse",

@@ -149,7 +149,8 @@ class StandingState:
             name = bound.names[place] if bound.names else ""
             if known is not None and known.machine == bound.machine:
                 assigned = assigned or known.placed
-            task = known or StandingTask(kind, name, 0.0)
+            created = bound.created[place] if bound.created else 0.0
+            task = known or StandingTask(kind, name, created)
             self.tasks[uid] = task._replace(
                 kind=kind,
                 machine=bound.machine,
@@ -188,11 +189,12 @@ class StandingState:
                 "uids": uids,
                 "names": names if any(names) else [],
             }
+            created = [task.created for task in tasks]
+            common["created"] = created if any(created) else []
             if machine:
                 assigned = [task.placed for task in tasks]
                 yield pb.Event(
                     bound=pb.BoundTasks(machine=machine, assumed=assumed, assigned=assigned, **common)
                 )
             else:
-                created = [task.created for task in tasks]
-                yield pb.Event(tasks=pb.TaskBatch(created=created if any(created) else [], **common))
+                yield pb.Event(tasks=pb.TaskBatch(**common))

@@ -225,7 +225,7 @@ def _apply_singly(
 
 def alone(event: TaskEvent, index: int) -> TaskEvent:
     """Return the part of an event that is about one of its tasks."""
-    columns = ("created",) if isinstance(event, TasksSubmitted) else ("assigned", "initialized")
+    columns = ("created",) if isinstance(event, TasksSubmitted) else ("assigned", "initialized", "created")
     of_one: dict[str, Any] = {
         name: getattr(event, name)[index : index + 1] for name in ("uids", "names", *columns)
     }
@@ -297,7 +297,7 @@ class TaskIntake:
 
 
 def _add_bound(cluster: Cluster, events: Sequence[TasksBound], now: float) -> None:
-    rows = _add(cluster, events, None, now)
+    rows = _add(cluster, events, _column(events, "created"), now)
     sizes = [len(event.uids) for event in events]
     transitions.arrive_bound_all(cluster, rows, [event.machine for event in events], sizes, now)
     assumed = np.repeat([event.assumed for event in events], sizes)

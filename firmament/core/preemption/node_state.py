@@ -242,7 +242,7 @@ class PreemptionState:
             drawing = np.flatnonzero(node >= 0)
             users = [
                 QuotaUser(
-                    (int(preemption.victim_priority[victim]), -int(preemption.sequence[victim])),
+                    (int(preemption.victim_priority[victim]), -int(preemption.age[victim])),
                     int(preemption.draw[victim]),
                     int(preemption.machine[victim]),
                     victim,

@@ -80,7 +80,9 @@ class PreemptionProblem:
     reclaims: Bool = field(default_factory=lambda: np.empty(0, dtype=np.bool_))
     """bool[C], whether a class's tasks may evict others for quota. Empty without quotas."""
     since: Int64 = field(default_factory=lambda: np.empty(0, dtype=np.int64))
-    """int64[C], sequence number of the first task of each class. Empty without quotas."""
+    """int64[C], place of each class's first task in the order of ``age``. Empty without quotas."""
+    age: Int64 = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    """int64[V], each task's place in the order in which tasks were created, then arrived. Empty without quotas."""
 
     @property
     def victims(self) -> int:

@@ -82,7 +82,7 @@ def preemption_problem(
         returns=returns,
         occupied=occupied if returning else None,
         **describe_gangs(cluster, rows, of_classes),
-        **(_quota_fields(cluster, problem, kinds[kind], claims, groups) if contested else {}),
+        **(_quota_fields(cluster, problem, kinds[kind], claims, groups, rows) if contested else {}),
     )
 
 
@@ -128,15 +128,28 @@ def _find_sharing(cluster: Cluster, *, contested: bool) -> Bool:
 
 
 def _quota_fields(
-    cluster: Cluster, problem: PlacementProblem, classes: Int64, claims: Bool, groups: TaskGroups
+    cluster: Cluster,
+    problem: PlacementProblem,
+    classes: Int64,
+    claims: Bool,
+    groups: TaskGroups,
+    rows: Int64,
 ) -> dict[str, Any]:
-    """Return the fields of a preemption problem about quotas; ``classes``: int64[V], class row of each task."""
+    """Return the fields of a preemption problem about quotas.
+
+    ``classes``: int64[V], class row of each task; ``rows``: int64[V], the tasks.
+    """
     assert problem.quotas is not None
     present, place = np.unique(classes, return_inverse=True)
+    every = np.append(rows, groups.tasks[groups.first])
+    tasks = cluster.tasks
+    age = np.empty(len(every), dtype=np.int64)
+    age[np.lexsort((tasks.sequence[every], tasks.created[every]))] = np.arange(len(every))
     return {
         "draw": number_draws(cluster, problem.quotas, present.tolist())[place],
         "reclaims": claims,
-        "since": cluster.tasks.sequence[groups.tasks[groups.first]],
+        "since": age[len(rows) :],
+        "age": age[: len(rows)],
     }
 
 

@@ -77,6 +77,8 @@ def date(cluster: Cluster, task: int, event: TasksBound, index: int) -> None:
         cluster.tasks.dated[task] = True
     if event.initialized:
         cluster.tasks.initialized[task] = event.initialized[index]
+    if event.created:
+        cluster.tasks.created[task] = event.created[index]
 
 
 def date_all(cluster: Cluster, rows: Int64, assigned: Float64 | None, initialized: Float64 | None) -> None:
@@ -105,6 +107,7 @@ def describe_bound(cluster: Cluster, task: int) -> TasksBound:
         job=tasks.job[task],
         assigned=(float(tasks.assigned[task]),),
         initialized=(float(tasks.initialized[task]),),
+        created=(float(tasks.created[task]),),
         group_priority=None if group == UNGROUPED else group,
         spread_group=cluster.spread_groups.by_code[tasks.spread[task]],
     )

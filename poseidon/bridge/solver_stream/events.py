@@ -215,6 +215,7 @@ def encode_placed(placed: Iterable[tuple[Task, str, bool]]) -> Iterator[pb.Event
         for times, known in (
             (batch.assigned, [task.scheduled for task in members]),
             (batch.initialized, [task.initialized for task in members]),
+            (batch.created, [task.created for task in members]),
         ):
             if any(known):
                 times.extend(known)

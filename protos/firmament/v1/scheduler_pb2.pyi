@@ -2165,6 +2165,7 @@ class BoundTasks(_message.Message):
     GROUP_PRIORITY_FIELD_NUMBER: _builtins.int
     SPREAD_GROUP_FIELD_NUMBER: _builtins.int
     ASSUMED_FIELD_NUMBER: _builtins.int
+    CREATED_FIELD_NUMBER: _builtins.int
     machine: _builtins.str
     """name"""
     task_class: _builtins.int
@@ -2199,6 +2200,12 @@ class BoundTasks(_message.Message):
         seconds since the epoch, when each was initialized, parallel to uids; 0 or empty:
         """
 
+    @_builtins.property
+    def created(self) -> _containers.RepeatedScalarFieldContainer[_builtins.float]:
+        """are under way. Said again without this, or removed, when that is settled
+        as in TaskBatch; of equally important tasks, queues may evict the newer ones
+        """
+
     def __init__(
         self,
         *,
@@ -2213,10 +2220,11 @@ class BoundTasks(_message.Message):
         group_priority: _builtins.int | None = ...,
         spread_group: _builtins.str = ...,
         assumed: _builtins.bool = ...,
+        created: _abc.Iterable[_builtins.float] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_group_priority", b"_group_priority", "group_priority", b"group_priority"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_group_priority", b"_group_priority", "assigned", b"assigned", "assumed", b"assumed", "group_priority", b"group_priority", "initialized", b"initialized", "job", b"job", "machine", b"machine", "names", b"names", "priority", b"priority", "spread_group", b"spread_group", "task_class", b"task_class", "uids", b"uids"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_group_priority", b"_group_priority", "assigned", b"assigned", "assumed", b"assumed", "created", b"created", "group_priority", b"group_priority", "initialized", b"initialized", "job", b"job", "machine", b"machine", "names", b"names", "priority", b"priority", "spread_group", b"spread_group", "task_class", b"task_class", "uids", b"uids"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__group_priority: _TypeAlias = _typing.Literal["group_priority"]  # noqa: Y015
     _WhichOneofArgType__group_priority: _TypeAlias = _typing.Literal["_group_priority", b"_group_priority"]  # noqa: Y015

@@ -237,10 +237,15 @@ def test_the_rules_of_an_invalid_class_are_not_read():
         (
             pb.Event(
                 bound=pb.BoundTasks(
-                    machine="m", task_class=2, uids=["a", "b"], assigned=[5, 0], initialized=[0, 6]
+                    machine="m",
+                    task_class=2,
+                    uids=["a", "b"],
+                    assigned=[5, 0],
+                    initialized=[0, 6],
+                    created=[3, 4],
                 )
             ),
-            TasksBound("m", 2, ("a", "b"), assigned=(5.0, 0.0), initialized=(0.0, 6.0)),
+            TasksBound("m", 2, ("a", "b"), assigned=(5.0, 0.0), initialized=(0.0, 6.0), created=(3.0, 4.0)),
         ),
         (pb.Event(task_sample=pb.TaskSample(task="u", time=5)), TaskSampled("u", 5.0, {})),
         (

@@ -81,6 +81,8 @@ ROWS: tuple[tuple[str, dict[str, Any], dict[str, Any], str], ...] = (
     ("queues.source", {}, {"queues": {"source": ["volcano"]}}, "QueueBook"),
     ("queues.admission", KUEUE, {"queues": {"source": "kueue", "admission": "poseidon"}}, "QueueBook"),
     ("queues.fairSharing", KUEUE, {"queues": {"source": "kueue", "fairSharing": True}}, "KueueShelf"),
+    ("queues.preemptionStrategies", KUEUE,
+     {"queues": {"source": "kueue", "preemptionStrategies": ["LessThanInitialShare"]}}, "KueueShelf"),
     ("utilisation.nodeMetric", {}, {"utilisation": {"nodeMetric": "off"}}, "Utilisation"),
     ("utilisation.metricsServer.mode", {}, server(), "Poller"),
     ("utilisation.metricsServer.interval", server(), server(interval=7), "Poller"),

@@ -16,12 +16,14 @@ GPU = "nvidia.com/gpu"
 STRUCTS: dict[str, Any] = {"ClusterQueue": ClusterQueue, "Cohort": Cohort, "ResourceFlavor": ResourceFlavor}
 
 
-def read(*objects, fair=False):
+def read(*objects, fair=False, strategies=()):
     """The tree of these objects, with a flavor `default`."""
     found: dict[str, Any] = {kind: [] for kind in STRUCTS}
     for each in (flavor(), *objects):
         found[each["kind"]].append(convert_object(each, STRUCTS[each["kind"]]))
-    return read_kueue(found["ClusterQueue"], found["Cohort"], found["ResourceFlavor"], fair=fair)
+    return read_kueue(
+        found["ClusterQueue"], found["Cohort"], found["ResourceFlavor"], fair=fair, strategies=strategies
+    )
 
 
 def quotas_of(*objects, **more):
@@ -72,7 +74,9 @@ def test_the_record_says_what_the_queue_says():
         ),
         cohort("c", quotas(cpu=1), parent="root"),
     )
-    assert json.loads(quotas_of(*objects, fair=True)["ClusterQueue/a"].payload()) == {
+    assert json.loads(
+        quotas_of(*objects, fair=True, strategies=["LessThanInitialShare"])["ClusterQueue/a"].payload()
+    ) == {
         "parent": "Cohort/c",
         "flavors": [{"resources": ["cpu"], "flavors": ["default"]}],
         "nominal": {"default": {"cpu": 4000}},
@@ -89,6 +93,7 @@ def test_the_record_says_what_the_queue_says():
             "within": "LowerOrNewerEqualPriority",
             "reclaim": "Any",
             "borrow": {"policy": "LowerPriority", "threshold": 100},
+            "strategies": ["LessThanInitialShare"],
         },
         "fair": True,
         "uncovered": "refuse",

@@ -229,7 +229,7 @@ class QuotaPotential:
 def importance_of(state: PreemptionState, victim: int) -> Importance:
     """Return the importance of a task on a machine."""
     preemption = state.preemption
-    return int(preemption.victim_priority[victim]), -int(preemption.sequence[victim])
+    return int(preemption.victim_priority[victim]), -int(preemption.age[victim])
 
 
 def rank_of(state: PreemptionState, cls: int) -> Importance:

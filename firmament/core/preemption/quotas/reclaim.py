@@ -203,7 +203,7 @@ class QuotaReclaim:
         found = np.flatnonzero(may_go)
         order = np.lexsort(
             (
-                -preemption.sequence[found],
+                -preemption.age[found],
                 preemption.victim_priority[found],
                 self._node[found] == unit.newcomer.node,
             )

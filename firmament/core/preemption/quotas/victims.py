@@ -71,7 +71,7 @@ def _find_within(state: PreemptionState, newcomer: Newcomer, policy: int) -> Boo
     preemption, (priority, age) = state.preemption, newcomer.importance
     less: Bool = preemption.victim_priority < priority
     if policy > 1:
-        less = less | ((preemption.victim_priority == priority) & (-preemption.sequence < age))
+        less = less | ((preemption.victim_priority == priority) & (-preemption.age < age))
     return less if policy else np.zeros_like(less)
 
 

@@ -86,6 +86,7 @@ def one_by_one(event: Event) -> list[Event]:
                 names=event.names[i : i + 1],
                 assigned=event.assigned[i : i + 1],
                 initialized=event.initialized[i : i + 1],
+                created=event.created[i : i + 1],
             )
             for i, uid in enumerate(event.uids)
         ]

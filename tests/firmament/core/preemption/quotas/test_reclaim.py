@@ -264,6 +264,19 @@ def test_no_fewer_could_go():
 # --- never in a circle ----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("created", [5.0, 25.0])
+def test_newer_is_who_was_created_later_in_whatever_order_tasks_arrive(created: float):
+    """As after a restart of the solver, which hears of running tasks first."""
+    policy = {"within": "LowerOrNewerEqualPriority"}
+    core = scheduler(
+        _cohort(policy, left=2000, lending={"any": {"cpu": 0}}, borrowing={"any": {"cpu": 0}}),
+        ClassDefined(1, _class("left")),
+        TasksBound("a", 1, ("ten", "twenty"), created=(10.0, 20.0)),
+        TasksSubmitted(1, ("new",), created=(created,)),
+    )
+    assert list_evicted(core.run_round()) == ({"twenty"} if created < 20 else set())
+
+
 def settle(core: Scheduler, classes: dict[str, tuple[int, Any, int]], most: int) -> int:
     """Run rounds as long as somebody is evicted, who then waits anew; returns how many were."""
     evicted = 0
