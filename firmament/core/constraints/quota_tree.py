@@ -172,6 +172,16 @@ class TreeUse:
         """Return what a node has left of its subtree quota; negative if it borrows."""
         return self.tree.subtree.item(node, column) - self.used.item(node, column)
 
+    def find_passed(self, node: int, above: int, column: int, amount: int) -> int:
+        """Return how much of an amount used at ``node`` would count at ``above``, the node or one above it."""
+        passed = amount
+        for each in self.list_path(node):
+            if each == above or not passed:
+                break
+            local, used = self.tree.local.item(each, column), self.used.item(each, column)
+            passed = max(used + passed - local, 0) - max(used - local, 0)
+        return passed
+
     def add(self, node: int, column: int, amount: int) -> None:
         """Add to the use of a node; a negative amount releases."""
         self.own[node, column] += amount

@@ -104,11 +104,15 @@ def _count_together(state: PreemptionState, cls: int) -> int:
 
 
 def _has_enough(quotas: QuotaRoom, side: int, draw: Draw, count: int) -> bool:
-    """Return whether a quota has enough of its own left for ``count`` tasks, in one flavor of each resource group."""
+    """Return whether a quota has enough of its own left for ``count`` tasks, in one flavor of each resource group.
+
+    ``side``: the quota that the tasks draw on, or one above it. What quotas below it never lend does not count there.
+    """
     return all(
         any(
             all(
-                quotas.use.get_own_left(side, column) >= amount * count
+                quotas.use.find_passed(draw.node, side, column, amount * count)
+                <= quotas.use.get_own_left(side, column)
                 for column, amount in zip(columns, group.amounts, strict=True)
             )
             for columns in group.columns

@@ -130,6 +130,10 @@ def test_evictions_end_where_shares_decide_and_a_queue_is_within_its_own_quota_b
     run(10_016_855, 20)
 
 
+def test_evictions_end_where_quota_that_is_never_lent_is_taken_back():
+    run(10_024_235, 20)
+
+
 @pytest.mark.parametrize("first", ["a", "b"])
 def test_quota_that_leaves_bit_by_bit_goes_to_nobody_else(first: str):
     """Whoever waits for several to leave keeps what the first of them gives back; those who come again wait."""
