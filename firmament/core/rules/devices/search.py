@@ -22,6 +22,7 @@ from firmament.core.rules.devices.views import SeenDevice, ViewKind, list_bits
 MOST_PICKS = 20_000
 """The most devices that a search tries; that takes some hundredths of a second."""
 GIVEN_UP = "the search for devices was given up"
+AGAINST_CONSTRAINT = "cannot add a device because a claim constraint would not be satisfied"
 
 
 class ViewUse(NamedTuple):
@@ -49,9 +50,8 @@ class SearchOutcome(NamedTuple):
     picks: tuple[tuple[Pick, ...], ...] | None
     """The picks for each claim; None: no solution was found."""
     fault: str = ""
-    """Why no solution was found, unless devices are taken: an expression without a value, an incomplete pool, or a
-    search
-    that was given up."""
+    """Why no solution was found, unless devices are taken: an expression without a value, a constraint against all
+    devices, an incomplete pool, or a search that was given up."""
 
 
 class _StopError(Exception):
@@ -68,6 +68,7 @@ class _Search:
         self._own = [0] * len(plan.claims)
         self._states: list[list[ConstraintState]] = [[None] * len(each.constraints) for each in plan.claims]
         self.picks: list[list[Pick]] = [[] for _ in plan.claims]
+        self.fault = ""  # why a request for all devices failed, unless they are taken
         self._left = most_picks
         self._failed: set[Any] = set()
         self._all: dict[Option, list[int]] = {}
@@ -176,7 +177,9 @@ class _Search:
                 allowed = self._allow(number, option) >> device & 1
                 undo = self._take(number, option, device)
                 if undo is not None and not allowed:
-                    raise _StopError("cannot add a device because a claim constraint would not be satisfied")
+                    self.fault = AGAINST_CONSTRAINT
+                    self._give_back(number, device, undo)
+                    undo = None
             if undo is None:
                 break
             done.append((device, undo))
@@ -317,7 +320,8 @@ def find_devices(
         return SearchOutcome(None, str(stopped))
     except RecursionError:  # hundreds of devices for one task, which any tenant may ask for
         return SearchOutcome(None, GIVEN_UP)
-    return SearchOutcome(None, "invalid resource pools were encountered" if kind.faulty else "")
+    fault = search.fault or ("invalid resource pools were encountered" if kind.faulty else "")
+    return SearchOutcome(None, fault)
 
 
 def use_after(kind: ViewKind, use: ViewUse, picks: Sequence[Sequence[Pick]]) -> ViewUse:
