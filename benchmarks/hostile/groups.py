@@ -12,7 +12,7 @@ from benchmarks.hostile.pods import MALLORY, ZONE
 from benchmarks.quality.network_applications import GROUP, WORKLOAD
 from cost_models.group_terms import GROUP_RECORD, TREE_RECORD
 from firmament.core.events import ClassDefined, Event, JobDefined, RecordUpserted, TasksSubmitted
-from firmament.core.model import Job, Machine, TaskClass
+from firmament.core.model import Job, JobGroup, Machine, TaskClass
 
 GIB = 2**30
 FIRST_CLASS = 2_000_000
@@ -32,6 +32,8 @@ class HostileGroups:
     """Number of tasks of each group over a tree, in order; none for applications."""
     rules: Sequence[Mapping[str, Mapping[str, Any]]] = field(default=({},))
     """Rules of the groups, in turn."""
+    inside: tuple[JobGroup, ...] = ()
+    """The groups in each group, if its tasks are in further groups."""
 
     def job(self, prefix: str, at: int) -> str:
         """Return the group of a task, "" for none."""
@@ -47,8 +49,10 @@ class HostileGroups:
         for number, size in enumerate(self.sizes):
             name = f"{prefix}-group-{number}"
             record = {"group": name, "constraints": self.rules[number % len(self.rules)]}
-            events.append(JobDefined(Job(name, name=name, size=size, min_members=size, namespace=MALLORY)))
-            events.append(RecordUpserted(GROUP_RECORD, name, json.dumps(record).encode()))
+            job = Job(name, name=name, size=size, min_members=size, namespace=MALLORY, groups=self.inside)
+            events.append(JobDefined(job))
+            if not self.inside:
+                events.append(RecordUpserted(GROUP_RECORD, name, json.dumps(record).encode()))
         return events + [
             TasksSubmitted(number, (uid,), self.job(prefix, at), names=(f"{MALLORY}/{uid}",))
             for at, (number, uid) in enumerate(zip(self.classes, self.uids(prefix), strict=True))
@@ -60,11 +64,14 @@ class HostileGroups:
 
 
 class GroupShape(NamedTuple):
-    """``overlay``: the cost model that places the tasks; ``make`` gets their number; ``runs``: whether they may fit."""
+    """How the tasks of a shape are made and placed."""
 
     overlay: str
+    """The cost model that places the tasks, "" for none."""
     make: Callable[[int], HostileGroups]
+    """Gets the number of tasks."""
     runs: bool = True
+    """Whether they may fit."""
 
 
 def _applications(many: int, dependencies: int, *, copies: int = 1, bandwidth: int = 0) -> GroupShape:
@@ -118,6 +125,24 @@ def _trees(
     return GroupShape("topology", make, runs)
 
 
+def _groups_of_groups(many: int, *, runs: bool = True) -> GroupShape:
+    """Return one gang in one zone, of ``many`` groups that are in racks of their own."""
+
+    def make(total: int) -> HostileGroups:
+        size = max(total // many, 1)
+        groups = [JobGroup("all", least=many, within=(ZONE,), apart=True)]
+        groups += [JobGroup(f"group-{at}", "all", size, ("rack",)) for at in range(many)]
+        defined: list[Event] = []
+        for at in range(many):
+            requests = (("cpu", 500 + at), ("memory", GIB // 4))
+            content = TaskClass(requests, namespace=MALLORY, group=f"group-{at}")
+            defined.append(ClassDefined(FIRST_CLASS + at, content))
+        classes = [FIRST_CLASS + at // size for at in range(many * size)]
+        return HostileGroups(defined, classes, [many * size], inside=tuple(groups))
+
+    return GroupShape("", make, runs)
+
+
 _SPREAD = {"rack": {"type": "spread", "partitions": 5}, "node": {"type": "spread", "min": 1, "max": 3}}
 _ONE_RACK = {"rack": {"hard": True}}
 
@@ -131,6 +156,8 @@ GROUP_SHAPES: Mapping[str, GroupShape] = MappingProxyType(
         "a group over a tree that fits nowhere": _trees(1, _ONE_RACK, cpu=32_000, runs=False),
         "groups over a tree": _trees(100, {}, _SPREAD, _ONE_RACK),
         "groups over a tree that fit nowhere": _trees(25, _ONE_RACK, cpu=60_000, runs=False),
+        "a gang of many groups": _groups_of_groups(100),
+        "a gang of many groups that fits nowhere": _groups_of_groups(250, runs=False),
     }
 )
 """Excessive groups by name, with the function that makes their tasks."""

@@ -30,6 +30,15 @@ class DomainChoice:
     able: Bool
     apart: Int64
     random: np.random.Generator
+    tried: int = 0
+    """How many items have been tried elsewhere so far."""
+
+    def is_too_many(self) -> bool:
+        """Return whether more items must be apart than there are domains that take one of them."""
+        return any(
+            int((self.apart == number).sum()) > int(self.able[self.apart == number].any(axis=0).sum())
+            for number in np.unique(self.apart[self.apart >= 0]).tolist()
+        )
 
     def choose_domains(self, steps: int, order: Int64 | None = None) -> Int64 | None:
         """Return int64[I], the domain of each item, so that no domain is overfull; None if no such choice was found."""
@@ -91,6 +100,7 @@ class DomainChoice:
         items = free if len(free) else items
         if not len(items):
             return len(crowded) > 1
+        self.tried += len(items)
         before = self._overflow(load)
         best: tuple[float, int, int, int] | None = None
         for item in items.tolist():
@@ -148,10 +158,9 @@ class DomainChoice:
         there = at[others]
         after = np.maximum(load[there] - moved - self.room[there], 0).sum(axis=1)
         gain = own + after - before[there] + self._clash(item, at, there) - self._clash(item, at, at[[item]])
-        if (self.apart[others] >= 0).any():
-            gain = gain + np.array(
-                [self._clash(other, at, np.array([source]))[0] for other in others.tolist()]
-            )
+        bound = self.apart[others] >= 0
+        if bound.any():
+            gain = gain + (bound & np.isin(self.apart[others], self.apart[at == source]))
         gain = gain + 1e-7 * self.random.random(len(gain))
         place = int(np.argmin(gain))
         return float(gain[place]), item, int(there[place]), int(others[place])

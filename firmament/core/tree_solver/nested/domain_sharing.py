@@ -73,12 +73,15 @@ def describe_sharing(
     unit = [gcd(*room.requests[shapes, column].tolist()) for column in range(room.requests.shape[1])]
     steps = np.maximum(np.array(unit, dtype=np.int64), 1)[:, None]
     free = [(np.maximum(room.free[:, rows], 0) // steps * steps).sum(axis=1) for rows in machines]
-    able: Bool = np.ones((len(items), len(machines)), dtype=np.bool_)
     distinct, of_item = np.unique(counts, axis=0, return_inverse=True)
-    for place, rows in enumerate(machines):
-        slots = room.slots[shapes][:, rows]
-        fits = [bool((np.minimum(slots, most[:, None]).sum(axis=1) >= most).all()) for most in distinct]
-        able[:, place] = np.array(fits, dtype=np.bool_)[of_item.reshape(-1)]
+    able: Bool = np.ones((len(distinct), len(machines)), dtype=np.bool_)
+    known = codes >= 0
+    place_of = np.searchsorted(values, codes[known])
+    for look, at in np.argwhere(distinct).tolist():
+        most = distinct[look, at]
+        taken = np.minimum(room.slots[shapes[at], where[known]], most)
+        able[look] &= np.bincount(place_of, taken, len(machines)) >= most
+    able = able[of_item.reshape(-1)]
     code_of = {value: place for place, value in enumerate(values.tolist())}
     _keep_where_held(group, domains, items, bound, key, able, code_of)
     parents = [int(group.parent[number]) for number, _ in items]
@@ -109,6 +112,7 @@ def _keep_where_held(
 ) -> None:
     """Clear ``able`` for items that run in another domain already, and for domains of siblings that must be apart."""
     code = domains.code[key]
+    taken: dict[int, list[tuple[int, list[int]]]] = {}
     for index, (number, _) in enumerate(items):
         held = code[list(group.held[number])]
         held = held[held >= 0]
@@ -118,7 +122,9 @@ def _keep_where_held(
         parent = int(group.parent[number])
         if parent < 0 or not group.apart[parent]:
             continue
-        for sibling in group.children[parent]:
+        if parent not in taken:
+            siblings = (each for each in group.children[parent] if group.held[each])
+            taken[parent] = [(each, np.unique(code[list(group.held[each])]).tolist()) for each in siblings]
+        for sibling, used in taken[parent]:
             if sibling != number:
-                taken = np.unique(code[list(group.held[sibling])]).tolist()
-                able[index, [code_of[each] for each in taken if each in code_of]] = False
+                able[index, [code_of[each] for each in used if each in code_of]] = False

@@ -22,6 +22,8 @@ from firmament.core.tree_solver.nested.room import NestedRoom
 from firmament.core.tree_solver.nested.task_packing import Booked, TaskPacking
 from firmament.core.tree_solver.nested.trees import LinkedGroup, NestedDomains
 
+ITEMS_PER_EFFORT = 256
+"""How many other items an item is compared with for one unit of effort."""
 CHOICES = 24
 """The most choices of domains that are tried for one set of groups."""
 FIRST_CHOICES = 3
@@ -140,6 +142,8 @@ class JointPacking:
             describe_domain(self._domains, self._room, sharing.shapes, rows) for rows in sharing.machines
         ]
         choice = sharing.pose_choice(self._random)
+        if choice.is_too_many():
+            return None
         for turn in range(CHOICES):
             if turn == FIRST_CHOICES:
                 found, certain = self._share_by_patterns(sharing, looks)
@@ -151,7 +155,9 @@ class JointPacking:
             if turn % 4 == 3:
                 noise = self._random.uniform(0.5, 1.5, len(items))
                 order = np.argsort(-choice.demand.max(axis=1) * noise, kind="stable")
+            tried = choice.tried
             at = choice.choose_domains(60 + 6 * len(items), order)
+            self._effort.left -= (choice.tried - tried) * len(items) // ITEMS_PER_EFFORT
             if at is None:
                 continue
             inside = {domain: np.flatnonzero(at == domain).tolist() for domain in np.unique(at).tolist()}

@@ -31,6 +31,8 @@ EFFORT = 4_000
 """The most effort of a joint packing."""
 BLAMED = 32
 """The most groups of a level that are tested one by one when the rules of the level cannot be kept."""
+BLAMED_GROUPS = 1_000
+"""The most groups in all these tests, each of which searches places for the whole tree; one group is tested anyway."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,13 +59,18 @@ class NestedProblem:
         """Return the result of ``find_places``, and if that is None, whether it is certain that there are no places."""
         mark = self.room.mark()
         search = ElasticSearch(self.group, self.domains, self.room, self.shape_of, steps, self.hints)
-        if search.search((0,), limit=FIRST_STEPS):
-            return search.collect(), True
-        found, certain = self._place_all(search, steps) if self.has_all_room() else (False, True)
+        found, certain = False, True
+        if self.has_enough_domains():
+            if search.search((0,), limit=FIRST_STEPS):
+                return search.collect(), True
+            if self.has_all_room():
+                found, certain = self._place_all(search, steps)
         if found:
             return search.collect(), True
         if not search.is_elastic():
             return None, certain
+        if not self.has_enough_domains(least=True):
+            return None, True
         if self._place_least(search, steps):
             search.add_more()
             places = search.collect()
@@ -106,6 +113,31 @@ class NestedProblem:
             certain = packing.is_certain
         steps.left -= given - effort.left
         return found is not None, certain
+
+    def has_enough_domains(self, *, least: bool = False) -> bool:
+        """Return whether there are as many domains as groups that must be apart; ``least``: as the roots need."""
+        group = self.group
+        values = [len(np.unique(code[code >= 0])) for code in self.domains.code]
+        for number, apart in enumerate(group.apart):
+            if not apart or (least and number not in group.roots):
+                continue
+            children = group.children[number]
+            enough = len(children) - int(group.least[number]) if least else 0
+            for key, most in enumerate(values):
+                bound = [
+                    child
+                    for child in children
+                    if key in group.within[child]
+                    and (int(group.least[child]) if least else self._has_tasks(child))
+                ]
+                if len(bound) - enough > most:
+                    return False
+        return True
+
+    def _has_tasks(self, number: int) -> bool:
+        """Return whether a group, or one in it, has tasks that run or wait."""
+        inside = _list_subtree(self.group, number)
+        return bool(self.group.held[number]) or any(self.group.parts[each] for each in inside)
 
     def has_all_room(self) -> bool:
         """Return whether all machines together have slots and resources for all tasks, leaving groups aside."""
@@ -192,7 +224,8 @@ def _blame(
     ``certain``: it is proved that there is no placement.
     """
     alone = []
-    for number in level[:BLAMED] if len(level) > 1 else level:
+    tested = min(BLAMED, max(1, BLAMED_GROUPS // len(group.names)))
+    for number in level[:tested] if len(level) > 1 else level:
         within = list(group.within)
         within[number] = ()
         if _find_out(problem, replace(group, within=tuple(within)), steps)[0]:
