@@ -34,6 +34,7 @@ from poseidon.pod_groups.koordinator import (
     waiting_seconds,
 )
 from poseidon.pod_groups.membership import Membership
+from poseidon.pod_rules.kept_terms import KeptTerm
 from poseidon.pods.resources import amounts
 from poseidon.pods.tasks import get_qualified_name
 
@@ -96,6 +97,8 @@ class Demand:
     """With ``Never`` its pods evict no others, whatever they state themselves; "": as ``priority_class`` says; None: as
     each pod says.
     """
+    kept_terms: tuple[KeptTerm, ...] = ()
+    """Pod affinities that the tree keeps, so that they need not be looked at."""
 
 
 def of_pod_group(found: PodGroup) -> Demand:

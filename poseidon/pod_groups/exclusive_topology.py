@@ -24,6 +24,7 @@ from poseidon.pod_groups.membership import (
     DomainTerms,
     MemberPart,
 )
+from poseidon.pod_rules.kept_terms import KeptTerm
 
 SUBGROUP_INDEX = f"{LWS}/subgroup-index"
 """Label of a LeaderWorkerSet's pods."""
@@ -39,9 +40,11 @@ LEADER_EXCLUDED = "LeaderExcluded"
 
 MOST_PODS = 100_000
 """Largest number of pods of a group for which room is looked for."""
-MOST_SUBGROUPS = 16
-"""Most subgroups that are placed together, as each has affinities of its own and a gang may have no more. Pods of a
-group with more subgroups are placed by their affinities alone.
+MOST_SUBGROUPS = 512
+"""Most subgroups of a group that has a domain of its own: a gang may have no more kinds of pods."""
+MOST_APART = 40
+"""Most subgroups that are placed together if only they have domains of their own, as each then has affinities that
+select all others, and a gang may have no more. With more of them each pod is placed by its affinity alone.
 """
 
 LEADER = "leader"
@@ -78,22 +81,39 @@ def of_leader_worker_group(name: str, stated: Collection[MemberPart]) -> Demand 
     terms = max((each.domains for each in stated), default=None)
     if terms is None:
         return None
+    if fault := _find_fault(terms):
+        return Demand(problem=fault)
+    size, within = int(terms.size), (terms.domain,) if terms.domain else ()
+    if terms.subgroup_size:
+        return _of_subgroups(name, terms, size)
+    node = GroupNode(name, least=1, within=within, expected=size)
+    return Demand(1, size=size, nodes=(node,), disrupted_whole=True)
+
+
+def _find_fault(terms: DomainTerms) -> str:
+    """Return what is wrong with the annotations of a group, "" for nothing."""
     for key, domain in ((LWS_DOMAIN, terms.domain), (SUBGROUP_DOMAIN, terms.subgroup_domain)):
         if domain and (fault := key_fault(domain)):
-            return Demand(problem=f"annotation {key}: {fault}")
+            return f"annotation {key}: {fault}"
     for key, count in ((SIZE, terms.size), (SUBGROUP_SIZE, terms.subgroup_size)):
         wanted = key == SIZE or count or terms.subgroup_domain
         if wanted and not _is_count(count):
-            return Demand(
-                problem=f"annotation {key}: {shorten(repr(count))} is no number of pods; give 1 to {MOST_PODS:,}"
-            )
-    size, within = int(terms.size), (terms.domain,) if terms.domain else ()
-    if not terms.subgroup_size:
-        node = GroupNode(name, least=1, within=within, expected=size)
-        return Demand(1, size=size, nodes=(node,), disrupted_whole=True)
+            return f"annotation {key}: {shorten(repr(count))} is no number of pods; give 1 to {MOST_PODS:,}"
+    return ""
+
+
+def _of_subgroups(name: str, terms: DomainTerms, size: int) -> Demand:
+    """Read a group of ``size`` pods that is divided into subgroups."""
     each = int(terms.subgroup_size)
-    if find_subgroup(size - 1, size, each) >= MOST_SUBGROUPS:
+    subgroups = find_subgroup(size - 1, size, each) + 1
+    if subgroups > MOST_APART and not terms.domain:
         return Demand(size=size)
+    if subgroups > MOST_SUBGROUPS:
+        return Demand(
+            problem=f"annotation {SUBGROUP_SIZE}: {each} divides {size} pods into {subgroups} subgroups; at most "
+            f"{MOST_SUBGROUPS} are placed in one domain, give {-(-size // MOST_SUBGROUPS)} or more"
+        )
+    within = (terms.domain,) if terms.domain else ()
     root = GroupNode(name, least=1, within=within, apart=bool(terms.subgroup_domain))
     inside_of = (terms.subgroup_domain,) if terms.subgroup_domain else ()
     alone = terms.policy == LEADER_EXCLUDED
@@ -103,7 +123,22 @@ def of_leader_worker_group(name: str, stated: Collection[MemberPart]) -> Demand 
         GroupNode(_name_subgroup(str(index)), name, least=1, within=inside_of, expected=count)
         for index, count in enumerate(sizes)
     ]
-    return Demand(1, size=size, nodes=(root, *nodes), disrupted_whole=True)
+    return Demand(
+        1, size=size, nodes=(root, *nodes), disrupted_whole=True, kept_terms=_list_kept_terms(terms)
+    )
+
+
+def _list_kept_terms(terms: DomainTerms) -> tuple[KeptTerm, ...]:
+    """Return the affinities of a group's pods that its tree keeps.
+
+    Subgroups of other groups are not in a group's domain, so those of its own are all that there are there.
+    """
+    if not terms.domain:
+        return ()
+    found = [KeptTerm(f"{LWS}/group-key", terms.domain)]
+    if terms.subgroup_domain:
+        found.append(KeptTerm(f"{LWS}/subgroup-key", terms.subgroup_domain, apart=True))
+    return tuple(found)
 
 
 def _is_count(text: str) -> bool:

@@ -16,9 +16,9 @@ from poseidon.pod_groups.members import GroupMembers
 from poseidon.pod_groups.membership import VOLCANO_POD_GROUP, Progress
 from poseidon.pod_groups.scheduler_names import foreign_words, split_words
 from poseidon.pod_rules.pod_affinity import ANYWHERE, Colocation
-from poseidon.pods.classes import NO_TREE, TreePlace
 from poseidon.pods.tasks import HIGHEST, LOWEST, Task
 from poseidon.pods.templates import NEVER
+from poseidon.pods.tree_place import NO_TREE, TreePlace
 from protos.conventions.command_line import format_count
 from protos.firmament.v1 import scheduler_pb2 as pb
 
@@ -92,7 +92,8 @@ class Groups(GroupMembers):
         never = policy == NEVER or (
             policy == "" and self._priorities.forbids_preemption(demand.priority_class)
         )
-        return TreePlace(self._find_role(group, uid) if demand.nodes else "", never)
+        role = self._find_role(group, uid) if demand.nodes else ""
+        return TreePlace(role, never, demand.kept_terms)
 
     def waits_for(self, group: Group) -> str:
         """Return why none of a group's pods may be placed now, "" if they may."""

@@ -12,9 +12,11 @@ from poseidon.devices.needs import DeviceNeeds, add_claims
 from poseidon.kube.api.pods import Pod
 from poseidon.kube.parsing.defects import Defect
 from poseidon.pod_rules.given_tolerations import GivenTolerations
+from poseidon.pod_rules.kept_terms import drop_kept_terms
 from poseidon.pod_rules.pod_affinity import ANYWHERE, Colocation
 from poseidon.pods.daemon_sets import nobodys
 from poseidon.pods.templates import Plain, Template, TemplateTable
+from poseidon.pods.tree_place import NO_TREE, TreePlace
 from poseidon.pods.visibility import SelectorIndex, Shown, Visibility, VisibleLabels, choose_shown
 from poseidon.volumes.requirements import NO_NEEDS, VolumeNeeds, add_needs
 from protos.firmament.v1 import scheduler_pb2 as pb
@@ -30,16 +32,6 @@ class Scene:
     namespace: str
     labels: tuple[str, ...]
     visible_labels: VisibleLabels
-
-
-class TreePlace(NamedTuple):
-    """A pod's place in a tree of groups: the name of its group there, and whether pods of the tree evict no others."""
-
-    group: str = ""
-    never_preempts: bool = False
-
-
-NO_TREE = TreePlace()
 
 
 class Additions(NamedTuple):
@@ -142,6 +134,8 @@ class ClassNumbers:
                 add_claims(message, devices)
             message.images.extend(images)
             borne.add_to(message)
+            if tree.kept_terms:
+                drop_kept_terms(message, tree.kept_terms)
             if colocation.topology_keys and not message.invalid:
                 colocation.add_to(message)
             self._messages[number] = message

@@ -14,9 +14,9 @@ from msgspec.structs import replace
 
 from poseidon.bridge.state import BridgeState
 from poseidon.kube.api.pods import Pod
-from poseidon.pods.classes import TreePlace
 from poseidon.pods.programs import PROGRAM
 from poseidon.pods.tasks import Task, task
+from poseidon.pods.tree_place import TreePlace
 from poseidon.simulate.workloads.columns import Int64, WorkTemplate
 from protos.firmament.v1 import scheduler_pb2 as pb
 

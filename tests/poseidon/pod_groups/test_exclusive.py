@@ -10,6 +10,7 @@ import pytest
 from poseidon.kube.api.pods import Pod
 from poseidon.pod_groups.exclusive_topology import find_subgroup
 from poseidon.pod_groups.groups import Groups
+from poseidon.pod_rules.kept_terms import KeptTerm
 from tests.poseidon.pod_groups.objects import owner
 
 JOB_SET = "alpha.jobset.sigs.k8s.io"
@@ -118,11 +119,36 @@ def test_a_leader_that_is_in_no_subgroup_is_a_group_by_itself():
     assert [find_place(groups, uid) for uid in ("u0", "u1")] == ["leader", "subgroup 0"]
 
 
-def test_pods_of_very_many_subgroups_go_by_their_affinity_alone():
+def test_pods_of_very_many_subgroups_without_a_domain_of_the_group_go_by_their_affinity_alone():
     groups = Groups()
     groups.put_pod("u0", worker(0, subgroup="0", size="100000", **SUBGROUPS))
     assert list_nodes(groups, "u0") == []
     assert find_place(groups, "u0") == ""
+
+
+def test_many_subgroups_of_a_group_with_a_domain_are_one_tree_that_keeps_their_affinities():
+    groups = Groups()
+    groups.put_pod("u0", worker(0, subgroup="0", size="200", exclusive_topology="zone", **SUBGROUPS))
+    nodes = list_nodes(groups, "u0")
+    assert len(nodes) == 101
+    assert nodes[0] == ("w-0", "", ["zone"], True, 0, False)
+    group = groups.group_of("u0")
+    assert group is not None
+    assert groups.place_in_tree(group, "u0").kept_terms == (
+        KeptTerm(f"{LWS}/group-key", "zone"),
+        KeptTerm(f"{LWS}/subgroup-key", "rack", apart=True),
+    )
+
+
+def test_more_subgroups_than_one_search_can_place_wait_and_say_what_to_give():
+    groups = Groups()
+    groups.put_pod("u0", worker(0, subgroup="0", size="2000", exclusive_topology="zone", **SUBGROUPS))
+    group = groups.group_of("u0")
+    assert group is not None
+    assert (
+        "2 divides 2000 pods into 1000 subgroups; at most 512 are placed in one domain, give 4 or more"
+        in (groups.waits_for(group))
+    )
 
 
 @pytest.mark.parametrize(("size", "each"), [(4, 2), (5, 2), (6, 3), (7, 3), (1, 2), (8, 8), (9, 8)])

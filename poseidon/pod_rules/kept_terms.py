@@ -1,0 +1,51 @@
+"""Leaves out pod affinity that a tree of groups keeps anyway, so that its pods have no rules between each other.
+
+Controllers that give each group a domain of its own say so by an affinity of each pod: to pods with the group's value
+of a label, and against pods with other values. Between the groups of one tree its search keeps both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from protos.firmament.v1 import scheduler_pb2 as pb
+
+
+class KeptTerm(NamedTuple):
+    """Terms that need not be looked at: pods with equal values of ``label`` share a domain of ``topology_key``."""
+
+    label: str
+    """Label of pods; its value names the group."""
+    topology_key: str
+    """Label of nodes."""
+    apart: bool = False
+    """Whether pods with other values of the label are also kept away, whatever tree they are in."""
+
+
+def drop_kept_terms(message: pb.TaskClass, kept: Sequence[KeptTerm]) -> None:
+    """Remove the affinities that ``kept`` covers from a class with the labels that selectors look at."""
+    together = [each for each in message.affinity if not _is_own(each, message, kept)]
+    apart = [each for each in message.anti_affinity if not _is_against_others(each, message, kept)]
+    del message.affinity[:], message.anti_affinity[:]
+    message.affinity.extend(together)
+    message.anti_affinity.extend(apart)
+
+
+def _is_own(term: pb.TaskTerm, message: pb.TaskClass, kept: Sequence[KeptTerm]) -> bool:
+    found = [(each.key, each.operator, *each.values) for each in term.selector.labels]
+    return any(
+        term.topology_key == each.topology_key
+        and found == [(each.label, "In", message.labels.get(each.label))]
+        for each in kept
+    )
+
+
+def _is_against_others(term: pb.TaskTerm, message: pb.TaskClass, kept: Sequence[KeptTerm]) -> bool:
+    found = {(each.key, each.operator, *each.values) for each in term.selector.labels}
+    return any(
+        each.apart
+        and term.topology_key == each.topology_key
+        and found == {(each.label, "Exists"), (each.label, "NotIn", message.labels.get(each.label))}
+        for each in kept
+    )
