@@ -15,8 +15,9 @@ from cost_models.interface import Float64, Int64
 from cost_models.network_aware.records import REGION, ZONE, Pairs, TopologyRecord
 
 REGION_KEY, ZONE_KEY = "topology.kubernetes.io/region", "topology.kubernetes.io/zone"
-SAME_ZONE = 1.0
-UNKNOWN = 100.0
+SAME_ZONE_COST = 1.0
+UNMEASURED_COST = 100.0
+"""Costs that no list states, as ``SameZone`` and ``MaxCost`` of scheduler-plugins."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,12 +53,12 @@ def costs_between(domains: NetworkDomains, weights: Mapping[str, Pairs]) -> tupl
         by_zone = zones.get(zone, {}) if zone else {}
         for there, (other_region, other_zone) in enumerate(domains.names):
             if not other_region and not other_zone:
-                cost[here, there], rating[here, there] = UNKNOWN, np.inf
+                cost[here, there], rating[here, there] = UNMEASURED_COST, np.inf
             elif region == other_region and zone == other_zone:
-                cost[here, there], rating[here, there] = SAME_ZONE, -np.inf
+                cost[here, there], rating[here, there] = SAME_ZONE_COST, -np.inf
             else:
                 found = by_zone.get(other_zone) if region == other_region else by_region.get(other_region)
-                cost[here, there] = UNKNOWN if found is None else found
+                cost[here, there] = UNMEASURED_COST if found is None else found
                 rating[here, there] = np.nan if found is None else found
     return cost, rating
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from firmament.server.cluster import NoStateError
 from firmament.server.driving.batching import BatchingWindow
+from firmament.server.driving.round_log import log_round
 from firmament.server.round_traces import trace_round
 from firmament.wire.rounds import EncodedRound, encode_round
 
@@ -86,7 +87,7 @@ class RoundRunner:
         seconds = self._clock() - started
         try:
             self._metrics.round_done(result, seconds)
-            _log_round(cluster.name, result, seconds)
+            log_round(cluster.name, result, seconds)
             encoded = encode_round(result)
             if self._tracer is None:
                 return encoded
@@ -240,25 +241,3 @@ class DriverLoop:
 def _now() -> float:
     """Return the event loop's time."""
     return asyncio.get_running_loop().time()
-
-
-def _log_round(cluster: str, result: RoundResult, seconds: float) -> None:
-    for note in result.notes:
-        log.warning('model note cluster=%s note="%s"', cluster, note)
-    stats = result.stats
-    log.info(
-        "round cluster=%s round=%d machines=%d tasks=%d classes=%d placed=%d pending=%d arcs=%d solves=%d "
-        "certified=%s gap=%.6f seconds=%.4f",
-        cluster,
-        result.round,
-        stats.machines,
-        stats.tasks,
-        stats.classes,
-        stats.placed,
-        stats.pending,
-        stats.arcs,
-        stats.solves,
-        str(stats.certified).lower(),
-        stats.gap,
-        seconds,
-    )

@@ -11,6 +11,7 @@ from urllib.parse import urlencode
 
 from aiohttp import web
 
+from poseidon.ui import intervals
 from poseidon.ui.server.access import COOKIE, Access
 from poseidon.ui.server.answers import Answers, ClientError, error_response
 from poseidon.ui.server.assets import Assets
@@ -36,7 +37,6 @@ _log = logging.getLogger(__name__)
 
 HEALTH = "/healthz"
 _EVENTS, _OVERVIEW = "/api/v1/events", "/api/v1/overview"
-_PUBLISH_SECONDS = 1.0
 _LARGEST_BODY = 16 << 10
 _LONGEST_LINE = 8190
 
@@ -123,7 +123,7 @@ class Server:
     async def publish(self) -> None:
         """Publish changes once a second, for ever."""
         while True:
-            await asyncio.sleep(_PUBLISH_SECONDS)
+            await asyncio.sleep(intervals.PUBLISH_SECONDS)
             self._versions.publish()
 
     async def _close(self, _: web.Application) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 from aiohttp import web
 
+from poseidon.ui import intervals
 from poseidon.ui.server.answers import error_response
 from poseidon.ui.server.limits import RETRY_SECONDS, Gate, Limits
 
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from poseidon.ui.audience import Audience
     from poseidon.ui.versions import Versions
 
-COMMENT_SECONDS = 15.0
 _BUFFER = 4096
 """How many bytes may wait for a client."""
 
@@ -63,7 +63,7 @@ class Events:
         try:
             while not self._closed.is_set():
                 try:
-                    async with asyncio.timeout(COMMENT_SECONDS):
+                    async with asyncio.timeout(intervals.COMMENT_SECONDS):
                         await woken.wait()
                     woken.clear()
                     content = b"event: changed\ndata: %b\n\n" % msgspec.json.encode(self._versions.vector())

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from poseidon.ui import intervals
 from poseidon.ui.audience import Audience
 from poseidon.ui.cluster.store import ClusterStore
 from poseidon.ui.known import About, Capabilities, Known, SolverStanding
@@ -28,13 +29,6 @@ if TYPE_CHECKING:
     from protos.firmament.v1 import scheduler_pb2 as pb
 
 _log = logging.getLogger(__name__)
-
-_SAMPLE_SECONDS = 10.0
-_CONFIGURATION_SECONDS = 60.0
-_LEASE_SECONDS = 10.0
-_USE_SECONDS = 30.0
-_POLL_SECONDS, _REST_SECONDS = 2.0, 10.0
-"""Between two looks at figures: while somebody looks at the page, and while nobody does."""
 
 _EAGER_NODES = 2000
 """Up to so many, flows of rounds are asked for while somebody looks at the overview, which leads to them."""
@@ -96,12 +90,16 @@ class LiveSource:
             parts.create_task(self._note_first_lists())
             parts.create_task(self._take_figures())
             parts.create_task(
-                self._while_looked_at(_POLL_SECONDS, lambda: self._solver.step(flows=self._wants_flows()))
+                self._while_looked_at(
+                    intervals.POLL_SECONDS, lambda: self._solver.step(flows=self._wants_flows())
+                )
             )
-            parts.create_task(self._while_looked_at(_LEASE_SECONDS, self._lease.step))
+            parts.create_task(self._while_looked_at(intervals.LEASE_SECONDS, self._lease.step))
             transport = self._environment.transport
-            parts.create_task(self._while_looked_at(_USE_SECONDS, lambda: self._measured.ask(transport)))
-            parts.create_task(self._while_looked_at(_CONFIGURATION_SECONDS, self._read_thresholds))
+            parts.create_task(
+                self._while_looked_at(intervals.USE_SECONDS, lambda: self._measured.ask(transport))
+            )
+            parts.create_task(self._while_looked_at(intervals.CONFIGURATION_SECONDS, self._read_thresholds))
             parts.create_task(self._sample())
 
     async def flow(self, number: int) -> pb.RoundFlow | None:
@@ -126,9 +124,11 @@ class LiveSource:
         """Read figures for ever, so that there is a history when somebody looks."""
         while True:
             await self._safely(lambda: self._figures.step(self._environment.wall()))
-            await self._environment.sleep(_POLL_SECONDS)
+            await self._environment.sleep(intervals.POLL_SECONDS)
             if not self._audience.looks():
-                rest = asyncio.ensure_future(self._environment.sleep(_REST_SECONDS - _POLL_SECONDS))
+                rest = asyncio.ensure_future(
+                    self._environment.sleep(intervals.REST_SECONDS - intervals.POLL_SECONDS)
+                )
                 comes = asyncio.create_task(self._audience.wait())
                 await asyncio.wait((rest, comes), return_when=asyncio.FIRST_COMPLETED)
                 for each in (rest, comes):
@@ -155,7 +155,7 @@ class LiveSource:
     async def _sample(self) -> None:
         store, wall = self.known.store, self._environment.wall
         while True:
-            await self._environment.sleep(_SAMPLE_SECONDS)
+            await self._environment.sleep(intervals.SAMPLE_SECONDS)
             store.sample(wall())
             store.forget_old(wall())
 

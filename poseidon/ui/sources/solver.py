@@ -13,6 +13,7 @@ import grpc
 from poseidon.bridge.solver_stream.stream import open_channel
 from poseidon.explanations import read_verdicts
 from poseidon.live.solver import NoAnswerError, explain_task
+from poseidon.ui import intervals
 from poseidon.ui.sources.source import NotExplainedError
 from protos.conventions.tls import TlsError
 from protos.firmament.v1 import scheduler_pb2 as pb
@@ -30,8 +31,6 @@ _MOST_BYTES = 1 << 29
 _KEPT_SECONDS = 5.0
 _MOST_KEPT = 4
 _AT_ONCE = 2
-_PAUSE_SECONDS, _INTEREST_SECONDS = 1.5, 20.0
-"""Shortest and longest time between two questions for a flow; solvers keep large flows only for regular askers."""
 _NOTHING_YET = (grpc.StatusCode.NOT_FOUND, grpc.StatusCode.FAILED_PRECONDITION)
 
 
@@ -52,7 +51,7 @@ class SolverPoll:
         self._asking = asyncio.Semaphore(_AT_ONCE)
         self._stepping = asyncio.Lock()
         self._flow_of = 0
-        self._flow_asked = -_INTEREST_SECONDS
+        self._flow_asked = -intervals.FLOW_INTEREST_SECONDS
 
     @property
     def is_asking(self) -> bool:
@@ -123,8 +122,8 @@ class SolverPoll:
         """Whether there may be a newer flow, and the solver was not asked for it just now."""
         since = time.monotonic() - self._flow_asked
         return (
-            self._known.rounds.latest > self._flow_of and since >= _PAUSE_SECONDS
-        ) or since >= _INTEREST_SECONDS
+            self._known.rounds.latest > self._flow_of and since >= intervals.FLOW_SECONDS
+        ) or since >= intervals.FLOW_INTEREST_SECONDS
 
     async def _read_flow(self, stub: Any) -> None:
         """Read the flow of a newer round if there may be one; and from time to time, so that the solver keeps flows."""

@@ -5,11 +5,13 @@ from __future__ import annotations
 import msgspec
 import pytest
 
+from cost_models.network_aware import domains
 from poseidon.app_network.spec.keys import Domain
 from poseidon.kube.api.app_network import AppGroup, ConfigMap, NetworkTopology
 from poseidon.kube.api.pod_groups import PodGroup
 from poseidon.kube.api.resource import Change
 from poseidon.pod_groups.membership import POD_GROUP
+from poseidon.ui.views.groups import applications
 from poseidon.ui.views.groups.all_groups import groups
 from poseidon.ui.views.groups.applications import cost_between
 from tests.poseidon.ui.objects import gone, known, make_node, make_pod, store
@@ -170,3 +172,8 @@ def test_who_had_to_go():
         None,
         "leaving",
     )
+
+
+def test_costs_that_nobody_stated_are_those_of_the_cost_model():
+    assert applications.SAME_ZONE_COST == domains.SAME_ZONE_COST
+    assert applications.UNMEASURED_COST == domains.UNMEASURED_COST

@@ -184,7 +184,7 @@ async def test_figures_and_thresholds_come_from_the_programs():
 
 
 async def test_a_solver_that_was_started_anew_counts_anew(monkeypatch):
-    monkeypatch.setattr("poseidon.ui.sources.solver._PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr("poseidon.ui.intervals.FLOW_SECONDS", 0.0)
     solver = FakeSolver()
     for number in range(1, 8):
         solver.ran(number)
@@ -205,7 +205,7 @@ async def test_a_solver_that_was_started_anew_counts_anew(monkeypatch):
 
 
 async def test_whoever_looks_at_a_flow_for_long_is_told_of_the_next(monkeypatch):
-    monkeypatch.setattr("poseidon.ui.sources.solver._PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr("poseidon.ui.intervals.FLOW_SECONDS", 0.0)
     solver = FakeSolver()
     solver.ran(1)
     async with following(solver) as (_, found):
@@ -265,7 +265,7 @@ async def test_all_figures_of_the_overview_are_of_one_moment():
 
 
 async def test_flows_are_there_for_whoever_looks_at_the_overview(monkeypatch):
-    monkeypatch.setattr("poseidon.ui.sources.solver._PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr("poseidon.ui.intervals.FLOW_SECONDS", 0.0)
     solver = FakeSolver()
     solver.ran(3)
     async with following(solver) as (_, found):

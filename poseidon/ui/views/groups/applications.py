@@ -19,9 +19,8 @@ if TYPE_CHECKING:
     from poseidon.ui.known import Known
 
 MOST = 200
-SAME_ZONE, UNKNOWN = 1, 100
-"""What upstream counts where no list of costs says anything."""
-
+SAME_ZONE_COST, UNMEASURED_COST = 1, 100
+"""What the scheduler counts where no list of costs says anything: as ``cost_models/network_aware/domains.py`` does."""
 
 _USER_DEFINED = "UserDefined"
 """The list of costs that upstream's plugin reads by default."""
@@ -157,7 +156,7 @@ def _by_domain(placed: _Placed, domains: dict[str, Domain]) -> Counter[Domain]:
 def cost_between(origin: Domain, destination: Domain, costs: Levels) -> int:
     """Return the network cost from one place to another, on different nodes."""
     if origin == destination:
-        return SAME_ZONE
+        return SAME_ZONE_COST
     if origin.region == destination.region:
-        return costs[ZONE].get(origin.zone, {}).get(destination.zone, UNKNOWN)
-    return costs[REGION].get(origin.region, {}).get(destination.region, UNKNOWN)
+        return costs[ZONE].get(origin.zone, {}).get(destination.zone, UNMEASURED_COST)
+    return costs[REGION].get(origin.region, {}).get(destination.region, UNMEASURED_COST)
