@@ -47,8 +47,8 @@ class TaskConstraint(Protocol):
         ...
 
     def save(self) -> Arrays:
-        """Return what it says now, as arrays of numbers, truth values or text, so that a saved round can be
-        run again.
+        """Return the constraint's present state as arrays of numbers, truth values or text, so that a saved round
+        can be run again.
         """
         ...
 

@@ -261,7 +261,8 @@ class Assessment:
     """A model's answer for a batch of S shapes on M machines."""
 
     raw: NDArray[Any]
-    """numeric[S, M], or [S, 1] if equal for all machines: native figure of a first task."""
+    """numeric[S, M], or [S, 1] if equal for all machines: native figure of one task, if no other is added in the round.
+    """
     feasible: Bool | None = None
     """bool[S, M], the machines that a shape may use; None: all of them."""
     reason: str = ""

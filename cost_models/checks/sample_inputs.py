@@ -56,14 +56,16 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class StatedWindows:
-    """Use over periods as stated: float64[M, K] for each of ``kinds`` over ``seconds``, NaN for all others."""
+    """A sample history of use: ``stated`` (float64[M, K]) for the statistics ``kinds`` over ``seconds`` or over all
+    samples, NaN for everything else.
+    """
 
     kinds: Sequence[str]
     seconds: float
     stated: Float64
 
     def usage(self, kind: str, seconds: float) -> Float64:
-        """Return a copy of the stated use."""
+        """Return a copy of ``stated`` if this statistic has it, else NaN: float64[M, K]."""
         known = kind in self.kinds and seconds in (0.0, self.seconds)
         return self.stated.copy() if known else np.full_like(self.stated, np.nan)
 

@@ -54,7 +54,7 @@ class NodeAnnotations:
 
 @dataclass(frozen=True, slots=True)
 class PodAnnotations:
-    """How a pod's use is to be estimated. ``factors``: empty, or seconds: None, where the configuration decides."""
+    """How a pod's use is to be estimated. Empty ``factors`` and seconds that are None mean: as configured."""
 
     factors: Percentages = field(default_factory=dict)
     after_scheduled: int | None = None

@@ -57,7 +57,7 @@ class Scorer:
         """Score all shapes."""
         strategy = self._settings.strategy
         if strategy.name == "TargetLoadPacking":
-            scored = self._packing(shapes, strategy)
+            scored = self._score_packing(shapes, strategy)
         elif strategy.name == "LoadVariationRiskBalancing":
             scored = self._variation(shapes, strategy)
         else:
@@ -95,7 +95,7 @@ class Scorer:
         start = weights.resources @ percent / weights.total
         return Heights(np.where(self._scored, start, 100.0), rate, expected.amounts.astype(np.float64))
 
-    def _packing(self, shapes: ShapeBatch, strategy: Strategy) -> Scored:
+    def _score_packing(self, shapes: ShapeBatch, strategy: Strategy) -> Scored:
         """Score by ``TargetLoadPacking``, which counts cpu of the whole hardware."""
         column = self._machines.column("cpu")
         count = self._machines.count

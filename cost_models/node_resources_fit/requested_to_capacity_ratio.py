@@ -36,7 +36,7 @@ class RequestedToCapacityRatio(FitStrategy):
         return bool((np.diff(self._scores) >= 0).all())
 
     def read_further(self, read: Arguments) -> None:
-        """Read ``shape``."""
+        """Read the argument ``shape``: the points (utilization, score) of the function."""
         points = [
             _read_point(number, entry) for number, entry in enumerate(read.entries("shape") or _FILLING)
         ]

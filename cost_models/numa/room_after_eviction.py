@@ -71,8 +71,8 @@ class ZoneOpening:
     def __post_init__(self) -> None:
         self._first = np.searchsorted(self.machine, np.arange(len(self.open_to_it) + 1))
         self._exclusive = exclusive_amounts(self.residing)
-        # False for a resource that is not assigned by zone on a machine.
         every = np.ones(len(self.task), dtype=np.bool_)
+        # False for a resource that is not assigned by zone on a machine.
         self._understood = self.given.sum(axis=2) >= self._sum_taken(every)
 
     def promising(self, shape: int, tasks: Int64) -> Bool:

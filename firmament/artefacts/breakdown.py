@@ -2,7 +2,8 @@
 
 Points of a model are after its weight. ``kubernetes`` stands for the tasks' own preferences. What crowding adds depends
 on who came first on a machine, so it is given as one sum; where models state heights it goes by the sizes of tasks.
-``units`` is what the network charged for a first task: the points in whole units, all models together.
+``units`` is what the network charged for one task without crowding: the points of all models together, as a whole
+number of hundredths.
 """
 
 from __future__ import annotations

@@ -65,7 +65,7 @@ NO_CHANGE = TrialChange()
 
 
 class CureProposal(NamedTuple):
-    """A change, and its description in steps."""
+    """A change that may give a waiting task a place, and its steps as people read them."""
 
     steps: tuple[CureChange, ...]
     change: TrialChange

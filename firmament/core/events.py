@@ -201,7 +201,7 @@ class TaskSampled:
 
 @dataclass(frozen=True, slots=True)
 class RecordUpserted:
-    """A typed record for models; kinds that no model reads are kept and ignored."""
+    """An object that models or rules read, such as an AppGroup, as JSON; kinds that nothing reads are ignored."""
 
     kind: str
     name: str
@@ -210,7 +210,7 @@ class RecordUpserted:
 
 @dataclass(frozen=True, slots=True)
 class RecordRemoved:
-    """A typed record is gone."""
+    """An object that models or rules read, such as an AppGroup, is gone."""
 
     kind: str
     name: str

@@ -52,7 +52,7 @@ class NoStateError(Exception):
 
 
 class Driver(Protocol):
-    """The session that drives a cluster, as the cluster calls it."""
+    """What a cluster calls on its driver: the session that sends its events, mostly a bridge's."""
 
     def supersede(self, by_fencing: int) -> None:
         """End the session, as another driver has taken over."""

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-_LONGEST_FAULT = 2000  # a stream ends with a header of gRPC's, of a few kilobytes at most
+_LONGEST_FAULT = 2000  # the text travels in a gRPC trailer, which holds a few kilobytes at most
 _LONGEST_NAME = 1024
 _SMALL = 2000  # bytes of a message that is read and applied in less time than it takes to hand it to a thread
 VERSION_MAJOR = 1

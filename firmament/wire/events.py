@@ -226,14 +226,14 @@ def _machine_sample(message: pb.MachineSample) -> Event:
         usage=quantities(subject, "usage", message.usage),
         interval=moment(subject, "report_interval", message.report_interval),
         no_usage=message.no_usage,
-        windows=each(_window)(subject, "windows", message.windows),
+        windows=each(_read_window)(subject, "windows", message.windows),
         own_windows=message.own_windows,
         system=quantities(subject, "system", message.system),
-        tasks=_task_uses(subject, message.tasks) if message.HasField("tasks") else None,
+        tasks=_read_task_uses(subject, message.tasks) if message.HasField("tasks") else None,
     )
 
 
-def _window(subject: str, field: str, message: pb.WindowUsage) -> WindowUse:
+def _read_window(subject: str, field: str, message: pb.WindowUsage) -> WindowUse:
     return WindowUse(
         type=check_required(subject, f"{field}.type", message.type),
         seconds=moment(subject, f"{field}.seconds", message.seconds),
@@ -241,7 +241,7 @@ def _window(subject: str, field: str, message: pb.WindowUsage) -> WindowUse:
     )
 
 
-def _task_uses(subject: str, message: pb.TaskUsages) -> TaskUses:
+def _read_task_uses(subject: str, message: pb.TaskUsages) -> TaskUses:
     uids, resources, amounts = tuple(message.tasks), tuple(message.resources), tuple(message.amounts)
     if len(amounts) != len(uids) * len(resources):
         expected = f"{len(uids)} tasks x {len(resources)} resources"

@@ -49,7 +49,7 @@ class BandwidthLedger:
         self._changed: set[str] = set()
 
     def set_demands(self, app_group: str, demands: tuple[Demand, ...]) -> None:
-        """Set the demands between the workloads of an application, () for none."""
+        """Set the bandwidth that workloads of an application need between each other, () for none."""
         if self._demands.get(app_group, ()) == demands:
             return
         if demands:
@@ -128,7 +128,7 @@ class _Pod:
 
 
 class Members:
-    """Pods by the name of their AppGroup, over all namespaces, as upstream counts them.
+    """Pods by the name of their AppGroup, over all namespaces, as scheduler-plugins counts them.
 
     ``take_changed`` and ``take_moved`` return the changes since their last calls; ``version`` counts the changes of
     nodes' regions and zones.

@@ -226,7 +226,7 @@ class BridgeState(Stores):
         return budgets, node_topology_resource(self.tasks.on_node, self.classes)
 
     def follows(self, kind: WatchedKind) -> bool:
-        """Return whether it matters which objects of a kind in ``takers`` exist."""
+        """Return whether the bridge must watch a kind of objects, by its configuration and by what models need."""
         if kind in kinds.QUEUES:
             return self.queues is not None and self.queues.reads(kind)
         if kind is kinds.NODE_DEVICES:

@@ -203,7 +203,7 @@ class WatchedPods:
         task, on_volumes, on_devices = self._add_claims(pod, task, place, asked)
         group_wait = ""
         if group is not None:
-            task, group_wait = stores.gangs.translate(group, task)
+            task, group_wait = stores.gangs.assign_job(group, task)
         if stores.kept_places is not None:
             task = self._apply_kept_place(stores.kept_places, pod, task, disposition, ours=ours)
         record = PodRecord(task, schedulable) if known is None else known
@@ -261,14 +261,14 @@ class WatchedPods:
         on_volumes: Resolution | None = None
         on_devices: DeviceResolution | None = None
         if claims := attachable_of(pod):
-            task, on_volumes = self._stores.volume_effects.translate(claims, task, place)
+            task, on_volumes = self._stores.volume_effects.add_claim_needs(claims, task, place)
         named = device_claims_of(pod) if pod.spec.resource_claims else ()
         if asked is not None:
             named = (*named, *stores.extended_resources.make_claim(task.uid, pod, asked))
         if stores.shared_gpus is not None:
             named = (*named, *stores.shared_gpus.put_pod(task.uid, pod))
         if named or pod.spec.resource_claims:
-            task, on_devices = self._stores.device_effects.translate(named, task, place)
+            task, on_devices = self._stores.device_effects.add_claim_needs(named, task, place)
         return task, on_volumes, on_devices
 
     def _note_claims(

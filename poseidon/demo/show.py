@@ -57,7 +57,7 @@ class Show:
         self._drained: tuple[str, int] | None = None
 
     async def run(self) -> None:
-        """Run for ever; when the API server refuses a request, give up that act and begin the next."""
+        """Run for ever; when the API server refuses a request, skip the present scene (gang, shortage, drain)."""
         await self._try(ensure_namespace(self._transport, NAMESPACE))
         self._say("a pod arrives that fits nowhere: show/tape-archive-000 wants a node with tape")
         await self._try(self._create([show_objects.misfit()]))

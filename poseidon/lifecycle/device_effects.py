@@ -44,7 +44,7 @@ class DeviceEffects:
     in_use: bool = field(default=False, init=False)
     """Whether any pod has used claims of devices. Until then, news of pods and bindings do not concern them."""
 
-    def translate(
+    def add_claim_needs(
         self, claims: tuple[PodDeviceClaim, ...], task: Task, place: str
     ) -> tuple[Task, DeviceResolution]:
         """Return the task of a pod with the requests of its claims, and how the claims have been resolved."""

@@ -48,7 +48,9 @@ class VolumeEffects:
     in_use: bool = field(default=False, init=False)
     """Whether any pod has used claims. Until then, news of pods and bindings do not concern volumes."""
 
-    def translate(self, claims: tuple[PodClaim, ...], task: Task, place: str) -> tuple[Task, Resolution]:
+    def add_claim_needs(
+        self, claims: tuple[PodClaim, ...], task: Task, place: str
+    ) -> tuple[Task, Resolution]:
         """Return the task of a pod with the needs of its claims, and how the claims have been resolved."""
         self.in_use = True
         self.tasks.volumes = self.volumes

@@ -150,7 +150,7 @@ class _Change:
         for key in self._now:
             if key[0] == f"{name}_bucket":
                 labels = dict(key[1])
-                with suppress(KeyError, ValueError):  # no bucket without an edge
+                with suppress(KeyError, ValueError):  # skip buckets whose ``le`` is missing or no number
                     edge = float(labels["le"])
                     buckets[edge] = buckets.get(edge, 0.0) + self.get_growth(key[0], **labels)
         ordered = sorted(buckets.items())

@@ -235,7 +235,7 @@ def of_native_pod_group(found: NativePodGroup) -> Demand:
 
 
 def of_tree(root: CompositePodGroup, nodes: tuple[GroupNode, ...], problem: str) -> Demand:
-    """Read a tree of groups of Kubernetes by its root."""
+    """Return what a CompositePodGroup of Kubernetes and the groups below it (``nodes``) ask for."""
     if problem:
         return Demand(problem=problem)
     return Demand(

@@ -315,7 +315,7 @@ class QueueBook:
             return
         for source in unread:
             with self._quarantine.attempt("queues", source):
-                self.trees[source] = self._shelves[source].read()
+                self.trees[source] = self._shelves[source].read_quotas()
         self._tell_records()
         ranked = self.priorities.take_found()
         self._moved.update(dict.fromkeys(ranked))

@@ -99,7 +99,7 @@ class Shelf(Protocol):
     def objects(self) -> QueueObjects:
         """The objects as they are now."""
 
-    def read(self) -> QuotaTrees:
+    def read_quotas(self) -> QuotaTrees:
         """Return the quotas of the objects. To be called after each change, before ``resolve``."""
 
     def resolve(self, reference: QueueReference, labels: Mapping[str, str]) -> NamedQuota:
@@ -134,7 +134,7 @@ class KueueShelf:
         """Return the object that a quota was read from, with its kind; None if there is none."""
         return self.objects.find_named(kinds.CLUSTER_QUEUE, "ClusterQueue", quota)
 
-    def read(self) -> QuotaTrees:
+    def read_quotas(self) -> QuotaTrees:
         """Return the tree of ClusterQueues and Cohorts."""
         self._local = self.objects.by_name(kinds.LOCAL_QUEUE, LocalQueue)
         self._queues = self.objects.by_name(kinds.CLUSTER_QUEUE, ClusterQueue)
@@ -185,7 +185,7 @@ class VolcanoShelf:
         """Return the object that a quota was read from, with its kind; None if there is none."""
         return self.objects.find_named(kinds.VOLCANO_QUEUE, "VolcanoQueue", quota)
 
-    def read(self) -> QuotaTrees:
+    def read_quotas(self) -> QuotaTrees:
         """Return the tree of queues."""
         found = self.objects.by_name(kinds.VOLCANO_QUEUE, VolcanoQueue)
         self._names = frozenset(name for _, name in found)
@@ -217,7 +217,7 @@ class KaiShelf:
         """Return the object that a quota was read from, with its kind; None if there is none."""
         return self.objects.find_named(kinds.KAI_QUEUE, "KaiQueue", quota)
 
-    def read(self) -> QuotaTrees:
+    def read_quotas(self) -> QuotaTrees:
         """Return the tree of queues."""
         found = self.objects.by_name(kinds.KAI_QUEUE, KaiQueue)
         self._names = frozenset(name for _, name in found)
@@ -250,7 +250,7 @@ class ElasticQuotaShelf:
         """Return the object that a quota was read from, with its kind; None if there is none."""
         return self.objects.find_named(kinds.ELASTIC_QUOTA, "ElasticQuota", quota)
 
-    def read(self) -> QuotaTrees:
+    def read_quotas(self) -> QuotaTrees:
         """Return the quotas of the ElasticQuotas, below a root that stands for their sum."""
         found = self.objects.by_name(kinds.ELASTIC_QUOTA, ElasticQuota)
         names = {key[0]: name_elastic_quota(found[key].metadata) for key in sorted(found, reverse=True)}
@@ -276,7 +276,7 @@ class KoordinatorShelf:
         """Return the object that a quota was read from, with its kind; None if there is none."""
         return self.objects.find_named(kinds.KOORDINATOR_QUOTA, "KoordinatorQuota", quota)
 
-    def read(self) -> QuotaTrees:
+    def read_quotas(self) -> QuotaTrees:
         """Return the trees of quotas."""
         found = self.objects.by_name(kinds.KOORDINATOR_QUOTA, KoordinatorQuota)
         self._quotas = {name: found[namespace, name] for namespace, name in sorted(found)}

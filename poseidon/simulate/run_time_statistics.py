@@ -4,8 +4,8 @@ Tasks that still run count as well, with the time so far as a lower bound: other
 are short, would stand for all (Kaplan and Meier, "Nonparametric estimation from incomplete observations", 1958).
 Tasks that began before the first known end count only from their age at that time: shorter tasks that began with them
 are forgotten already (Lynden-Bell, "A method of allowing for known observational selection in small samples", 1971).
-Estimates from few tasks are uncertain: each future draws new weights for the tasks (Rubin, "The Bayesian bootstrap",
-1981).
+Estimates from few tasks are uncertain. So each simulated continuation draws new weights for the tasks (Rubin, "The
+Bayesian bootstrap", 1981).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from poseidon.simulate.workloads.columns import Float64, Int64
 
 @dataclass(frozen=True, slots=True)
 class KnownRuns:
-    """Distribution of the run times of one family, as drawn for one future."""
+    """Distribution of the run times of one family, as drawn for one simulated continuation."""
 
     seconds: Float64
     """float64[R]: run times of the tasks that have ended, ascending."""
@@ -74,7 +74,7 @@ class PastRuns:
         return KnownRuns(seconds, np.asarray(1.0 - lasting, dtype=np.float64))
 
     def draw_estimate(self, random: np.random.Generator) -> KnownRuns:
-        """Draw the distribution of run times for one future."""
+        """Draw the distribution of run times for one simulated continuation."""
         return self.estimate(random.exponential(size=len(self.age)) + 1e-9)
 
 
@@ -88,7 +88,7 @@ def _sum_from(values: Float64, weight: Float64, least: Float64, *, after: bool =
 
 @dataclass(frozen=True, slots=True)
 class DrawnRuns:
-    """Draws run times of tasks in one future."""
+    """Draws run times of tasks in one simulated continuation."""
 
     of: RunTimes
     """All knowledge about the run times of the tasks."""
@@ -124,5 +124,5 @@ class RunTimes:
     """Past runs by family."""
 
     def draw_future(self, random: np.random.Generator) -> DrawnRuns:
-        """Draw a distribution of run times for each family, for one future."""
+        """Draw a distribution of run times for each family, for one simulated continuation."""
         return DrawnRuns(self, {family: past.draw_estimate(random) for family, past in self.learnt.items()})

@@ -139,7 +139,9 @@ async def _serve(
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopping.set)
     cluster = SimulatedCluster(options)
-    if not len(cluster.operations.store.collection(NODES.collection)):  # else a journal has brought them
+    if not len(
+        cluster.operations.store.collection(NODES.collection)
+    ):  # a journal may have restored nodes already
         await create_nodes(cluster.operations, nodes)
     await cluster.start(host, port, tls=tls)
     background = [asyncio.create_task(each) for each in _simulations(cluster, **simulated)]

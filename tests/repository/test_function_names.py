@@ -97,6 +97,7 @@ PROTOCOLS: Final = {
     "next_in": "returns in how many seconds something is due",
     "due": "returns what is due now",
     "refusal": 'returns why something is refused, "" if it is not',
+    "read_quotas": "returns the quotas of the queue objects of one project",
     "payload": "returns the content of a record",
     # Searches.
     "evaluate": "returns the next change that a move would make",

@@ -113,7 +113,7 @@ class ExchangeRoom:
             # On an overcommitted machine, a smaller task may still replace a larger one.
             allowed &= (np.maximum(left.take(machines), 0) >= _more(amount, shapes)).all(axis=0)
         for joint in self._shared:
-            # Other users of a row that machines share are unknown here, so its use must not change.
+            # Tasks outside this problem may use a shared row, so an exchange may not change how much of it is used.
             amounts, row = joint.amount.take(shapes), joint.row_of.take(rows)
             allowed &= (amounts[0] == amounts[1]) | (row[0] == row[1])
         if self._problem.quotas is not None:

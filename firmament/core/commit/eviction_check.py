@@ -22,12 +22,12 @@ from firmament.core.state.tasks import TaskPhase
 
 
 class EvictionCheck:
-    """The decisions of one round, and the tasks that they are for (int64[N] rows), after its placements took effect.
+    """Checks which evictions that a round decided still hold, after the round's placements took effect.
 
-    The decisions for one machine hold as a whole or not at all, and so do those for a gang, by what the gang needs now.
-    No eviction leaves a gang, or a group in it, with fewer tasks than it needs: all of it leaves, or only as many as it
-    can spare.
-    Decisions that depend on the same victims hold or fail together.
+    ``guests``: the tasks that the victims make room for (int64[N] rows). The decisions for one machine hold as a whole
+    or not at all, and so do those for a gang, by what the gang needs now. No eviction leaves a gang, or a group in it,
+    with fewer tasks than it needs: all of it leaves, or only as many as it can spare. Decisions that depend on the
+    same victims hold or fail together.
     """
 
     def __init__(

@@ -62,7 +62,7 @@ class PairRules:
         return bool(self.terms.bounded and len(self.terms.link_limit) and self.terms.amount.any())
 
     def find_paired(self, classes: int) -> Bool:
-        """Return bool[C]: which of the problem's classes belong to a pair."""
+        """Return bool[C]: the problem's classes whose cost or limits depend on where tasks of other workloads run."""
         return self.kind >= 0 if len(self.kind) else np.zeros(classes, dtype=np.bool_)
 
     def begin(self, *, counting: bool) -> PairState:

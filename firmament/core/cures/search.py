@@ -78,7 +78,10 @@ class Waiting:
         return found
 
     def find_room(self, uids: Sequence[str], tries: int) -> GangRoom | None:
-        """Return the moves that give one of the tasks a place, or all of its gang; for the first that they help."""
+        """Return moves of other tasks that make room for one of the tasks, or for its whole gang.
+
+        The first task that moves can help decides; None if they help none.
+        """
         for together in self._kinds(uids):
             first = next(uid for uid in uids if any(uid in each.uids for each in together))
             gang = together if together[0].job in self._gangs else [_select_task(together[0], first)]
@@ -95,7 +98,10 @@ class Waiting:
         return replace(alone(own, index), job=""), [each for each in others if each.uids]
 
     def _kinds(self, uids: Sequence[str]) -> Iterator[list[TasksSubmitted]]:
-        """Yield what was submitted of each class, and of each gang, of the tasks, in the order of the tasks."""
+        """Yield, for each class and each gang that the tasks belong to, all that was submitted of it.
+
+        The classes and gangs come in the order of the tasks.
+        """
         event_of = {uid: each for each in self.submitted for uid in each.uids}
         seen: set[str | int] = set()
         for event in (event_of[uid] for uid in uids if uid in event_of):

@@ -1,1 +1,1 @@
-"""Rounds of a few plain tasks, which need no network: the cost of a first task on each machine decides."""
+"""Rounds of a few tasks without gangs or rules between tasks: costs by machine decide, without a network."""

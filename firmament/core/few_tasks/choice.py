@@ -46,7 +46,9 @@ class MachineChoice:
         return self._charged + round(self._nearby)
 
     def add(self, kind: AlikeTasks, units: Int32, near: Neighbours | None) -> bool:
-        """Choose machines for tasks of a kind; ``units``: int32[M], of a first task; ``near``: their group's tasks.
+        """Choose machines for tasks of a kind; ``near``: their group's tasks.
+
+        ``units``: int32[M], the cost of one task, in hundredths of a point, if no other is added there in the round.
 
         Returns False if they find no place or need machines that other kinds have.
         """

@@ -1,4 +1,4 @@
-"""Caches what a first task of each shape costs on each machine, from round to round.
+"""Caches from round to round what one task of each shape costs on each machine, before other tasks of the round.
 
 Between two rounds of a few tasks hardly any machine changes. So the costs of a shape are computed once for all
 machines, and later only for machines that have changed. A shape's preferences (labels, taints, images) are also scored
@@ -37,7 +37,10 @@ MOST_CHANGED = 4
 
 @dataclass(slots=True)
 class ShapeCosts:
-    """Costs of a first task of a shape, and where it may go; read-only for users."""
+    """What one task of a shape costs on each machine if no other is added there in the round, and where it may go.
+
+    Callers of ``FirstCosts.get`` must not change it.
+    """
 
     units: Int32
     """int32[M], cost in units, `CLOSED` where there is no place."""
@@ -59,7 +62,7 @@ class ShapeCosts:
 
 
 class FirstCosts:
-    """Costs of a first task by shape, for the latest `MOST_SHAPES` shapes.
+    """Costs of one task without crowding, by shape, for the latest `MOST_SHAPES` shapes.
 
     They are valid only while all models promise to answer machine by machine and no use is reported, which the caller
     ensures.
@@ -116,7 +119,7 @@ class FirstCosts:
     def get(
         self, context: RoundContext, shape: int, scarce: tuple[int, ...], now: float
     ) -> ShapeCosts | None:
-        """Return what a first task of a shape costs on each machine, or None.
+        """Return what one task of a shape costs on each machine, if no other is added there in the round, or None.
 
         None if a model's answer is not machine by machine, or if preferences are scaled by what models refuse.
         """
@@ -172,7 +175,7 @@ def _score_again(context: RoundContext, shape: int, costs: ShapeCosts) -> bool:
 def _assess_some(
     context: RoundContext, shape: int, costs: ShapeCosts, rows: Int64, scarce: tuple[int, ...], now: float
 ) -> bool:
-    """Store what a first task costs on the machines ``rows`` (ascending, two or more); False: ``get`` must fail."""
+    """Store what one task costs on the machines ``rows`` (ascending, two or more); False: ``get`` must fail."""
     cluster, models = context.cluster, context.configuration.models
     columns = select_columns(cluster, rows, scarce, now)
     place, preferred = costs.allowed[rows], costs.preferred

@@ -28,7 +28,7 @@ class Pricer(Protocol[Flow, Missing]):
         """Return the columns that would lower the cost at the flow's prices, or None if the flow is optimal."""
 
     def widen(self, flow: Flow, missing: Missing) -> Flow | None:
-        """Return an optimal flow with the missing columns added, or None if time has run out."""
+        """Add the missing arcs (columns) and return an optimal flow of the wider network; None if time has run out."""
 
 
 def generate_columns(pricer: Pricer[Flow, Missing], flow: Flow, iterations: int) -> tuple[Flow, bool]:

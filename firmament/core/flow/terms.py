@@ -25,9 +25,10 @@ from cost_models.interface import Float64, Int64
 
 @dataclass(frozen=True, slots=True)
 class HeightCharge:
-    """A model's charge for a first task: ``per_unit`` units, of either sign, per unit of ``raw`` above ``best``.
+    """A model's charge for one task without crowding, from its native figure ``raw`` (numeric[S, M]).
 
-    The charge is limited to 0 .. ``most``. ``raw``: numeric[S, M].
+    It is ``per_unit`` hundredths of a point, of either sign, for each 1 by which ``raw`` exceeds ``best``, limited to
+    0 .. ``most``.
     """
 
     raw: NDArray[Any]

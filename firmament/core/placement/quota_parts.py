@@ -104,7 +104,7 @@ class _Dealing:
             claim = self._claims[place]
             found = self._find_cell(claim)
             if found is None:
-                continue  # so the tasks that come strictly after it wait as well
+                continue  # in a strict queue, what stands behind this class then gets nothing either
             now = self._find_standing(claim, found)
             if place not in looked_at and self._waiting and self._waiting[0] < (now, place, place):
                 looked_at.add(place)  # others may be ahead by now, as quota was given since

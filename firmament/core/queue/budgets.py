@@ -129,7 +129,7 @@ class Budgets:
         self._look_at(counts)
         self._note_namespaces(waiting)
         members = np.array([tasks.job[row] in gangs for row in waiting.tolist()], dtype=np.bool_)
-        refused = [unit.rows for unit in self._units(waiting[members]) if self._refuse(unit)]
+        refused = [unit.rows for unit in self._group_into_units(waiting[members]) if self._refuse(unit)]
         return waiting[~np.isin(waiting, np.concatenate(refused))] if refused else waiting
 
     def _choose(self, waiting: Int64, heavy: Bool, ruled: Bool) -> Bool:
@@ -311,7 +311,7 @@ class Budgets:
         if work <= most:
             return rows, in_all - work
         taken, used = [rows[:0]], 0
-        for unit in self._in_turn(self._units(rows), self._ordinary_turns):
+        for unit in self._in_turn(self._group_into_units(rows), self._ordinary_turns):
             if self._refuse(unit):
                 continue
             if used and used + unit.looks > most:
@@ -328,7 +328,7 @@ class Budgets:
         present[tasks.cls[ordinary]] = True
         taken: list[Int64] = []
         left = most
-        for unit in self._in_turn(self._units(rows), self._turns):
+        for unit in self._in_turn(self._group_into_units(rows), self._turns):
             if self._refuse(unit):
                 continue
             classes = np.unique(tasks.cls[unit.rows])
@@ -354,7 +354,7 @@ class Budgets:
         self.too_large[self._cluster.tasks.job[int(unit.rows[0])]] = why
         return True
 
-    def _units(self, rows: Int64) -> list[Unit]:
+    def _group_into_units(self, rows: Int64) -> list[Unit]:
         """Group tasks (rows) into units that are tried together."""
         tasks, gangs = self._cluster.tasks, self._cluster.jobs.gangs
         namespace = self._namespace[rows]

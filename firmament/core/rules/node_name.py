@@ -58,7 +58,7 @@ def list_pinned_rows(cluster: Cluster, cls: int) -> Int64 | None:
 
 
 def list_pin_refusals(cluster: Cluster, cls: int) -> list[MachineRefusal]:
-    """Return the refusals for the class in row ``cls`` by its machine names, and by its local volumes."""
+    """Return the refusals of machines that the class in row ``cls`` does not name, or without its local volumes."""
     row = cluster.classes.rows[cls]
     found = []
     if row.pins is not None:

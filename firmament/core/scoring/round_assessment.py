@@ -84,7 +84,10 @@ class RoundAssessment:
         return tuple(each.opening for each in self.assessments if each.ledger is not None)
 
     def find_held(self) -> Bool | None:
-        """Return bool[S, M]: machines closed only by what their tasks hold, or None if no model says that of any."""
+        """Return bool[S, M]: machines that refuse a shape only because of what tasks there hold in a ledger.
+
+        Evictions may open them. None if no model says so of any machine.
+        """
         if not any(each.opening is not None for each in self.assessments) or not self.rules:
             return None
         held = np.zeros((self.batch.count, self.machines.count), dtype=np.bool_)
@@ -98,7 +101,10 @@ class RoundAssessment:
         return held
 
     def find_occupied(self) -> Bool | None:
-        """Return bool[S, M]: machines closed only by their tasks' use of joint rows, or None if no model says so."""
+        """Return bool[S, M]: machines that refuse a shape only because tasks there use up a joint row.
+
+        Evictions may open them. None if no model says so of any machine.
+        """
         if all(each.occupied is None for each in self.assessments) or not self.rules:
             return None
         occupied = np.stack([row.feasible for row in self.rules])

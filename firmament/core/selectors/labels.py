@@ -107,9 +107,8 @@ class LabelColumn(CodedColumn[str | None]):
         self.values = {value: code for code, value in enumerate(found, 1)}
         self.fit(len(rows))
         self.codes[: len(rows)] = [ABSENT if value is None else self.values[value] for value in rows]
-        self._numbers: tuple[int, Int64, Bool] | None = (
-            None  # by code: what Gt and Lt compare, as of a version
-        )
+        #: for Gt and Lt: the version of the values, the number of each code, and whether each is a number at all
+        self._numbers: tuple[int, Int64, Bool] | None = None
 
     def any_of(self, values: Sequence[str], count: int) -> Bool:
         """Return bool[count]: machines whose value is one of ``values``."""

@@ -120,7 +120,7 @@ class StorageIndex(_Lists[StorageRoom, _Column]):
     """Room for new volumes over a table of machines, for machines that reach any."""
 
     def find_refused(self, wanted: Sequence[NewStorage], machines: int) -> Bool:
-        """Return bool[``machines``]: those without room for the largest volume of some storage class."""
+        """Return bool[``machines``]: those without room for the largest new volume of some wanted storage class."""
         enough = np.ones(machines, dtype=np.bool_)
         for each in wanted:
             room = np.zeros(machines, dtype=np.bool_)
@@ -131,7 +131,9 @@ class StorageIndex(_Lists[StorageRoom, _Column]):
         return ~enough
 
     def scores(self, wanted: Sequence[NewStorage], machines: int) -> Float64 | None:
-        """Return float64[``machines``], 0..100, or None if scoring knows no capacity of a wanted storage class."""
+        """Return how much of the capacity of the wanted storage classes stays free on each machine, in percent:
+        float64[``machines``], as kube-scheduler's StorageCapacityScoring; None if no capacity is known.
+        """
         score = np.zeros(machines)
         classes = np.zeros(machines)
         for each in wanted:

@@ -35,17 +35,20 @@ class Shares:
     must: Bool
 
     def counts(self, unit: int) -> int:
-        """Return the set of counts of a unit, as bits."""
+        """Return the numbers of pods that a unit can hold, as bits: bit n is set if it can hold n."""
         if self.regular[unit]:
             return progression(self.least, int(self.high[unit]), self.step)
         return self.others[unit]
 
     def options(self, units: range) -> list[tuple[int, bool]]:
-        """Return for each unit its set of counts, and whether it must be used, as `reachable` takes them."""
+        """Return for each unit the numbers of pods that it can hold (bits), and whether it must stay used.
+
+        `reachable` takes them. A unit must stay used if it holds pods of the group already.
+        """
         return [(self.counts(unit), bool(self.must[unit])) for unit in units]
 
     def highest(self) -> Int64:
-        """Return int64[units]: the largest count of each set, 0 for empty ones."""
+        """Return int64[units]: the largest number of pods that each unit can hold; 0 if it can hold none."""
         highest = self.high.copy()
         for unit, counts in self.others.items():
             highest[unit] = max(counts.bit_length() - 1, 0)
@@ -172,7 +175,7 @@ def _columns(rows: Bool, others: dict[int, int], must: Bool) -> Shares:
     least = int(lowest[some].min(initial=rows.shape[1]))
     several = number > 1
     span = (highest - lowest)[several]
-    # The least mean distance between neighbours is the step, if any row is a progression.
+    # If some rows are progressions, their step is the smallest mean distance between neighbours of all rows.
     step = int((span // (number[several] - 1)).min(initial=least))
     step = max(step, 1)
     off = np.ones(rows.shape[1], dtype=np.bool_)

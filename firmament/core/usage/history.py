@@ -44,7 +44,8 @@ class SampleHistory:
         """Add a sample: ``usage`` is float64[K]."""
         self._fit(row + 1)
         newest = int(self._newest[row])
-        last, before = self._time[row, newest], self._time[row, newest - 1]  # slot -1 closes the ring
+        # The slots form a ring: index -1 is the slot before slot 0.
+        last, before = self._time[row, newest], self._time[row, newest - 1]
         replaces = math.isnan(last) or last - before < SPACING
         slot = newest if replaces else (newest + 1) % SLOTS
         self._time[row, slot] = time

@@ -123,7 +123,7 @@ class Gangs:
         self.groups.remove_pod(uid)
         self.topology.pod_gone(uid)
 
-    def translate(self, group: Group, task: Task) -> tuple[Task, str]:
+    def assign_job(self, group: Group, task: Task) -> tuple[Task, str]:
         """Return a task with the job and rank of its group, and why it has to wait, "" if it need not."""
         if group.member.share or group.member.whole or group.member.domain:
             self.wanted_kinds.add(group.member.source.kind)
@@ -191,7 +191,7 @@ class Gangs:
             return
         message = self._too_large(group, state.needed, slots) or state.message
         if reason is None:
-            self._forget_said(group)
+            self._forget_reported(group)
         else:
             self._say(group, reason, message)
         for uid, found in self.groups.list_objects(group):
@@ -265,7 +265,7 @@ class Gangs:
         record = self._tasks.get(uid)
         return record.task.name if record is not None else uid
 
-    def _forget_said(self, group: Group) -> None:
+    def _forget_reported(self, group: Group) -> None:
         known = self.groups.source(group)
         if known is not None:
             self._said.get(known[0], {}).pop(group.member[1:3], None)

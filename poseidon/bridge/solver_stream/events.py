@@ -99,7 +99,7 @@ class EventStream:
             yield from self._events("jobs", lambda: (pb.Event(job=job) for job in stores.jobs.take_changed()))
         if stores.tasks.changed:
             yield from self._task_events()
-        # After the tasks: a record counts those that were on its machine before it, unless it says otherwise.
+        # After the tasks: a NUMA record's figures include the pods that were on the node when it came (docs/numa.md).
         if stores.applications is not None:
             with self._quarantine_faults("applications"):
                 self._tell_applications(stores.applications)

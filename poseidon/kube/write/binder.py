@@ -91,7 +91,9 @@ class AdaptiveLimit:
         self._clock = clock
         self._options = options or ConcurrencyOptions()
         self._limit = self._options.initial
-        self._before: tuple[int, float] | None = None  # limit and rate that a step up is to be compared with
+        self._before: tuple[int, float] | None = (
+            None  # limit and rate before the last step up, to compare with
+        )
         self._hold = 0
         self._may_shrink_at = float("-inf")
         self._begin()

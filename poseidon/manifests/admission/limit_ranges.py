@@ -65,7 +65,7 @@ def violations(spec: PodSpec, limit_range: LimitRange) -> Iterator[str]:
                 given = container.resources
                 yield from _violations(item, given.requests, given.limits)
         elif item.type == _POD:
-            known: list[Defect] = []  # told where the pod's requests are read
+            known: list[Defect] = []  # dropped here: reported where the pod's requests are read
             alone = replace(spec, overhead={})
             requests, limits = effective_requests(alone, known), effective_limits(alone, known)
             yield from _violations(item, _as_written(requests), _as_written(limits))

@@ -38,8 +38,8 @@ class ArcColumns:
         return len(self.cls)
 
     @classmethod
-    def of_places(cls, pairs: tuple[Int64, Int64], classes: Int64, machines: Int64) -> ArcColumns:
-        """Return the arcs of ``pairs`` (indices into ``classes`` and ``machines``), in their order."""
+    def from_pairs(cls, pairs: tuple[Int64, Int64], classes: Int64, machines: Int64) -> ArcColumns:
+        """Return the arcs ``classes[i]`` -> ``machines[j]`` of the pairs (i, j), in the order of ``pairs``."""
         return cls(classes[pairs[0]], machines[pairs[1]])
 
     @classmethod
@@ -108,7 +108,7 @@ def choose_first_columns(
     if sample is None:
         return ArcColumns.join(parts, problem.machines)
     columns = ArcColumns.join(
-        [*parts, ArcColumns.of_places(sample.draw(), classes, likely)], problem.machines
+        [*parts, ArcColumns.from_pairs(sample.draw(), classes, likely)], problem.machines
     )
     number = np.bincount(columns.machine, minlength=problem.machines)[likely]
     thin = likely[(number > 0) & (number < tuning.fewest)]
@@ -136,7 +136,7 @@ def _cheapest(
     key: Int32, classes: Int64, machines: Int64, want: Int64, begin: Int64, tuning: ColumnTuning
 ) -> ArcColumns:
     """Return each class's ``want`` (int64[C']) columns of least ``key`` (int32[C', M']), from ``begin`` on if equal."""
-    return ArcColumns.of_places(
+    return ArcColumns.from_pairs(
         cheapest(key, want, np.searchsorted(machines, begin), tuning.looked_at), classes, machines
     )
 

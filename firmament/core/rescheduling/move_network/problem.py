@@ -92,20 +92,20 @@ class MoveProblem:
         return np.maximum(most, self.tasks_on())
 
     def home_of(self, rows: Int64, machines: Int64) -> Int64:
-        """Return int64[A]: the home of ``rows[i]`` on ``machines[i]``, which must exist."""
+        """Return int64[A]: the index, in the home columns, of ``rows[i]`` on ``machines[i]``, which must exist."""
         keys = self.home_row * self.machines + self.home_machine
         return np.searchsorted(keys, rows * self.machines + machines)
 
     def crowding(self, tasks: Int64) -> Int64:
-        """Return int64[M]: units of crowding in all for the numbers of tasks on machines (int64[M])."""
+        """Return int64[M]: the crowding cost of ``tasks`` (int64[M]) on each machine, in hundredths of a point."""
         return self.crowd * staircase(tasks, self.step)
 
     def marginal(self, machines: Int64, before: Int64) -> Int64:
-        """Return int64[A]: crowding units of a task on ``machines[i]`` that comes after ``before[i]`` others."""
+        """Return int64[A]: the crowding cost of a task on ``machines[i]`` that comes after ``before[i]`` others."""
         return self.crowd[machines] * (before // self.step * self.step)
 
     def cost_now(self) -> int:
-        """Return the present cost of all tasks in units."""
+        """Return the present cost of all tasks in hundredths of a point."""
         return int((self.home_cost * self.home_count).sum()) + int(self.crowding(self.tasks_on()).sum())
 
 

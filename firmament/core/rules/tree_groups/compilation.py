@@ -129,7 +129,7 @@ def _build_group(
     cluster: Cluster, rules: GroupRules, tree: Tree, position: Int64, called: CalledGangs, number: int
 ) -> TreeGroup:
     job = cluster.jobs.gang(called.jobs[number])
-    assert job is not None  # only gangs are called
+    assert job is not None  # ``called`` holds only jobs that are gangs
     at = position[cluster.tasks.machine[list_staying_members(cluster, job.id)]]
     held = np.bincount(at[at < tree.leaves], minlength=tree.leaves).astype(np.int64)
     classes = np.flatnonzero(called.gang == number)

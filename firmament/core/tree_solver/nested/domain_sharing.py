@@ -19,8 +19,11 @@ Item: TypeAlias = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Sharing:
-    """I groups that each need one of D domains, with K resources."""
+class DomainProblem:
+    """The problem of giving each of I groups one of D domains; several may share one as far as its resources reach.
+
+    There are K resources.
+    """
 
     items: Sequence[Item]
     """The groups, each with the number of its labels that have been given domains."""
@@ -49,7 +52,7 @@ class Sharing:
         return DomainChoice(demand, self.free[:, asked] / scale, self.able, self.apart, random)
 
 
-def describe_sharing(
+def pose_domain_problem(
     group: LinkedGroup,
     domains: NestedDomains,
     room: NestedRoom,
@@ -58,10 +61,10 @@ def describe_sharing(
     bound: Sequence[bool],
     key: int,
     where: Int64,
-) -> Sharing:
+) -> DomainProblem:
     """Return how ``items`` share the domains of the label ``key`` on the machines ``where``.
 
-    ``demand``: for each group, the number of its tasks by shape; ``bound``: as in `Sharing`.
+    ``demand``: for each group, the number of its tasks by shape; ``bound``: as in `DomainProblem`.
     """
     codes = domains.code[key][where]
     values = np.unique(codes[codes >= 0])
@@ -89,7 +92,7 @@ def describe_sharing(
         parent if parent >= 0 and group.apart[parent] and own else -1
         for parent, own in zip(parents, bound, strict=True)
     ]
-    return Sharing(
+    return DomainProblem(
         items=items,
         bound=tuple(bound),
         machines=machines,

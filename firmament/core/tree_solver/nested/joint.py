@@ -15,7 +15,7 @@ import numpy as np
 
 from cost_models.interface import Int64
 from firmament.core.tree_solver.nested.counts import sum_by_shape
-from firmament.core.tree_solver.nested.domain_sharing import Item, Sharing, describe_sharing
+from firmament.core.tree_solver.nested.domain_sharing import DomainProblem, Item, pose_domain_problem
 from firmament.core.tree_solver.nested.kinds import describe_domain, list_parts, number_kinds
 from firmament.core.tree_solver.nested.pattern_search import Bins, Effort, fill_bins
 from firmament.core.tree_solver.nested.room import NestedRoom
@@ -133,7 +133,7 @@ class JointPacking:
     def _share_out(self, items: Sequence[Item], key: int, where: Int64) -> Booked | None:
         """Give each item a domain of a label, solve the domains, and book all; or return None, and book nothing."""
         bound = [self._next(item) == key for item in items]
-        sharing = describe_sharing(
+        sharing = pose_domain_problem(
             self._group, self._domains, self._room, self._demand, items, bound, key, where
         )
         if not sharing.able.any(axis=1).all():
@@ -172,7 +172,9 @@ class JointPacking:
         self.is_certain = False
         return None
 
-    def _share_by_patterns(self, sharing: Sharing, looks: Sequence[Hashable]) -> tuple[Booked | None, bool]:
+    def _share_by_patterns(
+        self, sharing: DomainProblem, looks: Sequence[Hashable]
+    ) -> tuple[Booked | None, bool]:
         """Return places for all items, booked; or None, and whether it is certain that there are none."""
         members: dict[Hashable, list[int]] = {}
         for index, (number, settled) in enumerate(sharing.items):
@@ -208,7 +210,7 @@ class JointPacking:
         return self._book(sharing, looks, inside), True
 
     def _solve_domain(
-        self, sharing: Sharing, looks: Sequence[Hashable], domain: int, inside: Sequence[int]
+        self, sharing: DomainProblem, looks: Sequence[Hashable], domain: int, inside: Sequence[int]
     ) -> tuple[Booked | None, bool]:
         """Return places for items in a domain, without booking them; or None, and whether it is certain that there are
         none.
@@ -232,14 +234,16 @@ class JointPacking:
             self.is_certain = before
         return self._solved[key]
 
-    def _order(self, sharing: Sharing, inside: Sequence[int]) -> list[tuple[int, int, bool]]:
+    def _order(self, sharing: DomainProblem, inside: Sequence[int]) -> list[tuple[int, int, bool]]:
         """Return items ordered by kind: (group, how many of its labels have domains, whether this label is its
         next).
         """
         items = [(*sharing.items[index], sharing.bound[index]) for index in inside]
         return sorted(items, key=lambda item: (self._kinds[item[0]], item))
 
-    def _book(self, sharing: Sharing, looks: Sequence[Hashable], inside: dict[int, list[int]]) -> Booked:
+    def _book(
+        self, sharing: DomainProblem, looks: Sequence[Hashable], inside: dict[int, list[int]]
+    ) -> Booked:
         """Book the places that were found for the items in each domain, and return them."""
         booked: Booked = []
         for domain, indexes in inside.items():

@@ -27,9 +27,9 @@ class TaskPacking:
         self._room, self._shape_of, self._counts, self._effort = room, shape_of, counts, effort
 
     def pack(self, parts: Sequence[int], where: Int64) -> tuple[Booked | None, bool]:
-        """Return places on the machines ``where`` for all tasks of some parts, booked, and True.
+        """Find and book places for all tasks of ``parts`` on the machines ``where``; return the places and True.
 
-        If no places are found: None, and whether it is certain that there are none.
+        If none are found, return None, and whether it is certain that there are none.
         """
         parts = [part for part in parts if self._counts[part]]
         counts: dict[int, int] = {}

@@ -38,7 +38,7 @@ class _Sum:
             self.paid += tasks * price
 
     @property
-    def price(self) -> float | None:
+    def mean_price(self) -> float | None:
         return round(self.paid / self.priced, 6) if self.priced else None
 
 
@@ -152,7 +152,7 @@ class _Drawing:
                 "source": source,
                 "target": target,
                 "tasks": each.tasks,
-                "price": each.price,
+                "price": each.mean_price,
                 "saturated": each.saturated,
             }
             for (source, target), each in sorted(
@@ -244,7 +244,7 @@ def _node(name: str, layer: str, label: str, total: _Sum, sub: str) -> dict[str,
         "layer": layer,
         "label": label,
         "tasks": total.tasks,
-        "price": total.price,
+        "price": total.mean_price,
         "saturated": False,
         "sub": sub,
     }

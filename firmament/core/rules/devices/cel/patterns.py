@@ -182,12 +182,12 @@ class _PatternReader:
         kinds: list[Callable[[str], bool]] = []
         first = True
         while first or self._peek() != "]":
-            kinds.append(self._member())
+            kinds.append(self._parse_set_member())
             first = False
         self._next()
         return lambda c: any(kind(c) for kind in kinds) != negated
 
-    def _member(self) -> Callable[[str], bool]:
+    def _parse_set_member(self) -> Callable[[str], bool]:
         if self._text.startswith("[:", self._place):
             name, end, _ = self._text[self._place + 2 :].partition(":]")
             if not end or name not in _NAMED:
