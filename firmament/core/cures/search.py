@@ -12,6 +12,7 @@ from dataclasses import replace
 from functools import partial
 
 from firmament.core.changes import ChangedMachine, CureChange, CureKind, CureProposal, TrialChange
+from firmament.core.cures.levels import cures_by_level
 from firmament.core.cures.proposals import Cure, one_more_like, propose_for_cause
 from firmament.core.cures.together import cures_together
 from firmament.core.events import Event, JobDefined, TasksSubmitted
@@ -66,6 +67,8 @@ class Waiting:
                 mine = {uid for each in together for uid in each.uids}
                 others = [each for each in self.submitted if mine.isdisjoint(each.uids)]
                 every = list(cures_together(self._trials, together, gang, tries, others))
+                if gang is not None and gang.groups:
+                    every += cures_by_level(self._trials, together, gang, tries, others)
             by_moves = (
                 {}
                 if gang is None

@@ -42,7 +42,7 @@ _CHANGED_CLASS = 2**62 - 1
 
 
 class TogetherChange(NamedTuple):
-    """A change that is tried for tasks of one class that wait together; None leaves a field unchanged.
+    """A change that is tried for tasks that wait together; None leaves a field unchanged.
 
     ``content``: another content of the class; ``machines``: more machines; ``first``: only this many tasks; ``job``:
     another job in place of the ``former`` one.
@@ -210,12 +210,15 @@ class Trials(TrialCluster):
     def places_together(
         self, waiting: Sequence[TasksSubmitted], change: TogetherChange, others: Sequence[TasksSubmitted]
     ) -> Mapping[str, str] | None:
-        """Return where tasks of one class would be under a change, or None unless all have places.
+        """Return where tasks would be under a change, or None unless all have places; of one class if it changes.
 
         ``others`` wait as well, and may be more important.
         """
-        number = waiting[0].task_class if change.content is None else _CHANGED_CLASS
-        coming = [replace(each, task_class=number) for each in _list_first(waiting, change.first)]
+        number = _CHANGED_CLASS
+        coming = [
+            each if change.content is None else replace(each, task_class=number)
+            for each in _list_first(waiting, change.first)
+        ]
         wanted = {uid for each in coming for uid in each.uids}
         events: list[Event] = [MachineUpserted(each) for each in change.machines]
         undo: list[Event] = [TaskRemoved(uid) for each in (*coming, *others) for uid in each.uids]

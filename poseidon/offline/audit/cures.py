@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from poseidon.embedding import EmbeddedTrials
 from poseidon.offline.audit.findings import Cure, CureStep, Move, quantity
-from poseidon.offline.audit.object_changes import OF_GROUP, Objects
+from poseidon.offline.audit.object_changes import OF_GROUP, OF_TREE, Objects
 from protos.conventions.command_line import format_count
 
 _TRIES = 40
@@ -112,7 +112,7 @@ def _describe_more(step: CureStep) -> str:
 def _describe_rule(step: CureStep) -> str:
     """Return the text of a step that widens or drops a rule of the pod or of its group."""
     rule, _, key = step.subject.rpartition(" by ")
-    anew = _ANEW if rule.startswith(OF_GROUP) else ""
+    anew = _ANEW if rule.startswith((OF_GROUP, *OF_TREE)) else ""
     if step.kind == "drop-constraint":
         return f"do without {step.subject}{anew}"
     if isinstance(step.after, int):

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 _NEAR = "required podAffinity"
 OF_GROUP = "topology constraint of PodGroup"
 """Name, in texts, of a group's constraint that all its pods run on nodes with one value of a label."""
+OF_TREE = ("topology constraint of group", "topology constraint of the")
+"""How the name of such a constraint begins for one group in a tree, or for the groups on a level of it."""
 
 _OF_THE_KUBELET = frozenset(
     f"{prefix}kubernetes.io/{name}" for prefix in ("", "beta.") for name in ("arch", "hostname", "os")

@@ -1,0 +1,72 @@
+"""Finds cures for trees of groups: a coarser label for the groups of one level, or none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from firmament.core.changes import CureChange, CureKind
+from firmament.core.cures.proposals import Cure
+from firmament.core.events import TasksSubmitted
+from firmament.core.label_levels import LabelLevels
+from firmament.core.model import Job, JobGroup
+from firmament.core.rescheduling.trials import TogetherChange, Trials
+
+_MOST_COARSER = 2
+"""Coarser labels that are tried for a level."""
+
+
+def cures_by_level(
+    trials: Trials,
+    waiting: Sequence[TasksSubmitted],
+    job: Job,
+    tries: int,
+    others: Sequence[TasksSubmitted] = (),
+) -> Iterator[Cure]:
+    """Yield what would give all waiting tasks of a tree places: the groups of one level go by a coarser label, or by
+    none; at most one cure of each kind.
+
+    Levels are tried from the tasks up; at most so many ``tries`` are made. ``others``: the other waiting tasks.
+    """
+    levels = LabelLevels(trials.machine(name).labels for name in trials.machines)
+    for kind in (CureKind.WIDEN, CureKind.DROP):
+        for step, changed in _propose(job, levels, kind):
+            if tries <= 0:
+                return
+            tries -= 1
+            found = trials.places_together(waiting, TogetherChange(job=changed, former=job), others)
+            if found is not None:
+                yield Cure((step,), found[next(iter(found))], together=len(found))
+                break
+
+
+def _propose(job: Job, levels: LabelLevels, kind: CureKind) -> Iterator[tuple[CureChange, Job]]:
+    """Yield changes of one kind with the tree after them: the deepest level first, then the finest label."""
+    depth = _find_depths(job.groups)
+    bound: dict[tuple[int, str], list[str]] = {}
+    for each in job.groups:
+        for key in each.within:
+            bound.setdefault((depth[each.name], key), []).append(each.name)
+    order = sorted(bound, key=lambda level: (-level[0], -len(levels.values.get(level[1], ())), level[1]))
+    for level, key in order:
+        names = bound[level, key]
+        where = f"group {names[0]}" if len(names) == 1 else f"the {len(names)} groups on level {level}"
+        subject = f"topology constraint of {where} by {key}"
+        coarser = levels.find_coarser(key)[:_MOST_COARSER] if kind is CureKind.WIDEN else (None,)
+        for label in coarser:
+            groups = tuple(_relabel(each, key, label) if each.name in names else each for each in job.groups)
+            yield CureChange(kind, subject, after=label), replace(job, groups=groups)
+
+
+def _find_depths(groups: Sequence[JobGroup]) -> dict[str, int]:
+    """Return the level of each group by its name, 1 for roots; parents come first in ``groups``."""
+    depth = {"": 0}
+    for each in groups:
+        depth[each.name] = depth[each.parent] + 1
+    return depth
+
+
+def _relabel(group: JobGroup, key: str, label: str | None) -> JobGroup:
+    """Return a group with ``label`` in place of the label ``key``, or without it."""
+    within = (label if each == key else each for each in group.within)
+    return replace(group, within=tuple(each for each in within if each is not None))

@@ -1,0 +1,56 @@
+"""Cures of trees of groups: coarser labels for the groups of one level."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.poseidon.offline.audit.test_audit import audited, in_racks
+from tests.poseidon.offline.objects import pod
+
+
+def in_tree(name: str, parent: str = "", least: int = 2, key: str = "") -> dict[str, Any]:
+    kind, field = ("PodGroup", "minCount") if parent else ("CompositePodGroup", "minGroupCount")
+    spec: dict[str, Any] = {"schedulingPolicy": {"gang": {field: least}}}
+    if parent:
+        spec["parentCompositePodGroupName"] = parent
+    if key:
+        spec["schedulingConstraints"] = {"topology": [{"key": key}]}
+    version = "scheduling.k8s.io/v1beta1" if parent else "scheduling.k8s.io/v1alpha3"
+    metadata = {"name": name, "namespace": "shop"}
+    return {"apiVersion": version, "kind": kind, "metadata": metadata, "spec": spec}
+
+
+ZONE_LABEL = "topology.kubernetes.io/zone"
+
+
+@pytest.mark.parametrize(
+    ("root_key", "sizes", "texts"),
+    [
+        # Three pods fit no rack, but a zone.
+        ("", {"a": 3}, ["group a by rack"]),
+        # Both groups need a zone, and there is one with two racks.
+        ("", {"a": 3, "b": 1}, ["the 2 groups on level 2 by rack"]),
+        # Each group finds a rack, but no zone has room for both.
+        (ZONE_LABEL, {"a": 2, "b": 2, "c": 2}, ["group tree by topology.kubernetes.io/zone"]),
+    ],
+)
+def test_the_groups_of_one_level_of_a_tree_may_go_by_a_coarser_label_or_none(
+    tmp_path, root_key, sizes, texts
+):
+    groups = [in_tree("tree", least=len(sizes), key=root_key)]
+    groups += [in_tree(name, "tree", size, "rack") for name, size in sizes.items()]
+    pods = [
+        pod(f"{name}{index}", cpu=1, schedulingGroup={"podGroupName": name})
+        for name, size in sizes.items()
+        for index in range(size)
+    ]
+    found = audited(tmp_path, *in_racks(), *groups, *pods)
+    cured = [each["text"] for each in found["cures"] if each["pod"] == "shop/a0"]
+    after = f" (create it anew: the field cannot be changed); then all {len(pods)} pods that wait together have places"
+    of_level = [each for each in cured if "topology constraint" in each]
+    assert f"do without topology constraint of {texts[0]}{after}" in of_level
+    if not root_key:
+        key = texts[0].rpartition(" by ")[0]
+        assert f"{ZONE_LABEL} instead of rack in the topology constraint of {key}{after}" in of_level
