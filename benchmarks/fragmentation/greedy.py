@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from benchmarks.fragmentation.trace import MILLI, Arrivals
+from benchmarks.fragmentation.trace import MILLI, Arrivals, Outcome
 from cost_models.interface import Float64, Int64
 
 Policy: TypeAlias = Literal["fgd", "best-fit"]
@@ -114,18 +114,20 @@ class GreedyCluster:
         self.gpus[machine] = own[chosen]
 
 
-def place_greedily(arrivals: Arrivals, policy: Policy) -> float:
-    """Return the share of all GPUs that is allocated after all pods have come."""
+def place_greedily(arrivals: Arrivals, policy: Policy) -> Outcome:
+    """Return what becomes of pods that are placed one by one."""
     cluster = GreedyCluster(arrivals, policy)
     costs = np.stack([cluster.judge(machine) for machine in range(len(cluster.cpu))], axis=1)
     free = cluster.gpus.sum(axis=1)
-    for number in arrivals.order:
+    placed = []
+    for place, number in enumerate(arrivals.order):
         row = np.round(costs[number] / _STEP) if policy == "fgd" else costs[number]
         alike = np.flatnonzero(row <= row.min())
         machine = int(alike[free[alike].argmin()])
         if not np.isfinite(row[machine]):
             continue
+        placed.append(place)
         cluster.place(machine, number)
         costs[:, machine] = cluster.judge(machine)
         free[machine] = cluster.gpus[machine].sum()
-    return 1 - int(cluster.gpus.sum()) / arrivals.total
+    return Outcome(1 - int(cluster.gpus.sum()) / arrivals.total, frozenset(placed))

@@ -62,12 +62,14 @@ def measure_fragmentation(
             progress(f"{variant}, seed {seed}")
             arrivals = draw_arrivals(variant, seed, options.part)
             run: dict[str, object] = {"variant": variant, "seed": seed, "pods": len(arrivals.order)}
-            run["bound"] = bound_given(arrivals)
-            run["bestFit"] = place_greedily(arrivals, "best-fit")
-            run["fgd"] = place_greedily(arrivals, "fgd")
+            run["bestFit"] = place_greedily(arrivals, "best-fit").share
+            fgd = place_greedily(arrivals, "fgd")
             began = process_time()
-            run["rounds"] = place_in_rounds(arrivals, options.batch)
+            rounds = place_in_rounds(arrivals, options.batch)
             run["seconds"] = process_time() - began
+            run["fgd"], run["rounds"] = fgd.share, rounds.share
+            run["first"] = fgd.count_first()
+            run["bound"] = bound_given(arrivals, rounds.placed.intersection(range(fgd.count_first())))
             runs.append(run)
     return {
         "kind": "fragmentation",

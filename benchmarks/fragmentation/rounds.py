@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from benchmarks.fragmentation.trace import MILLI, Arrivals, NodeType, PodType
+from benchmarks.fragmentation.trace import MILLI, Arrivals, NodeType, Outcome, PodType
 from cost_models.registry import load_model
 from firmament.core.configuration import CoreConfiguration, WeightedModel
 from firmament.core.events import (
@@ -63,8 +63,8 @@ def place_in_rounds(
     arrivals: Arrivals,
     batch: int,
     overlays: Sequence[tuple[str, int]] = (("gpu_fragmentation", 3), ("gpu_packing", 1)),
-) -> float:
-    """Return the share of all GPUs that is allocated after all pods have come, in batches of ``batch``."""
+) -> Outcome:
+    """Return what becomes of pods that come in batches of ``batch``; pods without a place wait for the next rounds."""
     core = make_scheduler(overlays)
     events: list[Event] = [RecordUpserted(DEVICE_CLASS_RECORD, "gpu", b"{}")]
     number = 0
@@ -74,16 +74,12 @@ def place_in_rounds(
             number += 1
     core.apply(events)
     core.apply([ClassDefined(each + 1, describe_pod(pod)) for each, pod in enumerate(arrivals.types)])
-    given = 0
+    placed: set[int] = set()
     for first in range(0, len(arrivals.order), batch):
-        came = {
-            f"p{place:05d}": arrivals.order[place]
-            for place in range(first, min(first + batch, len(arrivals.order)))
-        }
         by_type: dict[int, list[str]] = {}
-        for uid, kind in came.items():
-            by_type.setdefault(kind, []).append(uid)
+        for place in range(first, min(first + batch, len(arrivals.order))):
+            by_type.setdefault(arrivals.order[place], []).append(f"p{place:05d}")
         core.apply([TasksSubmitted(kind + 1, tuple(uids)) for kind, uids in by_type.items()])
-        for delta in core.run_round().deltas:
-            given += arrivals.types[arrivals.order[int(delta.uid[1:])]].asks
-    return given / arrivals.total
+        placed.update(int(delta.uid[1:]) for delta in core.run_round().deltas)
+    given = sum(arrivals.types[arrivals.order[place]].asks for place in placed)
+    return Outcome(given / arrivals.total, frozenset(placed))

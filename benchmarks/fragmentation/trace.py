@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from random import Random
 
@@ -59,6 +60,20 @@ class Arrivals:
     def total(self) -> int:
         """Thousandths of GPUs that the cluster has."""
         return MILLI * sum(node.gpus * node.count for node in self.nodes)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of arriving pods."""
+
+    share: float
+    """The share of all GPUs that is allocated after all pods have come."""
+    placed: frozenset[int]
+    """The pods that have places in the end, by their number in the order of arrival."""
+
+    def count_first(self) -> int:
+        """Return how many pods came before the first one without a place."""
+        return next(number for number in count() if number not in self.placed)
 
 
 def list_variants() -> list[str]:

@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import combinations_with_replacement
 from random import Random
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchmarks.fragmentation.bound import bound_given, weigh_part
+from benchmarks.fragmentation.bound import bound_given, list_patterns
 from benchmarks.fragmentation.greedy import GreedyCluster, place_greedily
 from benchmarks.fragmentation.rounds import place_in_rounds
-from benchmarks.fragmentation.trace import ASKED, Arrivals, NodeType, PodType, draw_arrivals, list_variants
+from benchmarks.fragmentation.trace import (
+    ASKED,
+    Arrivals,
+    NodeType,
+    Outcome,
+    PodType,
+    draw_arrivals,
+    list_variants,
+)
 from tests.cost_models.devices.oracle import Node, Pod, fits, fragmentation, loss, place
 from tests.support.effort import examples
 
@@ -51,16 +60,31 @@ def test_no_way_gives_more_than_the_bound(seed: int, pods: int):
         place_greedily(arrivals, "fgd"),
         place_in_rounds(arrivals, 5),
     )
-    assert all(0 <= given <= bound + 1e-9 for given in ways)
+    for each in ways:
+        assert 0 <= each.share <= bound_given(arrivals, each.placed) + 1e-9 <= bound + 2e-9
     if sum(arrivals.types[number].asks for number in arrivals.order) <= 1000:
-        assert abs(max(ways) - bound) < 1e-9
+        assert abs(max(each.share for each in ways) - bound) < 1e-9
 
 
-@settings(max_examples=examples(60))
-@given(st.lists(st.sampled_from([100, 250, 300, 400, 500, 650, 700, 1000]), max_size=9), st.integers(1, 500))
-def test_parts_that_fit_on_a_gpu_count_no_more_than_one(parts: list[int], size: int):
-    if sum(parts) <= 1000:
-        assert sum(weigh_part(PodType(0, 0, 1, part, ()), size) for part in parts) <= 1000
+def test_pods_that_have_places_bound_what_others_may_get():
+    types = (PodType(0, 0, 1, 600, ()), PodType(0, 0, 1, 400, ()), PodType(0, 0, 1, 1000, ()))
+    nodes = (NodeType(1, 1, 2, "any", 1),)
+    arrivals = Arrivals(nodes, types, (1, 1, 1), (0, 0, 1, 2, 2))
+    assert [round(bound_given(arrivals, range(first)), 9) for first in range(4)] == [1, 1, 0.8, 0.8]
+    assert place_greedily(arrivals, "fgd") == Outcome(0.8, frozenset(range(3)))
+    assert place_in_rounds(arrivals, 1) == Outcome(0.8, frozenset(range(3)))
+    assert place_in_rounds(arrivals, 1).count_first() == 3
+
+
+def test_patterns_are_the_sets_of_parts_to_which_none_can_be_added():
+    sizes = [230, 320, 470, 810]
+    wanted = {
+        each
+        for count in range(1, 5)
+        for each in combinations_with_replacement(sizes[::-1], count)
+        if sum(each) <= 1000 < sum(each) + 230
+    }
+    assert sorted(list_patterns(sizes)) == sorted(wanted)
 
 
 @settings(max_examples=examples(60))
