@@ -105,6 +105,8 @@ class QuotaOrder:
         """
         room = self._room
         drawn = [each for each in draws if room.terms.draws[each[0]].node >= 0]
+        if len(drawn) == 1 and (single := self._stand_alone(*drawn[0])) is not None:
+            return single
         use, nodes = room.use, {room.terms.draws[draw].node for draw, _, _ in drawn}
         before = {node: use.own[node].copy() for node in nodes}
         # Releasing tasks may release another flavor than was booked, so the state is saved and restored.
@@ -122,6 +124,26 @@ class QuotaOrder:
                 use.add(node, column, int(before[node][column] - use.own[node, column]))
         room.booked, room.most, room.known_units = booked, most, known
         return standing
+
+    def _stand_alone(self, draw: int, kind: int, count: int) -> QuotaStanding | None:
+        """Return the standing of tasks of one draw, or None if their flavors are yet to be chosen, or shares count."""
+        terms, use = self._room.terms, self._room.use
+        wanted = terms.draws[draw]
+        if terms.fair[wanted.node]:
+            return None
+        covered = terms.covers[kind]
+        if any(sum(covered[flavor] for flavor in group.flavors) > 1 for group in wanted.groups):
+            return None
+        passed = {column: amount * count for column, amount in list_amounts(wanted, covered)}
+        path = use.list_path(wanted.node)
+        for each in path[:-1]:
+            if all(use.get_own_left(each, column) >= amount for column, amount in passed.items()):
+                return QuotaStanding(int(self._height[each]))
+            passed = {
+                column: use.find_passed(each, int(terms.tree.parent[each]), column, amount)
+                for column, amount in passed.items()
+            }
+        return QuotaStanding(int(self._height[path[-1]]))
 
     def _stand(self, node: int, columns: Sequence[int]) -> QuotaStanding:
         """Return the standing of a task that has drawn on ``columns`` of a quota."""

@@ -20,6 +20,9 @@ from firmament.core.reasons import AnyReason, by_limit
 ENDLESS = 2**40
 """Number of tasks that stands for no limit by a quota."""
 
+MANY = 64
+"""Number of draws from which on they are booked all at once: a sum over all quotas takes about as long as so many."""
+
 
 @dataclass(slots=True)
 class QuotaRoom:
@@ -33,8 +36,10 @@ class QuotaRoom:
     """Tasks that have used one of several flavors: by draw, kind, group and index of the flavor."""
     most: dict[int, int] = field(init=False)
     """The most tasks of a draw that may still come, where it is limited beyond the quotas."""
-    known_units: dict[int, Int64] = field(init=False)
-    """Cached results of `units_by_kind`, dropped whenever something is booked."""
+    known_units: dict[int, dict[int, Int64]] = field(init=False)
+    """Cached results of `units_by_kind` by root of a tree and by draw. Booking replaces those of a tree by none.
+    Copies share what they have not replaced.
+    """
 
     def __post_init__(self) -> None:
         self.use = TreeUse(self.terms.tree, self.terms.own)
@@ -59,18 +64,23 @@ class QuotaRoom:
 
     def units_by_kind(self, draw: int) -> Int64:
         """Return int64[D]: how many more tasks of a draw machines of each kind may take in all."""
-        found = self.known_units.get(draw)
+        node = self.terms.draws[draw].node
+        root = self.use.list_path(node)[-1] if node >= 0 else -1
+        known = self.known_units.get(root)
+        if known is None:
+            known = self.known_units[root] = {}
+        found = known.get(draw)
         if found is None:
             found = self._count_units(self.terms.draws[draw])
             if draw in self.most:
                 found = np.minimum(found, self.most[draw])
-            self.known_units[draw] = found
+            known[draw] = found
         return found
 
     def restrict_draws(self, most: dict[int, int]) -> None:
         """Limit how many more tasks of each draw may come."""
         self.most = most
-        self.known_units.clear()
+        self.known_units = {}
 
     def _count_units(self, draw: Draw) -> Int64:
         kinds = len(self.terms.covers)
@@ -78,6 +88,10 @@ class QuotaRoom:
             return np.zeros(kinds, dtype=np.int64)
         units = np.full(kinds, ENDLESS, dtype=np.int64)
         for group in draw.groups:
+            if len(group.flavors) == 1:
+                there = self.terms.covers[:, group.flavors[0]] * self.units_in(draw, group, 0)
+                np.minimum(units, there, out=units)
+                continue
             each = np.array([self.units_in(draw, group, place) for place in range(len(group.flavors))])
             together = self.terms.covers[:, list(group.flavors)] @ each.astype(np.int64)
             np.minimum(units, together, out=units)
@@ -124,8 +138,38 @@ class QuotaRoom:
 
     def book(self, shapes: Int64, machines: Int64, counts: Int64) -> None:
         """Book ``counts[i]`` tasks of ``shapes[i]`` on ``machines[i]``; negative counts release them."""
-        for draw, kind, count in self._gather(shapes, machines, counts):
+        gathered = self._gather(shapes, machines, counts)
+        if len(gathered) > MANY and (amounts := self._list_amounts(gathered)) is not None:
+            self.use.add_at(*amounts)
+            self.known_units = {}
+            for draw, _, count in gathered:
+                if draw in self.most:
+                    self.most[draw] = max(0, self.most[draw] - count)
+            return
+        for draw, kind, count in gathered:
             self.draw_on(draw, kind, count)
+
+    def _list_amounts(self, gathered: Sequence[tuple[int, int, int]]) -> tuple[Int64, Int64, Int64] | None:
+        """Return quota node, column and amount of all that tasks use, given by draw, kind and number.
+
+        None if some task has another number of flavors to choose from than one in a group, or is not admitted.
+        """
+        found = []
+        for draw, kind, count in gathered:
+            wanted, covered = self.terms.draws[draw], self.terms.covers[kind]
+            if wanted.node < 0 or wanted.refused:
+                return None
+            for group in wanted.groups:
+                there = [place for place, flavor in enumerate(group.flavors) if covered[flavor]]
+                if len(there) != 1:
+                    return None
+                columns = group.columns[there[0]]
+                found += [
+                    (wanted.node, column, amount * count)
+                    for column, amount in zip(columns, group.amounts, strict=True)
+                ]
+        nodes, places, amounts = np.array(found, dtype=np.int64).reshape(-1, 3).T
+        return nodes, places, amounts
 
     def _gather(self, shapes: Int64, machines: Int64, counts: Int64) -> list[tuple[int, int, int]]:
         """Return (draw, kind, number of tasks), each draw and kind once."""
@@ -140,11 +184,9 @@ class QuotaRoom:
         """Book ``count`` tasks of a draw on machines of a kind, even if there is not enough; negative: release them."""
         if draw < 0 or not count or self.terms.draws[draw].node < 0:
             return
-        if self.terms.draws[draw].groups:
-            self.known_units.clear()
+        self.known_units[self.use.list_path(self.terms.draws[draw].node)[-1]] = {}
         if draw in self.most:
             self.most[draw] = max(0, self.most[draw] - count)
-            self.known_units.pop(draw, None)
         for number, group in enumerate(self.terms.draws[draw].groups):
             for place, tasks in self._deal_out(draw, kind, number, count):
                 for column, amount in zip(group.columns[place], group.amounts, strict=True):
@@ -224,8 +266,12 @@ class QuotaRoom:
 
     def has_room_for(self, shapes: Int64, machines: Int64, counts: Int64) -> bool:
         """Return whether quotas allow all of these tasks together, in any order."""
-        trial = self.copy()
-        for draw, kind, count in self._gather(shapes, machines, counts):
+        gathered, trial = self._gather(shapes, machines, counts), self.copy()
+        if len(gathered) > MANY and not self.most and (amounts := self._list_amounts(gathered)) is not None:
+            trial.use.add_at(*amounts)
+            nodes, columns, _ = amounts
+            return bool((trial.use.compute_available()[nodes, columns] >= 0).all())
+        for draw, kind, count in gathered:
             if trial.units_by_kind(draw)[kind] < count:
                 return False
             trial.draw_on(draw, kind, count)

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from cost_models.interface import Bool, Int64
+from firmament.core.constraints.quota_order import list_amounts
 from firmament.core.constraints.quota_room import QuotaRoom
 from firmament.core.constraints.quota_terms import Draw, DrawGroup, QuotaTerms
 from firmament.core.constraints.quota_tree import UNBOUNDED, QuotaTree
@@ -315,6 +316,21 @@ def _book_residents(terms: QuotaTerms, residents: Sequence[tuple[int, int, int]]
         covered = (terms.covers[kind, list(group.flavors)].sum() for group in terms.draws[draw].groups)
         return max((int(each) for each in covered), default=0)
 
-    for draw, kind in sorted(sums, key=choice):
+    choices = {key: choice(key) for key in sums}
+    _book_at_once(room, {key: count for key, count in sums.items() if choices[key] < 2})
+    for draw, kind in sorted((key for key in sums if choices[key] > 1), key=choices.__getitem__):
         room.draw_on(draw, kind, sums[draw, kind])
     return replace(terms, own=room.use.own, booked=room.as_terms().booked)
+
+
+def _book_at_once(room: QuotaRoom, counts: Mapping[tuple[int, int], int]) -> None:
+    """Book tasks, by draw and kind of machine, whose flavors are given by the kind."""
+    terms = room.terms
+    drawn = [
+        (terms.draws[draw].node, column, amount * count)
+        for (draw, kind), count in counts.items()
+        if terms.draws[draw].node >= 0
+        for column, amount in list_amounts(terms.draws[draw], terms.covers[kind])
+    ]
+    nodes, columns, amounts = np.array(drawn, dtype=np.int64).reshape(-1, 3).T
+    room.use.add_at(nodes, columns, amounts)
