@@ -21,7 +21,7 @@ from benchmarks.commands.options import OUTPUT, SAVE, emit, progress
 @OUTPUT
 @SAVE
 def relieve(output: str, save: Path | None, **options: Any) -> None:
-    """Count hot machines after moves off them, and the moves."""
+    """Count the moves off hot machines, and the machines that are hot afterwards."""
     from benchmarks.quality.relief import ReliefOptions, measure_relief
 
     emit(measure_relief(ReliefOptions(**options), progress=progress()), output, save)

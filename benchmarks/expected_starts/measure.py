@@ -45,7 +45,7 @@ class StartOptions:
     hours: tuple[int, ...]
     """Hours after the beginning at which starts are predicted."""
     seeds: int
-    """Seeds: a cluster of each workload per seed."""
+    """Number of seeds; with each, one cluster of each workload is simulated."""
     scale: float
     """Share of the full size."""
     openb: Path | None

@@ -68,7 +68,7 @@ class Description:
     stats: RoundStats
     """Figures of the round."""
     bound: int | None
-    """The first certified bound in units, None without a network."""
+    """The first certified bound in hundredths of a point, None without a network."""
     versions: Mapping[str, str]
     """Versions of packages that may change a result."""
 

@@ -2,8 +2,8 @@
 
 Nodes have the numbers of ``network.json`` and of DIMACS text, and the attributes ``kind`` (class, unscheduled, machine,
 sink), ``label`` and ``supply`` in tasks; nodes of classes also ``row``, their first class in the round. Arcs have
-``capacity`` and ``flow`` in tasks, ``cost`` in units per task and ``block``. Arcs may be parallel, so every graph is a
-``networkx.MultiDiGraph``.
+``capacity`` and ``flow`` in tasks, ``cost`` in hundredths of a point per task, and ``block``. Arcs may be parallel, so
+every graph is a ``networkx.MultiDiGraph``.
 """
 
 from __future__ import annotations

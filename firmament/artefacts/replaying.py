@@ -21,7 +21,7 @@ from firmament.solvers.base import Solver
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """A round compared with its repetition. Costs are in units, as by ``placement_cost``, pending tasks included."""
+    """A round compared with its repetition. Costs are in hundredths of a point and include those of pending tasks."""
 
     cluster: str
     """Name of the cluster."""

@@ -147,7 +147,7 @@ async def _carry_out(transport: Transport, planned: PlannedMoves, patience: floa
     async with transport:
         events = EventWriter(
             environment,
-            partial(asyncio.sleep, 0),  # no binding is to be waited for
+            partial(asyncio.sleep, 0),  # events need not wait for bindings, as this command binds nothing
             component="poseidon-reschedule",
             instance=os.uname().nodename,
         )

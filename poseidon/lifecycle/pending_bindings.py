@@ -233,7 +233,7 @@ class PendingBindings:
         return reports
 
     def forget_reports(self) -> None:
-        """Drop the reports that have not been taken."""
+        """Drop the reports that the session has not taken yet."""
         self._reports.clear()
 
     def confirm(self, record: PodRecord) -> None:

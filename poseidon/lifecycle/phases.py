@@ -120,7 +120,7 @@ TABLE: Mapping[Event, _Row] = MappingProxyType(
             _all_to(UNDER_WAY, _P.PENDING),
             refused={"has no placement": UNPLACED, "is on its node": _ALL - UNDER_WAY - UNPLACED},
         ),
-        # An answer may be to a binding that was given up, and posted again to the same node.
+        # The answer may be to an earlier binding to the same node, which was given up and then posted again.
         Event.ACCEPTED: _Row(
             _all_to(UNDER_WAY | {_P.ANSWER_DUE}, _P.BOUND),
             stays=ON_NODE,

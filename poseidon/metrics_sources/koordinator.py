@@ -45,8 +45,8 @@ class NodeMetricTaker:
 def reading(metric: NodeMetric, now: float) -> tuple[NodeReading, tuple[Fault, ...]]:
     """Return the reading of a NodeMetric, and its faults.
 
-    Faulty entries are left out. A report from the future keeps its time, as upstream, and so stays fresh for longer.
-    ``now`` is in seconds since the epoch.
+    Faulty entries are left out. A report from the future keeps its time, as in Koordinator, and so stays fresh
+    for longer. ``now`` is in seconds since the epoch.
     """
     faults: list[Fault] = []
     status = metric.status

@@ -1,8 +1,8 @@
 """Turns NodeResourceTopology objects into records for models that align tasks with NUMA zones.
 
-Only the fields that upstream's plugin reads count: policy and scope from the first of the deprecated
-``topologyPolicies``, then from attributes, which overwrite policy and scope separately; zones of type Node called
-``node-<number>``, 0 to 63. Values that the plugin would skip are skipped here too, and reported.
+Only the fields that scheduler-plugins' NodeResourceTopologyMatch reads count: policy and scope from the first of the
+deprecated ``topologyPolicies``, then from attributes, which overwrite policy and scope separately; zones of type Node
+called ``node-<number>``, 0 to 63. Values that the plugin would skip are skipped here too, and reported.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ def _read_deprecated(found: NodeResourceTopology, record: dict[str, Any], defect
 
 
 def _read_attribute(name: str, value: str, record: dict[str, Any], defects: list[Defect]) -> None:
-    """Add an attribute to the record; a value that upstream does not know is a defect."""
+    """Add an attribute to the record; a value that scheduler-plugins does not know is a defect."""
     where = f"attributes[{name}]"
     if name in (POLICY, SCOPE):
         key, allowed = ("policy", POLICIES) if name == POLICY else ("scope", SCOPES)

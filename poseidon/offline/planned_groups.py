@@ -31,15 +31,15 @@ class PlannedGroup:
     """A group of pods, and the nodes of its pods."""
 
     group: str
-    """Its name, ``namespace/name``."""
+    """Name of the group, ``namespace/name``."""
     status: str
-    """Its status."""
+    """Status of the group, as its object would show it."""
     placement: Placement
-    """Its pods by node; for a group on a tree, nodes are nested in their units."""
+    """Pods of the group by node; for a topology group, nodes are nested in their racks and zones."""
     members: frozenset[str]
-    """Uids of all its pods."""
+    """Uids of all pods of the group."""
     message: str = ""
-    """The reason why it waits, "" if it does not wait."""
+    """The reason why the group waits, "" if it does not wait."""
     ranks: Mapping[str, int] = field(default_factory=dict)
     """Ranks by pod name, for a group on a tree."""
     priority: int | None = None

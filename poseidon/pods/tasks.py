@@ -119,7 +119,7 @@ def task(pod: Pod, classes: ClassTable, priorities: PriorityResolver) -> Task:
 
 
 def _read_start(pod: Pod) -> float:
-    """Return when a pod on a node began, as preemption compares it (upstream's GetPodStartTime); 0 if unknown."""
+    """Return when a pod on a node began, as preemption compares it (kube-scheduler's GetPodStartTime); 0 if unknown."""
     if not pod.spec.node_name:
         return 0.0
     return max(seconds(pod.status.start_time) or 0.0, 0.0) or _since(pod, "PodScheduled")

@@ -1,7 +1,7 @@
 """Pairs of tasks whose cost depends on where both are: the terms of a round, and the number of tasks per domain.
 
 ``PairTerms`` of ``cost_models.pairs`` says what a pair of domains costs. This module relates kinds of tasks to the
-classes of a round. Costs are in units of the network.
+classes of a round. Costs are in hundredths of a point, as in the network.
 """
 
 from __future__ import annotations

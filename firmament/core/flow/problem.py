@@ -22,7 +22,7 @@ WAIT_BUCKETS = 4
 """Number of parallel unscheduled arcs of a class: the longer a task has waited, the more it costs to leave it."""
 
 COST_UNITS_PER_POINT = 100
-"""Network costs are integers: one point of a cost model is this many units."""
+"""Network costs are whole numbers of *units*; one point of a cost model is this many units."""
 
 
 class Costing(Protocol):

@@ -9,7 +9,8 @@ docs/decisions/0018-what-pays.md). All flows stayed certified. Where a field say
 noise and so did the number of solves in 21 of 22 pictures: only the order of magnitude matters. "Halved: 1.4" means
 that with half the value, the picture that suffered most took 1.4 times as long.
 
-*Typical step*: the median crowding step of the machines, in units. *Temperature*: a smoothing of prices, in units.
+*Typical step*: the median crowding step of the machines, in hundredths of a point. *Temperature*: a smoothing of
+prices, also in hundredths of a point.
 """
 
 from __future__ import annotations

@@ -220,7 +220,7 @@ class CellShares:
 
     def _list_cells(self, topologies: list[Int64], open_to: Bool) -> _Cells:
         """Return the cells of the machines in ``open_to``; sorted once for all classes with these topologies."""
-        key = tuple(map(id, topologies))  # domains live as long as the rules
+        key = tuple(map(id, topologies))  # no id is used again, as these arrays live as long as the rules
         if key not in self._sorted:
             if len(self._sorted) >= _MOST_SORTED:
                 self._sorted.clear()

@@ -67,7 +67,7 @@ class Requeue:
         """Return the tasks that take part in the round that begins; ``only``: as in ``Scheduler.open_round``."""
         cluster = self._cluster
         if cluster.jobs.had_gangs:
-            # If the round fails, the next one reports these.
+            # If the round fails, the next one reports the gangs that are given up here.
             self._given_up += self.gangs.expire(cluster, now)
         self.refresh()
         cluster.dirty.clear()

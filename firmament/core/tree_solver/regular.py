@@ -66,12 +66,12 @@ def spread(caps: Int64, least: int, units: int, shares: Int64) -> Int64:
 
 
 def assign_counts(profiles: Int64, caps: Int64, cost: Int64, room: Int64) -> Int64:
-    """Return int64[rows, children]: which leaf holds which count of the profiles, in the leaves' own order.
+    """Assign the counts of each row of ``profiles`` to leaves; return int64[rows, children]: the count of each leaf.
 
-    ``caps``, ``cost`` (per pod) and ``room`` are those of the leaves in their own order. The assignment has the least
-    total cost, and then the least room of the used leaves. Counts are dealt from the largest down, each to the best
-    leaf left that can hold it: exchanging two leaves' counts towards that order never costs more, since a leaf that
-    can hold a count can hold any smaller one.
+    ``caps``, ``cost`` (per pod), ``room`` and the result have the leaves in their own order. The assignment has the
+    least total cost; of several such, the one whose used leaves have the least room. Counts are assigned from the
+    largest down, each to the best remaining leaf that can hold it. Exchanging two leaves' counts towards that order
+    never costs more, since a leaf that can hold a count can hold any smaller one.
     """
     order = np.lexsort((room, cost), axis=1)
     able = np.take_along_axis(caps, order, axis=1)

@@ -23,7 +23,7 @@ class Dependency:
     """A workload on which another workload depends, given by its ``name`` and ``selector``.
 
     ``min_bandwidth``: bits per second between each pair of pods, 0 for none. ``max_network_cost``: 0 if the object
-    states none, as upstream counts it.
+    states none, as scheduler-plugins counts it.
     """
 
     name: str
@@ -55,8 +55,8 @@ class AppGroupSpec:
 def read_app_group(spec: Any) -> tuple[AppGroupSpec, tuple[Defect, ...]]:
     """Return the usable content of a spec, and all of its defects.
 
-    Workloads without a name, and repeated names and selectors, are left out; malformed amounts count as absent; a
-    dependency on a workload that is not declared is kept, as a workload without dependencies (as upstream does).
+    Workloads without a name, and repeated names and selectors, are left out; malformed amounts count as absent. As in
+    scheduler-plugins, a dependency on a workload that is not declared is kept, as a workload without dependencies.
     """
     reader = Reader()
     given = reader.mapping(spec, "spec", needed=True)

@@ -1,6 +1,7 @@
 """Reads latencies between nodes from a ConfigMap, and computes from them the costs between regions and zones.
 
-Two forms of keys are in use, that of upstream's reader, and that of the netperf script whose output it should read:
+Two forms of keys are in use: that of scheduler-plugins' reader, and that of the netperf script whose output the reader
+should read:
 
     netperf.p90.latency.milliseconds.origin.<node>.destination.<node>
     netperf_p90_latency_microseconds.origin.<node>.destination.<node>
@@ -68,7 +69,7 @@ def read_measurements(
 
 
 def measurement_keys(percentile: str, pair: NodePair) -> Mapping[str, str]:
-    """Return the key of a pair by the unit of its value."""
+    """Return, for each unit of time, the ConfigMap's key for a measurement of ``pair`` in this unit."""
     origin, destination = pair
     return {
         unit: form.format(percentile=percentile, origin=origin, destination=destination)
@@ -97,9 +98,9 @@ def domain_costs(measured: Mapping[NodePair, int], domains: Mapping[str, Domain]
 
     The cost between two domains is the mean latency over all measured pairs of nodes between them, in either
     direction, rounded up; or the cost of a path through other domains if that is less (Dijkstra's shortest path, as in
-    the proposal). It is the same in both directions. Upstream averages each new figure with the shortest path so far,
-    so that its result depends on the order of nodes; if all pairs of nodes agree, both results are equal. Pairs of
-    domains without a measured path are left out; upstream would give them cost 0.
+    the proposal). It is the same in both directions. scheduler-plugins averages each new figure with the shortest path
+    so far, so that its result depends on the order of nodes; if all pairs of nodes agree, both results are equal. Pairs
+    of domains without a measured path are left out; scheduler-plugins would give them cost 0.
     """
     samples: dict[str, dict[tuple[str, str], list[int]]] = {
         REGION: defaultdict(list),

@@ -2,7 +2,7 @@
 
 The algorithms are the six of the network-aware scheduling proposal (KEP 260). A graph maps each workload to the
 workloads on which it depends, in declared order; every workload that occurs is a key. All orders are deterministic:
-where upstream leaves ties to the order of a Go map, the order of declaration decides.
+where scheduler-plugins leaves ties to the order of a Go map, the order of declaration decides.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def kahn_sort(graph: Graph) -> list[str]:
     """Return the workloads, each before its dependencies; of workloads that become free together the last declared
     first.
 
-    Free workloads are on a stack, as in upstream. Raises ``CycleError``.
+    Workloads that depend on no other are taken from a stack, as in scheduler-plugins. Raises ``CycleError``.
     """
     parents = dict.fromkeys(graph, 0)
     for children in graph.values():

@@ -21,7 +21,10 @@ K = TypeVar("K", bound=Hashable)
 
 @dataclass(slots=True)
 class DescribedMap(Generic[S]):
-    """A ConfigMap. ``given``: its present data; ``spec``: its last content without faults (``good``), None for none."""
+    """A ConfigMap that describes a group. ``given``: its present data; ``reading``: what was read of that.
+
+    ``good``: its last data without faults; ``spec``: what was read of those. Both are None if there were none.
+    """
 
     found: ConfigMap
     given: Mapping[str, str]

@@ -82,7 +82,7 @@ def compute_unscheduled_penalties(residual: Residual, dearest: int) -> Int64:
 
 
 def dearest_path(residual: Residual) -> int:
-    """Return an upper bound, in units, on the cost of placing one task in this round."""
+    """Return an upper bound, in hundredths of a point, on the cost of placing one task in this round."""
     problem = residual.problem
     if problem.machines == 0:
         return 0
@@ -206,7 +206,7 @@ def column_arcs(residual: Residual, columns: ArcColumns) -> tuple[Int64, Int64]:
 
 
 def flow_cost(network: Network, flows: Int64) -> int:
-    """Return the cost of a flow in units, with each task at the cost of its own step even where steps are merged."""
+    """Return the cost of a flow in hundredths of a point, each task at its own step even where steps are merged."""
     *others, steps = network.blocks
     before = slice(others[0].start, others[-1].stop)
     taken = np.bincount(network.step_machine, weights=flows[steps], minlength=len(network.machines))
@@ -272,7 +272,7 @@ class Steps:
         return int(self._sizes()[2].sum())
 
     def cost(self, tasks: Int64) -> int:
-        """Return the crowding cost in units of ``tasks`` (int64[M']), with each task at the cost of its own step."""
+        """Return the crowding cost of ``tasks`` (int64[M']) in hundredths of a point, each task at its own step."""
         full, rest = np.divmod(tasks, self.times)
         after = self.placed + full
         whole = staircase(after, self.step) - staircase(self.placed, self.step)

@@ -41,13 +41,13 @@ class PriceEstimate:
     """Estimated prices and loads at the end of a round."""
 
     price: Int64
-    """int64[M], price of one more place on each machine, in units."""
+    """int64[M], price of one more place on each machine, in hundredths of a point."""
     load: Int64
     """int64[M], tasks on each machine."""
     candidates: Int64
     """Machines that are likely to be used, ascending."""
     temperature: float
-    """Smoothing of the prices found last, in units."""
+    """Smoothing of the prices found last, in hundredths of a point."""
     appeal: Float32
     """float32[C], for each candidate, the number of tasks for which it should have columns."""
     sharp: bool = False

@@ -44,7 +44,7 @@ class MarketPoint:
     """
 
     temperature: float
-    """Temperature in units."""
+    """The smoothing of the maximum over classes, T in docs/round.md, in hundredths of a point."""
     worth: Float32
     """float32[S], prices of the classes."""
     factor: Float32

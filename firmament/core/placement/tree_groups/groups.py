@@ -87,7 +87,7 @@ class _Round:
         for rank in np.unique(self._problem.priority)[::-1].tolist():
             parts.append(self._place_groups(placer, [gang for gang, of in self._rank.items() if of == rank]))
             parts.append(self._place_others(placer, so_far(), self._problem.priority == rank))
-        if placer.board.ruled:  # less important tasks may have opened the way for others
+        if placer.board.ruled:  # a less important task that has a place now may satisfy another's affinity
             everyone = np.ones(self._problem.classes, dtype=np.bool_)
             parts.append(self._place_others(placer, so_far(), everyone))
         return _join_stages(parts, placer.shortages)

@@ -11,7 +11,7 @@ from firmament.core.changes import ChangedMachine, CureChange, CureKind, CurePro
 from firmament.core.model import TaskClaim
 
 _MOST_ASKED = 32
-"""Requests for more devices than the API allows a claim are not tried with fewer."""
+"""The most devices that the API allows a claim; a request for more is not tried with fewer devices."""
 
 
 _LIKE = 2

@@ -31,7 +31,7 @@ class StorageCapacity(NodeRule):
         yield MachineRefusal(Cause(Reason.NO_STORAGE), lacking)
 
     def count_looks(self, content: TaskClass) -> int:
-        """Return one look for each storage class."""
+        """Return the work for a class: one look at each machine for each storage class of its new volumes."""
         return len(content.new_storage)
 
     def score(self, machines: MachineTable, shape: TaskClass, feasible: Bool) -> SoftCost | None:  # noqa: ARG002

@@ -125,7 +125,7 @@ class SpreadTasks:
         return Departures(leaving, target, last=not again)
 
     def _crowding(self, fewer: int = 0) -> Int64:
-        """Return int64[M]: crowding units of the next task on each machine, or of one that is there (``fewer``: 1)."""
+        """Return int64[M]: the crowding cost of the next task on each machine, or of one there (``fewer``: 1)."""
         placed = self._room.placed - fewer
         if self._step > 1:
             placed = placed // self._step * self._step

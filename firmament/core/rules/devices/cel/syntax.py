@@ -84,7 +84,7 @@ def _split(text: str) -> list[_Token]:
 
 def _read_number(text: str) -> int:
     digits = text.rstrip("uU")
-    if len(digits) > _MOST_DIGITS:  # Python refuses to read thousands of them
+    if len(digits) > _MOST_DIGITS:  # Python's int() refuses texts of thousands of digits
         raise ExpressionError(f"the number {text[:_MOST_DIGITS]}… is too large")
     value = int(digits, 16) if digits[:2] in {"0x", "0X"} else int(digits)
     if value >= (2**64 if digits != text else 2**63 + 1):
