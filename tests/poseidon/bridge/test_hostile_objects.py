@@ -183,6 +183,12 @@ def test_deltas_of_unknown_kinds_and_of_unknown_pods_are_reported_and_counted(br
     assert "what it does not know" in reports["pod-a"]
     assert reports["nobody"] == "the pod is gone"
     assert bridge._metrics._deltas.labels("UNKNOWN")._value.get() == 1
+    refused = dict(found.refusals.counts)
+    assert refused
+    bridge._on_changed()
+    counted = bridge._metrics.deltas_refused
+    assert {each: counted.labels(*(part.value for part in each))._value.get() for each in refused} == refused
+    assert not found.refusals.counts
 
 
 @pytest.fixture

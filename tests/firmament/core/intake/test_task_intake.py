@@ -193,3 +193,14 @@ def test_times_that_some_events_state_are_theirs_alone():
     )
     created = {uid: float(cluster.tasks.created[row]) for uid, row in cluster.tasks.row_of.items()}
     assert created == {"a": 3.0, "b": 4.0, "c": 0.0}
+
+
+def test_bound_tasks_are_dated_by_what_comes_with_them_and_others_by_now():
+    cluster = Cluster()
+    bound = TasksBound("m0", 1, ("a", "b"), assigned=(5.0, 0.0), initialized=(6.0, 7.0))
+    apply_events(cluster, [*BEGIN, bound, TasksBound("m0", 2, ("c",))], NOW)
+    tasks = cluster.tasks
+    rows = [tasks.row_of[uid] for uid in "abc"]
+    assert tasks.assigned[rows].tolist() == [5.0, NOW, NOW]
+    assert tasks.dated[rows].tolist() == [True, False, False]
+    assert tasks.initialized[rows].tolist()[:2] == [6.0, 7.0]

@@ -15,7 +15,7 @@ from firmament.core.model import (
 )
 from firmament.core.rules.framework.compilation import Compilation
 from firmament.core.rules.framework.rule_counters import ResidentTasks
-from firmament.core.rules.topology_spread import find_eligible
+from firmament.core.rules.topology_spread import TopologySpread, find_eligible
 from firmament.core.state.cluster import Cluster
 from tests.support.core import machine, task_class
 
@@ -84,3 +84,10 @@ def test_equal_rules_have_equal_marks():
     assert mark(tolerant, "a", taints=False) == mark(task_class(), "a", taints=False)
     assert len({mark(ssd, "a"), mark(task_class(), "a"), mark(tolerant, "a"), mark(ssd, "b")}) == 4
     assert len({mark(ssd, "a", affinity=a, taints=t) for a in (True, False) for t in (True, False)}) == 4
+
+
+def test_each_rule_is_24_looks_and_those_of_its_selector():
+    labels = (Requirement("app", "In", ("a", "b")), Requirement("tier", "Exists", ()))
+    selectors = [TaskSelector(labels=labels), TaskSelector()]
+    content = TaskClass(spread=tuple(SpreadRule("zone", each, 1, required=True) for each in selectors))
+    assert TopologySpread().count_looks(content) == 2 * 24 + 2

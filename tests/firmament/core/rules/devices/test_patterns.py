@@ -7,7 +7,7 @@ from itertools import product
 
 import pytest
 
-from firmament.core.rules.devices.cel.patterns import Pattern
+from firmament.core.rules.devices.cel.patterns import Pattern, PatternError
 
 TEXTS = ["", *("".join(each) for length in (1, 2, 3) for each in product("abcdB-", repeat=length))]
 PATTERNS = [
@@ -33,3 +33,10 @@ def test_a_pattern_finds_what_it_finds_for_python_where_both_have_one_meaning(pa
     ours, theirs = Pattern(pattern), re.compile(pattern)
     for text in TEXTS:
         assert ours.searches(text) == bool(theirs.search(text)), text
+
+
+@pytest.mark.parametrize("most", ["{1000}", "{1,1000}", "{1000,}"])
+def test_a_thousand_repetitions_are_the_most(most):
+    assert Pattern(f"a{most}").searches("a" * 1000)
+    with pytest.raises(PatternError, match="so many repetitions are not supported"):
+        Pattern(f"a{most.replace('1000', '1001')}")
