@@ -83,7 +83,8 @@ class _Dealing:
         self._claims = claims
         self._single = sum(claim.left for claim in claims) <= MOST_SINGLE
         self._followers: dict[int, list[int]] = {}
-        self._waiting: list[tuple[QuotaStanding, int, int]] = []
+        self._waiting: list[tuple[QuotaStanding | int, int]] = []
+        self._by_shares = bool(plan.terms.fair.any())
         self._rooms: dict[tuple[bytes, bytes], Int64] = {}
         self._covers: dict[tuple[int, ...], list[tuple[Int64, Bool]]] = {}
 
@@ -100,21 +101,22 @@ class _Dealing:
             self._enter(queue.pop())
         looked_at: set[int] = set()
         while self._waiting:
-            _, _, place = heapq.heappop(self._waiting)
+            _, place = heapq.heappop(self._waiting)
             claim = self._claims[place]
             found = self._find_cell(claim)
             if found is None:
                 continue  # in a strict queue, what stands behind this class then gets nothing either
             now = self._find_standing(claim, found)
-            if place not in looked_at and self._waiting and self._waiting[0] < (now, place, place):
+            turn = self._find_turn(now), place
+            if place not in looked_at and self._waiting and self._waiting[0] < turn:
                 looked_at.add(place)  # others may be ahead by now, as quota was given since
-                heapq.heappush(self._waiting, (now, place, place))
+                heapq.heappush(self._waiting, turn)
                 continue
             looked_at.clear()
             self._deal(claim, found, now)
             node = draws[claim.draw].node
             if claim.left:
-                heapq.heappush(self._waiting, (now, place, place))
+                heapq.heappush(self._waiting, turn)
             elif self._followers.get(node):
                 self._enter(self._followers[node].pop())
 
@@ -125,7 +127,12 @@ class _Dealing:
         claim.cells = self._list_cells(claim)
         found = self._find_cell(claim)
         if found is not None:
-            heapq.heappush(self._waiting, (self._find_standing(claim, found), place, place))
+            turn = self._find_turn(self._find_standing(claim, found))
+            heapq.heappush(self._waiting, (turn, place))
+
+    def _find_turn(self, standing: QuotaStanding) -> QuotaStanding | int:
+        """Return what turns are compared by: unless shares count, a number, which is quicker to compare."""
+        return standing if self._by_shares else standing.borrows
 
     def _list_cells(self, claim: _Claim) -> list[_Cell]:
         """Return the machines of a class by the flavors that cover them, its first flavors first."""
