@@ -14,7 +14,13 @@ from firmament.core.constraints.quota_order import list_amounts
 from firmament.core.constraints.quota_room import QuotaRoom
 from firmament.core.preemption.node_state import PreemptionState
 from firmament.core.preemption.problem import PreemptionProblem
-from firmament.core.preemption.quotas.victims import Newcomer, find_while_borrowing, stays_within
+from firmament.core.preemption.quotas.victims import (
+    Newcomer,
+    find_while_borrowing,
+    is_borrowing,
+    part_ways,
+    stays_within,
+)
 
 Members = Sequence[tuple[int, int]]
 """Classes whose tasks come together, and how many tasks of each."""
@@ -37,9 +43,9 @@ class QuotaBound:
         self.quotas = state.quotas.copy()
         """What is left of the quotas after the victims so far."""
         self._state = state
-        self.free(victims)
+        self.let_go(victims)
 
-    def free(self, victims: Iterable[int]) -> None:
+    def let_go(self, victims: Iterable[int]) -> None:
         """Give back the quota of some victims."""
         give_back(self.quotas, self._state.preemption, victims)
 
@@ -60,7 +66,7 @@ class RoomBound:
         self._state = state
         self._classes = [_ClassRoom(state, cls, count) for cls, count in members]
 
-    def free(self, victims: Iterable[int]) -> None:
+    def let_go(self, victims: Iterable[int]) -> None:
         """Give back the room of some victims."""
         machine, sizes = self._state.preemption.machine, self._state.sizes
         for victim in victims:
@@ -119,25 +125,78 @@ def list_within_reach(
     ``everybody`` has left: all candidates and the rest of their gangs. ``node``: int64[V], the quota node that each
     task draws on.
     """
-    assert state.quotas is not None
     bound = QuotaBound(state, everybody)
-    quotas, draw, shape = bound.quotas, state.quotas.terms.draw, state.problem.shape
+    quotas, columns = bound.quotas, _place_anywhere(bound.quotas, state, members)
+    if columns is None:
+        return candidates
+    free = find_while_borrowing(state, newcomer)
+    drawn = newcomer._replace(columns=columns)
+    others = {int(node[each]) for each in candidates} - {newcomer.node}
+    reached = {newcomer.node, *(other for other in others if stays_within(quotas, drawn, [other]))}
+    return [each for each in candidates if free[each] or int(node[each]) in reached]
+
+
+class BorrowingBound:
+    """Whether the newcomer's side must borrow although it may not, as victims leave one by one; keeps ``state``.
+
+    It may not where it parts from queues whose tasks only leave for tasks within their own quota.
+    """
+
+    def __init__(self, state: PreemptionState, node: Int64, newcomer: Newcomer, members: Members) -> None:
+        """``node``: int64[V], the quota node that each task draws on."""
+        assert state.quotas is not None
+        self._state, self._node, self._newcomer = state, node, newcomer
+        self._freed, self._quotas = state.quotas.copy(), state.quotas.copy()
+        self._columns = _place_anywhere(self._quotas, state, members)
+        self._free = find_while_borrowing(state, newcomer)
+        self._sides: set[int] = set()
+
+    def let_go(self, victims: Sequence[int]) -> None:
+        """Let some victims leave."""
+        for quotas in (self._freed, self._quotas):
+            give_back(quotas, self._state.preemption, victims)
+        own = self._newcomer.node
+        others = {int(self._node[each]) for each in victims if not self._free[each]} - {own}
+        self._sides |= {part_ways(self._quotas, own, other)[0] for other in others}
+
+    def is_covered(self, victim: int) -> bool:
+        """Return whether a task's queue is another one, and borrows nothing any more; False where fair shares
+        decide.
+        """
+        other, fair = int(self._node[victim]), self._quotas.terms.fair
+        if other == self._newcomer.node or fair[self._newcomer.node]:
+            return False
+        return not is_borrowing(self._freed, self._newcomer, other)
+
+    def is_exceeded(self) -> bool:
+        """Return whether no placement is allowed with these victims; False where fair shares decide, or if flavors
+        depend on the machine.
+        """
+        if self._columns is None or self._quotas.terms.fair[self._newcomer.node]:
+            return False
+        return any(
+            self._quotas.use.get_own_left(side, column) < 0
+            for side in self._sides
+            for column in self._columns
+        )
+
+
+def _place_anywhere(quotas: QuotaRoom, state: PreemptionState, members: Members) -> tuple[int, ...] | None:
+    """Book the quota of tasks that come together; return the columns that they use, or None if these depend on the
+    machine.
+    """
+    draw, shape = quotas.terms.draw, state.problem.shape
     columns: set[int] = set()
     for cls, count in members:
         number = int(draw[shape[cls]])
         kind = find_single_kind(quotas, number) if number >= 0 else None
         if number >= 0 and kind is None:
-            return candidates
+            return None
         if kind is not None:
             quotas.draw_on(number, kind, count)
-            columns.update(
-                column for column, _ in list_amounts(quotas.terms.draws[number], quotas.terms.covers[kind])
-            )
-    free = find_while_borrowing(state, newcomer)
-    drawn = newcomer._replace(columns=tuple(sorted(columns)))
-    others = {int(node[each]) for each in candidates} - {newcomer.node}
-    reached = {newcomer.node, *(other for other in others if stays_within(quotas, drawn, [other]))}
-    return [each for each in candidates if free[each] or int(node[each]) in reached]
+            drawn = list_amounts(quotas.terms.draws[number], quotas.terms.covers[kind])
+            columns.update(column for column, _ in drawn)
+    return tuple(sorted(columns))
 
 
 def find_single_kind(quotas: QuotaRoom, draw: int) -> int | None:

@@ -21,7 +21,13 @@ from cost_models.interface import Bool, Int64
 from firmament.core.constraints.quota_order import QuotaShares, list_amounts, list_columns
 from firmament.core.constraints.quota_room import QuotaRoom
 from firmament.core.preemption.node_state import PreemptionState
-from firmament.core.preemption.quotas.bounds import QuotaBound, RoomBound, give_back, list_within_reach
+from firmament.core.preemption.quotas.bounds import (
+    BorrowingBound,
+    QuotaBound,
+    RoomBound,
+    give_back,
+    list_within_reach,
+)
 from firmament.core.preemption.quotas.circles import is_taken_back
 from firmament.core.preemption.quotas.potential import QuotaPotential, importance_of, rank_of
 from firmament.core.preemption.quotas.units import QuotaUnit, put_unit
@@ -81,8 +87,7 @@ class QuotaReclaim:
         for number, draw in enumerate(terms.draws):
             self._drawing[list_columns(draw), number] = True
         leaving = np.flatnonzero(state.preemption.leaving & (self._node >= 0)).tolist()
-        for victim in leaving:
-            self._book(quotas, victim, -1)
+        give_back(quotas, state.preemption, leaving)
         self._leaving = leaving
 
     def run(self, able: Bool, gang: Int64, need: Int64) -> PreemptionState:
@@ -268,19 +273,18 @@ class QuotaReclaim:
         going: list[int] = []
         enough, members = None, choice.unit.members
         quota, room = QuotaBound(self.state), RoomBound(self.state, members)
+        borrowing = BorrowingBound(self.state, self._node, choice.unit.newcomer, members)
         for victim in choice.candidates:
-            if victim not in going:
+            if victim not in going and not borrowing.is_covered(victim):
                 more = self._add_companions([victim], going)
                 going += more
-                quota.free(more)
-                room.free(more)
-                if room.is_enough() and quota.is_enough(members):
+                for bound in (quota, room, borrowing):
+                    bound.let_go(more)
+                if room.is_enough() and quota.is_enough(members) and not borrowing.is_exceeded():
                     enough = self._try_enough(choice, going)
                 if enough is not None:
                     break
-        if enough is None:
-            return None
-        return self._spare_needless(choice, going, enough)
+        return None if enough is None else self._spare_needless(choice, going, enough)
 
     def _spare_needless(self, choice: _Choice, going: list[int], after: PreemptionState) -> Reclaimed:
         """Return ``going`` without the victims that are not needed, the last ones spared first, and the state then.
@@ -305,7 +309,7 @@ class QuotaReclaim:
         unit, candidates = choice.unit, choice.candidates
         everybody = self._add_companions(candidates, [])
         room = RoomBound(self.state, unit.members)
-        room.free(everybody)
+        room.let_go(everybody)
         if not room.is_enough() or not QuotaBound(self.state, everybody).is_enough(unit.members):
             return None
         for going in self._list_sets(choice, everybody):
@@ -362,14 +366,12 @@ class QuotaReclaim:
         if self._trials <= 0:
             return None
         self._trials -= 1
-        unit = choice.unit
-        trial = self._place(unit, victims)
+        (node, _, importance, _), trial = choice.unit.newcomer, self._place(choice.unit, victims)
         if trial is None or not self._is_allowed(choice, trial, victims):
             return None
-        queues = {*self._node[victims].tolist(), unit.newcomer.node}
-        node, importance = unit.newcomer.node, unit.newcomer.importance
-        if is_taken_back(trial, self._node, unit.newcomer, victims):
+        if is_taken_back(trial, self._node, choice.unit.newcomer, victims):
             return None
+        queues = {*self._node[victims].tolist(), node}
         rises = self._potential.rises(self.state, trial, queues, node, importance, victims)
         return trial if rises else None
 

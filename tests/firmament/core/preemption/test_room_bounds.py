@@ -51,7 +51,7 @@ def test_where_nothing_is_asked_for_nothing_may_be_lacking_and_nothing_has_to_be
 
 def test_victims_give_back_what_they_hold_where_they_are():
     found = bound([[0, -1], [1, 0]], [1, 0], 2, [(0, [1, 0]), (0, [0, 1])])
-    found.free([0])
+    found.let_go([0])
     assert not found.is_enough()
-    found.free([1])
+    found.let_go([1])
     assert found.is_enough()

@@ -10,6 +10,7 @@ import pytest
 
 from firmament.core.events import ClassDefined, Event, JobDefined, TaskRemoved, TasksBound, TasksSubmitted
 from firmament.core.model import Job
+from firmament.core.preemption.quotas import reclaim
 from firmament.core.results import Delta, DeltaKind, RoundResult
 from firmament.core.scheduler import Scheduler
 from tests.firmament.core.rules.quotas.quota_scene import flavor, quota
@@ -56,6 +57,25 @@ def test_a_queue_takes_back_what_others_borrow_and_no_more():
     assert len(list_evicted(result)) == 2
     assert len(_came(result)) == 2
     assert {uid for delta in _came(result).values() for uid in delta.depends_on} == list_evicted(result)
+
+
+def test_victims_that_cannot_help_cost_no_trials(monkeypatch: pytest.MonkeyPatch):
+    """Others' tasks alone would do, but nobody may borrow what they leave: those of the own queue go, too."""
+    monkeypatch.setattr(reclaim, "MOST_TRIALS", 30)
+    core = scheduler(
+        [machine("a", cpu=40_000), flavor("any"), quota("cohort", {"any": {"cpu": 20_000}})],
+        [
+            quota(name, {"any": {"cpu": cpu}}, parent="cohort", preemption=ANY)
+            for name, cpu in (("left", 10_000), ("right", 2_000))
+        ],
+        _bound(1, "left", *uids("l", 16), cpu=500),
+        _bound(2, "right", *uids("r", 48), cpu=500),
+        tasks(3, "large", content=_class("left", 6_000), priority=5),
+    )
+    result = core.run_round()
+    assert list(_came(result)) == ["large"]
+    went = list_evicted(result)
+    assert (sum(uid.startswith("l") for uid in went), len(went)) == (8, 12)
 
 
 @pytest.mark.parametrize(
