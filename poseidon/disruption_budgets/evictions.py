@@ -3,6 +3,9 @@
 The rules follow ``EvictionREST`` in ``pkg/registry/core/pod/storage`` of Kubernetes: budgets do not matter for pods
 that do not run; a pod with two budgets is refused; a pod that is not ready may be evicted if its budget's policy says
 so, or if enough ready pods remain; a budget whose latest change its controller has not counted yet refuses.
+
+A budget's status says how many pods may go: the cluster's controller turns percentages into it. For files that is done
+in ``poseidon/manifests/budgets.py``.
 """
 
 from __future__ import annotations

@@ -70,6 +70,7 @@ def effective_requests(spec: PodSpec, defects: list[Defect]) -> Amounts:
 
     max(containers + sidecars, each init container + the sidecars started before it), overridden by pod-level
     requests where there are some, plus the overhead of the runtime class.
+    A spec that comes from ``templates.py`` has no volumes, so requests must not depend on these.
     """
     total = _sum_requests(spec, defects, read_declared_requests)
     if spec.resources.requests or spec.resources.limits:

@@ -33,7 +33,7 @@ def propose_for_cause(rules: NodeRules, standing: ChangedMachine, cause: Cause) 
     yield from drop_constraints(standing) if own is None else own
 
 
-def one_more_like(rules: NodeRules, standing: ChangedMachine, suffix: str = "") -> CureProposal:
+def propose_new_machine(rules: NodeRules, standing: ChangedMachine, suffix: str = "") -> CureProposal:
     """Return the proposal to add an empty machine like this one."""
     like = standing.machine
     name = f"{like.name}-more{suffix}"

@@ -13,7 +13,7 @@ from functools import partial
 
 from firmament.core.changes import ChangedMachine, CureChange, CureKind, CureProposal, TrialChange
 from firmament.core.cures.levels import cures_by_level
-from firmament.core.cures.proposals import Cure, one_more_like, propose_for_cause
+from firmament.core.cures.proposals import Cure, propose_for_cause, propose_new_machine
 from firmament.core.cures.together import cures_together
 from firmament.core.events import Event, JobDefined, TasksSubmitted
 from firmament.core.intake.events import alone
@@ -211,7 +211,7 @@ class _CureSearch:
                 continue
             for name in self._nearest(machines):
                 standing = self._standing(name)
-                more = [one_more_like(self._trials.rules, standing)] if about_room else []
+                more = [propose_new_machine(self._trials.rules, standing)] if about_room else []
                 for proposal in (*propose_for_cause(self._trials.rules, standing, causes[0]), *more):
                     found.setdefault(proposal.steps, proposal)
         by_kind: dict[CureKind, list[CureProposal]] = {}

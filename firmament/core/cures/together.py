@@ -13,7 +13,7 @@ import numpy as np
 
 from cost_models.interface import Int64
 from firmament.core.changes import ChangedMachine, CureChange, CureKind, CureProposal
-from firmament.core.cures.proposals import Cure, one_more_like, propose_for_cause
+from firmament.core.cures.proposals import Cure, propose_for_cause, propose_new_machine
 from firmament.core.events import TasksSubmitted
 from firmament.core.label_levels import LabelLevels
 from firmament.core.model import PODS, Job, Machine
@@ -189,7 +189,7 @@ class _TogetherSearch:
         for number in range(1, count + 1):
             suffix = "" if number == 1 else f"-{number}"
             source = self._trials.machine(like)
-            proposal = one_more_like(self._trials.rules, ChangedMachine(content, source, {}), suffix)
+            proposal = propose_new_machine(self._trials.rules, ChangedMachine(content, source, {}), suffix)
             if proposal.change.machine is not None:
                 yield proposal.change.machine
 

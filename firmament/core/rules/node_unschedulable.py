@@ -1,4 +1,7 @@
-"""NodeUnschedulable: machines that are cordoned, or not ready, take only tasks that tolerate this."""
+"""NodeUnschedulable: machines that are cordoned, or not ready, take only tasks that tolerate this.
+
+Rules know no time: a delay before a cordon counts belongs to the bridge (``poseidon/nodes/machines.py``).
+"""
 
 from __future__ import annotations
 
