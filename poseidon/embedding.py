@@ -358,14 +358,14 @@ class EmbeddedScheduler:
 
 def replay_round_flow(files: Mapping[str, bytes]) -> pb.RoundFlow:
     """Decide a saved round again (``files`` by name) and return its flow. Raises ``ValueError``."""
-    from firmament.artefacts import ArtefactError
-    from firmament.artefacts.replaying import replay_flow
-    from firmament.artefacts.saving import decode_round
+    from firmament.saved_rounds import SavedRoundError
+    from firmament.saved_rounds.replaying import replay_flow
+    from firmament.saved_rounds.saving import decode_round
     from firmament.solvers.ortools_solver import OrToolsSolver
     from firmament.wire.rounds import flow_to_proto
 
     try:
         saved = decode_round(files)
-    except ArtefactError as error:
+    except SavedRoundError as error:
         raise ValueError(str(error)) from None
     return flow_to_proto(replay_flow(saved, OrToolsSolver(lazy=True), time.perf_counter))

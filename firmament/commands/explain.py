@@ -57,17 +57,17 @@ def explain(
 
 def _explain_path(task: str, machine: str, folder: Path, output: str) -> None:
     """Print the cheapest way of a task to a machine in a saved round; exit with 2 if the round cannot be used."""
-    from firmament.artefacts import ArtefactError
-    from firmament.artefacts.graphs import read_graph
-    from firmament.artefacts.rerouting import describe_rerouting, find_rerouting
-    from firmament.artefacts.saving import decode_round
+    from firmament.saved_rounds import SavedRoundError
+    from firmament.saved_rounds.graphs import read_graph
+    from firmament.saved_rounds.rerouting import describe_rerouting, find_rerouting
+    from firmament.saved_rounds.saving import decode_round
     from firmament.server.round_saver import read_round
 
     try:
         files = read_round(folder)
         saved = decode_round(files)
         found = find_rerouting(saved, read_graph(files, saved.description), task, machine)
-    except (ArtefactError, OSError) as error:
+    except (SavedRoundError, OSError) as error:
         click.echo(f"{folder}: {error}", err=True)
         sys.exit(2)
     if output == "json":

@@ -66,16 +66,16 @@ def export_network(
 def _encode(dimacs: str, form: str) -> bytes:
     if form == "dimacs":
         return dimacs.encode()
-    from firmament.artefacts.graphs import from_dimacs, write_graph
+    from firmament.saved_rounds.graphs import from_dimacs, write_graph
 
     return write_graph(from_dimacs(dimacs), form)
 
 
 def _read_saved(folder: Path, form: str) -> bytes:
     """Return the network of a saved round; exits with 2 if it cannot be read."""
-    from firmament.artefacts import ArtefactError
-    from firmament.artefacts.description import read_description
-    from firmament.artefacts.graphs import read_graph, write_graph
+    from firmament.saved_rounds import SavedRoundError
+    from firmament.saved_rounds.description import read_description
+    from firmament.saved_rounds.graphs import read_graph, write_graph
     from firmament.server.round_saver import read_round
 
     try:
@@ -83,6 +83,6 @@ def _read_saved(folder: Path, form: str) -> bytes:
             return (folder / "network.dimacs").read_bytes()
         files = read_round(folder)
         return write_graph(read_graph(files, read_description(files)), form)
-    except (ArtefactError, OSError) as error:
+    except (SavedRoundError, OSError) as error:
         click.echo(f"{folder}: {error}", err=True)
         sys.exit(2)

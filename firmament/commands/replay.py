@@ -13,7 +13,7 @@ from firmament.commands.inspection_options import echo_json, output_option
 from firmament.server.round_saver import list_saved_rounds, read_round
 
 if TYPE_CHECKING:
-    from firmament.artefacts.replaying import Replay
+    from firmament.saved_rounds.replaying import Replay
 
 _UNWRAPPED = 10_000
 """Columns assumed where output goes to a file or pipe."""
@@ -29,7 +29,7 @@ def replay(path: Path, output: str) -> None:
     solver. Exit status: 0 if every placement is the same and every network's least cost is that of its flow, 1 if one
     is not, 2 if a round cannot be read or solved.
     """
-    from firmament.artefacts import ArtefactError
+    from firmament.saved_rounds import SavedRoundError
     from firmament.solvers.base import SolverError
 
     replays = []
@@ -37,7 +37,7 @@ def replay(path: Path, output: str) -> None:
     try:
         for folder in _rounds(path):
             replays.append(_replay(folder))
-    except (ArtefactError, SolverError) as error:
+    except (SavedRoundError, SolverError) as error:
         click.echo(f"{folder}: {error}", err=True)
         sys.exit(2)
     except OSError as error:
@@ -54,26 +54,26 @@ def replay(path: Path, output: str) -> None:
 
 
 def _rounds(path: Path) -> list[Path]:
-    """Return folders of the rounds that ``path`` means: itself, or those in it; raises ``ArtefactError``,
+    """Return folders of the rounds that ``path`` means: itself, or those in it; raises ``SavedRoundError``,
     ``OSError``.
     """
-    from firmament.artefacts import ArtefactError
-    from firmament.artefacts.saving import NEEDED
+    from firmament.saved_rounds import SavedRoundError
+    from firmament.saved_rounds.saving import NEEDED
 
     if any((path / name).exists() for name in NEEDED):
         return [path]
     found = [folder for _, folder in list_saved_rounds(path)]
     if not found:
-        raise ArtefactError("holds no saved round; name a folder that firmament serve --artefacts wrote")
+        raise SavedRoundError("holds no saved round; name a folder that firmament serve --artefacts wrote")
     return found
 
 
 def _replay(folder: Path) -> tuple[Path, Replay]:
     import time
 
-    from firmament.artefacts.graphs import NETWORK_FILE, find_least_cost, read_graph
-    from firmament.artefacts.replaying import replay as run_again
-    from firmament.artefacts.saving import decode_round
+    from firmament.saved_rounds.graphs import NETWORK_FILE, find_least_cost, read_graph
+    from firmament.saved_rounds.replaying import replay as run_again
+    from firmament.saved_rounds.saving import decode_round
     from firmament.solvers.ortools_solver import OrToolsSolver
 
     files = read_round(folder)

@@ -10,7 +10,7 @@ import click
 import firmament
 from firmament.configuration.document import load
 from firmament.server.address import AddressError, parse_address
-from firmament.server.round_saver import ROUNDS_KEPT, ArtefactFolder, ArtefactFolderError
+from firmament.server.round_saver import ROUNDS_KEPT, SavedRoundsFolder, SavedRoundsFolderError
 from protos.conventions import event_loop
 from protos.conventions.configuration_file import ConfigurationError
 from protos.conventions.logs import configure, logging_options
@@ -84,12 +84,12 @@ def serve(
         options = process.ServeOptions(
             listen=parse_address("--listen", listen),
             metrics=None if metrics is None else parse_address("--metrics", metrics, any_port=False),
-            artefacts=None if artefacts is None else ArtefactFolder(artefacts, artefacts_rounds),
+            saved_rounds=None if artefacts is None else SavedRoundsFolder(artefacts, artefacts_rounds),
             tls=tls,
             clients=parse_clients(tls_clients),
             tracer=tracer_of(traces, "firmament", firmament.__version__),
         )
         event_loop.run(process.serve(configuration, options))
-    except (ConfigurationError, AddressError, ArtefactFolderError, TlsError, TracingError) as error:
+    except (ConfigurationError, AddressError, SavedRoundsFolderError, TlsError, TracingError) as error:
         click.echo(str(error), err=True)
         sys.exit(2)

@@ -12,8 +12,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from firmament.artefacts.saving import RoundRecord
 from firmament.core.round_flow.assembly import first_tasks, snapshot_flow
+from firmament.saved_rounds.saving import RoundRecord
 from firmament.server.failing_classes import FailingRounds
 from firmament.server.fencing import GRACE_SECONDS, Fencing
 from firmament.server.round_history import RoundHistory

@@ -25,7 +25,7 @@ from firmament.server.credentials import Clients, server_credentials
 from firmament.server.driving.loop import RoundRunner
 from firmament.server.grpc_options import PING_SECONDS, server_options
 from firmament.server.metrics import Metrics
-from firmament.server.round_saver import ArtefactFolder, ArtefactWriter
+from firmament.server.round_saver import SavedRoundsFolder, SavedRoundWriter
 from firmament.server.service import SchedulerService, add_service
 from firmament.server.session import SessionSettings
 from firmament.solvers.process_solver import DEFAULT_SOLVER, ProcessSolver
@@ -57,7 +57,7 @@ class ServeOptions:
     """Address of the gRPC server."""
     metrics: ListenAddress | None = None
     """Address of the metrics, None for none."""
-    artefacts: ArtefactFolder | None = None
+    saved_rounds: SavedRoundsFolder | None = None
     """Where rounds are saved, None for nowhere."""
     solver: str = DEFAULT_SOLVER
     """The worker's solver, ``package.module:Class``."""
@@ -101,7 +101,7 @@ class SolverServer:
         self._clock = clock
         self.metrics = Metrics()
         self._solver = ProcessSolver(options.solver, on_restart=self.metrics.solver_restarts.inc)
-        self._artefacts = ArtefactWriter(options.artefacts) if options.artefacts else None
+        self._round_saver = SavedRoundWriter(options.saved_rounds) if options.saved_rounds else None
         self._service = SchedulerService(
             ClusterRegistry(self._new_cluster, most=configuration.limits.clusters),
             RoundRunner(self.metrics, tracer=options.tracer),
@@ -152,14 +152,16 @@ class SolverServer:
             log.warning("drain cut off after=%.1fs", drain_seconds)
         self._service.close()
         await asyncio.to_thread(self._solver.close)
-        if self._artefacts is not None:
-            await asyncio.to_thread(self._artefacts.close)
+        if self._round_saver is not None:
+            await asyncio.to_thread(self._round_saver.close)
         if self._server is not None:
             await self._server.stop(grace=0.2)
             self._server = None
 
     def _new_cluster(self, name: str) -> ServedCluster:
-        return ServedCluster(name, self._new_scheduler, self._artefacts.record if self._artefacts else None)
+        return ServedCluster(
+            name, self._new_scheduler, self._round_saver.record if self._round_saver else None
+        )
 
     def _new_scheduler(self) -> Scheduler:
         clock = self._clock or steady_clock(time.time, time.monotonic)

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 
-from firmament.artefacts.saving import RoundRecord
 from firmament.core.results import DeltaKind, RoundResult
 from firmament.core.round_flow.assembly import RoundSummary
+from firmament.saved_rounds.saving import RoundRecord
 
 MOST_ROUNDS = 200
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import firmament
 
 if TYPE_CHECKING:
-    from firmament.artefacts.saving import RoundRecord
+    from firmament.saved_rounds.saving import RoundRecord
 
 log = logging.getLogger(__name__)
 
@@ -27,18 +27,18 @@ WAITING_ROUNDS = 4
 CLOSE_SECONDS = 3.0
 
 
-class ArtefactFolderError(OSError):
+class SavedRoundsFolderError(OSError):
     """The folder for saved rounds cannot be used; the message says why and what to do."""
 
 
-class ArtefactFolder:
+class SavedRoundsFolder:
     """Writes rounds into one folder, from one thread. Numbers continue those of an earlier process.
 
     A round appears all at once: its files are written aside and the finished folder is renamed.
     """
 
     def __init__(self, path: Path, keep: int) -> None:
-        """Create the folder if missing, and remove unfinished rounds; raises ``ArtefactFolderError``."""
+        """Create the folder if missing, and remove unfinished rounds; raises ``SavedRoundsFolderError``."""
         self._path = path
         self._keep = keep
         try:
@@ -50,7 +50,7 @@ class ArtefactFolder:
             probe.rmdir()
             numbers = [number for number, _ in list_saved_rounds(path)]
         except OSError as error:
-            raise ArtefactFolderError(
+            raise SavedRoundsFolderError(
                 f"--artefacts: {path} cannot be written to: {error.strerror}; name a folder that can"
             ) from error
         self._last = max(numbers, default=0)
@@ -79,21 +79,21 @@ def list_saved_rounds(path: Path) -> list[tuple[int, Path]]:
 
 def read_round(folder: Path) -> dict[str, bytes]:
     """Return the existing files of a saved round from which it can be read back, by name; raises ``OSError``."""
-    from firmament.artefacts.graphs import NETWORK_FILE
-    from firmament.artefacts.saving import NEEDED
+    from firmament.saved_rounds.graphs import NETWORK_FILE
+    from firmament.saved_rounds.saving import NEEDED
 
     names = (*NEEDED, NETWORK_FILE)
     return {name: (folder / name).read_bytes() for name in names if (folder / name).exists()}
 
 
-class ArtefactWriter:
+class SavedRoundWriter:
     """Writes rounds to a folder.
 
     A round that cannot be saved, because of the disk or because rounds come faster than they can be written, is left
     out; this is logged once for each kind of failure, and at the end with the number of rounds left out.
     """
 
-    def __init__(self, folder: ArtefactFolder) -> None:
+    def __init__(self, folder: SavedRoundsFolder) -> None:
         self._folder = folder
         self._versions = {
             "firmament": firmament.__version__,
@@ -103,7 +103,7 @@ class ArtefactWriter:
         self._left_out = 0
         self._told: set[str] = set()
         self._lock = threading.Lock()
-        self._thread = threading.Thread(target=self._write_all, name="artefacts", daemon=True)
+        self._thread = threading.Thread(target=self._write_all, name="saved-rounds", daemon=True)
         self._thread.start()
 
     def record(self, record: RoundRecord) -> None:
@@ -130,7 +130,7 @@ class ArtefactWriter:
             log.warning("rounds not saved in all left_out=%d", self._left_out)
 
     def _write_all(self) -> None:
-        from firmament.artefacts.saving import encode_round
+        from firmament.saved_rounds.saving import encode_round
 
         while (record := self._queue.get()) is not None:
             try:

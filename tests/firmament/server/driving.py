@@ -12,7 +12,7 @@ import grpc
 from firmament.configuration.document import SchedulerConfiguration
 from firmament.server.address import ListenAddress
 from firmament.server.process import ServeOptions, SolverServer
-from firmament.server.round_saver import ArtefactFolder
+from firmament.server.round_saver import SavedRoundsFolder
 from firmament.solvers.process_solver import DEFAULT_SOLVER
 from protos.firmament.v1 import scheduler_pb2 as pb
 from protos.firmament.v1 import scheduler_pb2_grpc
@@ -132,10 +132,10 @@ async def running_server(
     *,
     solver: str = DEFAULT_SOLVER,
     configuration: SchedulerConfiguration | None = None,
-    artefacts: ArtefactFolder | None = None,
+    saved_rounds: SavedRoundsFolder | None = None,
     clock: Callable[[], float] | None = None,
 ) -> AsyncIterator[Running]:
-    options = ServeOptions(ListenAddress("127.0.0.1", 0), artefacts=artefacts, solver=solver)
+    options = ServeOptions(ListenAddress("127.0.0.1", 0), saved_rounds=saved_rounds, solver=solver)
     server = SolverServer(configuration or SchedulerConfiguration(), options, clock=clock)
     try:
         address = await server.start()

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import grpc
 
-from firmament.artefacts.saving import RoundRecord
+from firmament.saved_rounds.saving import RoundRecord
 from firmament.server import round_history
 from firmament.server.round_history import RoundHistory
 from protos.firmament.v1 import scheduler_pb2 as pb

@@ -11,8 +11,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from firmament.artefacts import ArtefactError
-from firmament.artefacts.saved_arrays import decode_arrays, encode_arrays
 from firmament.core.configuration import WeightedModel
 from firmament.core.events import ClassDefined, Event, TaskRemoved, TasksBound, TasksSubmitted
 from firmament.core.model import TaskClass
@@ -20,10 +18,12 @@ from firmament.core.placement.outcome import PassOptions, no_timer
 from firmament.core.results import DeltaKind
 from firmament.core.rounds import decide
 from firmament.core.scheduler import Scheduler
+from firmament.saved_rounds import SavedRoundError
+from firmament.saved_rounds.saved_arrays import decode_arrays, encode_arrays
 from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.cost_models.packages import install
-from tests.firmament.artefacts.rounds import refusal
 from tests.firmament.core.constraints.team_isolation import RACK, REASON, TEAM, TeamIsolation, Teams
+from tests.firmament.saved_rounds.rounds import refusal
 from tests.support.core import machine, messages, placed, scheduler, task_class, uids
 from tests.support.effort import examples
 
@@ -155,7 +155,9 @@ def test_a_round_whose_model_is_not_installed_cannot_run_again():
     opened = made.open_round()
     assert opened.snapshot is not None
     arrays = encode_arrays(opened.snapshot.problem, opened.solve().assignments)
-    with pytest.raises(ArtefactError, match="a constraint that 'team_isolation' has to read: no cost model"):
+    with pytest.raises(
+        SavedRoundError, match="a constraint that 'team_isolation' has to read: no cost model"
+    ):
         decode_arrays(arrays)
 
 

@@ -15,8 +15,6 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
-from firmament.artefacts.replaying import replay
-from firmament.artefacts.saving import RoundRecord, decode_round, encode_round
 from firmament.core.configuration import CoreConfiguration
 from firmament.core.cures.search import cures_for
 from firmament.core.events import ClassDefined, Event, MachineUpserted, TasksBound, TasksSubmitted
@@ -29,10 +27,12 @@ from firmament.core.rescheduling.trials import Trials
 from firmament.core.rules import registry
 from firmament.core.rules.registry import NodeRules
 from firmament.core.scheduler import Scheduler
+from firmament.saved_rounds.replaying import replay
+from firmament.saved_rounds.saving import RoundRecord, decode_round, encode_round
 from firmament.solvers.ortools_solver import OrToolsSolver
 from poseidon.cli import main
-from tests.firmament.artefacts.rounds import VERSIONS
 from tests.firmament.core.rules.admitted_namespaces import KEY, NOT_ADMITTED, AdmittedNamespaces
+from tests.firmament.saved_rounds.rounds import VERSIONS
 from tests.poseidon.offline.objects import node, pod
 from tests.support.core import Clock, messages, placed, task_class, tasks
 

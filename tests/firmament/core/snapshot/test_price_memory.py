@@ -7,8 +7,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from firmament.artefacts.replaying import replay
-from firmament.artefacts.saving import RoundRecord, decode_round, encode_round
 from firmament.core.configuration import CoreConfiguration
 from firmament.core.events import (
     BindingReport,
@@ -23,6 +21,8 @@ from firmament.core.placement.outcome import no_timer
 from firmament.core.scheduler import Scheduler
 from firmament.core.snapshot.price_memory import MOST_ROUNDS, PriceMemory
 from firmament.core.state.classes import LEAST_SURPLUS
+from firmament.saved_rounds.replaying import replay
+from firmament.saved_rounds.saving import RoundRecord, decode_round, encode_round
 from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.support.core import GIB, Clock, machine, task_class, uids
 

@@ -10,9 +10,6 @@ import numpy as np
 import pytest
 
 from cost_models.interface import Assessment, JointRows, MachineColumns, ShapeBatch
-from firmament.artefacts import ArtefactError
-from firmament.artefacts.saved_arrays import decode_arrays, encode_arrays
-from firmament.artefacts.saving import RoundRecord, encode_round
 from firmament.core.configuration import CoreConfiguration, RoundOptions, WeightedModel
 from firmament.core.events import Event, TasksBound
 from firmament.core.flow.column_generation import GenerationOptions
@@ -20,6 +17,9 @@ from firmament.core.flow.problem import Assignments, PlacementProblem
 from firmament.core.model import NodeSelectorTerm, PreferredTerm, Requirement
 from firmament.core.placement.outcome import PassOptions
 from firmament.core.scheduler import Scheduler
+from firmament.saved_rounds import SavedRoundError
+from firmament.saved_rounds.saved_arrays import decode_arrays, encode_arrays
+from firmament.saved_rounds.saving import RoundRecord, encode_round
 from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.support.core import Clock, machine, task_class, tasks, uids
 from tests.support.models import Stated
@@ -90,7 +90,7 @@ def changed(content: bytes, changes: Mapping[str, Any]) -> bytes:
 
 def refusal(problem: PlacementProblem, placed: Assignments | None = None) -> str:
     """With what message a problem that makes no sense is refused once it has been saved."""
-    with pytest.raises(ArtefactError) as refused:
+    with pytest.raises(SavedRoundError) as refused:
         decode_arrays(encode_arrays(problem, placed or Assignments.empty()))
     message = str(refused.value)
     assert message.startswith("problem.npz: ")

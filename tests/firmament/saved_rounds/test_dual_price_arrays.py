@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from firmament.artefacts.saved_arrays import decode_arrays, encode_arrays
 from firmament.core.flow.problem import Assignments
 from firmament.core.flow.terms import DualPrices
-from tests.firmament.artefacts.rounds import refusal
+from firmament.saved_rounds.saved_arrays import decode_arrays, encode_arrays
+from tests.firmament.saved_rounds.rounds import refusal
 from tests.support.core import problem
 
 PROBLEM = replace(

@@ -6,5 +6,5 @@ Sans-I/O: everything here turns objects into named bytes and back. Who wants fil
 from __future__ import annotations
 
 
-class ArtefactError(ValueError):
+class SavedRoundError(ValueError):
     """A saved round cannot be read; the message names the file, what is wrong with it and what to do."""

@@ -6,13 +6,13 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 
-from firmament.artefacts import ArtefactError, breakdown, description, saved_arrays
-from firmament.artefacts.description import Description, ModelUse, SavedClass
-from firmament.artefacts.networks import encode_network
 from firmament.core.flow.problem import Assignments, PlacementProblem
 from firmament.core.results import RoundResult
 from firmament.core.rounds import Placement
 from firmament.core.snapshot.snapshot import Snapshot
+from firmament.saved_rounds import SavedRoundError, breakdown, description, saved_arrays
+from firmament.saved_rounds.description import Description, ModelUse, SavedClass
+from firmament.saved_rounds.networks import encode_network
 
 DELTAS = "deltas.json"
 NEEDED = (description.FILE, saved_arrays.FILE)
@@ -56,14 +56,14 @@ def encode_round(record: RoundRecord, versions: Mapping[str, str]) -> dict[str, 
 
 
 def decode_round(files: Mapping[str, bytes]) -> SavedRound:
-    """Return the round that ``encode_round`` wrote; raises ``ArtefactError``. Needs the files in ``NEEDED`` only."""
+    """Return the round that ``encode_round`` wrote; raises ``SavedRoundError``. Needs the files in ``NEEDED`` only."""
     described = description.read_description(files)
     if saved_arrays.FILE not in files:
-        raise ArtefactError(f"{saved_arrays.FILE}: is missing; save the round again")
+        raise SavedRoundError(f"{saved_arrays.FILE}: is missing; save the round again")
     problem, placed = saved_arrays.decode_arrays(files[saved_arrays.FILE])
     counted = (len(described.machines), len(described.resources), len(described.classes))
     if counted != (problem.machines, problem.requests.shape[1], problem.classes):
-        raise ArtefactError(
+        raise SavedRoundError(
             f"{description.FILE}: names other machines, resources or classes than {saved_arrays.FILE} holds; "
             "keep the files of a round together"
         )

@@ -15,10 +15,10 @@ from typing import Final, TypeAlias
 import networkx as nx
 import numpy as np
 
-from firmament.artefacts import ArtefactError
-from firmament.artefacts.graphs import Graph, list_names, list_nodes
-from firmament.artefacts.saving import SavedRound
 from firmament.core.flow.problem import COST_UNITS_PER_POINT, PlacementProblem
+from firmament.saved_rounds import SavedRoundError
+from firmament.saved_rounds.graphs import Graph, list_names, list_nodes
+from firmament.saved_rounds.saving import SavedRound
 
 WAITING: Final = "waiting"
 COMPLETED_ARCS: Final = 200_000
@@ -51,7 +51,7 @@ class Rerouting:
 def find_rerouting(saved: SavedRound, graph: Graph, task: str, machine: str) -> Rerouting | None:
     """Return how a task of the class named ``task`` gets to ``machine`` at least cost; None if there is no way.
 
-    ``graph``: of the saved network; arcs that it lacks are added to it. Raises ``ArtefactError`` for a class or a
+    ``graph``: of the saved network; arcs that it lacks are added to it. Raises ``SavedRoundError`` for a class or a
     machine that the round does not know.
     """
     source = _find_class(graph, task)
@@ -101,7 +101,7 @@ def _find_class(graph: Graph, task: str) -> int:
         if task in list_names(graph, node):
             return node
     listed = ", ".join(sorted({name for node in nodes for name in list_names(graph, node)})[:8])
-    raise ArtefactError(f"no task class {task!r} waited in the network of this round; it has {listed}")
+    raise SavedRoundError(f"no task class {task!r} waited in the network of this round; it has {listed}")
 
 
 def _find_row(saved: SavedRound, machine: str) -> int:
@@ -109,7 +109,7 @@ def _find_row(saved: SavedRound, machine: str) -> int:
         return saved.description.machines.index(machine)
     except ValueError:
         known = len(saved.description.machines)
-        raise ArtefactError(f"machine {machine!r} is not among the {known} of this round") from None
+        raise SavedRoundError(f"machine {machine!r} is not among the {known} of this round") from None
 
 
 def _find_machine(graph: Graph, saved: SavedRound, row: int) -> int:

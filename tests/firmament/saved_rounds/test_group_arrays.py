@@ -9,16 +9,16 @@ from typing import Any
 import pytest
 
 from cost_models.group_terms import LevelRule
-from firmament.artefacts.saved_arrays import decode_arrays, encode_arrays
 from firmament.core.flow.problem import Assignments, PlacementProblem
 from firmament.core.placement.outcome import PassOptions, no_timer
 from firmament.core.rounds import decide
 from firmament.core.tree_solver.groups import NO_GROUPS
 from firmament.core.tree_solver.solver import ExactSolver
+from firmament.saved_rounds.saved_arrays import decode_arrays, encode_arrays
 from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.cost_models.tree_groups.scene import Constraints, cluster, group, machines, racks, tree
-from tests.firmament.artefacts.rounds import refusal
 from tests.firmament.core.rules.gangs.test_gangs import bound
+from tests.firmament.saved_rounds.rounds import refusal
 from tests.support.rules import ints
 
 

@@ -6,11 +6,11 @@ from dataclasses import fields
 
 import numpy as np
 
-from firmament.artefacts.saved_arrays import decode_arrays, encode_arrays
 from firmament.core.constraints.quota_terms import QuotaTerms
 from firmament.core.events import ClassDefined, TasksBound
 from firmament.core.placement.outcome import Means
 from firmament.core.placement.placing import place
+from firmament.saved_rounds.saved_arrays import decode_arrays, encode_arrays
 from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.firmament.core.rules.quotas.quota_scene import flavor, quota
 from tests.support.core import machine, scheduler, task_class, tasks, uids

@@ -11,17 +11,17 @@ import pytest
 from cost_models.api.arrays import Arrays
 from cost_models.numa.capacity_tracker import ZoneLedger
 from cost_models.numa.numa_fit import NumaFit
-from firmament.artefacts import ArtefactError
-from firmament.artefacts.replaying import replay
-from firmament.artefacts.saved_arrays import decode_arrays, encode_arrays
-from firmament.artefacts.saving import decode_round, encode_round
 from firmament.core.configuration import CoreConfiguration, WeightedModel
 from firmament.core.events import Event, TasksBound
 from firmament.core.flow.problem import Assignments, PlacementProblem
 from firmament.core.placement.outcome import no_timer
+from firmament.saved_rounds import SavedRoundError
+from firmament.saved_rounds.replaying import replay
+from firmament.saved_rounds.saved_arrays import decode_arrays, encode_arrays
+from firmament.saved_rounds.saving import decode_round, encode_round
 from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.cost_models.numa.builders import asks, machine_events, payload, task_class, zone
-from tests.firmament.artefacts.rounds import VERSIONS, record, refusal
+from tests.firmament.saved_rounds.rounds import VERSIONS, record, refusal
 from tests.support.core import tasks, uids
 
 NOTHING = Assignments.empty()
@@ -147,7 +147,7 @@ def test_a_ledger_that_cannot_have_been_saved_is_refused_in_one_line(changes, fa
     ],
 )
 def test_a_ledger_that_nobody_can_read_is_told(model, fault):
-    with pytest.raises(ArtefactError) as refused:
+    with pytest.raises(SavedRoundError) as refused:
         decode_arrays(encode_arrays(with_ledger({}, model), NOTHING))
     assert fault in str(refused.value)
     assert "\n" not in str(refused.value)

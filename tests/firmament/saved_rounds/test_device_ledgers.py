@@ -11,9 +11,6 @@ import numpy as np
 import pytest
 
 from cost_models.api.arrays import MalformedArraysError
-from firmament.artefacts.replaying import replay
-from firmament.artefacts.saved_arrays import decode_arrays, encode_arrays
-from firmament.artefacts.saving import decode_round, encode_round
 from firmament.core.configuration import CoreConfiguration
 from firmament.core.events import Event
 from firmament.core.flow.problem import Assignments
@@ -21,8 +18,11 @@ from firmament.core.model import TaskClaim
 from firmament.core.placement.outcome import no_timer
 from firmament.core.rules.devices.ledger import DeviceLedger
 from firmament.core.rules.devices.saving import restore_ledger
+from firmament.saved_rounds.replaying import replay
+from firmament.saved_rounds.saved_arrays import decode_arrays, encode_arrays
+from firmament.saved_rounds.saving import decode_round, encode_round
 from firmament.solvers.ortools_solver import OrToolsSolver
-from tests.firmament.artefacts.rounds import VERSIONS, record
+from tests.firmament.saved_rounds.rounds import VERSIONS, record
 from tests.support.core import machine, task_class, tasks, uids
 from tests.support.devices import (
     DRIVER,

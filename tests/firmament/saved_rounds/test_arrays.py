@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firmament.artefacts import ArtefactError
-from firmament.artefacts.saved_arrays import decode_arrays, encode_arrays
 from firmament.core.flow.problem import Assignments, PlacementProblem
-from tests.firmament.artefacts.rounds import changed, refusal
+from firmament.saved_rounds import SavedRoundError
+from firmament.saved_rounds.saved_arrays import decode_arrays, encode_arrays
+from tests.firmament.saved_rounds.rounds import changed, refusal
 from tests.support.histories.problems import SEEDS, placement_problem
 
 PROBLEM = placement_problem(7, 4, 5, joint=True)
@@ -87,7 +87,7 @@ SAVED = encode_arrays(PROBLEM, PLACED)
     ],
 )
 def test_a_file_that_cannot_have_been_saved_is_refused_in_one_line(content: bytes, fault: str):
-    with pytest.raises(ArtefactError) as refused:
+    with pytest.raises(SavedRoundError) as refused:
         decode_arrays(content)
     assert str(refused.value) == f"problem.npz: {fault}; save the round again"
 

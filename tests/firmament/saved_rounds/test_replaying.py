@@ -5,13 +5,13 @@ from dataclasses import replace
 import numpy as np
 from hypothesis import given, settings
 
-from firmament.artefacts.replaying import differing_tasks, replay
-from firmament.artefacts.saving import decode_round
 from firmament.core.flow.problem import Assignments
 from firmament.core.placement.outcome import no_timer
 from firmament.core.rounds import decide
+from firmament.saved_rounds.replaying import differing_tasks, replay
+from firmament.saved_rounds.saving import decode_round
 from firmament.solvers.ortools_solver import OrToolsSolver
-from tests.firmament.artefacts.rounds import files
+from tests.firmament.saved_rounds.rounds import files
 from tests.support.effort import examples
 from tests.support.histories.problems import SEEDS, placement_problem
 

@@ -12,12 +12,12 @@ from click.testing import CliRunner, Result
 
 from firmament.cli import main
 from firmament.server.round_saver import (
-    ArtefactFolder,
-    ArtefactFolderError,
-    ArtefactWriter,
+    SavedRoundsFolder,
+    SavedRoundsFolderError,
+    SavedRoundWriter,
     list_saved_rounds,
 )
-from tests.firmament.artefacts.rounds import configuration, files, record
+from tests.firmament.saved_rounds.rounds import configuration, files, record
 from tests.firmament.server.driving import eventually, machine, running_server, task_class, tasks
 from tests.support.waiting import until
 
@@ -38,7 +38,7 @@ def names(folder: Path) -> list[str]:
 
 
 def test_only_the_newest_rounds_are_kept(tmp_path):
-    folder = ArtefactFolder(tmp_path / "new" / "rounds", keep=2)
+    folder = SavedRoundsFolder(tmp_path / "new" / "rounds", keep=2)
     for number in range(5):
         folder.save({"n": str(number).encode()})
     assert names(tmp_path / "new" / "rounds") == ["round-00000004", "round-00000005"]
@@ -46,21 +46,21 @@ def test_only_the_newest_rounds_are_kept(tmp_path):
 
 
 def test_numbers_go_on_and_foreign_files_stay(tmp_path):
-    ArtefactFolder(tmp_path, keep=5).save({})
+    SavedRoundsFolder(tmp_path, keep=5).save({})
     (tmp_path / ".unfinished-2").mkdir()
     (tmp_path / ".unfinished-2" / "half").touch()
     (tmp_path / "notes").mkdir()
     (tmp_path / "round-x").touch()
-    assert ArtefactFolder(tmp_path, keep=1).save({}).name == "round-00000002"
+    assert SavedRoundsFolder(tmp_path, keep=1).save({}).name == "round-00000002"
     assert names(tmp_path) == ["notes", "round-00000002", "round-x"]
 
 
 def test_a_folder_that_cannot_be_written_to_is_an_error_in_one_line(tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(
-        ArtefactFolderError, match=r"--artefacts: .*file/x cannot be written to: Not a directory"
+        SavedRoundsFolderError, match=r"--artefacts: .*file/x cannot be written to: Not a directory"
     ):
-        ArtefactFolder(tmp_path / "file" / "x", keep=1)
+        SavedRoundsFolder(tmp_path / "file" / "x", keep=1)
     done = run("serve", "--listen", "127.0.0.1:0", "--artefacts", str(tmp_path / "file" / "x"))
     assert done.exit_code == 2
     assert done.stderr.count("\n") == 1
@@ -73,7 +73,7 @@ async def test_rounds_that_cannot_be_saved_are_left_out_and_told_once(tmp_path, 
     config = configuration()
     done = record(config)
     folder = tmp_path / "rounds"
-    writer = ArtefactWriter(ArtefactFolder(folder, 3))
+    writer = SavedRoundWriter(SavedRoundsFolder(folder, 3))
     real = Path.write_bytes
 
     def full(path: Path, content: bytes) -> int:
@@ -99,7 +99,7 @@ async def test_rounds_that_cannot_be_saved_are_left_out_and_told_once(tmp_path, 
 def test_rounds_that_come_too_fast_are_left_out(tmp_path, caplog):
     config = configuration()
     done = record(config)
-    writer = ArtefactWriter(ArtefactFolder(tmp_path, 100))
+    writer = SavedRoundWriter(SavedRoundsFolder(tmp_path, 100))
     with caplog.at_level(logging.WARNING):
         for _ in range(200):
             writer.record(done)
@@ -115,7 +115,7 @@ def test_rounds_that_come_too_fast_are_left_out(tmp_path, caplog):
 
 
 async def test_a_server_saves_its_rounds_and_they_replay_the_same(tmp_path):
-    async with running_server(artefacts=ArtefactFolder(tmp_path, 10)) as running:
+    async with running_server(saved_rounds=SavedRoundsFolder(tmp_path, 10)) as running:
         driver = await running.driving(machine("m1", cpu=250), machine("m2", cpu=250), task_class())
         await driver.events(tasks("a", "b", "c"))
         await driver.until(lambda: len(driver.placed) == 3)
@@ -161,9 +161,9 @@ def test_replay_needs_only_two_of_the_files(tmp_path):
 
 
 def test_another_placement_ends_with_status_1(tmp_path):
-    from firmament.artefacts.saved_arrays import encode_arrays
-    from firmament.artefacts.saving import decode_round
     from firmament.core.flow.problem import Assignments
+    from firmament.saved_rounds.saved_arrays import encode_arrays
+    from firmament.saved_rounds.saving import decode_round
 
     problem = decode_round(files()).problem
     done = run("replay", str(saved(tmp_path / "r", problem_npz=encode_arrays(problem, Assignments.empty()))))

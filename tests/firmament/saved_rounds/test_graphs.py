@@ -11,20 +11,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from firmament.artefacts import ArtefactError
-from firmament.artefacts.description import name_classes, read_description
-from firmament.artefacts.graphs import (
+from firmament.core.events import Event
+from firmament.core.model import NodeSelectorTerm, PreferredTerm, Requirement
+from firmament.saved_rounds import SavedRoundError
+from firmament.saved_rounds.description import name_classes, read_description
+from firmament.saved_rounds.graphs import (
     Graph,
     find_least_cost,
     from_dimacs,
     read_graph,
     write_graph,
 )
-from firmament.artefacts.rerouting import WAITING, describe_rerouting, find_rerouting
-from firmament.artefacts.saving import SavedRound, decode_round, encode_round
-from firmament.core.events import Event
-from firmament.core.model import NodeSelectorTerm, PreferredTerm, Requirement
-from tests.firmament.artefacts.rounds import VERSIONS, configuration, files, record
+from firmament.saved_rounds.rerouting import WAITING, describe_rerouting, find_rerouting
+from firmament.saved_rounds.saving import SavedRound, decode_round, encode_round
+from tests.firmament.saved_rounds.rounds import VERSIONS, configuration, files, record
 from tests.support.core import machine, task_class, tasks, uids
 from tests.support.effort import examples
 
@@ -94,10 +94,10 @@ def test_other_tools_read_what_is_written(form):
 
 
 def test_rounds_without_a_network_say_so():
-    with pytest.raises(ArtefactError, match=r"^network.json: is missing; this round solved no network"):
+    with pytest.raises(SavedRoundError, match=r"^network.json: is missing; this round solved no network"):
         read_graph({}, read_description(files()))
     for content in (b"{", b"[]", b"{}", b'{"cost": 1, "certified": true, "nodes": [1], "arcs": {}}'):
-        with pytest.raises(ArtefactError, match=r"^network.json: is not a network; save the round again$"):
+        with pytest.raises(SavedRoundError, match=r"^network.json: is not a network; save the round again$"):
             read_graph({"network.json": content}, read_description(files()))
 
 
@@ -182,10 +182,10 @@ def test_a_machine_that_rules_refuse_is_out_of_reach():
 def test_what_the_round_does_not_know_is_refused():
     saved, graph = solved(two_zones())
     with pytest.raises(
-        ArtefactError, match=r"no task class 'other' waited in the network .* has easy-0, keen-0"
+        SavedRoundError, match=r"no task class 'other' waited in the network .* has easy-0, keen-0"
     ):
         find_rerouting(saved, graph, "other", "ma")
-    with pytest.raises(ArtefactError, match=r"machine 'mc' is not among the 2 of this round"):
+    with pytest.raises(SavedRoundError, match=r"machine 'mc' is not among the 2 of this round"):
         find_rerouting(saved, graph, "easy-0", "mc")
 
 

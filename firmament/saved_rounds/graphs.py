@@ -15,8 +15,8 @@ from typing import Any, Final, TypeAlias
 
 import networkx as nx
 
-from firmament.artefacts import ArtefactError
-from firmament.artefacts.description import Description, name_classes
+from firmament.saved_rounds import SavedRoundError
+from firmament.saved_rounds.description import Description, name_classes
 
 Graph: TypeAlias = "nx.MultiDiGraph[int]"
 
@@ -60,14 +60,16 @@ def from_dimacs(text: str) -> Graph:
 
 
 def read_graph(files: Mapping[str, bytes], description: Description) -> Graph:
-    """Return the graph of a saved round; raises ``ArtefactError`` if the round has no readable network."""
+    """Return the graph of a saved round; raises ``SavedRoundError`` if the round has no readable network."""
     content = files.get(NETWORK_FILE)
     if content is None:
-        raise ArtefactError(f"{NETWORK_FILE}: is missing; this round solved no network, or was saved in part")
+        raise SavedRoundError(
+            f"{NETWORK_FILE}: is missing; this round solved no network, or was saved in part"
+        )
     try:
         return from_document(json.loads(content), name_classes(description))
     except (ValueError, KeyError, TypeError, IndexError) as error:
-        raise ArtefactError(f"{NETWORK_FILE}: is not a network; save the round again") from error
+        raise SavedRoundError(f"{NETWORK_FILE}: is not a network; save the round again") from error
 
 
 def write_graph(graph: Graph, form: str) -> bytes:

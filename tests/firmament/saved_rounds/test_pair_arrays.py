@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from cost_models.pairs import PairTerms
-from firmament.artefacts.saved_arrays import decode_arrays, encode_arrays
 from firmament.core.constraints.pairs import NO_PAIRS, PairRules
 from firmament.core.flow.problem import Assignments, PlacementProblem
-from tests.firmament.artefacts.rounds import refusal
+from firmament.saved_rounds.saved_arrays import decode_arrays, encode_arrays
+from tests.firmament.saved_rounds.rounds import refusal
 from tests.support.core import problem
 from tests.support.rules import ints
 

@@ -6,13 +6,13 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from firmament.artefacts import ArtefactError
-from firmament.artefacts.saving import decode_round, encode_round
 from firmament.core.flow.problem import COST_UNITS_PER_POINT
 from firmament.core.model import TaskClass
 from firmament.core.placement.cost import compute_placed_cost, pending_cost
-from tests.firmament.artefacts.rounds import VERSIONS, configuration, files, record
-from tests.firmament.artefacts.test_arrays import assert_same
+from firmament.saved_rounds import SavedRoundError
+from firmament.saved_rounds.saving import decode_round, encode_round
+from tests.firmament.saved_rounds.rounds import VERSIONS, configuration, files, record
+from tests.firmament.saved_rounds.test_arrays import assert_same
 from tests.support.core import machine, task_class, tasks, uids
 from tests.support.rules import near
 
@@ -163,7 +163,7 @@ def test_a_bad_description_is_refused_in_one_line(change, fault):
     document = json.loads(content["round.json"])
     change(document)
     content["round.json"] = json.dumps(document).encode()
-    with pytest.raises(ArtefactError) as refused:
+    with pytest.raises(SavedRoundError) as refused:
         decode_round(content)
     assert str(refused.value).startswith(fault)
     assert "\n" not in str(refused.value)
@@ -171,7 +171,7 @@ def test_a_bad_description_is_refused_in_one_line(change, fault):
 
 @pytest.mark.parametrize("text", [b"", b"{", b"\xff", b"[]"])
 def test_a_description_that_is_no_json_object_is_refused(text):
-    with pytest.raises(ArtefactError, match=r"^round\.json: is not "):
+    with pytest.raises(SavedRoundError, match=r"^round\.json: is not "):
         decode_round({**files(), "round.json": text})
 
 
@@ -179,5 +179,5 @@ def test_a_description_that_is_no_json_object_is_refused(text):
 def test_a_missing_file_is_named(name):
     content = files()
     del content[name]
-    with pytest.raises(ArtefactError, match=f"^{name}: is missing"):
+    with pytest.raises(SavedRoundError, match=f"^{name}: is missing"):
         decode_round(content)

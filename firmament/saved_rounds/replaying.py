@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 
 from cost_models.interface import Int64
-from firmament.artefacts.description import name_classes
-from firmament.artefacts.saving import SavedRound
 from firmament.core.flow.problem import COST_UNITS_PER_POINT, Assignments
 from firmament.core.placement.cost import placement_cost
 from firmament.core.placement.outcome import Timer
 from firmament.core.results import RoundStats
 from firmament.core.round_flow.assembly import ClassWords, RoundFlow, RoundSummary, RoundWords, problem_flow
 from firmament.core.rounds import decide
+from firmament.saved_rounds.description import name_classes
+from firmament.saved_rounds.saving import SavedRound
 from firmament.solvers.base import Solver
 
 

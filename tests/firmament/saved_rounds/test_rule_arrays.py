@@ -10,10 +10,6 @@ import numpy as np
 import pytest
 
 from cost_models.interface import Int64
-from firmament.artefacts import ArtefactError
-from firmament.artefacts.replaying import replay
-from firmament.artefacts.saved_arrays import decode_arrays, encode_arrays
-from firmament.artefacts.saving import RoundRecord, decode_round, encode_round
 from firmament.core.constraints.ruleset import (
     NO_RULES,
     Attraction,
@@ -28,8 +24,12 @@ from firmament.core.constraints.ruleset import (
 from firmament.core.flow.problem import Assignments, PlacementProblem
 from firmament.core.placement.outcome import no_timer
 from firmament.core.reasons import Reason
+from firmament.saved_rounds import SavedRoundError
+from firmament.saved_rounds.replaying import replay
+from firmament.saved_rounds.saved_arrays import decode_arrays, encode_arrays
+from firmament.saved_rounds.saving import RoundRecord, decode_round, encode_round
 from firmament.solvers.ortools_solver import OrToolsSolver
-from tests.firmament.artefacts.rounds import VERSIONS, entries, refusal
+from tests.firmament.saved_rounds.rounds import VERSIONS, entries, refusal
 from tests.programs.differential.drive import core
 from tests.programs.differential.generate import WIDE, case
 from tests.programs.differential.translation import Classes
@@ -130,7 +130,7 @@ class OneMore:
 def test_a_round_with_a_ledger_says_that_it_cannot_be_run_again():
     content = encode_arrays(replace(_problem(NO_RULES), ledgers=(OneMore(),)), NOTHING)  # type: ignore[arg-type]  # never booked
     with pytest.raises(
-        ArtefactError, match=r"^problem\.npz: .*ledger \(node\(s\) cannot align\).*cannot be run again"
+        SavedRoundError, match=r"^problem\.npz: .*ledger \(node\(s\) cannot align\).*cannot be run again"
     ):
         decode_arrays(content)
 

@@ -29,12 +29,12 @@ from cost_models.api.arrays import Arrays, MalformedArraysError
 from cost_models.api.assessment import SavableLedger
 from cost_models.interface import Ledger, ModelDeclarationError
 from cost_models.registry import UnknownModelError, reader_of
-from firmament.artefacts import ArtefactError
-from firmament.artefacts.layouts import faults
 from firmament.core.constraints.ruleset import RuleSet
 from firmament.core.flow.problem import Assignments, PlacementProblem
 from firmament.core.rules.framework.limit_rule import LimitRule
 from firmament.core.rules.registry import LIMIT_RULES
+from firmament.saved_rounds import SavedRoundError
+from firmament.saved_rounds.layouts import faults
 
 FILE = "problem.npz"
 
@@ -84,28 +84,28 @@ def encode_arrays(problem: PlacementProblem, placed: Assignments) -> bytes:
 def decode_arrays(content: bytes) -> tuple[PlacementProblem, Assignments]:
     """Return the problem and placement that ``encode_arrays`` wrote.
 
-    Raises ``ArtefactError`` for malformed content, and for data of models that cannot be read.
+    Raises ``SavedRoundError`` for malformed content, and for data of models that cannot be read.
     """
     try:
         with np.load(io.BytesIO(content), allow_pickle=False) as archive:
             reader = _Reader({name: archive[name] for name in archive.files})
     except _UNREADABLE as error:
-        raise ArtefactError(f"{FILE}: is no readable .npz file; save the round again") from error
+        raise SavedRoundError(f"{FILE}: is no readable .npz file; save the round again") from error
     try:
         read = reader.content()
     except KeyError as error:
-        raise ArtefactError(f"{FILE}: entry {error} is missing; save the round again") from error
+        raise SavedRoundError(f"{FILE}: entry {error} is missing; save the round again") from error
     except msgspec.DecodeError as error:
-        raise ArtefactError(f"{FILE}: {error}; save the round again") from error
+        raise SavedRoundError(f"{FILE}: {error}; save the round again") from error
     except MissingModelError as error:
-        raise ArtefactError(f"{FILE}: {error}") from error
+        raise SavedRoundError(f"{FILE}: {error}") from error
     for fault in faults(read.problem, read.placed):
-        raise ArtefactError(f"{FILE}: {fault}; save the round again")
+        raise SavedRoundError(f"{FILE}: {fault}; save the round again")
     problem = read.problem
     expected = [(len(problem.requests), problem.machines)] * len(problem.ledgers)
     expected += _constraint_sizes(problem.rules, problem.machines)
     if reader.sizes != expected:
-        raise ArtefactError(f"{FILE}: a model saved something for another problem; save the round again")
+        raise SavedRoundError(f"{FILE}: a model saved something for another problem; save the round again")
     return problem, read.placed
 
 

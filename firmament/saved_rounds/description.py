@@ -10,9 +10,9 @@ from typing import Any
 
 import msgspec
 
-from firmament.artefacts import ArtefactError
 from firmament.core.placement.outcome import PassOptions
 from firmament.core.results import RoundStats
+from firmament.saved_rounds import SavedRoundError
 
 FILE = "round.json"
 FORMAT = 5
@@ -79,31 +79,31 @@ def encode_description(description: Description) -> bytes:
 
 
 def read_description(files: Mapping[str, bytes]) -> Description:
-    """Return the description of a saved round; raises ``ArtefactError``."""
+    """Return the description of a saved round; raises ``SavedRoundError``."""
     if FILE not in files:
-        raise ArtefactError(f"{FILE}: is missing; save the round again")
+        raise SavedRoundError(f"{FILE}: is missing; save the round again")
     return decode_description(files[FILE])
 
 
 def decode_description(content: bytes) -> Description:
-    """Return the description that ``encode_description`` wrote; raises ``ArtefactError``."""
+    """Return the description that ``encode_description`` wrote; raises ``SavedRoundError``."""
     try:
         document = json.loads(content)
     except ValueError as error:
-        raise ArtefactError(f"{FILE}: is not JSON; save the round again") from error
+        raise SavedRoundError(f"{FILE}: is not JSON; save the round again") from error
     if not isinstance(document, dict):
-        raise ArtefactError(f"{FILE}: is not a JSON object; save the round again")
+        raise SavedRoundError(f"{FILE}: is not a JSON object; save the round again")
     version = document.pop("format", None)
     if version != FORMAT:
-        raise ArtefactError(
+        raise SavedRoundError(
             f"{FILE}: format is {version!r}, this release reads {FORMAT}; use the release that saved it"
         )
     try:
         described = msgspec.convert(document, Description)
     except msgspec.ValidationError as error:
-        raise ArtefactError(f"{FILE}: {error}; save the round again") from error
+        raise SavedRoundError(f"{FILE}: {error}; save the round again") from error
     for where in _strange(document, msgspec.to_builtins(described)):
-        raise ArtefactError(f"{FILE}: missing or unknown field: {where}; use the release that saved it")
+        raise SavedRoundError(f"{FILE}: missing or unknown field: {where}; use the release that saved it")
     return described
 
 

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from firmament.artefacts.saved_arrays import decode_arrays, encode_arrays
 from firmament.core.events import ClassDefined, TasksBound
 from firmament.core.placement.outcome import PassOptions, no_timer
 from firmament.core.rounds import decide
+from firmament.saved_rounds.saved_arrays import decode_arrays, encode_arrays
 from firmament.solvers.ortools_solver import OrToolsSolver
-from tests.firmament.artefacts.rounds import refusal
 from tests.firmament.core.placement.test_default_spread import core, in_zone, waiting
+from tests.firmament.saved_rounds.rounds import refusal
 from tests.support.core import task_class
 
 
