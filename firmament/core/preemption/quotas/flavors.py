@@ -25,6 +25,9 @@ from firmament.core.preemption.quotas.units import QuotaUnit
 Places = tuple[tuple[int, int], ...]
 """Class and machine of each task."""
 
+MOST_WISHES = 1_000
+"""Tasks and gangs for which a round looks for evictions in other flavors; the others keep the places found."""
+
 NOWHERE = 2**30
 """Height of the quota that lends to tasks without a place: above all others."""
 
@@ -71,7 +74,7 @@ class FlavorChoice:
         in_turn += [wish for wish in reversed(wishes) if not self._looks_in_order(wish[0])]
         given_up: list[tuple[int, int]] = []
         in_vain: set[tuple[object, ...]] = set()
-        for unit, places in in_turn:
+        for unit, places in in_turn[:MOST_WISHES]:
             kinds = tuple(self._terms.kind[[machine for _, machine in places]].tolist()) if places else ()
             looks = self._reclaim.describe(unit), kinds
             if looks in in_vain:
@@ -88,17 +91,18 @@ class FlavorChoice:
         return bool(self._terms.evicts_first) and self._terms.evicts_first[unit.newcomer.node]
 
     def _list_placed(self, able: Bool) -> Iterator[Places]:
-        """Yield the places of each task, or of each gang, that the round has placed."""
+        """Yield the places of each task, or of each gang, that the round has placed.
+
+        A gang is left out if some of its tasks could not evict: it would be divided.
+        """
         gang = self._reclaim.state.problem.gang
         together: dict[int, list[tuple[int, int]]] = {}
         for cls, machine, count in self._placed.entries():
-            if not able[cls]:
-                continue
             if len(gang) and gang[cls] >= 0:
                 together.setdefault(int(gang[cls]), []).extend([(cls, machine)] * count)
-            else:
+            elif able[cls]:
                 yield from [((cls, machine),)] * count
-        yield from map(tuple, together.values())
+        yield from (tuple(places) for places in together.values() if all(able[cls] for cls, _ in places))
 
     def _serve(self, unit: QuotaUnit, places: Places) -> bool:
         """Give a unit places by evictions where it would rather have them than ``places``; return whether it has."""

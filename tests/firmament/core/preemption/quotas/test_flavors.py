@@ -111,6 +111,17 @@ def test_a_gang_evicts_for_all_its_tasks_or_for_none(victims: int):
     assert len(list_evicted(result)) == (2 if victims == 2 else 0)
 
 
+def test_a_gang_with_a_task_outside_the_queue_is_not_divided():
+    core = _scene(2, 2, whenCanPreempt="MayStopSearch")
+    core.apply([TasksBound("one", 1, ("old", "older"), priority=0)])
+    core.apply([JobDefined(Job("gang", size=2, min_members=2)), ClassDefined(2, task_class(1))])
+    core.apply([TasksSubmitted(1, ("g0",), job="gang", priority=1)])
+    core.apply([TasksSubmitted(2, ("g1",), job="gang", priority=1)])
+    result = core.run_round()
+    assert _places(result).keys() == {"g0", "g1"}
+    assert not list_evicted(result)
+
+
 class World(histories.World):
     """Two flavors, and queues that choose among them in all ways."""
 
