@@ -97,7 +97,7 @@ class Burst:
     policy: Policy = "cpu_mem"
     """The base policy."""
     seed: int = 1
-    """Seed of the draws."""
+    """Seed of the random numbers."""
 
 
 def configuration(burst: Burst) -> SchedulerConfiguration:

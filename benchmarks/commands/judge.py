@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from benchmarks.judge.verdicts import SeedResult
 
 LISTS = ("findings", "differingMessages")
-"""Parts of the report that are saved, and told as they are found, but not printed at the end."""
+"""Parts of the report that are saved and printed as they are found, but not printed again at the end."""
 
 
 @click.command()

@@ -335,7 +335,7 @@ class JobGroup:
     within: tuple[str, ...] = ()
     """Labels of machines: all tasks go to machines with the same value of each."""
     rather_within: tuple[str, ...] = ()
-    """The same as a preference: the first label that is possible is used."""
+    """Labels of machines, by preference: all tasks go to machines with the same value of the first that is possible."""
     apart: bool = False
     """Whether no two groups in it share a value of the labels that they name in ``within``."""
     disrupted_whole: bool = False

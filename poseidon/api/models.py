@@ -32,7 +32,7 @@ def name_classes(models: Iterable[type | UseModel] | type | UseModel) -> dict[st
     found: dict[str, UseModel] = {}
     for each in [models] if isinstance(models, (type, UseModel)) else models:
         used = each if isinstance(each, UseModel) else UseModel(each)
-        model: Any = used.model  # whatever a program has given
+        model: Any = used.model  # the caller's object, which may be anything
         name = getattr(model, "name", None)
         if not isinstance(model, type) or not isinstance(name, str) or not name:
             what = "give classes with a name and a kind, as cost_models.interface.BaseModel says"

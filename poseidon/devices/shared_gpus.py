@@ -222,7 +222,7 @@ class SharedGpus:
 
 
 def without_devices(pod: Pod, system: SharingSystem) -> Pod:
-    """Return a pod without the resources for which a claim stands in a project."""
+    """Return a pod without the requests that ``system`` reads as a claim of devices."""
     if not system.asks(pod):
         return pod
     spec = replace(pod.spec, containers=_strip(pod.spec.containers, system))

@@ -60,9 +60,9 @@ class WorkloadExplanation:
     lacks: tuple[QuotaLack, ...]
     """What it lacks of its quota, for the flavors that lack least; empty if its quota is enough."""
     changes: tuple[AdmissionChange, ...]
-    """Changes of quotas, requests or priority that would admit it."""
+    """Changes of quotas, requests or priority with which the queue would admit the workload."""
     cures: tuple[Remedy, ...]
-    """Changes of its pods or of nodes that would give its first waiting pod a node."""
+    """Changes of pods or nodes that would give the workload's first waiting pod a node."""
     warnings: tuple[str, ...]
     """Lines for people about the input."""
 

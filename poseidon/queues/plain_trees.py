@@ -39,7 +39,7 @@ class PlainQuota:
     nominal: Mapping[str, int] = field(default_factory=dict)
     """Its own amounts, without borrowing."""
     limit: Mapping[str, int] = field(default_factory=dict)
-    """How much its pods may use at most, borrowed amounts included."""
+    """How much the queue's pods may use at most, borrowed amounts included."""
     guarantee: Mapping[str, int] = field(default_factory=dict)
     """Own amounts that it never lends."""
     lends: bool = True

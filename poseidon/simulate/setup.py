@@ -158,7 +158,7 @@ def _draw_work(
 def _add_standing(
     cluster: OfflineCluster, work: Work, kinds: TaskKinds, machines: SimulatedMachines
 ) -> tuple[Work, TaskKinds, list[tuple[str, str, str]]]:
-    """Put the pods of the cluster's files before the work: running ones, which never end, and waiting ones.
+    """Add the pods of the cluster's files in front of the work: running ones, which never end, and waiting ones.
 
     Returns the work, and the uids, jobs and nodes ("" for none) of these pods.
     """

@@ -82,7 +82,7 @@ class ContinuationTuning:
     most_moved: float = 8.0
     """Typical steps by which the common level may have moved; if it moved further, the situation is a different one."""
     bisections: int = 11
-    """Halvings of twice ``most_moved``: the level is then exact to a hundredth of a step."""
+    """Steps of the bisection for the common level: it is then exact to a hundredth of a typical step."""
     new_range: float = 2.0
     """A new shape's price is sought within this many typical steps of what the cheapest machine would charge it."""
     new_bisections: int = 10

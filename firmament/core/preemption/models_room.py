@@ -83,12 +83,15 @@ class KeptRooms:
         return twin
 
     def keepers(self, cls: int, machine: int) -> list[bool]:
-        """Return per ledger whether, for tasks of a class, it keeps the machine: depends on their order, or is full."""
+        """Return for each ledger whether it closes the machine to tasks of a class.
+
+        It does if it is full, or depends on the order in which tasks come.
+        """
         at, of = np.array([machine]), self._map_to_ledgers(cls)
         return [bool(find_kept(ledger, of, at)[0]) for ledger in self._problem.ledgers]
 
     def keeps(self, cls: int, machine: int) -> bool:
-        """Return whether any ledger keeps a machine for tasks of a class."""
+        """Return whether any ledger closes a machine to tasks of a class, see `keepers`."""
         return any(self.keepers(cls, machine))
 
     def openable(self, cls: int) -> Bool:

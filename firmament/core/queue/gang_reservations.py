@@ -52,7 +52,7 @@ class GangReservation:
     priority: int
     """The highest priority of its members."""
     parts: list[KeptPart]
-    """The room on each machine."""
+    """The room that is kept on each machine."""
     rounds: int
     """After how many more rounds that place something it lapses."""
     until: float

@@ -191,7 +191,7 @@ def _add_standing_terms(compilation: Compilation, standing: StandingTerms) -> No
 def _build_attraction(compilation: Compilation, row: int, content: TaskClass) -> Attraction:
     counters = compilation.counters
     selectors = tuple(dict.fromkeys(own_selector(term.selector, content) for term in content.affinity))
-    matching = counters.matching_all(selectors).tolist()  # the same for all terms
+    matching = counters.matching_all(selectors).tolist()  # pods must match all terms
     keys = dict.fromkeys(term.topology_key for term in content.affinity)
     numbers = tuple(counters.of_classes(matching, key) for key in keys)
     for number in numbers:

@@ -57,7 +57,7 @@ class Gpu(NamedTuple):
     """A GPU that a node's annotation lists."""
 
     id: str
-    """Its uuid."""
+    """Uuid of the GPU."""
     slots: int
     """How many containers may have a part of it."""
     memory: int

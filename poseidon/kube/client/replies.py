@@ -76,7 +76,7 @@ class ReplyReader:
         Feed nothing after that. A server that sends more than its reply gets no further request.
         """
         if not data:
-            return None  # which h11 would take for the end of the connection
+            return None  # h11 would take empty data for the end of the connection
         try:
             self._connection.receive_data(data)
             return self._read()

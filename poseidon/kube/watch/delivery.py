@@ -92,7 +92,7 @@ class Delivery(Generic[T]):
         while True:
             await self._late.wait()
             self._late.clear()
-            # While it sleeps all may be handed on by ``deliver``, which then forgets the turns.
+            # While this task sleeps, ``deliver`` may hand on all changes and forget the turns.
             while (turns := self._turns) is not None and (pause := turns.next_in()) is not None:
                 await self._sleep(pause)
                 turns.hand_on()

@@ -43,8 +43,7 @@ class PatchWrite(Protocol):
 
 
 class PatchWriter(WriteBehind[PatchWrite]):
-    """Writes patches of one ``kind``, as metrics call it; of each object the latest, merged with earlier
-    ones.
+    """Writes patches of one ``kind`` (its name in metrics); patches of one object that wait are merged into one.
 
     ``wait_quiet`` returns once no binding waits.
     """

@@ -213,7 +213,7 @@ class Recorder:
         )
 
     def _share_amounts(self, pod: Pod) -> Mapping[str, int]:
-        defects: list[Defect] = []  # the bridge tells them
+        defects: list[Defect] = []  # dropped here: the bridge reports them
         found = effective_requests(as_counted(pod).spec, defects)
         key = tuple(sorted(found.items()))
         if len(self._requests) > _MOST_SHAPES:

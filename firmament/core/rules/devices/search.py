@@ -45,7 +45,7 @@ class Pick(NamedTuple):
 
 
 class SearchOutcome(NamedTuple):
-    """The outcome of a search."""
+    """The devices that a search found for the claims of one task on one machine, or why it found none."""
 
     picks: tuple[tuple[Pick, ...], ...] | None
     """The picks for each claim; None: no solution was found."""
