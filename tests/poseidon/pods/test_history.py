@@ -179,11 +179,3 @@ def test_many_more_runs_are_told_though_the_mean_is_the_same():
     assert told(history) == {}
     history.count_run("etl", 10.0)
     assert told(history) == {"etl": (4, 10.0)}
-
-
-def test_run_times_are_told_in_four_steps_to_the_octave_rounded_up():
-    history = RuntimeHistory()
-    for index, seconds in enumerate((100, 101, 400, 256)):
-        history.count_finished(f"u{index}", finished(ended(seconds), program="etl"))
-    [event] = history.take_events()
-    assert json.loads(event.record.payload)["runs"] == [[107.6, 2], [256.0, 1], [430.5, 1]]
