@@ -225,6 +225,8 @@ def _apply_singly(
 
 def alone(event: TaskEvent, index: int) -> TaskEvent:
     """Return the part of an event that is about one of its tasks."""
+    if len(event.uids) == 1:
+        return event
     columns = ("created",) if isinstance(event, TasksSubmitted) else ("assigned", "initialized", "created")
     of_one: dict[str, Any] = {
         name: getattr(event, name)[index : index + 1] for name in ("uids", "names", *columns)

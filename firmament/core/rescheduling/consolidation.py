@@ -20,8 +20,8 @@ UNLIMITED = 2**62
 _IN_VAIN = 100
 """Unsuccessful exchanges in a row after which no more are tried."""
 
-_FEW = 4
-"""If at most one in this many machines does not fit, the others are tried at once."""
+_FEW = 2
+"""If at most one in this many of the tried machines does not fit, the others are tried at once."""
 
 _OTHERS = 24
 """Number of machines considered as replacements for one: those with the fewest moves."""
@@ -80,7 +80,12 @@ class _EmptyingSearch:
 
     def _take_machines(self, machines: Sequence[str]) -> bool:
         """Try to empty more machines; return whether that succeeded."""
-        if self._left <= 0 or self._total(self._trials.emptied) + self._total(machines) > self._budget:
+        if self._left <= 0:
+            return False
+        if (
+            self._budget < UNLIMITED
+            and self._total(self._trials.emptied) + self._total(machines) > self._budget
+        ):
             return False
         self._left -= 1
         self._note(self._tries - self._left)
@@ -89,7 +94,7 @@ class _EmptyingSearch:
     def add(self, machines: Sequence[str]) -> None:
         """Empty as many machines as possible in this order: twice as many after a success, half after a failure.
 
-        If few of many machines do not fit, the others are tried at once, and those few one by one at the end. A machine
+        If at most half of them do not fit, the others are tried at once, and those one by one at the end. A machine
         that does not fit alone is skipped.
         """
         self._add(machines, late := list[str]())

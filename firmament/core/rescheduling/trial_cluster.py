@@ -52,7 +52,8 @@ class TrialCluster:
                         else:
                             self._tasks[uid] = task
                             self._home.setdefault(task.machine, {})[uid] = None
-        self._priority = min((each.priority for each in self._tasks.values()), default=0)
+        bound = (*self._tasks.values(), *ending)
+        self._priority = min((each.priority for each in bound), default=0)
         self._rows = {name: row for row, name in enumerate(self._machines)}
         self._resources = sorted({key for machine in self._machines.values() for key in machine.allocatable})
         offered = [

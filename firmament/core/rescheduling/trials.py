@@ -109,7 +109,7 @@ class Trials(TrialCluster):
         found = self._place_some(len(uids))
         closed = {*self.emptied, *machines}
         if len(found) < len(uids) or not closed.isdisjoint(found.values()):
-            self.stuck = frozenset(former[uid] for uid in uids if found.get(uid) in {None, *closed})
+            self.stuck = frozenset(former[uid] for uid in uids if uid not in found or found[uid] in closed)
             self._put_back(machines, former)
             return False
         self._scheduler.apply(self._list_bound(found))

@@ -54,17 +54,17 @@ def make_audit(
     note("placing pods that wait")
     waiting = schedule_pods(cluster, manifests)  # changes ``cluster``: pods are placed and victims removed
     note("looking for cheaper places")
-    trials = make_trials(configuration, now, known, cluster.pods, running, waiting)
+    trials = make_trials(configuration, now, known, cluster.pods, running, waiting, running.stays)
     leaving = {each.pod for each in waiting.preemptions}
     prices, faults = move_prices(running.pods[uid] for uid in running.movable if uid not in leaving)
     costs = find_costs(trials, prices, nodes, move_cost, budget)
+    note("looking for what would place pods that wait")
+    cures = _try_cures(trials, manifests, running, waiting, {each.pod for each in waiting.pending}, tries)
     free = find_free_nodes(
         trials, cluster.pods, running, running.stays, waiting, names, tries=tries, budget=budget,
         note=lambda made: note(f"trying which nodes can be freed: {made:,} of at most {tries:,} tries"),
     )  # fmt: skip
     staying = [Staying(node, uid, why) for node, kept in free.kept.items() for uid, why in kept.items()]
-    pending = {each.pod for each in waiting.pending}
-    note("looking for what would place pods that wait")
     return Audit(
         nodes=len(names),
         pods=len(running.pods),
@@ -79,7 +79,7 @@ def make_audit(
         hot=tuple(Hot(*each) for each in hottest),
         misplaced=tuple(sorted(misplaced, key=lambda each: (natural(each.pod), each.node))),
         pending=tuple(sorted(waiting.pending, key=lambda each: natural(each.pod))),
-        cures=find_cures_of_pods(manifests, configuration, now, known, running, waiting, pending, tries),
+        cures=cures,
         costs=costs,
         warnings=(*waiting.warnings, *faults),
     )
@@ -104,4 +104,19 @@ def find_cures_of_pods(
     places = {each.pod: each.node for each in plan.bindings}
     fixed = {*running.goes, *running.stays}
     trials = EmbeddedTrials(configuration, lambda: now, events, fixed, places)
-    return find_cures(trials, pods, tries, running.nodes | places, Objects(manifests))
+    return _try_cures(trials, manifests, running, plan, pods, tries)
+
+
+def _try_cures(
+    trials: EmbeddedTrials,
+    manifests: Manifests,
+    running: RunningPods,
+    plan: Plan,
+    pods: Collection[str],
+    tries: int,
+) -> tuple[Cure, ...]:
+    """Return changes that would give ``pods`` nodes; ``trials`` know the cluster with the placements of ``plan``."""
+    if not pods:
+        return ()
+    nodes = running.nodes | {each.pod: each.node for each in plan.bindings}
+    return find_cures(trials, pods, tries, nodes, Objects(manifests))

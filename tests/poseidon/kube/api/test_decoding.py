@@ -14,6 +14,7 @@ from poseidon.kube.api.decoding import (
     decode_object,
     decode_page,
     decode_watch_event,
+    drop_nulls,
 )
 from poseidon.kube.api.metadata import Status
 from poseidon.kube.api.nodes import Node
@@ -99,3 +100,10 @@ def test_faults_are_told_in_plain_words(value, message):
 
 def test_defaults_are_left_out_when_encoding():
     assert msgspec.json.encode(Pod()) == b"{}"
+
+
+def test_a_value_without_nulls_is_not_copied_and_one_that_only_mentions_null_is_read_alike():
+    plain = {"metadata": {"labels": {"a": "b"}}, "list": [{"c": 1}]}
+    assert drop_nulls(plain) is plain
+    assert drop_nulls({"a": "null"}) == {"a": "null"}
+    assert drop_nulls({"a": {"b": None, "c": [None]}}) == {"a": {"c": [None]}}
