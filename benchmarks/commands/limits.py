@@ -41,6 +41,11 @@ def optimum(instances: int, family: str, seconds: float, seed: int, output: str,
 @click.option("--steps", default=1, show_default=True, type=click.IntRange(1, 4), help="How often tenfold.")
 @click.option("--runs", default=3, show_default=True, type=click.IntRange(1, 100))
 @click.option("--memory", is_flag=True, help="Also memory of both processes, on the simulated cluster.")
+@click.option(
+    "--wide",
+    is_flag=True,
+    help="Instead up to 100,000 nodes, 500,000 tasks, 20,000 classes, with the memory of the core.",
+)
 @SEED
 @OUTPUT
 @SAVE
@@ -52,6 +57,7 @@ def growth(
     steps: int,
     runs: int,
     memory: bool,
+    wide: bool,
     seed: int,
     output: str,
     save: Path | None,
@@ -63,6 +69,11 @@ def growth(
     from benchmarks.rounds.growth import measure_growth, measure_memory_growth
     from poseidon.testbed.harness.child import ChildDiedError
 
+    if wide:
+        from benchmarks.rounds.wide_growth import AXES, measure_wide_growth
+
+        emit(measure_wide_growth(AXES, runs=runs, progress=progress()), output, save)
+        return
     params = {"nodes": nodes, "pods": pods, "classes": classes}
     report = asyncio.run(measure_growth(params, runs=runs, seed=seed, progress=progress(), steps=steps))
     if memory:

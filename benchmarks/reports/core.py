@@ -177,6 +177,29 @@ def growth_memory(report: Report, name: str) -> list[str]:
     ]
 
 
+def wide_growth_sheets(report: Report) -> list[Sheet]:
+    """Return a table per size that varies, a line per value, with the exponents over the whole range as its title."""
+    sheets = []
+    for result in report["results"]:
+        rows = [
+            [
+                *(number(point[key]) for key in ("nodes", "tasks", "classes", "placed")),
+                number(point["seconds"], 3),
+                number(point.get("ofLinear"), 2) + (" (steep)" if point.get("steep") else ""),
+                number(point["coreMiB"]),
+            ]
+            for point in result["points"]
+        ]
+        exponents = ", ".join(
+            f"{what} {result['exponents'][key]:.2f}"
+            for what, key in (("time", "seconds"), ("memory", "coreMiB"))
+            if key in result["exponents"]
+        )
+        headings = ("nodes", "tasks", "classes", "placed", "CPU s", "of proportional", "core, MiB")
+        sheets.append(Sheet(f"{result['axis']}: exponents {exponents}", headings, rows))
+    return sheets
+
+
 def hostile_sheets(report: Report) -> list[Sheet]:
     """Return a line per shape of a pod."""
     hostile, others = f"{report['hostile']:,} pods of one namespace", f"{report['pods']:,} of another"

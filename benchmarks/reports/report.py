@@ -43,6 +43,7 @@ KINDS: dict[str, Kind] = {
     "comparison": Kind("Comparison", core.comparison_sheets),
     "optimum": Kind("Tasks placed beside the optimum", core.optimum_sheets),
     "growth": Kind("Growth", core.growth_sheets),
+    "wide-growth": Kind("Growth from small to very large", core.wide_growth_sheets),
     "drift": Kind("Beside an earlier commit", drift_sheets),
     "sweep": Kind("Sizes", core.sweep_sheets),
     "judge": Kind("Verdicts of kube-scheduler", processes.judge_sheets),

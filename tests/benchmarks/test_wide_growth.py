@@ -1,0 +1,41 @@
+"""Growth over a wide range: sizes measured apart, with exponents and steps that are steeper than allowed."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from benchmarks.reports.core import wide_growth_sheets
+from benchmarks.rounds import wide_growth
+from benchmarks.rounds.wide_growth import Axis, Measured, measure_size, measure_wide_growth
+from benchmarks.scenario import Scenario
+
+
+def test_a_size_places_all_its_tasks_in_every_run():
+    found = measure_size(Scenario(nodes=30, tasks=60, classes=4), 2)
+    assert len(found.seconds) == 2
+    assert found.placed == 60
+
+
+def test_exponents_and_steep_steps_follow_from_the_figures(monkeypatch: pytest.MonkeyPatch):
+    seconds = {100: 1.0, 200: 2.0, 400: 8.0}
+    monkeypatch.setattr(
+        wide_growth,
+        "_measure_apart",
+        lambda scenario, runs: Measured((seconds[scenario.nodes],) * runs, scenario.nodes / 10, 7),
+    )
+    report = measure_wide_growth({"nodes": Axis((*seconds,), Scenario())}, runs=1, progress=lambda _: None)
+    (result,) = report["results"]
+    assert [point.get("ofLinear") for point in result["points"]] == [None, 1.0, 2.0]
+    assert [point.get("steep") for point in result["points"]] == [None, False, True]
+    assert result["exponents"]["seconds"] == pytest.approx(math.log(8, 4))
+    assert result["exponents"]["coreMiB"] == pytest.approx(1.0)
+    (sheet,) = wide_growth_sheets(report)
+    assert sheet.rows[-1][-2] == "2.00 (steep)"
+
+
+def test_each_size_is_measured_in_a_process_of_its_own():
+    axes = {"tasks": Axis((20, 40), Scenario(nodes=20, classes=2))}
+    report = measure_wide_growth(axes, runs=1, progress=lambda _: None)
+    assert [point["placed"] for point in report["results"][0]["points"]] == [20, 40]
