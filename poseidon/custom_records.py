@@ -144,7 +144,7 @@ class CustomRecords:
     def __len__(self) -> int:
         return len(self._payloads)
 
-    def taker(self, custom: CustomResource[T], version: int) -> Callable[[Sequence[Change[T]]], None]:
+    def get_handler(self, custom: CustomResource[T], version: int) -> Callable[[Sequence[Change[T]]], None]:
         """Return the handler of changes of ``custom.resources[version]``."""
 
         def take_changes(changes: Sequence[Change[T]]) -> None:

@@ -135,8 +135,8 @@ def _unknown(node: str) -> PodStanding:
     return PodStanding(PodOutcome.RUNS if node else PodOutcome.WAITS, node)
 
 
-def headline(explanation: PodExplanation) -> tuple[str, ...]:
-    """Return sentences on what becomes of a pod and how many nodes are feasible."""
+def describe_outcome(explanation: PodExplanation) -> tuple[str, ...]:
+    """Return sentences that say what happens to a pod, and how many nodes are feasible."""
     feasible, total = sum(each.feasible for each in explanation.nodes.values()), len(explanation.nodes)
     counted = format_feasible(feasible, total, "node")
     name, standing = explanation.pod, explanation.standing

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from benchmarks.bursts.levelling import Batch, level, spread
+from benchmarks.bursts.levelling import Batch, place_by_expected_use, spread
 from benchmarks.bursts.scenario import (
     CORES,
     FACTORS,
@@ -56,7 +56,7 @@ def floors_of(cluster: SteppedCluster, names: list[str], dark: NDArray[np.bool_]
         )
         base = np.where(dark, 100 * RUNNING_ESTIMATE, running)[rows]
         free = np.full(len(base), float(CORES * 1000 - RUNNING_PER_NODE * running_request()))
-        return spread(running[rows] + level(base, free, batch, largest_first=largest_first))
+        return spread(running[rows] + place_by_expected_use(base, free, batch, largest_first=largest_first))
 
     everywhere = np.ones_like(dark)
     return Floors(spread_of(~dark), spread_of(everywhere), spread_of(everywhere, largest_first=False))

@@ -26,7 +26,7 @@ class Batch:
     requested: NDArray[np.float64]
 
 
-def level(
+def place_by_expected_use(
     base: NDArray[np.float64], free: NDArray[np.float64], pods: Batch, *, largest_first: bool = True
 ) -> NDArray[np.float64]:
     """Return float64[nodes]: true use beyond ``base`` after all pods are placed where their expected use fits best.

@@ -6,7 +6,7 @@ import random
 
 from benchmarks.judge.nodes import random_nodes
 from benchmarks.judge.objects import RandomCluster
-from benchmarks.judge.pods import pod_scaffold, running_pods, waiting_pods
+from benchmarks.judge.pods import make_running_pods, make_waiting_pods, pod_scaffold
 from benchmarks.judge.storage import add_volumes, storage_scaffold
 
 
@@ -16,7 +16,7 @@ def random_cluster(seed: int) -> RandomCluster:
     """
     draw = random.Random(f"judge {seed}")  # noqa: S311 - reproducible, not secret
     nodes = random_nodes(draw)
-    waiting = waiting_pods(draw, nodes)
+    waiting = make_waiting_pods(draw, nodes)
     scaffold = [*pod_scaffold(), *storage_scaffold(draw, nodes)]
     scaffold += add_volumes(draw, nodes, waiting)
-    return RandomCluster(seed, nodes, scaffold, running_pods(draw, nodes), waiting)
+    return RandomCluster(seed, nodes, scaffold, make_running_pods(draw, nodes), waiting)

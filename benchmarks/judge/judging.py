@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from benchmarks.judge.api import Api
 from benchmarks.judge.deciding import Decision, get_scheduled_condition
 from benchmarks.judge.objects import JUDGE, Object, RandomCluster, expression, key_of
-from benchmarks.judge.verdicts import Finding, SeedResult, Told
+from benchmarks.judge.verdicts import Finding, PendingMessages, SeedResult
 
 ORDERS = 4
 """Attempts to replay all placements before the rest count as refused, as a rule may hold in one order only ..."""
@@ -135,7 +135,7 @@ class Judge:
             if node:
                 self.result.findings.append(Finding(self.cluster.seed, "miss", key, node, ours, ""))
             else:
-                self.result.told.append(Told(key, ours, theirs))
+                self.result.told.append(PendingMessages(key, ours, theirs))
 
     async def _wait_until_settled(self, wanted: set[str]) -> dict[str, tuple[str, str]]:
         clock = asyncio.get_running_loop().time

@@ -26,7 +26,7 @@ def pod_scaffold() -> list[Object]:
     return [*classes, sandboxed]
 
 
-def running_pods(draw: random.Random, nodes: list[Object]) -> list[Object]:
+def make_running_pods(draw: random.Random, nodes: list[Object]) -> list[Object]:
     """Return pods of other schedulers, up to half of a node; some of them repel other pods."""
     pods = []
     for node in nodes:
@@ -64,7 +64,7 @@ def _resizing(draw: random.Random, cpu: int) -> Object:
     return {"phase": "Running", "containerStatuses": [main], "conditions": [pending] if reason else []}
 
 
-def waiting_pods(draw: random.Random, nodes: list[Object]) -> list[Object]:
+def make_waiting_pods(draw: random.Random, nodes: list[Object]) -> list[Object]:
     """Return 40 to 120 pods of 8 to 16 templates."""
     important = chance(draw, 0.4)
     pods = []

@@ -34,7 +34,7 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class PendingMessages:
     """The messages of both schedulers about one pod that both leave pending."""
 
     pod: str
@@ -68,7 +68,7 @@ class SeedResult:
     """Orders in which the bindings were replayed."""
     findings: list[Finding] = field(default_factory=list)
     """Differences found."""
-    told: list[Told] = field(default_factory=list)
+    told: list[PendingMessages] = field(default_factory=list)
     """Reasons given for pending pods."""
 
 
@@ -103,7 +103,7 @@ def summary(results: list[SeedResult]) -> dict[str, Any]:
     }
 
 
-def _shares(told: list[Told]) -> dict[str, Any]:
+def _shares(told: list[PendingMessages]) -> dict[str, Any]:
     equal = sum(each.equal for each in told)
     return {"compared": len(told), "equal": equal, "share": round(equal / len(told), 4) if told else None}
 

@@ -68,7 +68,7 @@ class _Work:
         count = int(load * offered[:, 0].sum() / cpu.mean())
         self.kind: Int64 = random.integers(0, options.classes, count)
 
-    def deal(self, shards: int) -> tuple[list[list[Machine]], list[Int64]]:
+    def split(self, shards: int) -> tuple[list[list[Machine]], list[Int64]]:
         """Return the machines and the tasks of each solver."""
         machines: list[list[Machine]] = [[] for _ in range(shards)]
         for machine in self.machines:
@@ -134,7 +134,7 @@ def measure_shards(options: ShardsOptions, *, progress: Callable[[str], None]) -
 
 def _place(work: _Work, count: int) -> dict[str, Any]:
     """Place all tasks by ``count`` solvers; return sums, and the processor seconds of the slowest."""
-    machines, tasks = work.deal(count)
+    machines, tasks = work.split(count)
     shards, seconds = [], [0.0] * count
     for number in range(count):
         began = process_time()

@@ -64,16 +64,16 @@ class Books:
         state = self._state
         # Objects that pods refer to come first.
         self._take: dict[str, Callable[[Sequence[Change[Any]]], None]] = {
-            "Namespace": state.takers[kinds.NAMESPACE],
-            "PriorityClass": state.takers[kinds.PRIORITY_CLASS],
-            "StorageClass": state.takers[kinds.STORAGE_CLASS],
-            "CSINode": state.takers[kinds.CSI_NODE],
-            "CSIDriver": state.takers[kinds.CSI_DRIVER],
-            "CSIStorageCapacity": state.takers[kinds.STORAGE_CAPACITY],
-            "PersistentVolume": state.takers[kinds.VOLUME],
-            "PersistentVolumeClaim": state.takers[kinds.CLAIM],
+            "Namespace": state.handlers[kinds.NAMESPACE],
+            "PriorityClass": state.handlers[kinds.PRIORITY_CLASS],
+            "StorageClass": state.handlers[kinds.STORAGE_CLASS],
+            "CSINode": state.handlers[kinds.CSI_NODE],
+            "CSIDriver": state.handlers[kinds.CSI_DRIVER],
+            "CSIStorageCapacity": state.handlers[kinds.STORAGE_CAPACITY],
+            "PersistentVolume": state.handlers[kinds.VOLUME],
+            "PersistentVolumeClaim": state.handlers[kinds.CLAIM],
             "Node": state.nodes_changed,
-            "PodGroup": state.takers[kinds.NATIVE_POD_GROUP],
+            "PodGroup": state.handlers[kinds.NATIVE_POD_GROUP],
             "Pod": state.pods_changed,
         }
         self._timer = timer
@@ -161,7 +161,7 @@ class Books:
         """Give namespaces without an object of their own the label that every namespace has."""
         for name in sorted(names - self._namespaces):
             labels = {"kubernetes.io/metadata.name": name}
-            self._state.takers[kinds.NAMESPACE](
+            self._state.handlers[kinds.NAMESPACE](
                 [Change(name, Namespace(metadata=ObjectMeta(name=name, labels=labels)))]
             )
         self._namespaces |= names

@@ -70,14 +70,14 @@ def _names(index: int, entry: Mapping[str, Any], key: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Racks:
-    """The racks of a round's machines. ``of``: int64[M], the rack of each machine; ``size``: int64[racks], its
+    """The racks of a round's machines. ``by_machine``: int64[M], the rack of each machine; ``size``: int64[racks], its
     machines.
 
     ``order``: machine rows by rack; those of rack ``r`` are ``order[start[r] : start[r] + size[r]]``. ``row``: rack by
     name. A machine without a rack label has a rack of its own, without a name.
     """
 
-    of: Int64
+    by_machine: Int64
     size: Int64
     start: Int64
     order: Int64
@@ -119,7 +119,7 @@ def locate(blocks: Sequence[Block], row_of: Mapping[str, int], racks: Racks) -> 
     in_rack: dict[int, float] = {}
     for block in blocks:
         rows = [row_of[name] for name in block.machines if name in row_of]
-        holding = {int(racks.of[row]) for row in rows}
+        holding = {int(racks.by_machine[row]) for row in rows}
         holding.update(racks.row[name] for name in block.racks if name in racks.row)
         for row in rows:
             on_machine[row] = on_machine.get(row, 0.0) + block.size

@@ -116,7 +116,7 @@ class Quincy(BaseModel):
         """Return the highest X in each rack, that of the machine with the least data: float64[racks]."""
         in_rack = np.zeros(racks.count)
         in_rack[located.rack] = located.rack_bytes
-        rack_of = racks.of[located.machine]
+        rack_of = racks.by_machine[located.machine]
         holders = np.bincount(rack_of, minlength=racks.count)
         least = np.full(racks.count, np.inf)
         np.minimum.at(least, rack_of, located.machine_bytes)
@@ -130,11 +130,11 @@ class Quincy(BaseModel):
             racks.order[racks.start[rack] : racks.start[rack] + racks.size[rack]] for rack in rack_rows
         ]
         by_rack = np.concatenate([np.empty(0, dtype=np.int64), *members])
-        figure = np.full(len(racks.of), np.nan)
-        figure[by_rack] = worst[racks.of[by_rack]]
+        figure = np.full(len(racks.by_machine), np.nan)
+        figure[by_rack] = worst[racks.by_machine[by_rack]]
         own = located.machine_bytes >= self._machine_share * located.total
         rows, held = located.machine[own], located.machine_bytes[own]
-        in_rack = located.rack_bytes[np.searchsorted(located.rack, racks.of[rows])]
+        in_rack = located.rack_bytes[np.searchsorted(located.rack, racks.by_machine[rows])]
         figure[rows] = self._transfer(located.total, in_rack, held)
         chosen = np.flatnonzero(~np.isnan(figure))
         return chosen, figure[chosen]

@@ -22,11 +22,11 @@ UNMEASURED_COST = 100.0
 
 @dataclass(frozen=True, slots=True)
 class NetworkDomains:
-    """The domains of M machines. ``of``: int64[M], each machine's domain; ``names``: region and zone of each domain, ""
-    without a label.
+    """The domains of M machines. ``by_machine``: int64[M], the domain of each machine; ``names``: region and zone of
+    each domain, "" without a label.
     """
 
-    of: Int64
+    by_machine: Int64
     names: tuple[tuple[str, str], ...]
 
 

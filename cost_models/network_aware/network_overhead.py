@@ -128,7 +128,7 @@ class NetworkOverhead(BaseModel):
         cost, rating = costs_between(domains, topology.weights.get(self._weights, {}))
         link, link_limit = links_between(domains, topology)
         return PairTerms(
-            domain=domains.of,
+            domain=domains.by_machine,
             cost=cost,
             rating=rating,
             group=np.array(group, dtype=np.int64),

@@ -274,7 +274,7 @@ class Scheduler(ClusterQuestions):
             deltas=(*first, *placed, *last) if first or last else placed,
             unscheduled=tuple(unscheduled),
             stats=stats,
-            gangs=self._requeue.gangs.states(self._cluster, self._clock())
+            gangs=self._requeue.gangs.take_changed_states(self._cluster, self._clock())
             if self._cluster.jobs.had_gangs
             else (),
             notes=notes,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from poseidon.explanations import PodExplanation, headline, plain
+from poseidon.explanations import PodExplanation, describe_outcome, plain
 from poseidon.offline.audit.findings import Audit
 from poseidon.offline.plan import Plan
 from protos.conventions.command_line import format_count
@@ -177,7 +177,7 @@ class ExplainResult(PodExplanation, Answer):
 
     def summarize(self) -> str:
         """Return what becomes of the pod."""
-        return headline(self)[0]
+        return describe_outcome(self)[0]
 
     def to_html(self) -> str:
         """Return the dashboard's page of the pod as a self-contained web page."""

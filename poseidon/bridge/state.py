@@ -44,13 +44,15 @@ class BridgeState(Stores):
     """The stores of a bridge, and which of them each event, round and outcome changes.
 
     This scheduler places the pods whose ``spec.schedulerName`` is among the names in ``configuration`` ("*": all pods).
-    Pods of other schedulers only count on the nodes that they are bound to. ``needs``: what the solver's models look
-    at, which tells pods apart, in the words of ``Welcome``. ``clock`` is monotonic. ``quarantine`` takes objects whose
-    handling fails: only that one object is set aside. ``stories`` are told each step of each pod. Not thread-safe.
+    Pods of other schedulers only count on the nodes that they are bound to. ``needs``: the facts that the solver's
+    models use, in the words of ``Welcome``; pods that differ in them get different classes. ``clock`` is monotonic.
+    ``quarantine`` sets aside an object whose handling fails. ``stories`` records each step of each pod. Not
+    thread-safe.
 
-    ``takers`` take objects of a kind as they are now; those of nodes and pods are attributes, too. ``refusal`` and
-    ``eviction_ended`` are what the binder asks, and what has become of an eviction; ``claim_refused``: a write that
-    begins the binding of a claim has failed for good, or counts as done if no reason is given.
+    ``handlers``: by kind, the function to call with changed objects; nodes and pods also have attributes for theirs.
+    The binder calls ``refusal`` before it binds, and ``eviction_ended`` with the result of an eviction.
+    ``claim_refused`` says that a write that begins the binding of a claim has failed for good; without a reason it
+    counts as done.
     """
 
     def __init__(
@@ -86,10 +88,10 @@ class BridgeState(Stores):
         self.eviction_ended = self.placements.eviction_ended
         self.device_claim_written = self.device_effects.note_written
         self.claim_refused = self.volume_effects.note_failure
-        self.takers = self._list_takers()
+        self.handlers = self._list_handlers()
         """Receivers of the objects of each kind, for pods and for kinds that are loaded before pods."""
 
-    def _list_takers(self) -> dict[WatchedKind, Callable[[Sequence[Change[Any]]], None]]:
+    def _list_handlers(self) -> dict[WatchedKind, Callable[[Sequence[Change[Any]]], None]]:
         volumes = self.volumes
         return {
             kinds.NODE: self.nodes_changed,
@@ -104,12 +106,12 @@ class BridgeState(Stores):
             kinds.VOLUME: self._refresh_claims_after(volumes.volumes_changed),
             kinds.CLAIM: self._refresh_claims_after(volumes.claims_changed),
             kinds.DEVICE_CLASS: self._provide_after(self._take_device_classes),
-            kinds.RESOURCE_SLICE: self.first_records.taker(DEVICE_SLICES, 0),
+            kinds.RESOURCE_SLICE: self.first_records.get_handler(DEVICE_SLICES, 0),
             kinds.RESOURCE_CLAIM: self.device_claims_changed,
             kinds.NODE_DEVICES: self.node_devices_changed,
             kinds.DAEMON_SET: self._pods.take_daemon_sets,
             kinds.HYPER_NODE: self._nodes.take_hyper_nodes,
-            **{kind: self.gangs.taker(name) for name, kind in GROUP_KINDS.items()},
+            **{kind: self.gangs.get_handler(name) for name, kind in GROUP_KINDS.items()},
             kinds.GROUP_MAP: self.gangs.group_maps_changed,
             **{kind: self._queue_taker(kind) for kind in kinds.QUEUES},
             kinds.POD: self.pods_changed,
@@ -127,7 +129,7 @@ class BridgeState(Stores):
         return take_changes
 
     def _take_device_classes(self, changes: Sequence[Change[DeviceClass]]) -> None:
-        self.first_records.taker(DEVICE_CLASSES, 0)(changes)
+        self.first_records.get_handler(DEVICE_CLASSES, 0)(changes)
         self.extended_resources.take_classes(changes)
 
     def _provide_after(
@@ -147,7 +149,7 @@ class BridgeState(Stores):
         """Return the function that takes queues of a kind; it ignores them if no source of queues is configured."""
         if self.queues is None or not self.queues.reads(kind):
             return lambda _: None
-        take = self.queues.taker(kind)
+        take = self.queues.get_handler(kind)
         return self._rank_after(take, self.queues) if kind is kinds.WORKLOAD_PRIORITY_CLASS else take
 
     def _rank_after(
@@ -164,7 +166,7 @@ class BridgeState(Stores):
 
     def owner_taker(self, kind: str) -> Callable[[Sequence[Change[Any]]], None]:
         """Return the function that takes objects of a kind that own pods."""
-        take = self.gangs.taker(kind)
+        take = self.gangs.get_handler(kind)
 
         def take_changes(changes: Sequence[Change[Any]]) -> None:
             if self.queues is not None:

@@ -200,7 +200,7 @@ class Stores:
         if self.queues is None:
             return False
         its, theirs = (self.classes.message(each.task.task_class).queue for each in (guest, victim))
-        return self.queues.may_take(its, theirs, guest.task.priority - victim.task.priority)
+        return self.queues.allows_eviction(its, theirs, guest.task.priority - victim.task.priority)
 
     def _evicts(self, record: PodRecord) -> bool:
         """Return whether a pod may have others evicted at all."""

@@ -240,7 +240,7 @@ class WatchedPods:
         if spread:
             task = replace(task, spread=spread)
         if stores.queues is not None:
-            quota, _ = stores.queues.join(uid, pod)
+            quota, _ = stores.queues.assign_quota(uid, pod)
             task = replace(task, priority=stores.queues.priorities.rank_pod(uid, task.priority))
             if stores.queues.find_lacking(uid) is not None or stores.queues.priorities.lacks(uid):
                 self._without_owners[uid] = pod

@@ -40,7 +40,7 @@ class Watching:
         self._network = network
         gangs = state.gangs
         followed = {
-            kind: self._follow(kind.resource, state.takers[kind])
+            kind: self._follow(kind.resource, state.handlers[kind])
             for kind in (*kinds.BEFORE_PODS, kinds.POD)
             if state.follows(kind)
         }
@@ -65,7 +65,7 @@ class Watching:
                 for kind, resource in queued.items()
             ]
         self._custom = [
-            self._follow(resource, state.custom_records.taker(custom, version))
+            self._follow(resource, state.custom_records.get_handler(custom, version))
             for custom in state.custom_resources
             for version, resource in enumerate(custom.resources)
         ]

@@ -82,13 +82,13 @@ def _show(looks: Iterator[Figures], *, once: bool) -> None:
 
 def _looks(bridge: str, solver: str, interval: float) -> Iterator[Figures]:
     """Yield figures at each look, for ever. A bridge that does not answer ends the command with status 1."""
-    from poseidon.live.figures import figures
+    from poseidon.live.figures import compute_figures
 
     before, at = _read(bridge, solver), time.monotonic()
     while True:
         time.sleep(interval)
         now, looked = _read(bridge, solver), time.monotonic()
-        yield figures(now, before, looked - at)
+        yield compute_figures(now, before, looked - at)
         before, at = now, looked
 
 

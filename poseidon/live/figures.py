@@ -99,7 +99,7 @@ def parse_metrics(text: str) -> Values:
         raise ValueError(f"what answers is no page of metrics ({why})") from error
 
 
-def figures(now: Values, before: Values | None, seconds: float) -> Figures:
+def compute_figures(now: Values, before: Values | None, seconds: float) -> Figures:
     """Return the figures of two looks at both programs, ``seconds`` apart; ``before``: None for the first look."""
     change = _Change(now, before or {})
     since = seconds if before is not None and seconds > 0 else math.inf

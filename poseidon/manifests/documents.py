@@ -23,11 +23,11 @@ from poseidon.manifests.kustomize import (
     TOOLS,
     Kustomization,
     KustomizeError,
-    build,
+    build_kustomization,
     command,
+    find_roots,
     find_used_files,
     kustomizations,
-    roots,
 )
 from poseidon.manifests.wording import RENDER_FIRST, list_names
 from poseidon.manifests.yaml_text import YamlTextError, parse_yaml
@@ -160,7 +160,7 @@ def _iter_objects(given: GivenObject, defects: list[str]) -> Iterator[Document]:
 def _kustomize(folder: Path, defects: list[str]) -> Iterator[Document]:
     """Yield the objects that the kustomization of a folder makes."""
     try:
-        made = build(folder)
+        made = build_kustomization(folder)
     except KustomizeError as error:
         defects.append(f"{folder}: cannot be kustomized: {error}")
     else:
@@ -208,9 +208,9 @@ class _Folder:
         """Build the kustomizations; return what they make, by file, and the files that they have used."""
         made: dict[Path, bytes] = {}
         used: set[Path] = set()
-        for root in roots(known) if known and command() else ():
+        for root in find_roots(known) if known and command() else ():
             try:
-                made[root.file] = build(root.folder)
+                made[root.file] = build_kustomization(root.folder)
             except KustomizeError as error:
                 self._warnings.append(f"{root.file}: not followed, its files are read as they are: {error}")
             else:

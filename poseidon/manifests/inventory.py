@@ -21,7 +21,7 @@ from poseidon.kube.api.workloads import CronJob, DaemonSet, Job, ReplicaWorkload
 from poseidon.kube.parsing.defects import Defect
 from poseidon.kube.quarantine import Quarantine
 from poseidon.manifests.documents import Document
-from poseidon.manifests.left_out import unread
+from poseidon.manifests.left_out import warn_of_objects_left_out
 from poseidon.manifests.validation import DEVICE_KINDS, STORAGE_KINDS, Validator
 
 _LISTS: dict[type[KubeStruct], str] = {
@@ -122,7 +122,7 @@ def take_inventory(documents: Iterable[Document], defects: list[str], warnings: 
             found = None if faults else found
         if found is not None:
             _file(inventory, kind, found)
-    warnings.extend(unread(others, templates))
+    warnings.extend(warn_of_objects_left_out(others, templates))
     warnings.extend(f"{name}: cannot be dealt with, and is left out: {why}" for _, name, why in quarantine)
     return inventory
 

@@ -35,7 +35,7 @@ def command() -> tuple[str, ...]:
     return ()
 
 
-def build(folder: Path) -> bytes:
+def build_kustomization(folder: Path) -> bytes:
     """Return the objects that a folder's kustomization makes, as YAML. Raises ``KustomizeError``."""
     tool = command()
     if not tool:
@@ -84,7 +84,7 @@ def kustomizations(files: Iterable[Path]) -> list[Kustomization]:
     return [_read(file) for file in files if file.name in FILES]
 
 
-def roots(found: Iterable[Kustomization]) -> list[Kustomization]:
+def find_roots(found: Iterable[Kustomization]) -> list[Kustomization]:
     """Return the kustomizations that no other kustomization uses."""
     known = list(found)
     used = {folder for each in known for folder in each.used}

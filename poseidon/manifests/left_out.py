@@ -33,7 +33,7 @@ _NO_PODS_OF_THEIR_OWN = frozenset(
 _KNOWN = _NO_PODS_OF_THEIR_OWN | FAMILIES.keys()
 
 
-def unread(documents: Iterable[Document], templates: Sequence[Document]) -> Iterator[str]:
+def warn_of_objects_left_out(documents: Iterable[Document], templates: Sequence[Document]) -> Iterator[str]:
     """Yield a warning per kind that is not read, and one for ``templates`` with unfilled places."""
     holding_pods: dict[tuple[str, str], list[str]] = defaultdict(list)
     for document in documents:

@@ -13,7 +13,7 @@ from poseidon.kube.api.metadata import ObjectMeta
 from poseidon.kube.api.pods import Container, Pod
 from poseidon.kube.api.queues import WorkloadPriorityClass
 from poseidon.manifests.loader import Manifests
-from poseidon.offline.cluster import OfflineCluster, build
+from poseidon.offline.cluster import OfflineCluster, build_offline_cluster
 from poseidon.offline.plan import Plan, schedule_pods
 from poseidon.pods.resources import amounts, effective_requests
 from poseidon.pods.tasks import workload_of
@@ -117,7 +117,7 @@ class AdmissionTrials:
         )
 
     def _judge(self, manifests: Manifests, quotas: Sequence[QuotaNode]) -> tuple[str, ...] | None:
-        cluster = build(manifests, self._configuration, self._now)
+        cluster = build_offline_cluster(manifests, self._configuration, self._now)
         cluster.assume_quotas(quotas)
         placed = _list_placed(cluster, schedule_pods(cluster, manifests))
         if not self._pods <= placed:

@@ -156,7 +156,7 @@ class OfflineCluster:
             self._bound[pod.uid] = node
 
 
-def build(
+def build_offline_cluster(
     manifests: Manifests,
     configuration: BridgeConfiguration,
     now: float,

@@ -71,7 +71,7 @@ class RunningPods(NamedTuple):
         return sorted(self.pods.keys() - self.goes - self.stays.keys())
 
 
-def running_pods(
+def list_running_pods(
     cluster: OfflineCluster, manifests: Manifests, *, local_data_may_go: bool = False
 ) -> RunningPods:
     """Return the pods of a cluster that are on nodes.

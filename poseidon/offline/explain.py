@@ -21,8 +21,8 @@ from poseidon.kube.api.pods import Pod
 from poseidon.manifests.loader import Manifests
 from poseidon.offline.audit.findings import Cure
 from poseidon.offline.audit.make_audit import find_cures_of_pods
-from poseidon.offline.cluster import build
-from poseidon.offline.evictability import running_pods
+from poseidon.offline.cluster import build_offline_cluster
+from poseidon.offline.evictability import list_running_pods
 from poseidon.offline.movable import WORTH_MOVING, find_migrations
 from poseidon.offline.plan import Plan, schedule_pods
 from poseidon.offline.planned_groups import PlannedGroup
@@ -45,7 +45,7 @@ def explain_pod(
         raise UnknownPodError(f"pod {pod} is not in the input; {remedy}")
     if disposition(found) is Disposition.FINISHED:
         raise UnknownPodError(f"pod {pod} has ended ({found.status.phase}), so no node is sought for it")
-    cluster = build(manifests, configuration, now)
+    cluster = build_offline_cluster(manifests, configuration, now)
     if pod not in cluster.pods:
         remedy = "queues.source of the configuration names the project whose queues are to resume it"
         raise UnknownPodError(f"pod {pod} would be created by a suspended object; {remedy}")
@@ -60,7 +60,7 @@ def explain_pod(
     runs_on = found.spec.node_name if cluster.runs(pod) else ""
     standing = _find_standing(plan, found, runs_on)
     waits = [pod] if standing.outcome is PodOutcome.WAITS else []
-    running = running_pods(cluster, manifests)
+    running = list_running_pods(cluster, manifests)
     cures = find_cures_of_pods(manifests, configuration, now, known, running, plan, waits)
     if runs_on:
         leaving = {each.pod for each in plan.preemptions}

@@ -16,8 +16,8 @@ from poseidon.manifests.amounts import format_amount
 from poseidon.manifests.loader import Manifests
 from poseidon.offline.admission_trials import AdmissionChange, AdmissionTrials
 from poseidon.offline.audit.make_audit import find_cures_of_pods
-from poseidon.offline.cluster import OfflineCluster, build
-from poseidon.offline.evictability import running_pods
+from poseidon.offline.cluster import OfflineCluster, build_offline_cluster
+from poseidon.offline.evictability import list_running_pods
 from poseidon.offline.explain import describe_cure
 from poseidon.offline.plan import Plan, schedule_pods
 from poseidon.offline.quota_changes import (
@@ -117,7 +117,7 @@ def explain_workload(
     manifests: Manifests, configuration: BridgeConfiguration, now: float, name: str
 ) -> WorkloadExplanation:
     """Explain a workload, named in full as ``poseidon plan`` does, or in short. Raises ``UnknownWorkloadError``."""
-    cluster = build(manifests, configuration, now)
+    cluster = build_offline_cluster(manifests, configuration, now)
     members = _list_members(cluster)
     workload = _find_workload(members, name)
     known = tuple(cluster.state.snapshot())
@@ -132,7 +132,7 @@ def explain_workload(
         return standing.describe(plan)
     # Cures come first: they leave the cluster as it is.
     cures = find_cures_of_pods(
-        manifests, configuration, now, known, running_pods(cluster, manifests), plan, waiting[:1]
+        manifests, configuration, now, known, list_running_pods(cluster, manifests), plan, waiting[:1]
     )
     ((reason, _),) = Counter(reasons[uid] for uid in waiting).most_common(1)
     order = _order_queue(cluster, plan, members, queue) if queue else [workload]

@@ -36,7 +36,7 @@ def feed(manifests: Manifests, state: BridgeState, pods: Iterable[Pod], *, trees
     for kind in kinds.BEFORE_PODS:
         if state.follows(kind):
             prefix = kind.group if kind in kinds.GROUPS else ""
-            tell(kind.plural, state.takers[kind], _changes(_list_objects(manifests, kind), prefix))
+            tell(kind.plural, state.handlers[kind], _changes(_list_objects(manifests, kind), prefix))
     for name, owner in manifests.owners:
         take: Callable[[Sequence[Change[Any]]], None] = state.owner_taker(name)
         tell(name, take, _changes([owner], name))
@@ -49,7 +49,7 @@ def feed(manifests: Manifests, state: BridgeState, pods: Iterable[Pod], *, trees
     tell("pods", state.pods_changed, [Change(each.metadata.uid, each) for each in pods])
     _feed_applications(manifests.for_models, state)
     for custom in state.custom_resources:
-        take = state.custom_records.taker(custom, 0)
+        take = state.custom_records.get_handler(custom, 0)
         if custom.kind == BUDGET_RECORD:
             tell(custom.kind, take, _changes(manifests.budgets))
         elif custom.kind == RECORD_KIND:

@@ -9,7 +9,7 @@ from typing import Any
 from poseidon.kube.api.pods import Pod
 from poseidon.manifests.loader import Manifests
 from poseidon.offline.cluster import OfflineCluster
-from poseidon.offline.evictability import running_pods
+from poseidon.offline.evictability import list_running_pods
 
 MOVE_COST = "firmament.io/move-cost"
 """Annotation: points that moving the pod costs, beside what every move costs."""
@@ -64,7 +64,7 @@ def find_migrations(
 
     ``leaving``: uids of pods that are preempted anyway.
     """
-    running = running_pods(cluster, manifests)
+    running = list_running_pods(cluster, manifests)
     prices, faults = move_prices(running.pods[uid] for uid in running.movable if uid not in leaving)
     moves = cluster.scheduler.cheaper(prices, move_cost, None).moves
     return tuple(PaidMove(each.uid, each.source, each.target, each.gain) for each in moves), faults

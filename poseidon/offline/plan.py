@@ -13,7 +13,7 @@ from poseidon.kube.api.pods import Pod
 from poseidon.manifests.controllers.applications import OrderedAppGroup
 from poseidon.manifests.loader import Manifests
 from poseidon.manifests.wording import suggest_printing
-from poseidon.offline.cluster import OfflineCluster, build
+from poseidon.offline.cluster import OfflineCluster, build_offline_cluster
 from poseidon.offline.movable import PaidMove, find_migrations
 from poseidon.offline.planned_groups import Decided, PlannedGroup, plan_groups
 from poseidon.offline.planned_queues import PlannedQueue, plan_queues
@@ -205,7 +205,7 @@ def make_plan(
 
     ``move_cost``: points that a move of a running pod has to save to be part of the plan; None: no pod moves.
     """
-    cluster = build(manifests, configuration, now, scheduler_names=scheduler_names)
+    cluster = build_offline_cluster(manifests, configuration, now, scheduler_names=scheduler_names)
     plan = schedule_pods(cluster, manifests)
     if move_cost is None:
         return plan

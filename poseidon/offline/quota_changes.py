@@ -12,7 +12,7 @@ from poseidon.kube.api.nodes import PriorityClass
 from poseidon.kube.api.queues import ClusterQueue, WorkloadPriorityClass
 from poseidon.manifests.amounts import format_amount
 from poseidon.offline.admission_trials import AdmissionChange, AdmissionStep, AdmissionTrials, name_others
-from poseidon.offline.audit.findings import quantity
+from poseidon.offline.audit.findings import format_quantity
 from poseidon.pods.resources import amounts
 from poseidon.pods.tasks import HIGHEST
 from poseidon.queues.book import QueueBook
@@ -219,7 +219,7 @@ def find_request_change(
         steps = []
         for lack in each:
             before = requests[0].get(lack.resource, 0)
-            most = quantity(lack.resource, max(lack.left, 0) // len(requests), down=True)
+            most = format_quantity(lack.resource, max(lack.left, 0) // len(requests), down=True)
             after = amounts({lack.resource: most}, "", [])[lack.resource]
             if after <= 0 or any(asked.get(lack.resource, 0) != before for asked in requests):
                 break
@@ -228,8 +228,8 @@ def find_request_change(
             others = trials.try_requests({step.resource: step.after for step in steps})
             if others is not None:
                 texts = (
-                    f"{quantity(step.resource, step.after)} of {step.resource} instead of "
-                    f"{quantity(step.resource, step.before)}"
+                    f"{format_quantity(step.resource, step.after)} of {step.resource} instead of "
+                    f"{format_quantity(step.resource, step.before)}"
                     for step in steps
                 )
                 text = f"each pod requests {', '.join(texts)}"

@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 from rich.tree import Tree
 
-from poseidon.explanations import PodExplanation, headline, plain
+from poseidon.explanations import PodExplanation, describe_outcome, plain
 from poseidon.group_trees.status.placement import Placement, pods_of
 from poseidon.manifests.amounts import format_amount
 from poseidon.offline.plan import NodeUse, Plan, Round
@@ -128,7 +128,7 @@ def print_explanation(explanation: PodExplanation, most: int = 0) -> None:
     ``most``: how many nodes are shown, 0 for all; the verdicts of the others are counted.
     """
     console = _Printer()
-    for line in (*headline(explanation), *explanation.outlook):
+    for line in (*describe_outcome(explanation), *explanation.outlook):
         console.print(line)
     if explanation.nodes:
         _print_verdicts(console, explanation, most or len(explanation.nodes))

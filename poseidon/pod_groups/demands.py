@@ -101,12 +101,12 @@ class Demand:
     """Pod affinities that the tree keeps, so that they need not be looked at."""
 
 
-def of_pod_group(found: PodGroup) -> Demand:
+def read_pod_group_demand(found: PodGroup) -> Demand:
     """Read a PodGroup of scheduler-plugins."""
-    return _of_plugins(found.spec, read_pod_group(found).defects)
+    return _read_plugins_demand(found.spec, read_pod_group(found).defects)
 
 
-def _of_plugins(spec: PodGroupSpec, rule_defects: Sequence[Defect]) -> Demand:
+def _read_plugins_demand(spec: PodGroupSpec, rule_defects: Sequence[Defect]) -> Demand:
     problem = _count_problem("spec.minMember", spec.min_member)
     seconds = spec.schedule_timeout_seconds
     if not problem and seconds is not None and not 0 <= seconds <= MAX_SECONDS:
@@ -120,9 +120,9 @@ def _of_plugins(spec: PodGroupSpec, rule_defects: Sequence[Defect]) -> Demand:
     return Demand(spec.min_member, float(seconds or 0), least_room=least_room)
 
 
-def of_sigs_pod_group(found: SigsPodGroup) -> Demand:
+def read_sigs_group_demand(found: SigsPodGroup) -> Demand:
     """Read a PodGroup of ``scheduling.sigs.k8s.io``, with Koordinator's annotations."""
-    demand = _of_plugins(found.spec, ())
+    demand = _read_plugins_demand(found.spec, ())
     terms = gang_terms(found.metadata)
     _, problem = list_bundled_gangs(terms, get_qualified_name(found.metadata))
     if problem or demand.problem:
@@ -134,7 +134,7 @@ def of_sigs_pod_group(found: SigsPodGroup) -> Demand:
     )
 
 
-def of_terms(stated: Collection[GangTerms]) -> Demand | None:
+def read_annotated_demand(stated: Collection[GangTerms]) -> Demand | None:
     """Read a gang by what its pods state; None if no pod states how many are placed together."""
     count, problem = least_members(stated)
     problem = problem or next(
@@ -147,7 +147,7 @@ def of_terms(stated: Collection[GangTerms]) -> Demand | None:
     return Demand(count, waiting_seconds(stated), ignored=list_ignored_terms(stated))
 
 
-def of_bundle(gangs: Mapping[str, Demand | None]) -> Demand:
+def combine_demands(gangs: Mapping[str, Demand | None]) -> Demand:
     """Return the demand of gangs that are placed together, by the demand of each; None for a gang that is not known."""
     problems = [f"gang {name}: {each.problem}" for name, each in gangs.items() if each and each.problem]
     unknown = [name for name, each in gangs.items() if each is None]
@@ -194,26 +194,26 @@ def read_least_room(stated: object) -> tuple[Mapping[str, int], str]:
     return found, "; ".join(map(str, defects))
 
 
-def of_described(found: DescribedMap[GroupSpec]) -> Demand:
+def read_described_demand(found: DescribedMap[GroupSpec]) -> Demand:
     """Read the ConfigMap of a topology group by its last data without faults."""
     if found.spec is None:
         return Demand(problem=found.problem)
     return Demand(found.spec.size, size=found.spec.size)
 
 
-def of_workload(found: Workload, part: str) -> Demand:
+def read_workload_demand(found: Workload, part: str) -> Demand:
     """Read one group of a Workload, the one named ``part``."""
     for index, group in enumerate(found.spec.pod_groups):
         if group.name == part:
-            return _of_policy(group.policy, f"spec.podGroups[{index}].policy")
+            return _read_policy_demand(group.policy, f"spec.podGroups[{index}].policy")
     return Demand(
         problem=f"spec.podGroups: has no group {part!r}; correct spec.workloadRef.podGroup of the pods"
     )
 
 
-def of_native_pod_group(found: NativePodGroup) -> Demand:
+def read_native_group_demand(found: NativePodGroup) -> Demand:
     """Read a PodGroup of Kubernetes itself."""
-    demand = _of_policy(found.spec.scheduling_policy, "spec.schedulingPolicy")
+    demand = _read_policy_demand(found.spec.scheduling_policy, "spec.schedulingPolicy")
     keys = tuple([each.key for each in found.spec.scheduling_constraints.topology])
     faults = (
         f"spec.schedulingConstraints.topology[{index}].key: {fault}"
@@ -264,7 +264,7 @@ def list_ignored_by_native(found: NativePodGroup) -> str:
     return ""
 
 
-def of_owner(found: ScaledOwner, share: str) -> Demand:
+def read_owner_demand(found: ScaledOwner, share: str) -> Demand:
     """Read an owner by its pods' annotation: the share, in percent, of its wanted pods that are placed together."""
     percent, problem = _percent(share)
     if problem:
@@ -273,7 +273,7 @@ def of_owner(found: ScaledOwner, share: str) -> Demand:
     return Demand(percent * size // 100, size=size)
 
 
-def of_whole_owner(found: ScaledOwner) -> Demand:
+def read_queued_owner_demand(found: ScaledOwner) -> Demand:
     """Return the demand of an owner that names a queue: all pods that it wants now are placed and evicted together.
 
     A Job may state that fewer are enough (``kueue.x-k8s.io/job-min-parallelism``).
@@ -295,7 +295,7 @@ def share_problem(member: Membership) -> str:
     return _percent(member.share)[1] if member.share else ""
 
 
-def _of_policy(policy: GroupPolicy, path: str) -> Demand:
+def _read_policy_demand(policy: GroupPolicy, path: str) -> Demand:
     if policy.gang is None:
         return Demand()
     problem = _count_problem(f"{path}.gang.minCount", policy.gang.min_count)

@@ -62,7 +62,7 @@ def read_domain_part(pod: Pod) -> MemberPart:
     return MemberPart(role, domains=terms)
 
 
-def of_exclusive_job(found: ScaledOwner, domain: str) -> Demand:
+def read_exclusive_job_demand(found: ScaledOwner, domain: str) -> Demand:
     """Read a Job of a JobSet: its first pods go to a domain with room for all pods that run at the same time."""
     fault = key_fault(domain)
     if fault:
@@ -72,7 +72,7 @@ def of_exclusive_job(found: ScaledOwner, domain: str) -> Demand:
     return Demand(1, size=size, nodes=(node,), disrupted_whole=True)
 
 
-def of_leader_worker_group(name: str, stated: Collection[MemberPart]) -> Demand | None:
+def read_leader_worker_demand(name: str, stated: Collection[MemberPart]) -> Demand | None:
     """Read a group of a LeaderWorkerSet by what its pods state; None if there are no pods.
 
     Workers may request less than their leader, so a domain that seems too small for all is still allowed, but comes

@@ -19,7 +19,7 @@ from poseidon.pod_groups.demands import Demand
 SUBGROUPS = "spec.subGroups"
 
 
-def of_kai_pod_group(found: KaiPodGroup) -> Demand:
+def read_kai_group_demand(found: KaiPodGroup) -> Demand:
     """Read a PodGroup of KAI: all or the least number of its subgroups go together, each with its least pods."""
     spec = found.spec
     problem = _find_count_fault("spec.minMember", spec.min_member) or _find_fault(spec.sub_groups)
@@ -44,7 +44,7 @@ def of_kai_pod_group(found: KaiPodGroup) -> Demand:
     return _demand(nodes, spec.priority_class_name)
 
 
-def of_pod_gang(found: PodGang) -> Demand:
+def read_pod_gang_demand(found: PodGang) -> Demand:
     """Read a PodGang of Grove: all of its groups are placed together, each with its least number of pods."""
     spec = found.spec
     names = [each.name for each in spec.podgroups]

@@ -26,19 +26,19 @@ from poseidon.pod_groups.demands import (
     Described,
     Known,
     Source,
-    of_bundle,
-    of_described,
-    of_native_pod_group,
-    of_owner,
-    of_pod_group,
-    of_sigs_pod_group,
-    of_terms,
-    of_tree,
-    of_whole_owner,
-    of_workload,
+    combine_demands,
+    read_annotated_demand,
+    read_described_demand,
+    read_native_group_demand,
+    read_owner_demand,
+    read_pod_group_demand,
+    read_queued_owner_demand,
+    read_sigs_group_demand,
+    read_tree_demand,
+    read_workload_demand,
     share_problem,
 )
-from poseidon.pod_groups.exclusive_topology import of_exclusive_job, of_leader_worker_group
+from poseidon.pod_groups.exclusive_topology import read_exclusive_job_demand, read_leader_worker_demand
 from poseidon.pod_groups.koordinator import gang_terms, list_bundled_gangs
 from poseidon.pod_groups.membership import (
     BUNDLE,
@@ -56,20 +56,20 @@ from poseidon.pod_groups.membership import (
     ObjectKey,
     bundle,
 )
-from poseidon.pod_groups.scheduler_trees import of_kai_pod_group, of_pod_gang
-from poseidon.pod_groups.volcano import of_volcano_pod_group
+from poseidon.pod_groups.scheduler_trees import read_kai_group_demand, read_pod_gang_demand
+from poseidon.pod_groups.volcano import read_volcano_group_demand
 from poseidon.pods.tasks import get_qualified_name
 
 OWNER_KINDS = frozenset({"ReplicaSet", "StatefulSet", "Job", "Deployment"})
 """Owners whose size is known, for a share of it. Only in offline commands do pods have a Deployment as owner."""
 
 _READERS: tuple[tuple[type[Any], Callable[[Any], Demand]], ...] = (
-    (DescribedMap, of_described),
-    (PodGroup, of_pod_group),
-    (NativePodGroup, of_native_pod_group),
-    (SigsPodGroup, of_sigs_pod_group),
-    (KaiPodGroup, of_kai_pod_group),
-    (PodGang, of_pod_gang),
+    (DescribedMap, read_described_demand),
+    (PodGroup, read_pod_group_demand),
+    (NativePodGroup, read_native_group_demand),
+    (SigsPodGroup, read_sigs_group_demand),
+    (KaiPodGroup, read_kai_group_demand),
+    (PodGang, read_pod_gang_demand),
 )
 
 
@@ -96,7 +96,7 @@ class Sources:
         """Add or update an object; return its key."""
         key = ObjectKey(kind, found.metadata.namespace or "default", found.metadata.name)
         spec = None
-        if isinstance(found, PodGroup) and not of_pod_group(found).problem:
+        if isinstance(found, PodGroup) and not read_pod_group_demand(found).problem:
             spec = read_pod_group(found).spec
         self._keys[uid] = key
         self._entries[key] = _Entry(uid, found, spec)
@@ -190,20 +190,20 @@ class Sources:
     def demand(self, member: Membership, stated: Collection[MemberPart] = ()) -> Demand | None:
         """Return the requirements of a group; None while nothing describes it. ``stated``: the parts of its pods."""
         if member.gangs:
-            return of_bundle({gang: self._of_gang(gang, stated) for gang in member.gangs})
+            return combine_demands({gang: self._of_gang(gang, stated) for gang in member.gangs})
         if member.source.kind == LEADER_WORKER_GROUP:
-            return of_leader_worker_group(member.source.name, stated)
+            return read_leader_worker_demand(member.source.name, stated)
         entry = self._entry(member)
         if entry is None:
             by_pods = member.source.kind in (SIGS_POD_GROUP, KUEUE_POD_GROUP)
-            return of_terms([each.terms for each in stated]) if by_pods else None
+            return read_annotated_demand([each.terms for each in stated]) if by_pods else None
         if isinstance(entry.found, CompositePodGroup):
             root = member.source
             if root not in self._of_trees:
-                self._of_trees[root] = of_tree(entry.found, *self._trees.list_nodes(root))
+                self._of_trees[root] = read_tree_demand(entry.found, *self._trees.list_nodes(root))
             return self._of_trees[root]
         if isinstance(entry.found, VolcanoPodGroup):
-            return of_volcano_pod_group(entry.found, stated, self.tiers)
+            return read_volcano_group_demand(entry.found, stated, self.tiers)
         return _read(entry.found, member)
 
     def _of_gang(self, gang: str, stated: Collection[MemberPart]) -> Demand | None:
@@ -211,8 +211,8 @@ class Sources:
         namespace, _, name = gang.partition("/")
         entry = self._entries.get(ObjectKey(SIGS_POD_GROUP, namespace, name))
         if entry is not None and isinstance(entry.found, SigsPodGroup):
-            return of_sigs_pod_group(entry.found)
-        return of_terms([each.terms for each in stated if each.role == gang])
+            return read_sigs_group_demand(entry.found)
+        return read_annotated_demand([each.terms for each in stated if each.role == gang])
 
     def waits_for(self, member: Membership, stated: Collection[MemberPart] = ()) -> str:
         """Return why none of a group's pods may be placed now, "" if they may."""
@@ -249,11 +249,11 @@ def _read(found: Known, member: Membership) -> Demand:
         if isinstance(found, struct):
             return read(found)
     if isinstance(found, Workload):
-        return of_workload(found, member.part)
+        return read_workload_demand(found, member.part)
     assert isinstance(found, ScaledOwner)
     if member.domain:
-        return of_exclusive_job(found, member.domain)
-    return of_whole_owner(found) if member.whole else of_owner(found, member.share)
+        return read_exclusive_job_demand(found, member.domain)
+    return read_queued_owner_demand(found) if member.whole else read_owner_demand(found, member.share)
 
 
 def places(key: ObjectKey) -> tuple[ObjectKey, ...]:

@@ -26,7 +26,7 @@ MOST_POLICIES = 64
 POLICIES = "spec.subGroupPolicy"
 
 
-def of_volcano_pod_group(found: VolcanoPodGroup, stated: Collection[MemberPart], tiers: Tiers) -> Demand:
+def read_volcano_group_demand(found: VolcanoPodGroup, stated: Collection[MemberPart], tiers: Tiers) -> Demand:
     """Read a PodGroup of Volcano; ``stated``: the parts of its pods.
 
     As in Volcano, counts by task are ignored if ``minMember`` is less than their sum.

@@ -97,7 +97,7 @@ class QueueBook:
         """Whether pods may be in queues that only their owners name."""
         return not BY_OWNER.isdisjoint(self._enforced)
 
-    def taker(self, kind: WatchedKind) -> Callable[[Sequence[Change[Any]]], None]:
+    def get_handler(self, kind: WatchedKind) -> Callable[[Sequence[Change[Any]]], None]:
         """Return the function to call with changes of objects of this kind, which is one of ``reads``."""
         source = next(source for source, shelf in self._shelves.items() if kind in shelf.objects.kinds)
         objects = self._shelves[source].objects
@@ -133,7 +133,7 @@ class QueueBook:
 
     # --- pods ----------------------------------------------------------------------------------------------
 
-    def join(self, uid: str, pod: Pod) -> NamedQuota:
+    def assign_quota(self, uid: str, pod: Pod) -> NamedQuota:
         """Add or update a pod; return its quota, and why it has to wait for its queue."""
         if self._unread:
             self.settle()
@@ -148,7 +148,7 @@ class QueueBook:
 
     def find_gang(self, uid: str, pod: Pod) -> Membership | None:
         """Return the gang of a pod in a queue of Kueue: by Kueue's labels, else all of its workload; else None."""
-        self.join(uid, pod)
+        self.assign_quota(uid, pod)
         reference = self._references.get(uid)
         if reference is None or reference.source not in BY_OWNER:
             return None
@@ -175,7 +175,7 @@ class QueueBook:
         """Return the uids of the pods that an object owns, directly or not."""
         return list(self._below.get(owner, ()))
 
-    def may_take(self, guest: str, victim: str, above: int) -> bool:
+    def allows_eviction(self, guest: str, victim: str, above: int) -> bool:
         """Return whether preemption policies allow pods of quota ``guest`` to evict pods of quota ``victim``.
 
         Both quotas must be in one tree, and may be the same. ``above``: the guest's priority minus the victim's. The

@@ -11,8 +11,8 @@ from poseidon.embedding import EmbeddedScheduler
 from poseidon.kube.api.namespaces import Namespace
 from poseidon.kube.api.pods import Pod
 from poseidon.manifests.loader import Manifests
-from poseidon.offline.cluster import build
-from poseidon.offline.evictability import RunningPods, running_pods
+from poseidon.offline.cluster import build_offline_cluster
+from poseidon.offline.evictability import RunningPods, list_running_pods
 from poseidon.offline.movable import move_prices
 from poseidon.offline.plan import Plan, schedule_pods
 from poseidon.pods.moves import parse_announced_move
@@ -100,10 +100,10 @@ def examine(
     local_data_may_go: bool = False,
 ) -> Standing:
     """Examine a cluster. Pods that are to be preempted, or are being moved already, may not be moved."""
-    cluster = build(manifests, configuration, now)
+    cluster = build_offline_cluster(manifests, configuration, now)
     events = tuple(cluster.state.snapshot())
     plan = schedule_pods(cluster, manifests)
-    running = running_pods(cluster, manifests, local_data_may_go=local_data_may_go)
+    running = list_running_pods(cluster, manifests, local_data_may_go=local_data_may_go)
     permission = Permission(manifests.namespaces)
     names = configuration.scheduler_names
 

@@ -133,7 +133,7 @@ def _translate(name: str, pod: Pod, state: BridgeState, group: pb.JobGroup | Non
     if group is not None:
         traits = state.classes.set_tree(traits, TreePlace(group.name))
     if state.queues is not None:
-        quota, problem = state.queues.join(pod.metadata.uid, pod)
+        quota, problem = state.queues.assign_quota(pod.metadata.uid, pod)
         priority = state.queues.priorities.rank_pod(pod.metadata.uid, found.priority)
         state.queues.forget_pod(pod.metadata.uid)
         if problem:

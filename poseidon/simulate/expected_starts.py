@@ -14,7 +14,7 @@ import numpy as np
 
 from poseidon.configuration.document import BridgeConfiguration
 from poseidon.manifests.loader import Manifests
-from poseidon.offline.cluster import build
+from poseidon.offline.cluster import build_offline_cluster
 from poseidon.simulate.engine import Clock
 from poseidon.simulate.forecast import DRAWS, MOST_WORK, forecast_starts
 from poseidon.simulate.observed import RunFamilies, learn_run_times, look_back, set_beginnings
@@ -98,12 +98,12 @@ class ExpectedStarts:
 def expect_starts(
     manifests: Manifests, configuration: BridgeConfiguration, now: float, *, work: int = MOST_WORK
 ) -> ExpectedStarts:
-    """Return when the waiting pods are expected to get nodes. Raises what ``build`` raises.
+    """Return when the waiting pods are expected to get nodes. Raises what ``build_offline_cluster`` raises.
 
     ``work``: limit of effort, in the unit of ``MOST_WORK``.
     """
     clock = Clock(now)
-    cluster = build(manifests, configuration, now, clock=clock)
+    cluster = build_offline_cluster(manifests, configuration, now, clock=clock)
     scenario = Scenario(horizon=HORIZON, round_every=1.0, sample_every=HORIZON, cluster=ClusterPart())
     simulation = assemble(scenario, cluster, manifests, clock, no_work())
     pods = [cluster.pods[simulation.uids[place]] for place in range(len(simulation.uids))]

@@ -15,7 +15,7 @@ from poseidon.kube.parsing.defects import Defect
 from poseidon.manifests.documents import Given, GivenObject
 from poseidon.manifests.loader import ManifestError, Manifests, load_manifests
 from poseidon.nodes.machines import machine
-from poseidon.offline.cluster import OfflineCluster, build
+from poseidon.offline.cluster import OfflineCluster, build_offline_cluster
 from poseidon.pods.programs import KIND as HISTORY
 from poseidon.pods.resources import amounts
 from poseidon.pods.tasks import workload_of
@@ -64,7 +64,7 @@ def _set_up(scenario: Scenario, folder: Path) -> Simulation:
         check_pool(pool)
     manifests = _describe_cluster(scenario, folder, recorded)
     clock = Clock()
-    cluster = build(manifests, configuration, BEGIN, clock=clock)
+    cluster = build_offline_cluster(manifests, configuration, BEGIN, clock=clock)
     return assemble(scenario, cluster, manifests, clock, recorded.work)
 
 

@@ -17,7 +17,7 @@ from rich.console import Console
 from benchmarks.__main__ import main
 from benchmarks.bursts.burst import Outcome, run_burst
 from benchmarks.bursts.chosen_bursts import DEVIATION, HEAVY, standard_bursts, summaries
-from benchmarks.bursts.levelling import Batch, level
+from benchmarks.bursts.levelling import Batch, place_by_expected_use
 from benchmarks.bursts.scenario import EXACTLY, HALF, Burst
 from benchmarks.reports.models import burst_sheets
 from benchmarks.reports.sheets import print_sheets
@@ -84,13 +84,13 @@ def test_it_holds_where_metrics_are_missing_or_stale(by_requests, mode):
 def test_levelling_is_by_estimates_and_largest_first():
     pods = Batch(np.array([1.0, 2.0, 2.0]), np.array([1.0, 2.0, 0.0]), np.ones(3))
     base, free = np.array([3.0, 0.0]), np.array([3.0, 3.0])
-    assert level(base, free, pods).tolist() == [1.0, 2.0]
-    assert level(base, free, pods, largest_first=False).tolist() == [0.0, 3.0]
+    assert place_by_expected_use(base, free, pods).tolist() == [1.0, 2.0]
+    assert place_by_expected_use(base, free, pods, largest_first=False).tolist() == [0.0, 3.0]
 
 
 def test_levelling_passes_by_nodes_that_requests_fill():
     pods = Batch(np.ones(4), np.ones(4), np.ones(4))
-    assert level(np.array([3.0, 0.0]), np.array([1.0, 2.0]), pods).tolist() == [1.0, 2.0]
+    assert place_by_expected_use(np.array([3.0, 0.0]), np.array([1.0, 2.0]), pods).tolist() == [1.0, 2.0]
 
 
 def outcome_with(spread: float) -> Outcome:

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 import benchmarks
 from benchmarks.__main__ import main
-from benchmarks.judge.verdicts import Finding, SeedResult, Told, summary
+from benchmarks.judge.verdicts import Finding, PendingMessages, SeedResult, summary
 from benchmarks.reports.report import KINDS
 from benchmarks.reports.sheets import markdown
 
@@ -177,7 +177,7 @@ def test_every_kind_that_the_harness_names_has_tables():
 
 def test_verdicts_of_a_judge_have_tables():
     told = [
-        Told(
+        PendingMessages(
             "ns/a",
             "0/1 nodes are available: 1 Insufficient cpu.",
             "0/1 nodes are available: 1 Too many pods.",

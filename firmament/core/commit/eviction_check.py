@@ -13,7 +13,7 @@ from firmament.core.constraints.constraint import Constraints
 from firmament.core.constraints.counters import RuleState
 from firmament.core.constraints.pairs import PairState
 from firmament.core.preemption.problem import PreemptionDecision, PreemptionProblem
-from firmament.core.rules.gangs.members import breaks_up, lacking
+from firmament.core.rules.gangs.members import breaks_up, count_missing_members
 from firmament.core.rules.registry import compile_rules
 from firmament.core.rules.task_amounts import net_requests
 from firmament.core.snapshot.grouping import RoundContext
@@ -103,7 +103,7 @@ class EvictionCheck:
         lost = find_overtaken_groups(self._cluster, self._snapshot, used)
         for name, places in used.items():
             job = jobs.gang(name)
-            if job is None or (not job.groups and lacking(self._cluster, job) != len(places)):
+            if job is None or (not job.groups and count_missing_members(self._cluster, job) != len(places)):
                 lost |= {name}
         return np.isin(job_of, list(lost))
 
@@ -115,7 +115,7 @@ class EvictionCheck:
             coming.setdefault(tasks.job[int(self._guests[index])], []).append(index)
         for name, indices in coming.items():
             job = jobs.gang(name)
-            if job is not None and lacking(self._cluster, job) > len(indices):
+            if job is not None and count_missing_members(self._cluster, job) > len(indices):
                 dropped[indices] = True
 
     def _drop_half_evicted(self, dropped: Bool) -> None:

@@ -18,7 +18,7 @@ from firmament.core.constraints.constraint import Constraints
 from firmament.core.constraints.counters import RuleState
 from firmament.core.constraints.pairs import NO_PAIRS, PairState
 from firmament.core.filters.static_rows import StaticRows
-from firmament.core.rules.gangs.members import lacking
+from firmament.core.rules.gangs.members import count_missing_members
 from firmament.core.rules.pairs import compile_pairs
 from firmament.core.rules.registry import compile_rules
 from firmament.core.rules.task_amounts import net_requests
@@ -107,7 +107,9 @@ class Recheck:
                 job = tasks.job[task]
                 if tasks.uid[task] == uid and jobs.gang(job) is not None:
                     gang[index] = number.setdefault(job, len(number))
-        need = [lacking(cluster, job) for name in number if (job := jobs.gang(name)) is not None]
+        need = [
+            count_missing_members(cluster, job) for name in number if (job := jobs.gang(name)) is not None
+        ]
         for name, index in number.items():
             job = jobs.gang(name)
             if job is not None and job.groups:  # what was decided for a tree takes effect as a whole

@@ -21,7 +21,7 @@ from firmament.core.label_levels import LabelLevels
 from firmament.core.reasons import Cause, lack_of, lacks_only_room
 from firmament.core.rescheduling.room_by_moves import GangRoom, find_gang_room_by_moves, find_room_by_moves
 from firmament.core.rescheduling.trials import Trials
-from firmament.core.rules.node_resources import lacking
+from firmament.core.rules.node_resources import list_lacking_amounts
 
 _ROOM = (lack_of(""),)
 """Stands for all sets of causes that concern only resources."""
@@ -230,7 +230,7 @@ class _CureSearch:
         """Return the machines that lack the smallest part of a requested resource."""
 
         def shortage(name: str) -> float:
-            lacks = lacking(self._standing(name)).values()
+            lacks = list_lacking_amounts(self._standing(name)).values()
             return max(((asked - free) / asked for asked, free in lacks), default=0.0)
 
         return sorted(machines, key=lambda name: (shortage(name), name))[:_MACHINES]

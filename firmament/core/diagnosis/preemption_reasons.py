@@ -9,7 +9,7 @@ from firmament.core.filters.root_causes import RootCauses, root_causes
 from firmament.core.queue.importance import Importance
 from firmament.core.ranks import places_in
 from firmament.core.reasons import Stage, summarise
-from firmament.core.rules.node_resources import lacks
+from firmament.core.rules.node_resources import find_refusals_by_resource
 from firmament.core.state.cluster import Cluster
 from firmament.core.state.tasks import TaskPhase
 
@@ -81,7 +81,7 @@ class PreemptionReasons:
         """Return bool[M]: machines whose capacity is enough in every resource; volumes are not resources here."""
         capacity = self._cluster.machines.capacity[:, : len(request)]
         enough = np.ones(len(capacity), dtype=np.bool_)
-        for each in lacks(capacity, request, self._cluster.resources.names):
+        for each in find_refusals_by_resource(capacity, request, self._cluster.resources.names):
             if each.cause.reason.stage == Stage.RESOURCES:
                 enough &= ~each.refused
         return enough
@@ -92,7 +92,9 @@ class PreemptionReasons:
         """Return how many machines have which reason for which evictions would not help. ``rows``: the machines;
         ``free``: their room once all possible victims are gone; ``some``: bool, machines with victims.
         """
-        lacking = lacks(free[some][:, : len(request)], request, self._cluster.resources.names)
+        lacking = find_refusals_by_resource(
+            free[some][:, : len(request)], request, self._cluster.resources.names
+        )
         counts = dict(root_causes(int(some.sum()), lacking).counts())
         lacks_nothing = (
             rows[some][~np.logical_or.reduce([each.refused for each in lacking])] if lacking else rows[some]

@@ -18,7 +18,7 @@ from firmament.core.model import TaskClass
 from firmament.core.reasons import Cause, Stage, StatedReason
 from firmament.core.rules.framework.node_rule import MachineRefusal
 from firmament.core.rules.node_name import list_pin_refusals
-from firmament.core.rules.node_resources import lacks
+from firmament.core.rules.node_resources import find_refusals_by_resource
 from firmament.core.rules.registry import NodeRules
 from firmament.core.state.cluster import Cluster
 from firmament.core.state.machines import MachineTable
@@ -142,7 +142,7 @@ def verdict(
     """
     request = cluster.request_of(cls)
     pins = list_pin_refusals(cluster, cls)
-    found = lacks(free[:, : len(request)], request, cluster.resources.names)
+    found = find_refusals_by_resource(free[:, : len(request)], request, cluster.resources.names)
     found += rule_refusals(rules.refusals(index))
     told = static.refusals() if refusals is None else refusals
     if pins:

@@ -99,7 +99,7 @@ def _split_class(board: Board, cell_shares: CellShares, cls: int, *, first: bool
         return []
     soft = soft_cost(board.rules, cls, open_to)
     points = soft.points if soft is not None else None
-    shares = cell_shares.deal(cls, open_to, coarse_topologies(rules, board.rules.rules))
+    shares = cell_shares.share_tasks(cls, open_to, coarse_topologies(rules, board.rules.rules))
     parts = []
     for share in shares:
         allowed = None
@@ -198,7 +198,7 @@ class CellShares:
         self._sorted: dict[tuple[int, ...], tuple[Int64, Int64]] = {}
         self._excluding, self._excluded = _find_exclusions(residual.active().tolist(), board.rules.rules)
 
-    def deal(self, cls: int, open_to: Bool, topologies: list[Int64]) -> list[Share]:
+    def share_tasks(self, cls: int, open_to: Bool, topologies: list[Int64]) -> list[Share]:
         """Return the shares of a class's waiting tasks; fewer than wait if room or domains are lacking now.
 
         ``open_to``: bool[M], machines that the class may use now.

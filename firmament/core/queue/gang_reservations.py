@@ -26,7 +26,7 @@ from firmament.core.filters.static_rows import StaticRows
 from firmament.core.queue.expected_ends import find_start
 from firmament.core.queue.lasting_use import lasting_use
 from firmament.core.queue.turns import Turns, namespaces_of
-from firmament.core.rules.gangs.members import lacking, list_able_members
+from firmament.core.rules.gangs.members import count_missing_members, list_able_members
 from firmament.core.state.cluster import Cluster
 from firmament.core.state.tasks import TaskPhase
 from firmament.core.state.waiting import activate_members, count_anew
@@ -117,7 +117,7 @@ class GangReservations:
             job = cluster.jobs.gang(job_id)
             if job is None or job_id in self.held or job_id in self._too_large or job_id in hopeless:
                 continue
-            if len(list_able_members(cluster, job, now)) < lacking(cluster, job):
+            if len(list_able_members(cluster, job, now)) < count_missing_members(cluster, job):
                 hopeless.add(job_id)
                 _count_anew(cluster, job_id)
                 continue
@@ -162,7 +162,9 @@ class GangReservations:
         self, cluster: Cluster, static_rows: StaticRows, held: GangReservation, lasting: Int64, now: float
     ) -> bool:
         job = cluster.jobs.gang(held.job)
-        if job is None or not 0 < lacking(cluster, job) <= sum(part.units for part in held.parts):
+        if job is None or not 0 < count_missing_members(cluster, job) <= sum(
+            part.units for part in held.parts
+        ):
             return False
         if not len(_waiting(cluster, held.job)):
             return False
@@ -187,7 +189,7 @@ class GangReservations:
         self.due -= sought
         for job_id in sorted(sought):
             job = cluster.jobs.gang(job_id)
-            if job is None or lacking(cluster, job) <= 0:
+            if job is None or count_missing_members(cluster, job) <= 0:
                 continue
             if job_id in found:
                 self._keep(cluster, job_id, found[job_id], now)

@@ -24,7 +24,7 @@ from firmament.core.queue.expected_ends import find_start
 from firmament.core.queue.gang_reservations import GangReservations
 from firmament.core.queue.lasting_use import lasting_use
 from firmament.core.queue.turns import Turns, namespaces_of
-from firmament.core.rules.gangs.members import lacking
+from firmament.core.rules.gangs.members import count_missing_members
 from firmament.core.rules.node_name import list_pinned_rows
 from firmament.core.state.cluster import Cluster
 from firmament.core.state.tasks import TaskPhase
@@ -229,5 +229,5 @@ def _lacking_gangs(cluster: Cluster, rows: Int64) -> Bool:
         return np.zeros(len(rows), dtype=np.bool_)
     jobs = [cluster.tasks.job[row] for row in rows.tolist()]
     gangs = {name: cluster.jobs.gang(name) for name in set(jobs)}
-    lacks = {name: job is not None and lacking(cluster, job) > 0 for name, job in gangs.items()}
+    lacks = {name: job is not None and count_missing_members(cluster, job) > 0 for name, job in gangs.items()}
     return np.array([lacks[name] for name in jobs], dtype=np.bool_)

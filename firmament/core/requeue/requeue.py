@@ -122,7 +122,7 @@ class Requeue:
         self._given_up.clear()
         if self.rebinding.came:
             first += self.rebinding.due(cluster, self._clock())
-        unscheduled = self.gangs.withheld(cluster) if cluster.jobs.had_gangs else []
+        unscheduled = self.gangs.take_messages(cluster) if cluster.jobs.had_gangs else []
         if self.set_aside.untold:
             unscheduled += self.set_aside.take_notices(cluster)
         return first, unscheduled

@@ -13,7 +13,7 @@ from firmament.core.flow.problem import Assignments, PlacementProblem
 from firmament.core.reasons import too_few_places
 from firmament.core.rules.framework.node_rule import MachineRefusal
 from firmament.core.rules.node_name import OUTSIDE
-from firmament.core.rules.node_resources import lacks
+from firmament.core.rules.node_resources import find_refusals_by_resource
 
 MOST_CLASSES = 100
 """Limit on the classes that are examined; each takes some dozen passes over all machines."""
@@ -55,7 +55,9 @@ def find_kept_back(
 def _causes(board: Board, cls: int, others: Sequence[MachineRefusal], resources: Sequence[str]) -> RootCauses:
     """Return why each machine refuses one more task of a class on a board."""
     problem = board.problem
-    lacking = lacks(board.residual.free.T, problem.requests[int(problem.shape[cls])], resources)
+    lacking = find_refusals_by_resource(
+        board.residual.free.T, problem.requests[int(problem.shape[cls])], resources
+    )
     return root_causes(problem.machines, [*others, *lacking, *rule_refusals(board.refusals(cls))])
 
 

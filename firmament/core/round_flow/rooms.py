@@ -16,7 +16,7 @@ from firmament.core.flow.residual import Residual
 from firmament.core.reasons import Cause, StatedReason
 from firmament.core.rounds import Placement
 from firmament.core.rules.framework.node_rule import MachineRefusal
-from firmament.core.rules.node_resources import lacks
+from firmament.core.rules.node_resources import find_refusals_by_resource
 
 MOST_SHAPES = 300
 """Limit on the shapes that are examined, those of most tasks; each takes some passes over all machines."""
@@ -50,7 +50,7 @@ def find_gates(
     for shape in largest_shapes(problem, problem.counts).tolist():
         causes = root_causes(
             problem.machines,
-            [*refusals(shape), *lacks(problem.free, problem.requests[shape], resources)],
+            [*refusals(shape), *find_refusals_by_resource(problem.free, problem.requests[shape], resources)],
         )
         open_now = ~causes.find_refused() & problem.feasible[shape]
         found[shape] = ShapeGate(tuple(causes.counts()), int(open_now.sum()))

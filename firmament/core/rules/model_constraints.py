@@ -24,7 +24,7 @@ def model_constraints(
     found = []
     for model in cluster.constraining_models:
         kinds = find_kinds(cluster, model.needs.kind_labels, waiting, without=without)
-        kind = np.array([kinds.of.get(row, -1) for row in waiting], dtype=np.int64)
+        kind = np.array([kinds.by_class.get(row, -1) for row in waiting], dtype=np.int64)
         if not (kind >= 0).any():
             continue
         labels = cluster.machines.describe().labels
@@ -41,12 +41,12 @@ def model_constraints(
 class RoundKinds:
     """The kinds of a round's tasks, for one model.
 
-    ``rows``: each kind as the model sees it; ``of``: class row -> kind, for classes that have a kind; ``placed``: the
-    tasks on machines, by kind.
+    ``rows``: each kind as the model sees it; ``by_class``: the kind of each class row, for classes that have one;
+    ``placed``: the tasks on machines, by kind.
     """
 
     rows: tuple[ShapeRow, ...]
-    of: dict[int, int]
+    by_class: dict[int, int]
     placed: PlacedKinds
 
 

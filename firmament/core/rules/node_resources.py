@@ -1,7 +1,7 @@
 """NodeResourcesFit: machines must have enough left of every resource that a task requests.
 
-What is left changes during a round, so `lacks` is given it. The rule itself only refuses all machines to a task that
-requests a resource which no machine offers.
+What machines have left changes during a round, so the caller passes it to `find_refusals_by_resource`. The rule itself
+only refuses all machines to a task that requests a resource which no machine offers.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def _find_offered_nowhere(machines: MachineTable, shape: TaskClass) -> tuple[str
     return ()
 
 
-def lacks(free: Int64, request: Int64, resources: Sequence[str]) -> list[MachineRefusal]:
+def find_refusals_by_resource(free: Int64, request: Int64, resources: Sequence[str]) -> list[MachineRefusal]:
     """Return one refusal for each resource of which some machine has too little left.
 
     ``free``: int64[M, K], what machines have left; ``request``: int64[K], what a task requests.
@@ -83,8 +83,8 @@ def lacks(free: Int64, request: Int64, resources: Sequence[str]) -> list[Machine
 # --- Cures for lacking resources.
 
 
-def lacking(standing: ChangedMachine) -> dict[str, tuple[int, int]]:
-    """Return by resource (amount requested, amount free) for each resource of which the machine has too little free."""
+def list_lacking_amounts(standing: ChangedMachine) -> dict[str, tuple[int, int]]:
+    """Return the requested and the free amount of each resource of which the machine has too little free."""
     asked = {**dict(standing.content.requests), PODS: 1}
     return {
         resource: (amount, max(0, standing.free.get(resource, 0)))
@@ -95,7 +95,7 @@ def lacking(standing: ChangedMachine) -> dict[str, tuple[int, int]]:
 
 def _lower_requests(standing: ChangedMachine) -> Iterator[CureProposal]:
     """Yield the cure that lowers the requests to what is free; nothing if some lacking resource has nothing free."""
-    lacks = lacking(standing)
+    lacks = list_lacking_amounts(standing)
     if not _are_requested(lacks) or any(free == 0 for _, free in lacks.values()):
         return
     steps = [
@@ -113,7 +113,7 @@ def _lower_requests(standing: ChangedMachine) -> Iterator[CureProposal]:
 
 def _enlarge_machine(standing: ChangedMachine) -> Iterator[CureProposal]:
     """Yield the cure that enlarges the machine by the amounts that are lacking."""
-    lacks = lacking(standing)
+    lacks = list_lacking_amounts(standing)
     if not _are_requested(lacks):
         return
     offered = dict(standing.machine.allocatable)

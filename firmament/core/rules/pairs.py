@@ -25,7 +25,7 @@ def pair_rules(model: Weighted, terms: PairTerms, kinds: RoundKinds, waiting: Se
     return PairRules(
         terms=terms,
         units=units if terms.steers else 0.0,
-        kind=np.array([kinds.of.get(row, -1) for row in waiting], dtype=np.int64),
+        kind=np.array([kinds.by_class.get(row, -1) for row in waiting], dtype=np.int64),
         resident_kind=kinds.placed.kind,
         resident_machine=kinds.placed.machine,
     )
@@ -55,7 +55,7 @@ def judge_pairs(asked: AskedTask) -> Iterator[TaskVerdict]:
     for weighted, model in asked.models.pair_models[:1]:
         kinds = find_kinds(asked.cluster, model.needs.kind_labels, [cls], without=asked.row)
         terms = model.pair_terms(asked.columns, kinds.rows) if kinds.rows else None
-        found = model.pair_verdict(asked.columns, terms, kinds.of.get(cls, -1), kinds.placed)
+        found = model.pair_verdict(asked.columns, terms, kinds.by_class.get(cls, -1), kinds.placed)
         refusals: list[tuple[AnyReason, Bool]] = []
         if terms is not None and (terms.strict or terms.bounded):
             refusals = PairState(pair_rules(weighted, terms, kinds, [cls])).refusals(0)

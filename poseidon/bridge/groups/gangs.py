@@ -94,7 +94,7 @@ class Gangs:
 
     # --- what is seen --------------------------------------------------------------------------------------
 
-    def taker(self, kind: str) -> Callable[[Sequence[Change[Source]]], None]:
+    def get_handler(self, kind: str) -> Callable[[Sequence[Change[Source]]], None]:
         """Return the function that takes changes of objects of a kind."""
 
         def take_changes(changes: Sequence[Change[Source]]) -> None:

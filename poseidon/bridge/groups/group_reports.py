@@ -12,7 +12,7 @@ from poseidon.group_trees.spec.keys import GROUP_RECORD, TREE_NAME, TREE_RECORD
 from poseidon.group_trees.spec.tree import TreeSpec
 from poseidon.group_trees.status.group_status import Outlook, gist
 from poseidon.group_trees.status.members import Member
-from poseidon.group_trees.status.written import Told, Values
+from poseidon.group_trees.status.written import Values, WrittenTexts
 from poseidon.kube.api.event_reasons import ConditionType, EventReason
 from poseidon.kube.api.metadata import Condition, ObjectRef, timestamp
 from poseidon.kube.api.pod_groups import CompositePodGroup, NativePodGroup
@@ -38,20 +38,20 @@ class TopologyNotes:
     def __init__(self, actions: list[Action], wall: Callable[[], float]) -> None:
         self._actions = actions
         self._wall = wall
-        self._told = Told()
+        self._told = WrittenTexts()
         self._written: dict[str, float] = {}
         self._complained: dict[str, str] = {}
 
     def read_notes(self, described: DescribedMap[Any]) -> Mapping[str, str]:
         """Return the keys that this program has written into a ConfigMap, as last seen."""
-        return self._told.of_map(described)
+        return self._told.read_data(described)
 
     def describe(self, described: DescribedMap[Any], outlook: Outlook) -> bool:
         """Write what has changed of a group. Returns whether some of it is left for later.
 
         If only figures in a message have changed, it is written about once a minute.
         """
-        known, data, now = self._told.of_map(described), outlook.data, self._wall()
+        known, data, now = self._told.read_data(described), outlook.data, self._wall()
         message, former = data.get("message") or "", known.get("message", "")
         changed = message != former or data.get("status", "") != known.get("status", "")
         calm = changed and data.get("status", "") == known.get("status", "") and gist(message) == gist(former)
@@ -65,7 +65,7 @@ class TopologyNotes:
 
     def label(self, member: Member, labels: Values) -> None:
         """Write the labels of a pod that have changed."""
-        write = self._told.news_of_pod(member, labels)
+        write = self._told.find_label_change(member, labels)
         if write is not None:
             self._actions.append(write)
 
@@ -78,7 +78,7 @@ class TopologyNotes:
         """Write an event about a fault ("": none), once while the fault lasts, even if this program restarts."""
         said = self._complained.get(described.uid)
         if said is None:
-            said = self._told.of_map(described).get("message", "")
+            said = self._told.read_data(described).get("message", "")
         self._complained[described.uid] = text
         if text and text != said:
             metadata = described.found.metadata
@@ -93,7 +93,7 @@ class TopologyNotes:
         self._complained.pop(uid, None)
 
     def _write(self, described: DescribedMap[Any], data: Values) -> None:
-        write = self._told.news_of_map(described, data)
+        write = self._told.find_map_change(described, data)
         if write is not None:
             self._actions.append(write)
 

@@ -19,7 +19,7 @@ from poseidon.manifests.workloads.fields import Value, find, is_over, mapping
 from poseidon.manifests.workloads.pod_sets import Known, PodSet, number_names
 from poseidon.manifests.workloads.queued import resume
 from poseidon.manifests.workloads.table import FAMILIES
-from poseidon.pod_groups.demands import of_whole_owner
+from poseidon.pod_groups.demands import read_queued_owner_demand
 from poseidon.queues.claims import SUSPENDABLE, read_kueue_queue
 
 IN_SPEC, IN_POLICY = ("spec", "suspend"), ("spec", "runPolicy", "suspend")
@@ -107,7 +107,7 @@ def _read_size(kind: str, scale: ScaledOwner) -> int:
     """Return how many pods an object is to have now; a Job without completions gets no more once one has succeeded."""
     if kind == "Job" and scale.spec.completions is None and scale.status.succeeded:
         return 0
-    return of_whole_owner(scale).size
+    return read_queued_owner_demand(scale).size
 
 
 def api_version_of(resource: Resource[Any]) -> str:

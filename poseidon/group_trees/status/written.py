@@ -1,4 +1,4 @@
-"""Remembers what objects say already, so that only changes are written."""
+"""Remembers the texts that objects already have, so that only changes are written."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Values = Mapping[str, str | None]
 """Texts by key; None means that the key is to be removed."""
 
 
-class Told:
+class WrittenTexts:
     """Texts that objects have, by uid and key. An object that is seen first has the texts with which it came.
 
     Values that others write into these keys later stay until a different value is to be written.
@@ -23,11 +23,11 @@ class Told:
     def __init__(self) -> None:
         self._texts: dict[str, dict[str, str]] = {}
 
-    def of_map(self, described: DescribedMap[Any]) -> Mapping[str, str]:
+    def read_data(self, described: DescribedMap[Any]) -> Mapping[str, str]:
         """Return the data of a ConfigMap, by key."""
         return self._read_known(described.uid, described.found.data)
 
-    def news_of_map(self, described: DescribedMap[Any], wanted: Values) -> MapWrite | None:
+    def find_map_change(self, described: DescribedMap[Any], wanted: Values) -> MapWrite | None:
         """Return the write that gives a ConfigMap its wanted data, and count it as made; None if none is needed."""
         known = self._read_known(described.uid, described.found.data)
         data = _diff_data(known, wanted)
@@ -38,7 +38,7 @@ class Told:
             return None
         return MapWrite(described.uid, metadata.namespace or "default", metadata.name, data, annotations)
 
-    def news_of_pod(self, member: Member, wanted: Values) -> LabelWrite | None:
+    def find_label_change(self, member: Member, wanted: Values) -> LabelWrite | None:
         """Return the write that gives a pod its wanted labels, and count it as made; None if none is needed."""
         labels = _diff_data(self._read_known(member.ref.uid, member.labels), wanted)
         return LabelWrite(member.ref, labels) if labels else None

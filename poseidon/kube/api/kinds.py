@@ -2,7 +2,7 @@
 
 Watches, offline commands, support bundles and the rights that ``poseidon doctor`` checks all use this table,
 and tests compare the roles in ``deploy/`` with it. A new kind needs a struct, a collection, an entry here,
-and code that takes its objects (``BridgeState.takers``, or a part that follows it itself).
+and code that takes its objects (``BridgeState.handlers``, or a part that follows it itself).
 """
 
 from __future__ import annotations

@@ -13,11 +13,10 @@ def group_key(namespace: str, name: str) -> str:
     return sha1(f"{namespace}/{name}".encode(errors="surrogatepass"), usedforsecurity=False).hexdigest()
 
 
-def exclusively(
+def give_own_domain(
     template: Value, topology: str, label: str, key: str, *, all_namespaces: bool = False
 ) -> Value:
-    """Return a template whose pods share one domain of ``topology`` with each other and with no pods of other
-    groups.
+    """Return a template whose pods share a domain of ``topology`` with each other, and with no pods of other groups.
 
     Other groups are those of the pod's own namespace, as for a LeaderWorkerSet, or with ``all_namespaces`` those of
     the cluster, as for a JobSet.

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from poseidon.manifests.wording import suggest_printing
-from poseidon.manifests.workloads.exclusive import exclusively, group_key
+from poseidon.manifests.workloads.exclusive import give_own_domain, group_key
 from poseidon.manifests.workloads.fields import (
     NotKnownError,
     Value,
@@ -51,7 +51,7 @@ def _pods_of(spec: Value, name: str, namespace: str, annotations: Value) -> Iter
             key = group_key(namespace, job_name)
             yield PodSet(
                 names=number_names(job_name, pods),
-                template=exclusively(
+                template=give_own_domain(
                     mapping(job, "template"), topology, f"{_PREFIX}/job-key", key, all_namespaces=True
                 ),
                 owner=("Job", job_name),

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from poseidon.manifests.workloads.exclusive import exclusively, group_key
+from poseidon.manifests.workloads.exclusive import give_own_domain, group_key
 from poseidon.manifests.workloads.fields import Value, items, mapping, name_of, namespace_of, number, text
 from poseidon.manifests.workloads.pod_sets import Known, PodSet, number_names
 from poseidon.pod_groups.exclusive_topology import SIZE, SUBGROUP_POLICY, SUBGROUP_SIZE, find_subgroup
@@ -38,7 +38,7 @@ def read_leader_worker_set(value: Value, known: Known) -> Iterator[PodSet]:  # n
         labels = {f"{LWS}/group-key": key}
         marks = {f"{LWS}/name": name, f"{LWS}/group-index": str(group)}
         inside_of = _Subgroups(leader_name, size, subgroup_size, domains.get(SUBGROUP_DOMAIN, ""))
-        together = exclusively(leader, domains.get(LWS_DOMAIN, ""), f"{LWS}/group-key", key)
+        together = give_own_domain(leader, domains.get(LWS_DOMAIN, ""), f"{LWS}/group-key", key)
         if size:
             own, more = inside_of.place(together, 0) if not excluded else (together, {})
             yield PodSet(
@@ -49,7 +49,7 @@ def read_leader_worker_set(value: Value, known: Known) -> Iterator[PodSet]:  # n
                 labels={**labels, **more},
                 annotations=annotations,
             )
-        together = exclusively(worker, domains.get(LWS_DOMAIN, ""), f"{LWS}/group-key", key)
+        together = give_own_domain(worker, domains.get(LWS_DOMAIN, ""), f"{LWS}/group-key", key)
         for first, count in inside_of.list_workers():
             own, more = inside_of.place(together, first)
             yield PodSet(
@@ -116,4 +116,4 @@ class _Subgroups:
         own = str(find_subgroup(index, self.size, self.each))
         key = group_key(self.leader, own)
         labels = {f"{LWS}/subgroup-index": own, f"{LWS}/subgroup-key": key}
-        return exclusively(template, self.domain, f"{LWS}/subgroup-key", key), labels
+        return give_own_domain(template, self.domain, f"{LWS}/subgroup-key", key), labels

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from poseidon.kube.api.pods import Pod
-from poseidon.offline.audit.findings import CureStep, quantity
+from poseidon.offline.audit.findings import CureStep, format_quantity
 from poseidon.pods.resources import amounts
 
 _WITH_TEMPLATE = frozenset({"Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "ReplicationController"})
@@ -120,7 +120,7 @@ def _lower(pod: Pod, target: _Target, step: CureStep) -> str:
     less = amount - (int(step.before or 0) - int(step.after or 0))
     if less <= 0:
         return ""
-    stated = f"{step.subject}={quantity(step.subject, less, down=True)}"
+    stated = f"{step.subject}={format_quantity(step.subject, less, down=True)}"
     limits = f" --limits={stated}" if "/" in step.subject else ""
     return f"kubectl -n {target.namespace} set resources {target.name} -c {name} --requests={stated}{limits}"
 

@@ -67,8 +67,8 @@ def _text(step: CureStep) -> str:
     subject, node = step.subject, step.node
     match step.kind:
         case "lower-request":
-            before = quantity(subject, int(step.before or 0))
-            after = quantity(subject, int(step.after or 0), down=True)
+            before = format_quantity(subject, int(step.before or 0))
+            after = format_quantity(subject, int(step.after or 0), down=True)
             text = f"request {after} of {subject} instead of {before}"
         case "fewer-devices":
             after = format_count(int(step.after or 0), "device")
@@ -106,7 +106,7 @@ def _describe_more(step: CureStep) -> str:
     before, after = int(step.before or 0), int(step.after or 0)
     if step.kind == "add-devices":
         return f"{format_count(after, 'more device')} like {step.subject} on node {step.node}"
-    return f"{quantity(step.subject, after - before)} more of {step.subject} on node {step.node}"
+    return f"{format_quantity(step.subject, after - before)} more of {step.subject} on node {step.node}"
 
 
 def _describe_rule(step: CureStep) -> str:

@@ -222,14 +222,16 @@ def _count(number: int, one: str, several: str) -> str:
 
 def _lacking(use: NodeUse) -> str:
     """Return how far the requests on a node exceed its allocatable amounts, as quantities for people."""
-    return ", ".join(f"{key} {quantity(key, -free)}" for key, free in sorted(use.free.items()) if free < 0)
+    return ", ".join(
+        f"{key} {format_quantity(key, -free)}" for key, free in sorted(use.free.items()) if free < 0
+    )
 
 
 def _move(move: Move) -> dict[str, str]:
     return {"pod": move.pod, "from": move.source, "to": move.target}
 
 
-def quantity(resource: str, amount: int, *, down: bool = False) -> str:
+def format_quantity(resource: str, amount: int, *, down: bool = False) -> str:
     """Return an amount as people write it: ``2`` or ``250m`` for cpu, ``1.5Gi`` or ``300Mi`` for memory, else a number.
 
     Mebibytes are rounded up, or ``down``.

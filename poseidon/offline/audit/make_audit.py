@@ -12,8 +12,8 @@ from poseidon.offline.audit.costs import find_costs
 from poseidon.offline.audit.cures import find_cures
 from poseidon.offline.audit.findings import Audit, Cure, Hot, Misplaced, Move, Staying
 from poseidon.offline.audit.object_changes import Objects
-from poseidon.offline.cluster import build
-from poseidon.offline.evictability import RunningPods, running_pods
+from poseidon.offline.cluster import build_offline_cluster
+from poseidon.offline.evictability import RunningPods, list_running_pods
 from poseidon.offline.freeing import find_free_nodes, make_trials
 from poseidon.offline.movable import move_prices
 from poseidon.offline.plan import Plan, list_node_uses, schedule_pods
@@ -41,8 +41,8 @@ def make_audit(
     save; ``hot``: percentage of use of a hot node, by resource; ``local_data_may_go``: pods with local data may move.
     """
     note("looking at the cluster")
-    cluster = build(manifests, configuration, now)
-    running = running_pods(cluster, manifests, local_data_may_go=local_data_may_go)
+    cluster = build_offline_cluster(manifests, configuration, now)
+    running = list_running_pods(cluster, manifests, local_data_may_go=local_data_may_go)
     nodes = running.nodes
     names = {node.metadata.name for node in manifests.nodes}
     uses = sorted(list_node_uses(cluster.scheduler), key=lambda each: natural(each.node))

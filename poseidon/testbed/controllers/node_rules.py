@@ -155,7 +155,7 @@ _DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "
 _BINARY = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
 
 
-def quantity(text: str) -> Fraction | None:
+def parse_quantity(text: str) -> Fraction | None:
     """Return the value of a quantity's text, None if it is no quantity."""
     match = _NUMBER.fullmatch(text)
     if match is None:
@@ -172,7 +172,7 @@ def quantity(text: str) -> Fraction | None:
 @lru_cache(maxsize=4096)
 def amount(resource: str, text: str) -> int:
     """Return a quantity in the unit of its resource, rounded up; 0 for invalid texts."""
-    value = quantity(text) or 0
+    value = parse_quantity(text) or 0
     return math.ceil(value * 1000) if resource == "cpu" else math.ceil(value)
 
 

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from poseidon.testbed.controllers.driving import Follower
-from poseidon.testbed.controllers.node_rules import amount, quantity
+from poseidon.testbed.controllers.node_rules import amount, parse_quantity
 from poseidon.testbed.objects.history import Record
 from poseidon.testbed.objects.store import Store, decode
 
@@ -190,7 +190,7 @@ def _part(resource: str, given: str, whole: int) -> int:
     """Return an amount that is given as a quantity, or as a percentage of ``whole``. Raises ``ValueError`` for other
     texts.
     """
-    value = quantity(given.removesuffix("%"))
+    value = parse_quantity(given.removesuffix("%"))
     if value is None:
         raise ValueError(f"{given!r} is not a quantity")
     return round(whole * value / 100) if given.endswith("%") else amount(resource, given)

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from poseidon.live.figures import figures, parse_metrics
+from poseidon.live.figures import compute_figures, parse_metrics
 from poseidon.ui.program_pages import page
 from poseidon.ui.views.overview import standing
 
@@ -38,7 +38,7 @@ class FigurePoll:
             self._before = None
             known.history.add(now, None, len(known.store.waiting))
         else:
-            found = figures(values, self._before, looked - self._looked)
+            found = compute_figures(values, self._before, looked - self._looked)
             self._before, self._looked = values, looked
             known.history.add(now, found, len(known.store.waiting))
             known.leader.leads = found.leads

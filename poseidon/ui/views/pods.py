@@ -7,13 +7,13 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote
 
-from poseidon.explanations import headline, plain
+from poseidon.explanations import describe_outcome, plain
 from poseidon.ui.cluster.records import BOUND, ENDED, GATED, GONE, PENDING
 from poseidon.ui.single_file import file_session, single_file
 from poseidon.ui.views.amounts import amount_text, in_order
 from poseidon.ui.views.flow.arcs import price_of
 from poseidon.ui.views.pending import reason_key
-from poseidon.ui.views.room import takers
+from poseidon.ui.views.room import list_pods_in_the_way
 
 if TYPE_CHECKING:
     from poseidon.explanations import PodExplanation, Verdict
@@ -118,7 +118,7 @@ def pod(
         "verdicts": None if found is None else _verdicts(found, record.node or record.nominated),
         "verdictsError": problem,
         "price": _price(record, flow, found),
-        "room": takers(known, record, found, flow) if record.waits and found else [],
+        "room": list_pods_in_the_way(known, record, found, flow) if record.waits and found else [],
         "outlook": list(_outlook(record)),
     }
 
@@ -171,7 +171,7 @@ def draw_explanation(explanation: PodExplanation, at: float) -> dict[str, Any]:
         "requests": None,
         "selectors": [],
         "tolerations": [],
-        "reason": " ".join(headline(explanation)),
+        "reason": " ".join(describe_outcome(explanation)),
         "story": [],
         "verdicts": _verdicts(explanation.nodes, explanation.chosen) if explanation.nodes else None,
         "verdictsError": None

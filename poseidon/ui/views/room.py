@@ -20,7 +20,7 @@ _PAIRED = 60
 """Pairs of pods are tried on nodes with at most this number of pods."""
 
 
-class Taker(NamedTuple):
+class PodInTheWay(NamedTuple):
     """A pod on a node, or bound there by the last round. ``pod``: its name, "" if only its class is known."""
 
     pod: str
@@ -34,7 +34,7 @@ class Taker(NamedTuple):
         return 1 if resource == "pods" else self.requests.get(resource, 0)
 
 
-def takers(
+def list_pods_in_the_way(
     known: Known, record: PodEntry, found: Mapping[str, Verdict], flow: pb.RoundFlow | None
 ) -> list[dict[str, Any]]:
     """Return rows with, for each node that refuses a pod only for lack of room, the fewest pods that are in its way.
@@ -58,7 +58,7 @@ def takers(
     return rows[:_MOST]
 
 
-def _rows(node: str, those: Sequence[Taker]) -> Iterator[dict[str, Any]]:
+def _rows(node: str, those: Sequence[PodInTheWay]) -> Iterator[dict[str, Any]]:
     """Yield a row per named pod, and a row per class of pods without known names."""
     yield from ({"pod": each.pod, "tasks": 1, "node": node} for each in those if each.pod)
     classes = [each.task_class for each in those if not each.pod]
@@ -66,9 +66,9 @@ def _rows(node: str, those: Sequence[Taker]) -> Iterator[dict[str, Any]]:
         yield {"class": label, "tasks": classes.count(label), "node": node}
 
 
-def _list_recent_placements(flow: pb.RoundFlow, full: set[str]) -> dict[str, dict[str, Taker]]:
+def _list_recent_placements(flow: pb.RoundFlow, full: set[str]) -> dict[str, dict[str, PodInTheWay]]:
     """Return, by node and by uid (or a number), the pods that the last round placed on the nodes ``full``."""
-    found: dict[str, dict[str, Taker]] = {}
+    found: dict[str, dict[str, PodInTheWay]] = {}
     before = 0
     for arc in arcs_of(flow):
         name, cls = flow.machines[arc.machine], flow.classes[arc.cls]
@@ -76,15 +76,15 @@ def _list_recent_placements(flow: pb.RoundFlow, full: set[str]) -> dict[str, dic
             requests = {each.resource: each.amount for each in cls.requests}
             uids = list(flow.arc_uids[before : before + arc.tasks])
             uids += [f"{arc.number}.{number}" for number in range(len(uids), arc.tasks)]
-            taker = Taker("", class_label(cls), requests, cls.priority, lately=True)
-            found.setdefault(name, {}).update(dict.fromkeys(uids, taker))
+            pod = PodInTheWay("", class_label(cls), requests, cls.priority, lately=True)
+            found.setdefault(name, {}).update(dict.fromkeys(uids, pod))
         before += arc.tasks
     return found
 
 
 def _fewest_on(
-    known: Known, name: str, wanted: Mapping[str, int], placed: Mapping[str, Taker]
-) -> Sequence[Taker]:
+    known: Known, name: str, wanted: Mapping[str, int], placed: Mapping[str, PodInTheWay]
+) -> Sequence[PodInTheWay]:
     """Return the fewest pods of a node whose room would be enough, an empty sequence if that is unknown."""
     entry = known.store.nodes.get(name)
     if entry is None or entry.facts is None:
@@ -92,9 +92,9 @@ def _fewest_on(
     offered = entry.facts.allocatable
     if any(offered.get(resource, 0) < amount for resource, amount in wanted.items()):
         return ()
-    there: dict[str, Taker] = dict(placed)
+    there: dict[str, PodInTheWay] = dict(placed)
     for pod in known.store.on_node(entry):
-        there[pod.uid] = Taker(pod.name, pod.task_class, pod.requests, pod.priority, pod.uid in placed)
+        there[pod.uid] = PodInTheWay(pod.name, pod.task_class, pod.requests, pod.priority, pod.uid in placed)
     for uid in placed:
         if uid in known.store.pods:
             there[uid] = there[uid]._replace(pod=known.store.pods[uid].name)
@@ -109,20 +109,20 @@ def _fewest_on(
     return fewest(lately, lacking) or fewest(list(there.values()), lacking)
 
 
-def fewest(among: Sequence[Taker], lacking: Mapping[str, int]) -> Sequence[Taker]:
+def fewest(among: Sequence[PodInTheWay], lacking: Mapping[str, int]) -> Sequence[PodInTheWay]:
     """Return the fewest pods that together take the lacking amounts, of equal numbers the least important pods.
 
     Returns an empty sequence if all pods together take less. One or two pods are the exact minimum; of more pods, none
     could be left out.
     """
 
-    def are_enough(those: Sequence[Taker]) -> bool:
+    def are_enough(those: Sequence[PodInTheWay]) -> bool:
         return all(
             sum(each.takes(resource) for each in those) >= amount for resource, amount in lacking.items()
         )
 
-    def share(taker: Taker) -> float:
-        return max(taker.takes(resource) / amount for resource, amount in lacking.items())
+    def share(pod: PodInTheWay) -> float:
+        return max(pod.takes(resource) / amount for resource, amount in lacking.items())
 
     useful = [each for each in among if share(each) > 0]
     useful.sort(key=lambda each: (each.priority, share(each), each.pod, each.task_class))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from poseidon.offline.audit.make_audit import find_cures_of_pods
-from poseidon.offline.evictability import running_pods
+from poseidon.offline.evictability import list_running_pods
 from poseidon.offline.plan import schedule_pods
 from poseidon.ui.work.inputs import ClusterInput, UnreadableInputError, build_cluster, read
 
@@ -23,7 +23,7 @@ def propose_cures(given: ClusterInput, pod: str) -> dict[str, Any]:
     known = tuple(cluster.state.snapshot())
     plan = schedule_pods(cluster, found.manifests)
     waits = [each.pod for each in plan.pending if each.pod == pod]
-    running = running_pods(cluster, found.manifests)
+    running = list_running_pods(cluster, found.manifests)
     cures = find_cures_of_pods(found.manifests, found.configuration, found.now, known, running, plan, waits)
     return {
         "asOf": found.now,

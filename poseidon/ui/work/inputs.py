@@ -105,10 +105,10 @@ async def _ask(given: ClusterInput) -> tuple[Manifests, str | None]:
 def build_cluster(found: Read) -> OfflineCluster:
     """Return the input as a cluster with a scheduler in this process. Raises ``UnreadableInputError``."""
     from poseidon.manifests.loader import ManifestError
-    from poseidon.offline.cluster import build
+    from poseidon.offline.cluster import build_offline_cluster
 
     try:
-        return build(found.manifests, found.configuration, found.now)
+        return build_offline_cluster(found.manifests, found.configuration, found.now)
     except ManifestError as error:
         raise UnreadableInputError("; ".join(error.lines)) from None
 

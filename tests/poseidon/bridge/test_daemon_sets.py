@@ -43,7 +43,7 @@ def exempt(state):
 
 def test_a_pod_of_a_daemon_set_that_exists_is_exempt(state):
     assert state.follows(kinds.DAEMON_SET)
-    state.takers[kinds.DAEMON_SET]([present(daemon_set())])
+    state.handlers[kinds.DAEMON_SET]([present(daemon_set())])
     state.pods_changed([present(owned())])
     assert exempt(state) == {"pod-p"}
 
@@ -59,13 +59,13 @@ def test_a_pod_of_a_daemon_set_that_exists_is_exempt(state):
     ],
 )
 def test_a_pod_that_only_says_so_is_not(state, forged):
-    state.takers[kinds.DAEMON_SET]([present(daemon_set())])
+    state.handlers[kinds.DAEMON_SET]([present(daemon_set())])
     state.pods_changed([present(owned(**forged))])
     assert exempt(state) == set()
 
 
 def test_a_daemon_set_elsewhere_is_nobodys_owner_here(state):
-    state.takers[kinds.DAEMON_SET]([present(daemon_set(namespace="kube-system"))])
+    state.handlers[kinds.DAEMON_SET]([present(daemon_set(namespace="kube-system"))])
     state.pods_changed([present(owned())])
     assert exempt(state) == set()
 
@@ -73,15 +73,15 @@ def test_a_daemon_set_elsewhere_is_nobodys_owner_here(state):
 def test_a_pod_that_is_seen_before_its_daemon_set_is_exempt_from_then_on(state):
     state.pods_changed([present(owned())])
     assert exempt(state) == set()
-    state.takers[kinds.DAEMON_SET]([present(daemon_set(uid="ds-0"))])
+    state.handlers[kinds.DAEMON_SET]([present(daemon_set(uid="ds-0"))])
     assert exempt(state) == set()
-    state.takers[kinds.DAEMON_SET]([gone(daemon_set(uid="ds-0")), present(daemon_set())])
+    state.handlers[kinds.DAEMON_SET]([gone(daemon_set(uid="ds-0")), present(daemon_set())])
     assert exempt(state) == {"pod-p"}
 
 
 def test_a_daemon_set_that_is_gone_exempts_no_new_pods(state):
-    state.takers[kinds.DAEMON_SET]([present(daemon_set())])
-    state.takers[kinds.DAEMON_SET]([gone(daemon_set())])
+    state.handlers[kinds.DAEMON_SET]([present(daemon_set())])
+    state.handlers[kinds.DAEMON_SET]([gone(daemon_set())])
     state.pods_changed([present(owned())])
     assert exempt(state) == set()
 

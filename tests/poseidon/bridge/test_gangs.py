@@ -27,7 +27,7 @@ WEB = "Owner/default/ReplicaSet/web/uid-web"
 class Scene(Harness):
     def group(self, members, *, uid="group-train", there=True):
         found = pod_group("train", members, uid=uid) if there else None
-        self.state.gangs.taker(POD_GROUP)([Change(uid, found)])
+        self.state.gangs.get_handler(POD_GROUP)([Change(uid, found)])
         return self.sync()
 
     def actions(self, kind):
@@ -113,7 +113,7 @@ def test_a_share_waits_for_its_owner_and_shares_its_job(scene):
     assert set(scene.view.tasks) == {"pod-plain"}
     assert "ReplicaSet" in scene.state.gangs.wanted_kinds
     assert "Job" not in scene.state.gangs.wanted_kinds
-    scene.state.gangs.taker("ReplicaSet")([present(owner("web", replicas=6))])
+    scene.state.gangs.get_handler("ReplicaSet")([present(owner("web", replicas=6))])
     scene.sync()
     assert scene.view.tasks["pod-a"].job == scene.view.tasks["pod-plain"].job == WEB
     assert (scene.view.jobs[WEB].min_members, scene.view.jobs[WEB].size) == (3, 6)
@@ -136,7 +136,9 @@ def test_a_bad_spec_is_told_on_the_object_and_holds_up_nobody_else(scene):
 
 def test_what_is_told_of_a_group_names_the_object_in_its_own_api_group(scene):
     metadata = ObjectMeta(name="other", namespace="default", uid="group-other")
-    scene.state.gangs.taker(SIGS_POD_GROUP)([present(SigsPodGroup(metadata, PodGroupSpec(min_member=0)))])
+    scene.state.gangs.get_handler(SIGS_POD_GROUP)(
+        [present(SigsPodGroup(metadata, PodGroupSpec(min_member=0)))]
+    )
     member = pod("b")
     labels = {"pod-group.scheduling.sigs.k8s.io": "other"}
     scene.group(0)
@@ -238,7 +240,7 @@ def test_a_pod_of_an_unknown_priority_class_waits_for_it(scene):
     assert set(scene.view.tasks) == {"pod-b"}
     [said] = scene.actions(AnnounceUnschedulable)
     assert said.message.startswith("spec.priorityClassName: no PriorityClass 'urgent' exists; create it")
-    scene.state.takers[kinds.PRIORITY_CLASS](
+    scene.state.handlers[kinds.PRIORITY_CLASS](
         [Change("u", PriorityClass(ObjectMeta(name="urgent", uid="u"), 7, preemption_policy="Never"))]
     )
     scene.sync()

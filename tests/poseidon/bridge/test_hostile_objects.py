@@ -129,7 +129,7 @@ def test_owners_may_want_any_number_of_pods(count):
     owner = ScaledOwner(
         metadata=ObjectMeta(name="web", namespace="default", uid="uid"), spec=ScaleSpec(replicas=count)
     )
-    found.gangs.taker("ReplicaSet")([present(owner)])
+    found.gangs.get_handler("ReplicaSet")([present(owner)])
     found.pods_changed([present(pod("c"))])
     view = told(found)
     assert view.tasks["pod-c"].state == PENDING

@@ -333,7 +333,7 @@ def test_jobs_live_as_long_as_their_pods(harness):
 
 def test_priority_comes_from_the_class_when_admission_left_it_out(harness):
     high = PriorityClass(metadata=ObjectMeta(name="high", uid="1"), value=1000)
-    harness.state.takers[kinds.PRIORITY_CLASS]([present(high)])
+    harness.state.handlers[kinds.PRIORITY_CLASS]([present(high)])
     one = pod("a", priority=None)
     spec = msgspec.structs.replace(one.spec, priority_class_name="high")
     one = msgspec.structs.replace(one, spec=spec)

@@ -53,7 +53,7 @@ class Bridge:
         self.view.apply(self.state.snapshot())
 
     def put_classes(self, *classes):
-        self.state.takers[kinds.DEVICE_CLASS]([present(each) for each in classes])
+        self.state.handlers[kinds.DEVICE_CLASS]([present(each) for each in classes])
 
     def put(self, *pods):
         self.state.pods_changed([present(each) for each in pods])
@@ -120,7 +120,7 @@ def test_pods_that_wait_follow_classes_and_nodes():
         (True, lambda: bridge.put_classes(device_class())),
         (False, lambda: bridge.state.nodes_changed([present(offering("n1"))])),
         (True, lambda: bridge.state.nodes_changed([present(node("n1"))])),
-        (False, lambda: bridge.state.takers[kinds.DEVICE_CLASS]([Change("class-gpu", None)])),
+        (False, lambda: bridge.state.handlers[kinds.DEVICE_CLASS]([Change("class-gpu", None)])),
     ]:
         change()
         bridge.sync()

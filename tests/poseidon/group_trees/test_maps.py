@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from poseidon.group_trees.spec.groups import GroupMaps, GroupName, remarks_on
 from poseidon.group_trees.spec.trees import TreeArguments, Trees
-from poseidon.group_trees.status.written import Told
+from poseidon.group_trees.status.written import WrittenTexts
 from tests.poseidon.group_trees.objects import config_map, group_map, tree_map
 
 TRAIN = GroupName("default", "train")
@@ -17,7 +17,7 @@ def train(maps):
 
 
 def news(told, described, wanted):
-    return told.news_of_map(described, wanted)
+    return told.find_map_change(described, wanted)
 
 
 def test_a_group_is_known_by_the_name_in_its_data():
@@ -82,7 +82,7 @@ def test_another_process_takes_up_the_last_good_data():
 
 
 def test_only_news_are_written():
-    maps, told = GroupMaps(), Told()
+    maps, told = GroupMaps(), WrittenTexts()
     maps.put(group_map(status="Ready", rank="old"))
     found = train(maps)
     write = news(told, found, {"status": "Bound", "rank": None, "message": None})

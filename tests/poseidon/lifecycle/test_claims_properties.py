@@ -47,13 +47,15 @@ class Cluster(RuleBasedStateMachine):
         state = BridgeState(
             BridgeConfiguration(volumes=VolumeOptions(bind_timeout=10.0)), clock=lambda: self.now
         )
-        state.takers[kinds.STORAGE_CLASS](
+        state.handlers[kinds.STORAGE_CLASS](
             [
                 present(storage.storage_class()),
                 present(storage.storage_class("local", provisioner="kubernetes.io/no-provisioner")),
             ]
         )
-        state.takers[kinds.CSI_NODE]([present(storage.csi_node(name, disk_example_com=2)) for name in NODES])
+        state.handlers[kinds.CSI_NODE](
+            [present(storage.csi_node(name, disk_example_com=2)) for name in NODES]
+        )
         labels = {name: {storage.HOSTNAME: name} for name in NODES}
         state.nodes_changed([objects.present(objects.node(name, labels=labels[name])) for name in NODES])
         return state
@@ -68,11 +70,11 @@ class Cluster(RuleBasedStateMachine):
 
     def _put_volume(self, name, value):
         self.volumes[name] = value
-        self.state.takers[kinds.VOLUME]([present(value)])
+        self.state.handlers[kinds.VOLUME]([present(value)])
 
     def _put_claim(self, name, value):
         self.claims[name] = value
-        self.state.takers[kinds.CLAIM]([present(value)])
+        self.state.handlers[kinds.CLAIM]([present(value)])
 
     @rule(name=st.sampled_from(CLAIMS), kind=st.sampled_from(["fast", "local"]), alone=st.booleans())
     def create_claim(self, name, kind, alone):
@@ -216,8 +218,8 @@ class Cluster(RuleBasedStateMachine):
             self.act(fails=False)
             self.talk()
         fresh, view = self._new_state(), SolverView()
-        fresh.takers[kinds.CLAIM]([present(value) for value in self.claims.values()])
-        fresh.takers[kinds.VOLUME]([present(value) for value in self.volumes.values()])
+        fresh.handlers[kinds.CLAIM]([present(value) for value in self.claims.values()])
+        fresh.handlers[kinds.VOLUME]([present(value) for value in self.volumes.values()])
         fresh.pods_changed([objects.present(pod) for pod in self.pods.values()])
         view.apply(fresh.snapshot())
         assert self._seen(self.view) == self._seen(view)

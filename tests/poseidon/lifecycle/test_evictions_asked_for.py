@@ -185,7 +185,7 @@ def gang_scene(*pods, needed=2):
         metadata=ObjectMeta(name="train", namespace="default", uid="train"),
         spec=PodGroupSpec(min_member=needed),
     )
-    scene.state.gangs.taker("PodGroup")([present(group)])
+    scene.state.gangs.get_handler("PodGroup")([present(group)])
     scene.pods(*pods)
     scene.state.take_actions()
     return scene

@@ -155,7 +155,7 @@ def test_a_pod_is_offered_when_the_volume_of_its_claim_is_there():
     claimed = replace(claimed, spec=replace(claimed.spec, volumes=(uses,)))
     harness.pods(present(claimed))
     assert harness.states() == {}
-    harness.state.takers[kinds.VOLUME]([storage_present(storage.volume("v", to="default/c"))])
-    harness.state.takers[kinds.CLAIM]([storage_present(storage.claim("c", volume="v"))])
+    harness.state.handlers[kinds.VOLUME]([storage_present(storage.volume("v", to="default/c"))])
+    harness.state.handlers[kinds.CLAIM]([storage_present(storage.claim("c", volume="v"))])
     harness.sync()
     assert set(harness.states()) == {"pod-a"}

@@ -200,18 +200,18 @@ def namespace(name, uid, **labels):
 
 def test_namespaces_travel_as_records():
     state, view = BridgeState(), SolverView()
-    state.takers[kinds.NAMESPACE]([namespace("a", "1", team="x"), namespace("b", "2")])
+    state.handlers[kinds.NAMESPACE]([namespace("a", "1", team="x"), namespace("b", "2")])
     view.apply(state.snapshot())
     assert view.records == {
         ("Namespace", "a"): b'{"labels": {"kubernetes.io/metadata.name": "a", "team": "x"}}',
         ("Namespace", "b"): b'{"labels": {"kubernetes.io/metadata.name": "b"}}',
     }
-    state.takers[kinds.NAMESPACE]([namespace("a", "1", team="x"), Change("2", None)])
+    state.handlers[kinds.NAMESPACE]([namespace("a", "1", team="x"), Change("2", None)])
     view.apply(state.take_events())
     assert [name for _, name in view.records] == ["a"]
     assert state.take_events() == []
     # The new one of a name is listed before the old one is known to be gone.
-    state.takers[kinds.NAMESPACE]([namespace("a", "3"), Change("1", None)])
+    state.handlers[kinds.NAMESPACE]([namespace("a", "3"), Change("1", None)])
     view.apply(state.take_events())
     assert view.records["Namespace", "a"] == b'{"labels": {"kubernetes.io/metadata.name": "a"}}'
     view = SolverView()

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from rich.console import Console
 
 from poseidon.cli import main
-from poseidon.live.figures import figures, parse_metrics
+from poseidon.live.figures import compute_figures, parse_metrics
 from poseidon.live.top import screen
 from poseidon.testbed.seeding import NodeShape
 from tests.programs.end_to_end.scene import free_port, names, scene
@@ -47,7 +47,7 @@ def test_rates_and_times_are_of_what_came_between():
         parse_metrics(page(100, (0, 0, 0), 10, 1.0)),
         parse_metrics(page(150, (50, 100, 100), 14, 1.2)),
     )
-    found = figures(now, before, 2.0)
+    found = compute_figures(now, before, 2.0)
     assert (found.bound, found.bound_in_all, found.nodes) == (25.0, 150, 12)
     assert (found.queues, found.leads, found.connected) == ({"active": 3, "unschedulable": 2}, True, True)
     assert found.binding.median == pytest.approx(0.1)
@@ -57,17 +57,17 @@ def test_rates_and_times_are_of_what_came_between():
 
 
 def test_a_program_that_began_anew_counts_from_nothing():
-    found = figures(parse_metrics(page(7, (7, 7, 7))), parse_metrics(page(100, (90, 95, 100))), 1.0)
+    found = compute_figures(parse_metrics(page(7, (7, 7, 7))), parse_metrics(page(100, (90, 95, 100))), 1.0)
     assert found.bound == 7.0
     assert found.binding.most == pytest.approx(0.099)
 
 
 def test_what_is_beyond_all_buckets_is_at_least_the_last_edge():
-    assert figures(parse_metrics(page(0, (0, 0, 10))), None, 0.0).binding.median == 0.5
+    assert compute_figures(parse_metrics(page(0, (0, 0, 10))), None, 0.0).binding.median == 0.5
 
 
 def test_where_nothing_was_there_is_no_figure():
-    found = figures(parse_metrics(page(5, (5, 5, 5))), parse_metrics(page(5, (5, 5, 5))), 1.0)
+    found = compute_figures(parse_metrics(page(5, (5, 5, 5))), parse_metrics(page(5, (5, 5, 5))), 1.0)
     assert math.isnan(found.binding.median)
     assert found.as_json()["seconds"]["binding"] == {"p50": None, "p99": None}
     assert found.as_json()["stages"]["solve"] is None
@@ -76,7 +76,11 @@ def test_where_nothing_was_there_is_no_figure():
 def test_what_people_see():
     console = Console(width=100, record=True, file=open("/dev/null", "w"))  # noqa: SIM115, PTH123 - nothing is written
     console.print(
-        screen(figures(parse_metrics(page(150, (50, 100, 100))), parse_metrics(page(100, (0, 0, 0))), 2.0))
+        screen(
+            compute_figures(
+                parse_metrics(page(150, (50, 100, 100))), parse_metrics(page(100, (0, 0, 0))), 2.0
+            )
+        )
     )
     shown = console.export_text()
     assert "12 nodes   bridge leads   solver connected   25.0 pods bound per second, 150 in all" in shown
@@ -137,7 +141,7 @@ async def test_a_running_pair(tmp_path):
     ],
 )
 def test_odd_samples_are_left_out(line, queues):
-    found = figures(parse_metrics(f"{line}\n"), None, 0.0)
+    found = compute_figures(parse_metrics(f"{line}\n"), None, 0.0)
     assert (found.nodes, found.arcs, found.queues) == (0, 0, queues)
     assert math.isnan(found.binding.median)
     Console(file=io.StringIO()).print(screen(found))

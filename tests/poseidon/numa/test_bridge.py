@@ -112,7 +112,7 @@ def test_a_record_follows_the_tasks_that_it_counts():
     state.pods_changed([present(pod("a", node="n1"))])
     (custom,) = (each for each in state.custom_resources if each.kind == "NodeResourceTopology")
     found = NodeResourceTopology(metadata=TrackedMeta(name="n1", uid="u"))
-    state.custom_records.taker(custom, 0)([present(found)])
+    state.custom_records.get_handler(custom, 0)([present(found)])
     kinds = [event.WhichOneof("body") for event in state.snapshot()]
     assert kinds.index("bound") < len(kinds) - 1 - kinds[::-1].index("record")
     assert all(event.WhichOneof("body") != "record" for event in state.take_events())
@@ -127,14 +127,14 @@ class TestCustomRecords:
         return CustomRecords()
 
     @pytest.fixture
-    def takers(self, book):
+    def handlers(self, book):
         def read(found):
             text = found.topology_policies[0]
             defects = (Defect("topologyPolicies", "odd"),) if text == "odd" else ()
             return Reading(found.metadata.name, text.encode(), defects)
 
         custom = CustomResource("Kind", (NODE_TOPOLOGIES, NODE_TOPOLOGIES_ALPHA1), read)
-        return [book.taker(custom, version) for version in range(2)]
+        return [book.get_handler(custom, version) for version in range(2)]
 
     def found(self, text, name="n", uid="u"):
         return Change(uid, NodeResourceTopology(TrackedMeta(name=name, uid=uid), topology_policies=(text,)))
@@ -148,31 +148,31 @@ class TestCustomRecords:
                 events.append((event.record_removed.name, None))
         return events
 
-    def test_changes_are_told_once(self, book, takers):
-        takers[0]([self.found("x")])
-        takers[0]([self.found("x")])
+    def test_changes_are_told_once(self, book, handlers):
+        handlers[0]([self.found("x")])
+        handlers[0]([self.found("x")])
         assert self.told(book) == [("n", "x")]
-        takers[0]([self.found("x")])
+        handlers[0]([self.found("x")])
         assert self.told(book) == []
         book.forget_told()
         assert self.told(book) == [("n", "x")]
 
-    def test_the_preferred_version_counts(self, book, takers):
-        takers[1]([self.found("old")])
-        takers[0]([self.found("new")])
-        takers[1]([self.found("old again")])
+    def test_the_preferred_version_counts(self, book, handlers):
+        handlers[1]([self.found("old")])
+        handlers[0]([self.found("new")])
+        handlers[1]([self.found("old again")])
         assert self.told(book) == [("n", "new")]
-        takers[0]([Change("u", None)])
+        handlers[0]([Change("u", None)])
         assert self.told(book) == [("n", "old again")]
-        takers[1]([Change("u", None)])
+        handlers[1]([Change("u", None)])
         assert self.told(book) == [("n", None)]
 
-    def test_a_late_end_does_not_remove_a_namesake(self, book, takers):
-        takers[0]([self.found("first", uid="u1")])
-        takers[0]([self.found("second", uid="u2"), Change("u1", None)])
+    def test_a_late_end_does_not_remove_a_namesake(self, book, handlers):
+        handlers[0]([self.found("first", uid="u1")])
+        handlers[0]([self.found("second", uid="u2"), Change("u1", None)])
         assert self.told(book) == [("n", "second")]
 
-    def test_defects_are_logged_once(self, takers, caplog):
-        takers[0]([self.found("odd"), self.found("odd")])
-        takers[0]([self.found("fine"), self.found("odd")])
+    def test_defects_are_logged_once(self, handlers, caplog):
+        handlers[0]([self.found("odd"), self.found("odd")])
+        handlers[0]([self.found("fine"), self.found("odd")])
         assert len(caplog.records) == 2

@@ -8,7 +8,7 @@ import pytest
 
 from poseidon.embedding import load_configuration
 from poseidon.manifests.loader import load_manifests
-from poseidon.offline.cluster import build
+from poseidon.offline.cluster import build_offline_cluster
 from tests.poseidon.app_network import boutique
 from tests.poseidon.offline.objects import node, pod
 
@@ -60,7 +60,9 @@ def weights(*paths, percentile="p90", folder=None):
         "apiVersion: firmament.io/v1alpha1\nkind: SchedulerConfiguration\n"
         f"costModels: [{{name: network_overhead, args: {{percentile: {percentile}}}}}]\n"
     )
-    state = build(load_manifests(list(map(str, paths))), load_configuration(config), 0.0).state
+    state = build_offline_cluster(
+        load_manifests(list(map(str, paths))), load_configuration(config), 0.0
+    ).state
     records = [each.record for each in state.snapshot() if each.WhichOneof("body") == "record"]
     return {
         each.key.name: json.loads(each.payload)["weights"]

@@ -7,7 +7,7 @@ import yaml
 
 from poseidon.embedding import load_configuration
 from poseidon.manifests.loader import load_manifests
-from poseidon.offline.cluster import build
+from poseidon.offline.cluster import build_offline_cluster
 from tests.poseidon.offline.objects import affinity, node, pod
 from tests.support.storage import claim, using, volume
 
@@ -389,7 +389,9 @@ def told(folder, *objects, names=frozenset()):
     """What the solver is told of objects."""
     file = folder / "told.yaml"
     file.write_text(yaml.safe_dump_all(objects))
-    cluster = build(load_manifests([str(file)]), load_configuration(None), 1.8e9, scheduler_names=names)
+    cluster = build_offline_cluster(
+        load_manifests([str(file)]), load_configuration(None), 1.8e9, scheduler_names=names
+    )
     return cluster.state.snapshot()
 
 

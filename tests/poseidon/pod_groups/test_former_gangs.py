@@ -29,7 +29,7 @@ def jobs(kind, found, *pods):
     """What a new bridge tells its first solver about jobs."""
     state, view = BridgeState(wall=lambda: NOW), SolverView()
     state.nodes_changed([present(node("n1"))])
-    state.gangs.taker(kind)([Change(found.metadata.uid, found)])
+    state.gangs.get_handler(kind)([Change(found.metadata.uid, found)])
     for each in pods:
         state.pods_changed([present(each)])
     state.gangs.begin()
@@ -92,7 +92,9 @@ def test_any_kind_of_gang_is_looked_at():
 def test_only_what_a_former_bridge_has_left_counts():
     state = BridgeState(wall=lambda: NOW)
     state.gangs.begin()
-    state.gangs.taker(POD_GROUP)([Change("g", pod_group("train", 2, status=PodGroupStatus(phase="Running")))])
+    state.gangs.get_handler(POD_GROUP)(
+        [Change("g", pod_group("train", 2, status=PodGroupStatus(phase="Running")))]
+    )
     state.pods_changed([present(scheduled("a", 700, group="train")), present(pod("b", group="train"))])
     state.gangs.begin()
     view = SolverView()

@@ -32,14 +32,14 @@ class Scene(Harness):
             metadata=ObjectMeta(name=name, namespace="default", annotations=annotations),
             spec=PodGroupSpec(min_member=least),
         )
-        self.state.gangs.taker(SIGS_POD_GROUP)([Change(f"sigs-{name}", found if there else None)])
+        self.state.gangs.get_handler(SIGS_POD_GROUP)([Change(f"sigs-{name}", found if there else None)])
         return self.sync()
 
     def volcano(self, name, **spec):
         found = VolcanoPodGroup(
             metadata=ObjectMeta(name=name, namespace="default"), spec=VolcanoPodGroupSpec(**spec)
         )
-        self.state.gangs.taker(VOLCANO_POD_GROUP)([Change(f"volcano-{name}", found)])
+        self.state.gangs.get_handler(VOLCANO_POD_GROUP)([Change(f"volcano-{name}", found)])
         return self.sync()
 
     def said(self):
@@ -143,7 +143,7 @@ def test_a_priority_class_that_comes_later_counts():
     scene.pods(present(volcano_pod("a")))
     assert scene.stated("pod-a") is None
     assert "no PriorityClass 'high'" in scene.said()[0][2]
-    scene.state.takers[kinds.PRIORITY_CLASS](
+    scene.state.handlers[kinds.PRIORITY_CLASS](
         [Change("c", PriorityClass(metadata=ObjectMeta(name="high"), value=7))]
     )
     assert scene.stated("pod-a") == 7
@@ -152,7 +152,7 @@ def test_a_priority_class_that_comes_later_counts():
 def test_pods_of_another_scheduler_are_named_until_they_are_ours_or_gone():
     scene = Scene()
     labels = {"scheduling.x-k8s.io/pod-group": "train"}
-    scene.state.gangs.taker(POD_GROUP)([Change("g", pod_group("train", 2))])
+    scene.state.gangs.get_handler(POD_GROUP)([Change("g", pod_group("train", 2))])
     foreign = pod("b", labels=labels, scheduler="default-scheduler")
     scene.pods(present(pod("a", labels=labels)), present(foreign))
     assert scene.state.list_held()["pod-a"] == (

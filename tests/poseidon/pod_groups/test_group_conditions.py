@@ -39,7 +39,7 @@ class Scene(Harness):
     def __init__(self, *conditions):
         super().__init__()
         self.group = replace(native("train", 2), status=NativePodGroupStatus(conditions))
-        self.state.gangs.taker(NATIVE_POD_GROUP)([Change("g", self.group)])
+        self.state.gangs.get_handler(NATIVE_POD_GROUP)([Change("g", self.group)])
         self.pods(present(pod("a", native="train")), present(pod("b", native="train")))
         [self.job] = self.view.jobs
         self.state.take_actions()
@@ -162,7 +162,7 @@ def test_a_group_says_what_it_asks_for_in_vain(asked, words):
     scene = Scene()
     asked = {**asked, "scheduling_policy": GroupPolicy()}
     given = replace(scene.group, spec=replace(scene.group.spec, **asked))
-    take = scene.state.gangs.taker(NATIVE_POD_GROUP)
+    take = scene.state.gangs.get_handler(NATIVE_POD_GROUP)
     take([Change("g", given)])
     [event] = [each for each in scene.state.take_actions() if isinstance(each, AnnounceGroup)]
     assert (event.group.kind, event.group.name, event.reason) == ("PodGroup", "train", "NotHonoured")
@@ -177,7 +177,7 @@ def test_a_group_says_what_it_asks_for_in_vain(asked, words):
 @pytest.mark.parametrize("mode", [None, "", "Pod", "PodGroup", {"single": {}}, {"all": {}}])
 def test_what_is_honoured_needs_no_word(mode):
     scene = Scene()
-    take = scene.state.gangs.taker(NATIVE_POD_GROUP)
+    take = scene.state.gangs.get_handler(NATIVE_POD_GROUP)
     take([Change("g", replace(scene.group, spec=replace(scene.group.spec, disruption_mode=mode)))])
     assert scene.state.take_actions() == []
     assert scene.told(pb.GangState.BOUND) == [("True", "Scheduled", "")]
@@ -186,7 +186,7 @@ def test_what_is_honoured_needs_no_word(mode):
 @pytest.mark.parametrize("mode", ["PodGroup", {"all": {}}, "All"])
 def test_a_gang_that_is_disrupted_as_a_whole_says_so_to_the_solver(mode):
     scene = Scene()
-    take = scene.state.gangs.taker(NATIVE_POD_GROUP)
+    take = scene.state.gangs.get_handler(NATIVE_POD_GROUP)
     assert not scene.described().disrupted_whole
     take([Change("g", replace(scene.group, spec=replace(scene.group.spec, disruption_mode=mode)))])
     assert scene.described().disrupted_whole
@@ -194,7 +194,7 @@ def test_a_gang_that_is_disrupted_as_a_whole_says_so_to_the_solver(mode):
 
 def test_pods_of_a_group_with_a_topology_constraint_have_to_be_together():
     scene = Scene()
-    take = scene.state.gangs.taker(NATIVE_POD_GROUP)
+    take = scene.state.gangs.get_handler(NATIVE_POD_GROUP)
     assert not scene.classes()[0].affinity
     constrained = SchedulingConstraints((TopologyConstraint("rack"),))
     take(
@@ -217,7 +217,7 @@ def test_pods_of_a_group_with_a_topology_constraint_have_to_be_together():
 def test_a_topology_constraint_without_a_label_keeps_its_pods_waiting(key):
     scene = Scene()
     bad = SchedulingConstraints((TopologyConstraint("zone"), TopologyConstraint(key)))
-    take = scene.state.gangs.taker(NATIVE_POD_GROUP)
+    take = scene.state.gangs.get_handler(NATIVE_POD_GROUP)
     take([Change("g", replace(scene.group, spec=replace(scene.group.spec, scheduling_constraints=bad)))])
     [event] = [each for each in scene.state.take_actions() if isinstance(each, AnnounceGroup)]
     assert event.reason == "InvalidGroup"

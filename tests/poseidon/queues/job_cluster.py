@@ -112,7 +112,7 @@ class JobCluster:
     def tell_queue(self, each: dict) -> None:
         """Let the watch show a queue."""
         kind: Any = BY_NAME[each["apiVersion"].rpartition("/")[0], each["kind"]]
-        self.state.takers[kind]([Change(uid_of(each), convert_object(each, kind.struct))])
+        self.state.handlers[kind]([Change(uid_of(each), convert_object(each, kind.struct))])
 
     def show_job(self, each: dict, kind: str = "Job") -> None:
         """Let the watch show an object that owns pods as it is now, or was."""

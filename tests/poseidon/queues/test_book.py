@@ -63,17 +63,17 @@ class Stage:
         for each in objects:
             kind: Any = BY_NAME[each["apiVersion"].rpartition("/")[0], each["kind"]]
             found = convert_object(each, kind.struct)
-            self.state.takers[kind]([Change(uid_of(each), found)])
+            self.state.handlers[kind]([Change(uid_of(each), found)])
         return self
 
     def end(self, *objects):
         for each in objects:
             kind: Any = BY_NAME[each["apiVersion"].rpartition("/")[0], each["kind"]]
-            self.state.takers[kind]([Change(uid_of(each), None)])
+            self.state.handlers[kind]([Change(uid_of(each), None)])
 
     def name_namespace(self, name, **labels):
         metadata = ObjectMeta(name=name, uid=f"namespace-{name}", labels=labels)
-        self.state.takers[kinds.NAMESPACE]([Change(metadata.uid, Namespace(metadata=metadata))])
+        self.state.handlers[kinds.NAMESPACE]([Change(metadata.uid, Namespace(metadata=metadata))])
 
     def own(self, kind, name, queue="", above=None, namespace="shop"):
         metadata = ObjectMeta(
@@ -141,7 +141,7 @@ def test_who_may_have_others_evicted_for_their_quota():
         may = [
             above
             for above in (-1, 0, 1)
-            if book.may_take(f"ClusterQueue/{guest}", f"ClusterQueue/{victim}", above)
+            if book.allows_eviction(f"ClusterQueue/{guest}", f"ClusterQueue/{victim}", above)
         ]
         return may[0] if may else None
 

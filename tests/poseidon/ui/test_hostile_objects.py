@@ -88,9 +88,9 @@ def test_every_view_is_made_of_whatever_there_is():
     mallory, quarantine = Mallory(random), Quarantine()
     found = known(store(*(make_node(f"mallory-node-{number}") for number in range(2)), live=True))
     found.rounds.put_flow(one_flow())
-    takers = followed(found)
-    kinds = [*takers, Pod, Pod, Pod]
-    uids: dict[type, list[str]] = {kind: [] for kind in takers}
+    handlers = followed(found)
+    kinds = [*handlers, Pod, Pod, Pod]
+    uids: dict[type, list[str]] = {kind: [] for kind in handlers}
     for number in range(OBJECTS):
         kind = random.choice(kinds)
         again = random.choice(uids[kind]) if uids[kind] and random.random() < 0.3 else ""
@@ -102,7 +102,7 @@ def test_every_view_is_made_of_whatever_there_is():
             except MalformedObjectError:
                 continue
             uids[kind].append(uid)
-        quarantine.deliver(kind.__name__, takers[kind], [change])
+        quarantine.deliver(kind.__name__, handlers[kind], [change])
         assert not [*quarantine], f"seed {SEED}, object {number}"
         if number % 100 == 99:
             every_view(found)

@@ -21,7 +21,7 @@ from poseidon.ui.views.nodes import node
 from poseidon.ui.views.overview import overview, utilisation
 from poseidon.ui.views.pending import pending, reason_key
 from poseidon.ui.views.pods import PodQuery, pod, pods
-from poseidon.ui.views.room import Taker, fewest
+from poseidon.ui.views.room import PodInTheWay, fewest
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.poseidon.ui.objects import GI, NOW, gone, known, make_node, make_pod, record, store
 
@@ -323,7 +323,7 @@ def test_the_fewest_are_enough_and_each_of_them_is_needed(sizes, cpu, gpu):
     lacking = {key: amount for key, amount in (("cpu", cpu), ("gpu", gpu)) if amount}
     assume(lacking)
     among = [
-        Taker(f"p{number}", "", {"cpu": one, "gpu": two}, priority, lately=False)
+        PodInTheWay(f"p{number}", "", {"cpu": one, "gpu": two}, priority, lately=False)
         for number, (one, two, priority) in enumerate(sizes)
     ]
 

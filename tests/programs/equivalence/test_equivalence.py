@@ -12,7 +12,7 @@ import pytest
 
 from poseidon.embedding import load_configuration
 from poseidon.manifests.loader import Manifests, load_manifests
-from poseidon.offline.cluster import build
+from poseidon.offline.cluster import build_offline_cluster
 from poseidon.offline.plan import Plan, make_plan
 from poseidon.pods.tasks import GATED_REASON
 from protos.conventions.configuration_file import ConfigurationError
@@ -126,7 +126,7 @@ def faults(
     configuration = configuration.model_copy(update={"queues": queues})
     listed = WatchedCluster(ApiSide(objects, NOW), configuration, NOW, names or frozenset({"*"}))
     listed.list_all()
-    offline = build(manifests, configuration, NOW, scheduler_names=names)
+    offline = build_offline_cluster(manifests, configuration, NOW, scheduler_names=names)
     ours, theirs = told(offline.state.snapshot()), told(listed.state.snapshot())
     found = [f"told otherwise: {each}" for each in differences(ours, theirs)]
     heard = WatchedCluster(ApiSide((), NOW), configuration, NOW, names or frozenset({"*"}))

@@ -76,26 +76,26 @@ class WatchedCluster:
     def _follow(self) -> Iterator[tuple[str, Reflector[Any]]]:
         """Yield reflectors by name, in the order in which a bridge lists."""
         state = self.state
-        takers: list[tuple[Resource[Any], Callable[..., None]]] = [
-            (kind.resource, state.takers[kind]) for kind in kinds.BEFORE_PODS if state.follows(kind)
+        handlers: list[tuple[Resource[Any], Callable[..., None]]] = [
+            (kind.resource, state.handlers[kind]) for kind in kinds.BEFORE_PODS if state.follows(kind)
         ]
         if self._trees is not None:
-            takers.append((feeds.tree_maps(self._trees.namespace), state.gangs.topology.tree_maps_changed))
+            handlers.append((feeds.tree_maps(self._trees.namespace), state.gangs.topology.tree_maps_changed))
         owners = [(each, state.owner_taker(kind)) for kind, each in feeds.SCALED_OWNERS.items()]
         pods: list[tuple[Resource[Any], Callable[..., None]]] = [(feeds.PODS, state.pods_changed)]
         if state.queues is not None and state.queues.looks_at_owners:
             state.queues.follows_owners = True
-            takers += [*owners, *pods]
+            handlers += [*owners, *pods]
         else:
-            takers += [*pods, *owners]
+            handlers += [*pods, *owners]
         if state.applications is not None:
-            takers.append((feeds.APP_GROUPS, state.applications.app_groups_changed))
-            takers.append((feeds.NETWORK_TOPOLOGIES, state.applications.topologies_changed))
+            handlers.append((feeds.APP_GROUPS, state.applications.app_groups_changed))
+            handlers.append((feeds.NETWORK_TOPOLOGIES, state.applications.topologies_changed))
         for custom in state.custom_resources:
-            takers += [
-                (each, state.custom_records.taker(custom, i)) for i, each in enumerate(custom.resources)
+            handlers += [
+                (each, state.custom_records.get_handler(custom, i)) for i, each in enumerate(custom.resources)
             ]
-        for resource, take in takers:
+        for resource, take in handlers:
             yield resource.name, self._reflector(resource, take)
         handler = NodeMetricTaker(self._intake(NODE_METRIC), lambda: self._now)
         yield NODE_METRICS.name, self._reflector(NODE_METRICS, handler.take_changes)

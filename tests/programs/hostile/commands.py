@@ -23,7 +23,7 @@ from poseidon.embedding import EmbeddedScheduler, load_configuration
 from poseidon.kube.client.settings import ConnectionSettings
 from poseidon.kube.client.transport import Transport
 from poseidon.live.cluster import read_cluster
-from poseidon.offline.cluster import build
+from poseidon.offline.cluster import build_offline_cluster
 from poseidon.offline.refusals import apply_events
 from protos.conventions.logs import one_line
 from protos.firmament.v1 import scheduler_pb2 as pb
@@ -113,7 +113,7 @@ async def _told(url: str) -> tuple[list[pb.Event], list[str]]:
     async with Transport(ConnectionSettings(url), clock=time.monotonic) as transport:
         manifests = await read_cluster(transport)
     configuration = load_configuration(None)
-    cluster = build(manifests, configuration, time.time())
+    cluster = build_offline_cluster(manifests, configuration, time.time())
     events = list(cluster.state.snapshot())
     apply_events(EmbeddedScheduler(configuration, time.time), cluster.state, events, is_live=True)
     return list(cluster.state.event_stream.filter_refused(events)), list(manifests.set_aside)

@@ -84,17 +84,17 @@ class House:
         state, registry = self.state, CollectorRegistry()
         metrics = KubeMetrics(registry)
         self.metrics = registry
-        takers: list[tuple[Resource[Any], Any]] = [
-            *((kind.resource, take) for kind, take in state.takers.items() if state.follows(kind)),
+        handlers: list[tuple[Resource[Any], Any]] = [
+            *((kind.resource, take) for kind, take in state.handlers.items() if state.follows(kind)),
             (tree_maps("default"), state.gangs.topology.tree_maps_changed),
-            *((each, state.gangs.taker(kind)) for kind, each in feeds.SCALED_OWNERS.items()),
+            *((each, state.gangs.get_handler(kind)) for kind, each in feeds.SCALED_OWNERS.items()),
         ]
         for custom in state.custom_resources:
-            takers += [
-                (each, state.custom_records.taker(custom, i)) for i, each in enumerate(custom.resources)
+            handlers += [
+                (each, state.custom_records.get_handler(custom, i)) for i, each in enumerate(custom.resources)
             ]
         assert state.applications is not None
-        takers += [
+        handlers += [
             (APP_GROUPS, state.applications.app_groups_changed),
             (NETWORK_TOPOLOGIES, state.applications.topologies_changed),
         ]
@@ -105,7 +105,7 @@ class House:
             metrics=SourceMetrics(CollectorRegistry()),
             changed=lambda: None,
         )
-        takers.append((NODE_METRICS, NodeMetricTaker(intake, lambda: self.now).take_changes))
+        handlers.append((NODE_METRICS, NodeMetricTaker(intake, lambda: self.now).take_changes))
         found: dict[type, list[Reflector[Any]]] = {}
         environment = Environment(
             self,  # type: ignore[arg-type]  # lines are handed in, and lists answered, by hand
@@ -114,7 +114,7 @@ class House:
             clock=lambda: self.now,
             quarantine=self.quarantine,
         )
-        for resource, take in takers:
+        for resource, take in handlers:
             reflector = Reflector(environment, resource, take)
             found.setdefault(resource.kind, []).append(reflector)
         return found

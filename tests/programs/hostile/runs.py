@@ -24,8 +24,8 @@ from poseidon.kube.client.transport import Transport
 from poseidon.live.cluster import read_cluster
 from poseidon.manifests.loader import ManifestError, Manifests, load_manifests
 from poseidon.offline.audit.make_audit import find_cures_of_pods
-from poseidon.offline.cluster import build
-from poseidon.offline.evictability import running_pods
+from poseidon.offline.cluster import build_offline_cluster
+from poseidon.offline.evictability import list_running_pods
 from poseidon.offline.plan import schedule_pods
 from poseidon.rescheduling.objectives import Objective, ObjectiveOptions
 from poseidon.rescheduling.planning import plan_moves
@@ -112,9 +112,9 @@ def live(folder: Path, seed: int, count: int, timing: Timing) -> None:
             now = time.time()
             for objective in Objective:
                 plan_moves(manifests, configuration, now, ObjectiveOptions(objective), 10)
-            cluster = build(manifests, configuration, now)
+            cluster = build_offline_cluster(manifests, configuration, now)
             known = tuple(cluster.state.snapshot())
-            plan, running = schedule_pods(cluster, manifests), running_pods(cluster, manifests)
+            plan, running = schedule_pods(cluster, manifests), list_running_pods(cluster, manifests)
             find_cures_of_pods(manifests, configuration, now, known, running, plan, ["decent/large"])
         placed = {each.pod for each in plan.bindings}
         assert "decent/fits" in placed, f"after {drawn} objects of seed {seed}"

@@ -39,7 +39,7 @@ class Scene:
             (kinds.CLUSTER_QUEUE, cluster_queue("decent", quotas("decent", cpu=4))),
             (kinds.LOCAL_QUEUE, local_queue("decent", "decent", "decent")),
         ):
-            self.state.takers[kind]([Change(f"decent-{kind.name}", convert_object(each, kind.struct))])
+            self.state.handlers[kind]([Change(f"decent-{kind.name}", convert_object(each, kind.struct))])
         self.state.nodes_changed([present(node("n1", cpu="64"))])
 
     def place(self) -> set[str]:
@@ -74,7 +74,7 @@ class Scene:
             elif isinstance(found, Pod):
                 self.state.pods_changed([Change(uid, None if gone else found)])
             else:
-                self.state.takers[kind]([Change(uid, None if gone else found)])
+                self.state.handlers[kind]([Change(uid, None if gone else found)])
             if random.random() < 0.2:
                 self._tell()
 

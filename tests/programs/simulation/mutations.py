@@ -14,7 +14,7 @@ from unittest.mock import patch
 from firmament.core.constraints.quota_room import QuotaRoom
 from firmament.core.intake.binding_reports import BindingOutcomes
 from firmament.core.rules.gangs import lifecycle, members
-from firmament.core.rules.gangs.members import lacking
+from firmament.core.rules.gangs.members import count_missing_members
 from firmament.core.rules.quotas import compilation
 from firmament.core.state.device_book import DeviceBook
 from firmament.server.fencing import Fencing
@@ -83,7 +83,7 @@ def _off_by_one_fit() -> Sequence[Any]:
 
 def _partial_gang() -> Sequence[Any]:
     """One member fewer than a gang needs will do."""
-    return [patch.object(lifecycle, "lacking", lambda cluster, job: lacking(cluster, job) - 1)]
+    return [patch.object(lifecycle, "lacking", lambda cluster, job: count_missing_members(cluster, job) - 1)]
 
 
 def _reordered_acknowledgement() -> Sequence[Any]:

@@ -29,7 +29,7 @@ def cluster():
 
 def train(cluster, count, *, needed=3, node=""):
     """Pods of the gang shop/train, described by a PodGroup."""
-    cluster.state.gangs.taker("PodGroup")([present(moved(pod_group("train", needed), "shop"))])
+    cluster.state.gangs.get_handler("PodGroup")([present(moved(pod_group("train", needed), "shop"))])
     cluster.create(
         *(
             labelled(single(f"train-{index}", namespace="shop", node=node, cpu="500m"), {POD_GROUP: "train"})
@@ -74,7 +74,7 @@ def test_a_gang_with_the_uid_of_anothers_owner_does_not_hold_up_its_pods(cluster
     notes = {"firmament-gang-scheduling": "100"}
     forged = replace(forged, metadata=replace(forged.metadata, annotations=notes))
     cluster.create(forged)
-    taker = cluster.state.gangs.taker("ReplicaSet")
+    taker = cluster.state.gangs.get_handler("ReplicaSet")
     taker([present(moved(owner("mine", replicas=50), "evil"))])
     cluster.create(owned(single("web-0", namespace="shop", cpu="100m"), uid="rs-1"))
     cluster.run()

@@ -38,7 +38,7 @@ def protect(cluster, namespace, labels):
         DisruptionBudget,
     )
     [budgets] = cluster.state.custom_resources
-    cluster.state.custom_records.taker(budgets, 0)([present(budget)])
+    cluster.state.custom_records.get_handler(budgets, 0)([present(budget)])
 
 
 def test_a_system_critical_pod_under_a_budget_stays_whatever_a_group_states():

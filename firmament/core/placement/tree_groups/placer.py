@@ -30,7 +30,7 @@ IN_THE_WAY = "its pods are in each other's way, by limits or rules that they sha
 @dataclass(frozen=True, slots=True)
 class _LeafRoom:
     """Room of the leaves for a group; ``classes``: int64[B], ascending; ``slots``, ``cost``: int64[B, L], as for
-    `deal`; ``counted``: int64[L], as for `ExactSolver.place`.
+    `assign_places`; ``counted``: int64[L], as for `ExactSolver.place`.
     """
 
     classes: Int64
@@ -139,7 +139,9 @@ class GroupPlacer:
             if isinstance(counts, Shortage):
                 return counts.message
             places = counts - group.held
-            proposed = deal(group.order, places, tree.rows, room.slots, room.cost, self._means.solver)
+            proposed = assign_places(
+                group.order, places, tree.rows, room.slots, room.cost, self._means.solver
+            )
             if proposed is None:
                 return UNLIKE_PLACES
             admitted = self._admit(proposed, len(group.order))
@@ -267,7 +269,7 @@ def _in_order(placed: Assignments, position: Int64) -> Assignments:
 # network assigns places to classes; within a class, neighbours still stand in order.
 
 
-def deal(
+def assign_places(
     order: Int64, places: Int64, machine: Int64, slots: Int64, cost: Int64, solver: Solver
 ) -> Assignments | None:
     """Assign a group's tasks to places, in order of the tree, or return None if not all can have a place.
@@ -296,7 +298,7 @@ class SelectiveClasses:
     """The classes of a group that may use fewer leaves than others, and where they could go."""
 
     def __init__(self, order: Int64, slots: Int64, cost: Int64) -> None:
-        """``order``, ``slots``, ``cost``: as `deal` takes them."""
+        """``order``, ``slots``, ``cost``: as `assign_places` takes them."""
         self._wanted = np.unique(order, return_counts=True)[1]
         self._slots = slots
         self._cost = cost

@@ -17,7 +17,7 @@ import numpy as np
 from cost_models.interface import Bool, Float64, Int64
 from firmament.core.flow.problem import Assignments, PlacementProblem
 from firmament.core.placement.tree_groups.nested_placer import assign
-from firmament.core.placement.tree_groups.placer import IN_THE_WAY, UNLIKE_PLACES, deal
+from firmament.core.placement.tree_groups.placer import IN_THE_WAY, UNLIKE_PLACES, assign_places
 from firmament.core.preemption.node_state import PreemptionState
 from firmament.core.preemption.problem import PreemptionDecision
 from firmament.core.preemption.reprieve import reprieve_gangs
@@ -137,7 +137,7 @@ class _Attempt:
         assert isinstance(self._group, TreeGroup)
         slots = self._slots.count_after(self._units.members(victims))
         cost = np.broadcast_to(self._cost, slots.shape)
-        return deal(self._group.order, places - self._group.held, self._rows, slots, cost, solver)
+        return assign_places(self._group.order, places - self._group.held, self._rows, slots, cost, solver)
 
     # --- who goes ------------------------------------------------------------------------------------------------
 

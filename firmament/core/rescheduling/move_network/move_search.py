@@ -13,7 +13,12 @@ import numpy as np
 from cost_models.interface import Float64, Int64
 from firmament.core.flow.generation import generate_columns
 from firmament.core.rescheduling.move_network.local_moves import add_local_moves
-from firmament.core.rescheduling.move_network.network import FAR, MoveNetwork, build, machine_prices
+from firmament.core.rescheduling.move_network.network import (
+    FAR,
+    MoveNetwork,
+    build_move_network,
+    machine_prices,
+)
 from firmament.core.rescheduling.move_network.problem import (
     DEAREST,
     MoveColumns,
@@ -166,7 +171,9 @@ class _MoveGeneration:
         """Return an optimal flow over the known arcs, and the homes that tasks would leave at ``prices``."""
         search = self._search
         self._homes = np.union1d(self._homes, self._leaving(prices))
-        network = build(self._problem, self._homes, self._columns, self._extra, search.most_on, self._steps)
+        network = build_move_network(
+            self._problem, self._homes, self._columns, self._extra, search.most_on, self._steps
+        )
         flows = search.solver.solve(network.flow).flows
         self._solves += 1
         saved = -int((network.flow.costs * flows).sum())

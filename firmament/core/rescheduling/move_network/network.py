@@ -72,7 +72,7 @@ class MoveNetwork:
         return given[left[given] == 0]
 
 
-def build(
+def build_move_network(
     problem: MoveProblem,
     homes: Int64,
     columns: MoveColumns,

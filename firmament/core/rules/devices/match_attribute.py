@@ -18,7 +18,7 @@ def find_allowed(
 ) -> int:
     """Return the devices (bits) that a constraint allows for an option that it covers."""
     having = 0
-    for devices in attribute.having.values():
+    for devices in attribute.by_value.values():
         having |= devices
     if constraint.others:
         first, _ = _sides(state)

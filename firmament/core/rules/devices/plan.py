@@ -14,18 +14,19 @@ NO_VALUES: Values = frozenset()
 
 
 class AttributeIndex(NamedTuple):
-    """An attribute of the devices of a view: ``of``, the values of each device; ``having``, the devices (bits) by
-    value.
+    """An attribute of the devices of a view.
+
+    ``by_device``: the values of each device; ``by_value``: the devices (bits) that have each value.
     """
 
-    of: tuple[Values, ...]
-    having: Mapping[tuple[str, Any], int]
+    by_device: tuple[Values, ...]
+    by_value: Mapping[tuple[str, Any], int]
 
     def any_of(self, values: Values) -> int:
         """Return the devices that have one of the values."""
         found = 0
         for value in values:
-            found |= self.having.get(value, 0)
+            found |= self.by_value.get(value, 0)
         return found
 
 
@@ -84,7 +85,7 @@ class SearchPlan:
             device = seen.device
             sign = (
                 tuple((mask >> place & 1, blocked >> place & 1) for mask, blocked in masks),
-                tuple(attribute.of[place] for attribute in constrained),
+                tuple(attribute.by_device[place] for attribute in constrained),
                 (seen.pool, device.takes) if device.takes else None,
                 tuple(find_consumption(option, seen) for option in consumed) if device.shared else None,
                 tuple((n, c.amount) for n, c in device.capacity.items()) if device.shared else None,

@@ -229,7 +229,9 @@ class _Search:
     def _constrain(self, number: int, option: Option, device: int) -> None:
         for index, constraint, attribute in self._covering(number, option):
             state = self._states[number][index]
-            self._states[number][index] = add_device(constraint, state, attribute.of[device], option.name)
+            self._states[number][index] = add_device(
+                constraint, state, attribute.by_device[device], option.name
+            )
 
     def _is_kept(self, number: int, option: Option) -> bool:
         """Return whether the constraints hold that can be checked only when all devices of an option are picked."""

@@ -24,9 +24,9 @@ from firmament.core.rules.gangs.members import (
     Surplus,
     count_by_group,
     count_members,
+    count_missing_beside,
+    count_missing_members,
     is_bound_whole,
-    lacking,
-    lacking_beside,
     list_able_members,
 )
 from firmament.core.state import transitions
@@ -122,7 +122,7 @@ class GangLifecycle:
         for job_id in sorted(concerned):
             job = jobs.gang(job_id)
             assert job is not None
-            able, need = list_able_members(cluster, job, now), lacking(cluster, job)
+            able, need = list_able_members(cluster, job, now), count_missing_members(cluster, job)
             if job.groups and able:
                 able, need = self._surplus.hold_back_incomplete(cluster, job, able, need)
             if job_id in ruled and len(able) > need:
@@ -164,7 +164,7 @@ class GangLifecycle:
         name = job.name or job.id
         text = f"gang {name} waits for members: {members} of {job.min_members} exist"
         if members >= job.min_members:
-            need = lacking(cluster, job)
+            need = count_missing_members(cluster, job)
             text = f"gang {name} waits for members: {len(able)} of {need} can be tried now"
         if job.groups:
             text = f"gang {name} waits for members: "
@@ -195,7 +195,9 @@ class GangLifecycle:
             if job is not None and job_id not in cluster.jobs.changed:  # changed gangs were requeued rightly
                 able = list_able_members(cluster, job, now)
                 lacks = (
-                    lacking_beside(cluster, job, able) if job.groups else lacking(cluster, job) - len(able)
+                    count_missing_beside(cluster, job, able)
+                    if job.groups
+                    else count_missing_members(cluster, job) - len(able)
                 )
                 if lacks > 0:
                     hold_back(cluster, able)
@@ -225,8 +227,8 @@ class GangLifecycle:
                     self.note(job, tasks.message[int(waiting[0])])
                     break
 
-    def withheld(self, cluster: Cluster) -> list[Unscheduled]:
-        """Return the messages not reported yet for members of gangs that could not be tried."""
+    def take_messages(self, cluster: Cluster) -> list[Unscheduled]:
+        """Return the unreported messages for members of gangs that could not be tried, and mark them as reported."""
         tasks = cluster.tasks
         found = []
         for job_id in sorted(self._unreported):
@@ -238,8 +240,8 @@ class GangLifecycle:
         self._unreported.clear()
         return found + self._surplus.take_notices(cluster) if self._surplus.untold else found
 
-    def states(self, cluster: Cluster, now: float) -> tuple[GangState, ...]:
-        """Return the states of the gangs that have changed since the last call, ordered by job."""
+    def take_changed_states(self, cluster: Cluster, now: float) -> tuple[GangState, ...]:
+        """Return the states of gangs that have changed since the last call, by job, and mark them as reported."""
         found = self._list_unreported_states(cluster, now)
         self._changed.clear()
         for state in found:
@@ -348,7 +350,7 @@ class GangLifecycle:
             status = self._statuses.setdefault(job_id, _GangStatus(whole=job.was_whole))
             status.withheld = False
             bound, assumed, leaving = count_members(cluster, job_id)
-            if lacking(cluster, job) <= 0:
+            if count_missing_members(cluster, job) <= 0:
                 status.failed, status.message = False, ""
             if is_bound_whole(cluster, job):
                 status.whole, status.since = True, None
@@ -376,7 +378,7 @@ def _build_state(cluster: Cluster, job: Job, status: _GangStatus, evictions: Pen
         phase = GangPhase.FAILED
     elif leaving:
         phase, message = GangPhase.PREEMPTED, "members make room for more important tasks"
-    elif lacking(cluster, job) <= 0:
+    elif count_missing_members(cluster, job) <= 0:
         preempting = evictions.is_awaited(cluster, cluster.jobs.members(job.id))
         phase, message = GangPhase.PREEMPTING if preempting else GangPhase.PLACED, ""
     members = len(cluster.jobs.members(job.id))

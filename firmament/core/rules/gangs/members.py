@@ -28,15 +28,15 @@ from firmament.core.state.tasks import TaskPhase
 from firmament.core.tree_solver.nested.lacking import count_missing, explain_incomplete, list_whole
 
 
-def lacking(cluster: Cluster, job: Job) -> int:
-    """Return how many more members a gang needs on machines; members that were asked to leave do not count."""
+def count_missing_members(cluster: Cluster, job: Job) -> int:
+    """Return how many more members a gang needs on machines; members that are being evicted do not count as there."""
     if job.groups:
-        return lacking_beside(cluster, job, ())
+        return count_missing_beside(cluster, job, ())
     bound, assumed, _ = count_members(cluster, job.id)
     return job.min_members - bound - assumed
 
 
-def lacking_beside(cluster: Cluster, job: Job, others: Iterable[int]) -> int:
+def count_missing_beside(cluster: Cluster, job: Job, others: Iterable[int]) -> int:
     """Return how many more members a tree of groups needs once ``others`` (rows) are on machines, too."""
     return count_lacking(job, count_by_group(cluster, job, others))
 

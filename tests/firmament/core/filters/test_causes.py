@@ -9,7 +9,7 @@ from firmament.core.filters.root_causes import root_causes, rule_refusals
 from firmament.core.model import Taint
 from firmament.core.reasons import Cause, Reason, Severity, Stage, StatedReason, explain_untolerated
 from firmament.core.rules.framework.node_rule import MachineRefusal
-from firmament.core.rules.node_resources import lacks
+from firmament.core.rules.node_resources import find_refusals_by_resource
 
 RESOURCES = ("pods", "cpu", "example.com/gpu", "attachable-volumes-csi-d", "available-volumes-local")
 EVERYWHERE = np.ones(1, dtype=np.bool_)
@@ -17,7 +17,9 @@ EVERYWHERE = np.ones(1, dtype=np.bool_)
 
 def refusals(*without: str) -> list[MachineRefusal]:
     """Everything that can refuse the only machine but for some: rules between tasks in order, others latest first."""
-    resources = lacks(np.zeros((1, 5), dtype=np.int64), np.ones(5, dtype=np.int64), RESOURCES)
+    resources = find_refusals_by_resource(
+        np.zeros((1, 5), dtype=np.int64), np.ones(5, dtype=np.int64), RESOURCES
+    )
     rules = rule_refusals(
         (text, EVERYWHERE)
         for text in (Reason.SKEWED, Reason.NOT_NEAR, Reason.TOO_NEAR, Reason.KEPT_OFF, Reason.PORTS_TAKEN)

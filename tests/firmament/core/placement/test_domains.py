@@ -33,7 +33,7 @@ class Deal:
         open_to[list(closed)] = False
         rules = self.state.rules
         topologies = coarse_topologies(rules.rules(cls), rules)
-        shares = self.cell_shares.deal(cls, open_to, topologies)
+        shares = self.cell_shares.share_tasks(cls, open_to, topologies)
         assert all(share.count > 0 for share in shares)
         return {tuple(share.machines.tolist()): share.count for share in shares}
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from cost_models.interface import Int64
 from firmament.core.flow.problem import Assignments
-from firmament.core.placement.tree_groups.placer import SelectiveClasses, deal
+from firmament.core.placement.tree_groups.placer import SelectiveClasses, assign_places
 from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.support.effort import examples
 from tests.support.rules import ints
@@ -28,14 +28,16 @@ def places_of(found: Assignments) -> dict[int, list[int]]:
 
 def test_neighbours_stand_next_to_each_other_in_the_order_of_the_tree():
     slots = np.full((2, 3), 9)
-    found = deal(ints(4, 7, 7, 4), ints(2, 0, 2), ints(30, 20, 10), slots, slots, SOLVER)
+    found = assign_places(ints(4, 7, 7, 4), ints(2, 0, 2), ints(30, 20, 10), slots, slots, SOLVER)
     assert found is not None
     assert places_of(found) == {4: [30, 10], 7: [30, 10]}
 
 
 def test_whoever_may_use_few_places_gets_one_of_them():
     slots = np.array([[0, 0, 1], [2, 2, 2]])
-    found = deal(ints(0, 1, 1, 1), ints(2, 1, 1), ints(0, 1, 2), slots, np.zeros((2, 3), np.int64), SOLVER)
+    found = assign_places(
+        ints(0, 1, 1, 1), ints(2, 1, 1), ints(0, 1, 2), slots, np.zeros((2, 3), np.int64), SOLVER
+    )
     assert found is not None
     assert places_of(found) == {0: [2], 1: [0, 0, 1]}
 
@@ -50,7 +52,7 @@ def test_a_way_is_found_whenever_there_is_one(data: st.DataObject):
     slots = np.array(data.draw(st.lists(cells, min_size=present, max_size=present)), dtype=np.int64)
     at = data.draw(st.lists(st.integers(0, leaves - 1), min_size=len(order), max_size=len(order)))
     places = np.bincount(at, minlength=leaves)
-    found = deal(order, places, np.arange(leaves), slots, slots, SOLVER)
+    found = assign_places(order, places, np.arange(leaves), slots, slots, SOLVER)
     ways = set(itertools.permutations(np.repeat(np.arange(leaves), places).tolist()))
     fitting = [way for way in ways if _fits(order, way, slots)]
     assert (found is None) == (not fitting)

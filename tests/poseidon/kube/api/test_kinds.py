@@ -27,4 +27,4 @@ def test_kinds_are_told_apart_by_group_and_name():
 
 
 def test_whatever_is_known_before_pods_is_taken():
-    assert BridgeState().takers.keys() == {*kinds.BEFORE_PODS, kinds.POD}
+    assert BridgeState().handlers.keys() == {*kinds.BEFORE_PODS, kinds.POD}

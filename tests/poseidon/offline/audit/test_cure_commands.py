@@ -11,7 +11,7 @@ import pytest
 
 from poseidon.kube.api.pods import Pod
 from poseidon.offline.audit.commands import commands
-from poseidon.offline.audit.findings import CureStep, quantity
+from poseidon.offline.audit.findings import CureStep, format_quantity
 
 GIB = 2**30
 
@@ -116,4 +116,4 @@ def test_what_no_command_does_has_none():
     ],
 )
 def test_amounts_are_written_as_people_do(resource: str, amount: int, up: str, down: str):
-    assert (quantity(resource, amount), quantity(resource, amount, down=True)) == (up, down)
+    assert (format_quantity(resource, amount), format_quantity(resource, amount, down=True)) == (up, down)

@@ -265,7 +265,7 @@ def test_a_pod_whose_request_makes_no_sense_does_not_hide_devices_that_come_late
         made = convert_object(pod(name, gpu=percent), Pod)
         spec, metadata = replace(made.spec, scheduler_name="poseidon"), replace(made.metadata, uid=name)
         state.pods_changed([Change(name, replace(made, metadata=metadata, spec=spec))])
-    state.takers[kinds.NODE_DEVICES]([Change("d", convert_object(node(gpu(0))[1], NodeDeviceList))])
+    state.handlers[kinds.NODE_DEVICES]([Change("d", convert_object(node(gpu(0))[1], NodeDeviceList))])
     told = {
         (event.record.key.kind, event.record.key.name)
         for event in state.snapshot()
@@ -286,7 +286,7 @@ def test_devices_of_a_deleted_object_are_gone():
 
     state.take_events()
     shown = msgspec.convert(node(gpu(0), rdma(1, "a"))[1], NodeDeviceList)
-    take = state.takers[kinds.NODE_DEVICES]
+    take = state.handlers[kinds.NODE_DEVICES]
     take([Change("d", shown)])
     list(state.snapshot())
     take([Change("d", msgspec.convert(node(gpu(0))[1], NodeDeviceList))])
