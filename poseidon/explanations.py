@@ -39,7 +39,7 @@ class Verdict:
 
 
 class PodOutcome(StrEnum):
-    """What becomes of a pod: it runs, a round places it, a round places it once victims are gone, or it waits."""
+    """What happens to a pod: it runs, a round places it, a round places it once victims are gone, or it waits."""
 
     RUNS = "running"
     PLACED = "placed"

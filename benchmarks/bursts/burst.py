@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 SETTLING = 180.0
-"""Seconds of observation after the burst: reports have shown all of it, and noise has been drawn three times."""
+"""Seconds of observation after the burst, so that reports show all of it, and noise is drawn three times."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +61,7 @@ class Outcome:
     placement: float
     """The spread if new pods used exactly their estimates: the part that a scheduler can influence."""
     floor: float
-    """The spread, without noise, if all pods had come at once and been levelled by their estimates (see
-    ``levelling``).
-    """
+    """The spread, without noise, if all pods came at once and were placed by their estimates (see ``levelling``)."""
     estimated_floor: float
     """The same as ``floor``, for all nodes, with estimates for pods on nodes without metrics."""
     one_by_one: float

@@ -22,8 +22,8 @@ DEVIATION = 12.0
 """Standard deviation in percent: noise that is uniform within 20 % has 20 / sqrt(3) = 11.5 %."""
 
 ALIKE_DEVIATION = 21.0
-"""Standard deviation in percent if pods of a kind vary together: three of a kind share a node, hence sqrt(3) times
-more.
+"""Standard deviation in percent if pods of a kind vary together: sqrt(3) times more, as three of a kind share a
+node.
 """
 
 DARK = 0.1

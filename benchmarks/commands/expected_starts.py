@@ -37,7 +37,7 @@ def expected_starts(
     output: str,
     save: Path | None,
 ) -> None:
-    """Compare expected starts with those that came to be, in simulated clusters with nearly too much work.
+    """Compare expected starts with actual starts, in simulated clusters with nearly too much work.
 
     The question is that of `poseidon plan --when`: it knows what the API server would, and nothing of what comes.
     """

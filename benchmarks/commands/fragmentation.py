@@ -20,7 +20,7 @@ from benchmarks.commands.options import OUTPUT, SAVE, emit, progress
 @OUTPUT
 @SAVE
 def fragmentation(output: str, save: Path | None, **options: Any) -> None:
-    """Count GPUs that are given away when pods come to the cluster openb until it is full, beside FGD, best fit and a
+    """Count the GPUs that are allocated when pods fill the cluster openb, and compare with FGD, best fit and a
     bound.
     """
     from benchmarks.fragmentation.measure import FragmentationOptions, measure_fragmentation

@@ -85,7 +85,7 @@ def head_to_head(
         with _explain_failures():
             left = asyncio.run(run_head_to_head(options, results))
     finally:
-        # What has been measured is told also if the cluster could not be taken down in order.
+        # Report the measurements even if the cluster could not be taken down.
         report = results.report()
         if report["results"]:
             emit(report, output, save)

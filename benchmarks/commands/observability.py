@@ -22,8 +22,8 @@ from benchmarks.commands.options import OUTPUT, SAVE, SEED, emit, progress
 @OUTPUT
 @SAVE
 def observability(output: str, save: Path | None, **options: Any) -> None:
-    """Return what metrics and traces cost: rounds, and both processes end to end, with both and with neither
-    in turn.
+    """Return what metrics and traces cost: rounds and both processes end to end run in turn with both and with
+    neither.
     """
     from benchmarks.processes.observability import ObservabilityOptions, measure_observability
 

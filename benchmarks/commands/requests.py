@@ -32,7 +32,7 @@ def requests(count: int, in_flight: int, runs: int, output: str, save: Path | No
 
 
 def _run(measuring: Any) -> Any:
-    # The event loop that the bridge has.
+    # The same event loop as the bridge's.
     try:
         import uvloop
     except ImportError:

@@ -1,4 +1,4 @@
-"""``reschedule``: moves that lower costs, beside a network with a node per task and beside CP-SAT."""
+"""``reschedule``: compares moves that lower costs with those of a network with a node per task, and of CP-SAT."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``start``: reading a whole cluster, and telling a solver of it anew."""
+"""``start``: reading a whole cluster, and sending it to a solver again."""
 
 from __future__ import annotations
 

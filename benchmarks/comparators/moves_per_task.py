@@ -17,8 +17,8 @@ from firmament.solvers.base import FlowProblem, Solver
 
 @dataclass(frozen=True, slots=True)
 class PerTask:
-    """``saved`` units beyond the price of each move, in ``seconds`` including building; the network has ``arcs``
-    arcs.
+    """``saved``: units saved after the price of each move; ``seconds``: time, including building; ``arcs``: size of the
+    network.
     """
 
     saved: int

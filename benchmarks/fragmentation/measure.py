@@ -45,7 +45,7 @@ class FragmentationOptions:
     variants: tuple[str, ...] = ()
     """Names of variants; (): all."""
     seeds: int = 1
-    """Seeds of the order of arrival, beginning with 42, the first of the published runs."""
+    """How many orders of arrival to measure; their seeds begin with 42, that of the first published run."""
     batch: int = 20
     """Number of pods that come between two rounds."""
     part: int = 1

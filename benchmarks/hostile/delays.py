@@ -149,7 +149,7 @@ class _Measure:
         self._core.run_round()
 
     def measured(self) -> dict[str, Any]:
-        """Return how long a burst takes alone, and beside the hostile pods in each stage of their lives."""
+        """Return how long a burst takes by itself, and together with hostile pods in each stage of their lives."""
         options, core = self._options, self._core
         alone = statistics.median([self._burst() for _ in range(options.runs + 1)][1:])
         hostile: _Hostile | HostileGroups
@@ -200,8 +200,7 @@ class _Measure:
         return statistics.median([self._burst() for _ in range(options.runs)])
 
     def _burst(self, hostile: Sequence[Event] = (), *, during: bool = False) -> float:
-        """Return the seconds until all pods of a burst are placed that comes together with ``hostile``; then it
-        leaves.
+        """Return how many seconds it takes to place a burst that comes together with ``hostile``; remove it afterwards.
 
         ``during``: the burst comes when a round has just begun.
         """

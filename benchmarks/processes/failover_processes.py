@@ -31,7 +31,7 @@ class FailoverOptions:
     bridges: int = 2
     """Two bridges that elect a leader, or one without election that must survive everything."""
     down: float = 0.0
-    """Seconds that a killed API server stays away, beside its start."""
+    """Seconds that a killed API server stays away before it is started again."""
     rate: int = 50
     """Pods created per second."""
     keep: int = 10_000

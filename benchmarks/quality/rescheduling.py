@@ -140,7 +140,7 @@ class ReschedulingOptions:
     seconds: float = 600.0
     """Seconds for each search of CP-SAT, 0 for none."""
     beside: int = 24
-    """Pairs of rounds, alone and beside a process that plans moves."""
+    """Pairs of rounds: one by itself, one together with a process that plans moves."""
     seed: int = 1
     """Seed of the draws."""
 

@@ -1,4 +1,5 @@
-"""Measures rounds of waiting tasks in turn alone and beside a process that plans moves of all running tasks.
+"""Measures rounds of waiting tasks, in turn by themselves and together with a process that plans moves of running
+tasks.
 
 ``python -m benchmarks.rounds.beside MACHINES TASKS CLASSES`` is that process: it says when it is ready, and then plans
 for ever.

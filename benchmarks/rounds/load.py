@@ -81,7 +81,7 @@ def _add_usage_facts(event: Event) -> Event:
 
 
 def _configuration(*, overlay: bool) -> CoreConfiguration:
-    # Thresholds that do not bind: both place the same number of tasks.
+    # The thresholds exclude no machine, so both place the same number of tasks.
     model = load_model("load_threshold", {"usageThresholds": {"cpu": 95, "memory": 99}})
     return CoreConfiguration(overlays=(WeightedModel(model),) if overlay else ())
 

@@ -73,8 +73,8 @@ def _algorithm(scenario: Scenario, cluster: list[Event], options: ThroughputOpti
 
 
 def _run(scenario: Scenario, cluster: list[Event], bursts: int) -> list[BurstRun]:
-    """Place the scenario's tasks, and ``bursts`` - 1 times as many again of the same classes; then run the solver
-    alone.
+    """Place ``bursts`` bursts, each with as many tasks as the scenario and of the same classes; then run the solver by
+    itself.
     """
     plain = OrToolsSolver()
     solver = RecordingSolver(plain)

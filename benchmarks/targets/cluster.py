@@ -89,7 +89,7 @@ class ClusterTarget:
 
     async def _clean_up(self) -> None:
         """Delete the objects that were created in a cluster that is not simulated."""
-        # Objects that come last refer to earlier ones: pods to claims, claims to volumes.
+        # Later objects refer to earlier ones: pods to claims, claims to volumes.
         for each in reversed(self._created):
             await delete_object(self._transport, each)
         for name in self._namespaces:

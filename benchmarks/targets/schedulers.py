@@ -22,8 +22,8 @@ _TAIL_LINES = 8
 
 
 class SchedulerUnderTest(Protocol):
-    """A scheduler that is started after the cluster is filled, and ended by ``stop``. ``tells``: it writes Scheduled
-    events.
+    """A scheduler that is started once the cluster is filled, and ended by ``stop``. ``tells``: whether it writes
+    Scheduled events.
     """
 
     name: str

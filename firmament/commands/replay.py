@@ -106,7 +106,7 @@ def _print_table(replays: list[tuple[Path, Replay]]) -> None:
             _pair(f"{done.then.gap:.4%}", f"{done.now.gap:.4%}"),
             f"{_seconds(done.then):.3f} / {_seconds(done.now):.3f}",
         )
-    # Where output goes to a file or pipe, lines are for grep and must not be broken.
+    # In a file or pipe, lines must stay whole, so that grep finds them.
     Console(width=None if sys.stdout.isatty() else _UNWRAPPED).print(table)
     click.echo("Where two figures stand, the first is from when the round was saved.")
     for folder, done in replays:

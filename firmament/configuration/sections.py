@@ -21,7 +21,8 @@ NamespaceName: TypeAlias = Annotated[StrictStr, Field(min_length=1)]
 
 
 class ScarceResourceSection(Section):
-    """Machines with extended resources that few offer (GPUs) cost more for tasks that ask for none of them.
+    """How many points more a machine with scarce extended resources, such as GPUs, costs for tasks that request none of
+    them.
 
     ``points`` (15): so much more, 0 to 100; 0: nothing.
     """

@@ -82,8 +82,8 @@ class RoundOptions:
     gang_seconds: float = 600.0
     """Seconds within which a decided gang must be complete; otherwise it is given up."""
     refresh_seconds: float = math.inf
-    """Seconds after which unschedulable tasks are tried again if machines have changed, so that the reasons that they
-    show stay correct.
+    """Seconds after which unschedulable tasks are tried again if machines have changed, so that their reasons stay
+    correct.
     """
     evict_failed_gangs: bool = True
     """Whether bound members of a gang that is given up are evicted."""

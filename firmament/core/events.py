@@ -39,7 +39,7 @@ class JobDefined:
 
 @dataclass(frozen=True, slots=True)
 class JobRemoved:
-    """A job is gone; its tasks stay until they are removed themselves."""
+    """A job is gone; its tasks stay until events remove them."""
 
     id: str
 

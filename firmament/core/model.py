@@ -189,7 +189,9 @@ class StorageRoom:
 
 @dataclass(frozen=True, slots=True)
 class NewStorage:
-    """Volumes of a storage class that are to be created for a task: bytes of the ``largest``, and of all of them."""
+    """The volumes of a storage class that must be created for a task: bytes of the ``largest`` one, and of all
+    together.
+    """
 
     storage_class: str
     largest: int
@@ -341,7 +343,9 @@ class JobGroup:
     disrupted_whole: bool = False
     """Whether evicting one of its tasks evicts all."""
     expected: int = 0
-    """Tasks that it will have, 0 if unknown. While none of them is on a machine, room for all of them is sought."""
+    """How many tasks the job will have, 0 if unknown. As long as none of them is on a machine, rounds look for room for
+    all.
+    """
     expected_alike: bool = False
     """Whether the tasks that do not exist yet request what its tasks do. If so, none is placed unless there is room for
     all. Otherwise domains with that room come first, and others are used if there are none.

@@ -94,8 +94,7 @@ def sum_before_in_runs(values: NDArray[Any], starts: Int64, lengths: Int64) -> N
 
 # --- Equal columns: those that are equal in every row of some matrices, found by random sums of each column.
 #
-# Two columns that differ get equal marks once in 2 ** 126 pairs; if two columns share only one half of a mark, that
-# is noticed.
+# Two different columns get equal marks once in 2 ** 126 pairs; two that share only one half of a mark are told apart.
 
 
 _ROWS_AT_ONCE = 64

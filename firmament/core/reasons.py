@@ -36,7 +36,7 @@ class Severity(Enum):
     UNSCHEDULABLE = "Unschedulable"
     """Tasks that go may open the machine."""
     UNRESOLVABLE = "UnschedulableAndUnresolvable"
-    """The machine stays closed, no matter which tasks go."""
+    """The machine stays closed whichever tasks leave."""
 
 
 class CuredBy(Enum):

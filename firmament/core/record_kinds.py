@@ -12,8 +12,8 @@ one everything in the namespace. ``allowed`` tasks may be disrupted now, in addi
 whose disruption has been counted already.
 """
 NOMINATION_RECORD = "NominatedTask"
-"""Kind of the records of tasks for which others were told to leave: the name is the task's uid, the payload the
-machine's name. They stay until the task is bound or found to have no place, so that a new solver knows them too.
+"""Kind of the records of tasks for which others are being evicted: the name is the task's uid, the payload the
+machine's name. A record stays until the task is bound or has no place any more, so that a new solver knows it too.
 """
 
 FOREIGN_NOMINATION_RECORD = "ForeignNomination"

@@ -147,7 +147,9 @@ class BrokenRule(NamedTuple):
 
 
 class DecidedOn(NamedTuple):
-    """How much of a driver's stream had been applied when a round began and when it took effect; as in the protocol."""
+    """How many steps of a driver's stream had been applied when a round began and when it took effect; as in the
+    protocol.
+    """
 
     opened_after: int
     closed_after: int

@@ -32,7 +32,8 @@ class ArcBlock:
         return cls(ends[order], others[order], lengths[order])
 
     def relax(self, distance: Lengths, beyond: Lengths) -> bool:
-        """Lower ``distance`` to an arc plus ``beyond`` of its other end, where that is less; return whether any fell.
+        """Lower each ``distance`` to the length of an arc plus ``beyond`` at its other end, where that is less; return
+        whether any fell.
 
         The two may be one array.
         """
@@ -47,7 +48,7 @@ class ArcBlock:
 
 
 def shorten(distance: Lengths, blocks: list[ArcBlock], most_sweeps: int) -> bool:
-    """Return whether nothing falls any more after all blocks were relaxed in turn, ``most_sweeps`` times at most.
+    """Relax all blocks in turn, at most ``most_sweeps`` times; return whether no distance falls any more.
 
     ``distance``: int[N], initial distance of each node; changed in place.
     """

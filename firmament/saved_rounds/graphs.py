@@ -106,7 +106,7 @@ def find_least_cost(graph: Graph) -> int | None:
     demands: nx.DiGraph[Any] = nx.DiGraph()
     demands.add_nodes_from((node, {"demand": -known["supply"]}) for node, known in graph.nodes(data=True))
     for tail, head, number, arc in graph.edges(keys=True, data=True):
-        # networkx' network simplex accepts no parallel arcs: each arc gets a node in its middle.
+        # networkx' network simplex accepts no parallel arcs, so each arc is split in two by a node of its own.
         middle = (tail, head, number)
         demands.add_edge(tail, middle, capacity=arc["capacity"], weight=arc["cost"])
         demands.add_edge(middle, head, capacity=arc["capacity"], weight=0)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from firmament.server.cluster import ServedCluster
 
 IDLE_CLUSTERS = 16
-"""How many clusters without a session are kept for questions; beyond that, the longest unused are forgotten."""
+"""How many clusters without a session are kept for questions; of more, the longest unused are dropped."""
 
 
 class UnknownClusterError(LookupError):

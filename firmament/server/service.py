@@ -187,7 +187,7 @@ class SchedulerService:
     async def Schedule(self, request: pb.ScheduleRequest, context: Any) -> bytes:  # noqa: N802
         """Answer the call of this name; see the protocol."""
         cluster = await self._cluster(request.cluster, context)
-        # Even if the caller does not wait for the answer, the driver has to get the result.
+        # The driver must get the result even if the caller does not wait for the answer.
         asked = asyncio.create_task(self._run_and_deliver(cluster))
         self._asked.add(asked)
         asked.add_done_callback(self._asked.discard)

@@ -84,7 +84,7 @@ class SubmitClient:
         """Run to the end; False if the time-out came first. Raises ``TargetError`` or ``TlsError``."""
         async with _channel(self._options) as channel:
             await self._connect(channel)
-            # The stubs know only calls that are given an iterator of requests; this one is written to.
+            # The stubs only know calls with an iterator of requests; this client writes requests to the call instead.
             self._stub = cast("Any", scheduler_pb2_grpc.SchedulerStub(channel))
             self._stream = self._stub.Session()
             try:
@@ -175,7 +175,7 @@ class SubmitClient:
         machines = np.array([messages.index_of(delta.machine) for delta in placed], dtype=np.int64)
         self.ledger.note_placed(tasks, machines, now)
         for group in result.unscheduled:
-            # Tasks differ in who took their places; the first sentence is the same for all.
+            # Messages differ in which pods took a task's places; their first sentence is the same.
             first, dot, _ = group.message.partition(". ")
             summary = first + dot.rstrip()
             self.ledger.note_unscheduled((messages.index_of(uid) for uid in group.tasks), summary)

@@ -42,7 +42,7 @@ def snapshot_events(workload: GeneratedWorkload) -> Iterator[pb.Event]:
         )
     classes = [*workload.requests.tolist(), *workload.fill_requests.tolist()]
     for number, amounts in enumerate(classes, start=1):
-        # The solver counts the slot that a task takes by itself.
+        # The solver itself adds the slot that each task takes.
         yield pb.Event(
             task_class=pb.TaskClass(id=number, requests=_quantities(amounts[:2]), runs_to_completion=True)
         )

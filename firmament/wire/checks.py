@@ -62,7 +62,9 @@ def quantities(subject: str, field: str, items: Iterable[pb.Quantity | pb.Usage]
 def check_sorted_quantities(
     subject: str, field: str, items: Iterable[pb.Quantity]
 ) -> tuple[tuple[str, int], ...]:
-    """Return amounts as pairs sorted by resource, so that equal amounts give equal values; checks as ``quantities``."""
+    """Return amounts as pairs sorted by resource, so that equal amounts give equal values; checks them as
+    ``quantities`` does.
+    """
     return tuple(sorted(quantities(subject, field, items).items()))
 
 

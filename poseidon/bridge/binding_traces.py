@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from poseidon.kube.write.binder import BindOutcome
 
 MOST_OF_A_ROUND = 32
-"""Bindings that are followed of each round, the first: a span costs as much as an eighth of the binding itself."""
+"""How many bindings of a round are traced, the first ones: a span costs an eighth of the binding itself."""
 
 _MOST_OPEN = 4096
 

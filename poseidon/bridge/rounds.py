@@ -15,7 +15,7 @@ _DELTAS = 500
 
 
 class _Round(NamedTuple):
-    """When a round came, how many deltas it had, and the message, with the first of them."""
+    """When a round's result came, how many deltas it had, and the message with the first of them."""
 
     at: float
     deltas: int

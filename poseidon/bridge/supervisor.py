@@ -24,8 +24,8 @@ STANDBY_SECONDS = 60.0
 """How often a standby, which has no stream to the solver, asks for its needs."""
 
 _PAUSE = 1.0
-"""Longest pause in seconds before the cluster is read anew after its API server has gone back: all clients do
-so at once.
+"""Longest pause in seconds before the bridge reads the cluster again after its API server has gone back to an older
+state: all clients do so at that moment.
 """
 
 

@@ -104,7 +104,7 @@ class Watching:
         for wanted, reflector in self._scaled.values():
             yield "owners of gangs", _once(wanted, reflector)
         yield "pods", self._pods.run(self._before_pods)
-        # A source's figures about a pod make sense once the pod is known.
+        # A source's figures about a pod only help once the pod is known.
         known = self._nodes, self._pods
         yield "utilisation", _run_after(known, self._utilisation)
         if self._network is not None:  # what is written of an application counts its pods

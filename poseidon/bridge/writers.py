@@ -207,11 +207,11 @@ class Writers:
             self._state.binding_ended(outcome)
             if self._traces is not None:
                 self._traces.binding_ended(outcome)
-        # The state must know at once: it is asked next about other bindings.
+        # The state must know at once, as the next question about another binding depends on it.
         self._ended.set()
 
     async def _follow_up(self) -> None:
-        """Tell the state of ended bindings, for ever; answers that come together are passed on together."""
+        """Pass ended bindings to the state, for ever; results that come together are passed on together."""
         while True:
             await self._ended.wait()
             self._ended.clear()

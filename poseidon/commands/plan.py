@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from poseidon.simulate.expected_starts import ExpectedStarts
 
 STILL_PENDING = 3
-"""Exit status, if it is asked for, of a plan in which pods stay pending: no other end has it."""
+"""Exit status of a plan in which pods stay pending, if the user wants to know; nothing else ends with it."""
 
 
 @click.command("plan")

@@ -187,7 +187,7 @@ def name_observer(cluster: str, purpose: str = "dry-run") -> str:
 
 
 def _start(arguments: _Arguments) -> None:
-    # The many records live long, so frequent collections of young objects would free little.
+    # Most objects live long, so frequent collections of young objects would free little.
     gc.set_threshold(50_000, 20, 50)
     event_loop.run(_bridge(arguments))
 

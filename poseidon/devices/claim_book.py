@@ -42,7 +42,8 @@ class ClaimBook:
         return key
 
     def expect(self, key: str, claim: ResourceClaim, report: tuple[str, Json]) -> bool:
-        """Add a claim that is to be created once it gets devices, and the ``report`` that is written to its pod then.
+        """Add a claim that will be created once it gets devices, and the ``report`` that will then be written to its
+        pod.
 
         Returns whether the claim is new.
         """

@@ -114,7 +114,7 @@ class ClaimWrites:
         self.advance(key, now)
 
     def free(self, key: str, now: float) -> None:
-        """Ask for a claim that is reserved for no pod to give its devices back."""
+        """Request that a claim that is reserved for no pod gives its devices back."""
         progress = self._begin(key)
         progress.freeing = not progress.joining
         self.advance(key, now)

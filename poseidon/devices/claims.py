@@ -130,7 +130,9 @@ class PodDeviceClaim(NamedTuple):
 
 
 def device_claims_of(pod: Pod) -> tuple[PodDeviceClaim, ...]:
-    """Return the device claims of a pod, in the order of its spec, without those that its status says are not made."""
+    """Return the device claims of a pod in the order of its spec, without those that, by its status, need not be
+    created.
+    """
     return tuple(_list_named(pod)) if pod.spec.resource_claims else ()
 
 

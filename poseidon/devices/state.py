@@ -204,7 +204,7 @@ class DeviceState:
         return bool(left or freed)
 
     def expire(self) -> None:
-        """Give up placements that have taken too long, and make failed writes again whose time has come."""
+        """Give up placements that have taken too long, and repeat failed writes that are due."""
         now = self._clock()
         for key in self._writes.expire(now):
             self._note_use(key)

@@ -1,4 +1,4 @@
-"""Checks whether a bridge would find what it needs: API server, rights, definitions, solver. Changes nothing."""
+"""Checks whether a bridge would find all it needs: API server, rights, definitions, solver. Changes nothing."""
 
 from __future__ import annotations
 

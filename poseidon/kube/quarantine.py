@@ -103,7 +103,7 @@ class Quarantine:
         parts = (metadata.namespace, metadata.name) if metadata is not None else ()
         self.set_aside(kind, change.uid, error, name="/".join(part for part in parts if part))
         if found is None:
-            # It will not change any more.
+            # A deleted object will not change any more.
             self.release(kind, change.uid)
 
 

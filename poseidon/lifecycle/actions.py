@@ -123,4 +123,4 @@ Action: TypeAlias = (
     | QueueStatusWrite
     | SuspensionWrite
 )
-"""Plain writes stand for themselves: those that begin the binding of a claim, and those to objects of groups."""
+"""Writes that begin the binding of a claim, and writes to objects of groups, are actions themselves."""

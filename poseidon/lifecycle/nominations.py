@@ -134,7 +134,7 @@ class _OldPlace(Struct):
 
 
 class _Meant(Struct):
-    """The node to which alone a replacement may go at present ("": any), and the uid of the pod that it replaces.
+    """The only node that a replacement may use at present ("": any node), and the uid of the pod that it replaces.
 
     ``back``: it was refused there, and gets its old place.
     """
@@ -278,7 +278,8 @@ class KeptPlaces:
         return oldest + _LONGEST
 
     def _has_share(self, namespace: str) -> bool:
-        """Return whether a namespace may have one more place. If all are in use, the namespace with most gives one up.
+        """Return whether a namespace may keep one more place. If all are in use, the namespace with the most gives one
+        up.
 
         No namespace ends with fewer than the other by that. A place for which no pod is leaving yet goes first, the
         latest.

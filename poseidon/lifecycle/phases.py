@@ -34,7 +34,7 @@ class Phase(Enum):
     PENDING = "pending"
     """Offered to the solver, which is to find a node."""
     PLACED = "placed"
-    """Given a node by a round; what its binding waits for is about to be found out."""
+    """A round has given the pod a node; the bridge has not checked yet whether the binding must wait."""
     WAITING = "waiting for pods"
     """Its binding waits for pods that leave its node, or that it depends on."""
     BINDING_CLAIMS = "binding claims"
@@ -282,9 +282,7 @@ class PodRecord(Struct, eq=False, gc=False):
 
     @property
     def awaits_report(self) -> bool:
-        """Whether the solver placed the pod on this stream, so that a report of the binding tells it all it has to
-        know.
-        """
+        """Whether the solver placed the pod on this stream, so that a report of the binding is all it needs."""
         return self.told is not None and not self.told.machine
 
     def get_desired_state(self) -> SentState | None:

@@ -50,7 +50,7 @@ class Placements:
     pending: PendingBindings
     """Decides when a placed pod is bound."""
     pending_reasons: PendingReasons
-    """Decides what is reported of pods that stay pending, and when."""
+    """Decides when to report which reason of pods that stay pending."""
     evictions: Evictions
     """Evictions under way."""
     refusals: Refusals

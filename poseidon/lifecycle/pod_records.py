@@ -145,9 +145,7 @@ class PodRecords:
         self._changed[uid] = None
 
     def resync(self, record: PodRecord) -> None:
-        """Send the state of a task again, as it is unclear what the solver takes it for, even if the task has no
-        machine.
-        """
+        """Send the state of a task again, even if it has no machine, because the solver may believe something else."""
         record.told = None
         self._to_resync.add(record.task.uid)
         self.mark(record.task.uid)

@@ -1,5 +1,4 @@
-"""Handles our pods that a kubelet has refused: reports them once, and recovers those that no controller
-recovers.
+"""Handles our pods that a kubelet has refused: reports them once, and recreates those that no controller recreates.
 
 A refused pod is Failed for good. ReplicaSets, ReplicationControllers and Jobs create another one and leave
 the failed one behind; StatefulSets and DaemonSets delete it and create it again. A pod without a controller

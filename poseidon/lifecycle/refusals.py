@@ -11,7 +11,9 @@ _log = logging.getLogger(__name__)
 
 ROUNDS = 30
 SECONDS = 60.0
-"""An honest solver that has missed something backs off, twice as long each time: it comes to a few rounds a minute."""
+"""An honest solver that has missed something backs off, twice as long each time, so it has a few such rounds a
+minute.
+"""
 
 
 class Kind(StrEnum):
@@ -39,8 +41,9 @@ class Reason(StrEnum):
 
 
 _SUSPICIOUS = frozenset({Reason.NO_REASON, Reason.NOT_LOWER, Reason.UNSUPPORTED})
-"""What a solver that knows the cluster as it is never asks for. The others come about while news are under way, and too
-many evictions at a time where very many pods are to make way."""
+"""Refusals of requests that a solver with correct data never makes. Other refusals happen while changes are on their
+way, or if very many pods must be evicted at a time.
+"""
 _WARNED_OF = _SUSPICIOUS | {Reason.RATE}
 
 

@@ -115,7 +115,8 @@ Given = str | GivenText | GivenObject
 def read_documents(
     paths: Iterable[Given], defects: list[str], warnings: list[str], kustomized: Iterable[str] = ()
 ) -> Iterator[Document]:
-    """Yield all objects in ``paths``, in order of paths, files and documents; then those that kustomizations make.
+    """Yield all objects in ``paths``, in order of paths, files and documents; then the objects that kustomizations
+    make.
 
     ``-`` is standard input; folders are searched recursively in sorted order for .yaml, .yml and .json files. A
     kustomization among them is built if ``kustomize`` or ``kubectl`` is there, and then replaces the files that it

@@ -1,4 +1,5 @@
-"""Polls metrics.k8s.io, which metrics-server and others serve through the API server, and makes readings of it.
+"""Polls metrics.k8s.io, which metrics-server and others serve through the API server, and converts the answers to
+readings.
 
 The API gives the latest use only: no statistics over windows, no use by the system, no class of a pod.
 """

@@ -157,5 +157,5 @@ class Gathering:
             fault = Fault(kind, field, f"the query answers {text!r}, which is no amount; it is left out")
             self.faults.setdefault(name, []).append(fault)
             return None
-        # Rounding to six decimals first keeps noise of the float from being rounded up to a whole unit.
+        # Round to six decimals first: otherwise the float's last digits would be rounded up to a whole unit.
         return time, math.ceil(round(value, 6))

@@ -10,7 +10,7 @@ NODE_METRIC, METRICS_SERVER, PROMETHEUS = SOURCES = ("nodeMetric", "metricsServe
 """Names of the sources, in order of precedence."""
 
 MISSED_REPORTS = 3
-"""A source that has missed so many reports of a node gives way to the next source."""
+"""If a source has missed so many reports of a node, the next source counts instead."""
 
 
 class SampleBook:
@@ -85,5 +85,7 @@ class SampleBook:
 
 
 def _is_overruled(former: pb.MachineSample, later: pb.MachineSample) -> bool:
-    """Return whether ``former``, of the preferred source, is so old beside ``later`` that its source has stopped."""
+    """Return whether ``former``, of the preferred source, is so much older than ``later`` that its source must have
+    stopped.
+    """
     return later.time - former.time > MISSED_REPORTS * max(former.report_interval, later.report_interval)

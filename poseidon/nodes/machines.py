@@ -38,7 +38,7 @@ def machine(node: Node, annotations: frozenset[str] = frozenset()) -> tuple[pb.M
         name: min(amount, _MOST)
         for name, amount in amounts(allocatable or {}, "status.allocatable", defects, down=True).items()
     }
-    # What the kubelet gives away is stated by allocatable; the rest is for models alone.
+    # Allocatable states what the kubelet gives to pods; only models use the other facts.
     ignored: list[Defect] = []
     hardware = amounts(node.status.capacity, "status.capacity", ignored, down=True)
     taints = [
@@ -197,7 +197,7 @@ class Machines:
         self._outbox.begin_stream()
 
     def has_returned(self, name: str) -> bool:
-        """Return whether a machine exists now that the stream's solver was told is gone."""
+        """Return whether a machine exists again after the stream's solver was told that it is gone."""
         return name in self._told_gone
 
     @property

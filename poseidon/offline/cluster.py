@@ -178,7 +178,7 @@ def build_offline_cluster(
     suspended = manifests.suspended if adapted.queues.enforces("kueue") else ()
     pods = {each.metadata.uid: as_created(each, now) for each in (*manifests.pods, *suspended)}
     refused = manifests.refused
-    # With chosen schedulers, a group's pods of other schedulers are no part of it: each scheduler sees its own only.
+    # If schedulers are chosen, a group has only pods of those, as each scheduler sees only its own.
     state.groups.one_scheduler = bool(scheduler_names)
     feed(
         manifests,

@@ -265,7 +265,9 @@ def list_ignored_by_native(found: NativePodGroup) -> str:
 
 
 def read_owner_demand(found: ScaledOwner, share: str) -> Demand:
-    """Read an owner by its pods' annotation: the share, in percent, of its wanted pods that are placed together."""
+    """Return the demand of an owner whose pods' annotation states which share of them, in percent, is placed
+    together.
+    """
     percent, problem = _percent(share)
     if problem:
         return Demand(problem=problem)

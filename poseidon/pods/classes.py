@@ -204,7 +204,7 @@ class ClassTable:
         return self._intern(template, scene, values, metadata.deletion_timestamp is not None, additions)
 
     def watch(self, selector: pb.TaskSelector) -> None:
-        """Follow a selector that belongs to no pod and selects pods, from the next ``refresh`` on."""
+        """Keep a selector of pods that belongs to no pod up to date, from the next ``refresh`` on."""
         self._watched[selector.SerializeToString(deterministic=True)] = selector
         self._selector_index.watch(selector)
 

@@ -1,4 +1,4 @@
-"""Pods that are being resized in place: what they may already use, or still use, counts besides their
+"""Pods that are being resized in place: amounts that they may already use, or still use, count in addition to their
 requests.
 
 A change of requests takes several steps: the user writes the spec, the kubelet allocates it (or defers it, or

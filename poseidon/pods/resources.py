@@ -21,13 +21,14 @@ from protos.firmament.v1 import scheduler_pb2 as pb
 Amounts = dict[str, int]
 
 ASSUMED: Mapping[str, int] = MappingProxyType({"cpu": 100, "memory": 200 * 2**20})
-"""What a container that states no request is taken to need, in milli-cores and bytes: kube-scheduler's
-DefaultMilliCPURequest and DefaultMemoryRequest."""
+"""Assumed needs of a container without requests, in milli-cores and bytes: kube-scheduler's DefaultMilliCPURequest and
+DefaultMemoryRequest.
+"""
 
 _HUGE_PAGES = "hugepages-"
 
 BANDWIDTH = "network.aware.com/bandwidth"
-"""Extended resource: a node's physical bandwidth, and what pods ask for of it, in bits per second."""
+"""Extended resource: the physical bandwidth of a node, and how much of it pods request, in bits per second."""
 
 BANDWIDTH_ANNOTATIONS = frozenset({"kubernetes.io/ingress-bandwidth", "kubernetes.io/egress-bandwidth"})
 """Annotations by which the bandwidth plugin of CNI shapes a pod's traffic, in bits per second."""
@@ -81,7 +82,7 @@ def effective_requests(spec: PodSpec, defects: list[Defect]) -> Amounts:
 
 
 def compute_assumed_requests(spec: PodSpec) -> Amounts:
-    """Return what scoring assumes of a pod beyond its requests, by resource.
+    """Return the needs that scoring assumes for a pod in addition to its requests, by resource.
 
     As kube-scheduler's NonZeroRequested: each container that states no request of cpu or memory, and no limit either,
     counts with the ``ASSUMED`` amount. A request of 0 is a statement, and so is one for the pod as a whole. Whether the

@@ -62,8 +62,8 @@ class Task(Struct, frozen=True, gc=False):
     created: float
     """When it was created, in seconds since the epoch."""
     scheduled: float = 0.0
-    """When it was scheduled, in seconds since the epoch, 0 for not yet. If no model reads this: when a pod
-    began that already had a node when the bridge started, as the youngest of equal victims is evicted.
+    """When the pod was scheduled, in seconds since the epoch; 0 for not yet. If no model reads this, it is only set for
+    pods that had a node when the bridge started, because the youngest of equal victims is evicted.
     """
     initialized: float = 0.0
     """When it was initialized, in seconds since the epoch, 0 for not yet."""
@@ -259,7 +259,9 @@ class PriorityResolver:
         return name in self._peaceful
 
     def never_preempts(self, spec: PodSpec) -> bool:
-        """Return whether a pod evicts nobody: as its spec says, else its class, else the global default class."""
+        """Return whether a pod must not evict others: as its spec says, else its class, else the global default
+        class.
+        """
         if spec.preemption_policy or spec.priority is not None:
             return spec.preemption_policy == NEVER
         name = spec.priority_class_name or min(self._defaults, key=self._defaults.__getitem__, default="")

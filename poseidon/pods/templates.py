@@ -43,7 +43,9 @@ NEVER = "Never"
 """The preemption policy of pods that wait rather than evict others."""
 
 KAI_GPU_PARTS = ("gpu-fraction", "gpu-memory")
-"""Annotations of KAI. No resource stands for what they ask for: a pod with one would share a GPU uncounted."""
+"""Annotations of KAI that request a part of a GPU without a resource: such a pod would share a GPU without being
+counted.
+"""
 
 _SOURCE_CACHE_LIMIT = 50_000
 
@@ -57,11 +59,11 @@ class ClassSource(Struct, frozen=True, gc=False, omit_defaults=True):
     spec: PodSpec
     """The pod's, without what other fields here stand for, and without what no class says."""
     metadata: ObjectMeta
-    """Namespace and labels, as far as the pod's own rules refer to them, and the annotations that models look at."""
+    """Namespace and labels, as far as the pod's own rules refer to them, and the annotations that models read."""
     disks: tuple[tuple[str, bool], ...]
     """Of its volumes: the name of each disk, and whether the pod only reads it."""
     never_preempts: bool
-    """The pod waits rather than have others evicted."""
+    """Whether the pod waits instead of evicting others."""
     runs_to_completion: bool
     """The pod is expected to end by itself, as those of Jobs are; all that serve are restarted for ever."""
     service_class: str
@@ -104,7 +106,7 @@ _ELSEWHERE = {
     "active_deadline_seconds": None,
     "termination_grace_period_seconds": None,
     "volumes": (),
-    # No class depends on these.
+    # Fields that no class depends on.
     "node_name": "",
     "scheduler_name": "",
     "priority": None,

@@ -196,7 +196,7 @@ def choose_shown(
 
 
 _MANY_NAMESPACES = 200
-"""So many namespaces that a selector names count as all of them."""
+"""If a selector names so many namespaces, it counts as selecting all."""
 
 
 class SelectorIndex:
@@ -276,8 +276,8 @@ def _list_looks(selector: pb.TaskSelector) -> Iterator[FiledLook]:
         limited=not selector.HasField("namespaces_by_label") or bool(selector.namespaces_by_label.labels),
     )
     if by_label:
-        # Which namespaces have the labels may change; so it counts as looking everywhere. So does one that names
-        # thousands of them: to look at some more pods costs less than to keep a book for each.
+        # Namespaces may get or lose the labels, so a selector of namespaces counts for all of them. So does a term that
+        # names thousands: to check some more pods costs less than an entry for each namespace.
         yield None, look
     else:
         yield from ((namespace, look) for namespace in selector.namespaces)

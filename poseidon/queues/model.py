@@ -49,7 +49,7 @@ class PreemptionPolicies:
     """A queue's preemption policies, in Kueue's words: which pods may be evicted for its own."""
 
     within: str = NEVER
-    """Which pods of the same queue may be evicted, in a word such as LowerPriority."""
+    """Which pods of the same queue may be evicted: a word of Kueue's such as LowerPriority."""
     reclaim: str = NEVER
     """Which pods of other queues may be evicted, if those queues have borrowed this queue's quota."""
     borrow: str = NEVER

@@ -1,4 +1,4 @@
-"""Keeps the WorkloadPriorityClass of each pod's workload, and tells the priority that the pod has by this class."""
+"""Keeps the WorkloadPriorityClass of each pod's workload, and returns the priority that it gives to the pod."""
 
 from __future__ import annotations
 

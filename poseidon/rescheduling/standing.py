@@ -26,7 +26,7 @@ ALLOW, DENY = "allow", "deny"
 
 
 class Permission:
-    """Tells which pods may be moved by leave of their owners, stated by a label or an annotation; default: none.
+    """Decides which pods their owners allow to be moved, by a label or an annotation; by default none.
 
     ``faults``: lines about statements that are neither ``allow`` nor ``deny``; these allow no moves.
     """

@@ -89,7 +89,7 @@ class Simulation:
     warnings: list[str] = field(default_factory=list)
     """Warnings for people."""
     script: Script | None = None
-    """Events beside arrivals and ends of tasks, None for no such events."""
+    """Events other than arrivals and ends of tasks, None for no such events."""
     requests: RequestBucket | None = None
     """Limits how fast placements are written, None for no limit."""
     told_runs: ToldRuns | None = None

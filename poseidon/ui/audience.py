@@ -24,7 +24,9 @@ class Audience:
         self._came.set()
 
     def looks(self, subject: str = "") -> bool:
-        """Return whether somebody has looked at a subject lately, or at any subject (""), as an open stream does."""
+        """Return whether a page has lately asked for a subject, or for any subject (""); an open stream asks all the
+        time.
+        """
         if not subject and self.streams:
             return True
         at = self._asked_at.get(subject)

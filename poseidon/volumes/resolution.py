@@ -155,7 +155,7 @@ def _add_needs_of_unbound(
         profiles.append(claim.profile)
         return ""
     if claim.selected_node:
-        # A volume may be being made for this node already; only the provisioner may remove the choice.
+        # The provisioner may already create a volume for this node; only it may remove the choice.
         rules.add(node_rule(claim.selected_node))
     if provision.topology:
         rules.add(provision.topology)

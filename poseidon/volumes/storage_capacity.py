@@ -104,7 +104,7 @@ class StorageCapacities:
         limit = largest if largest is not None else capacity
         if limit is None:
             return None  # without figures, no volume can be made
-        # the label of the selector that the fewest machines have
+        # of the selector's labels, the one that the fewest machines have
         pair = min(
             topology.match_labels.items(),
             default=ANYWHERE,

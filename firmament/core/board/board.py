@@ -200,7 +200,7 @@ def is_displaced(problem: PlacementProblem, waiting: Int64, placed: Assignments,
             continue
         without = Board(problem)
         without.book(placed.select(~lower))
-        # For quotas, importance alone does not decide who comes first.
+        # With quotas, importance is not the only thing that decides which task comes first.
         if without.residual.quotas is not None:
             less = placed.select(lower)
             without.residual.quotas.book(problem.shape[less.cls], less.machine, less.count)

@@ -124,7 +124,9 @@ def _ask_again(
 
 
 def _may_have_limits(asked: WeightedModel, told: frozenset[str]) -> bool:
-    """Return whether a model that stated no limits may have some now; ``told``: kinds of records that have changed."""
+    """Return whether a model that stated no limits may state some now; ``told``: the kinds of records that have
+    changed.
+    """
     return asked.model.needs.load or not told.isdisjoint(asked.model.needs.records)
 
 
@@ -142,7 +144,7 @@ def states_limits(answer: Assessment) -> bool:
 
 
 def find_disturbed(cluster: Cluster, snapshot: Snapshot) -> Bool:
-    """Return bool[M], by former row: machines that something has come to since, or that are gone or changed."""
+    """Return which machines are gone or changed, or got something since, by former row: bool[M]."""
     found = np.zeros(len(snapshot.described), dtype=np.bool_)
     records, tasks, table = cluster.records, cluster.tasks, cluster.machines
     if any(records.changes[kind] != count for kind, count in snapshot.changes.items()) or any(

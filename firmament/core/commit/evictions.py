@@ -58,7 +58,8 @@ def _settle(
     preemption: PreemptionProblem,
     kept: list[tuple[PreemptionDecision, int]],
 ) -> tuple[list[tuple[PreemptionDecision, int]], dict[str, tuple[ClaimAllocation, ...]], Int64]:
-    """Give devices to the tasks that come; return the decisions that hold, tasks' devices by uid, and tasks without.
+    """Give devices to the incoming tasks; return the decisions that hold, the devices of tasks by uid, and the tasks
+    that got none.
 
     Tasks without devices are returned as rows.
     """

@@ -1,4 +1,4 @@
-"""Gives the tasks of a round what they need besides their machines, by rules with ledgers, such as devices.
+"""Assigns to the tasks of a round what rules with ledgers give out besides machines, such as devices.
 
 This happens when placements take effect, with the amounts that are left then. A placement for which too little is left
 fails: its task waits again, and so does the rest of a gang that was placed with it.
@@ -25,7 +25,7 @@ from firmament.core.state.cluster import Cluster
 def settle_assumed(
     context: RoundContext, tasks: Int64, kept: Bool, now: float
 ) -> tuple[Bool, Mapping[int, tuple[ClaimAllocation, ...]]]:
-    """Give assumed tasks their devices; return which placements hold (bool[N]), and by index what tasks have got.
+    """Give assumed tasks their devices; return which placements hold, bool[N], and by index the devices.
 
     ``tasks``: int64[N], rows in the order in which they are assumed; ``kept``: bool[N], those that are assumed. Tasks
     whose placement fails back off from ``now`` on, so that they do not fill one round after another.
@@ -54,8 +54,7 @@ def settle_assumed(
 def settle_guests(
     cluster: Cluster, tasks: Sequence[int], machines: Sequence[int], leaving: Sequence[frozenset[str]]
 ) -> list[tuple[ClaimAllocation, ...] | None]:
-    """Return the devices of each task (row) on the machine (row) it is about to come to, None if it gets too few.
-
+    """Return the devices that each task (row) gets on its intended machine (row), None if there are too few.
 
     ``leaving``: the tasks (uids) that each task waits for, whose devices are free before it comes. A task that does not
     come after all gives back its devices with ``cluster.devices.withdraw``.

@@ -36,11 +36,11 @@ class JointRoom:
         return JointRoom(rows, self.left.copy())
 
     def as_limit(self) -> JointRows:
-        """Return the rows with what is left of them as limits, without what evictions would give back."""
+        """Return the rows with the remaining amounts as limits, without the amounts that evictions would give back."""
         return replace(self.rows, limit=self.left.copy(), returned=None)
 
     def get_per_machine(self, beyond: int) -> Int64:
-        """Return int64[M]: what is left of the row of each machine, ``beyond`` for machines on no row."""
+        """Return what is left of each machine's row, ``beyond`` for machines without a row: int64[M]."""
         return np.append(self.left, beyond)[self.rows.row_of]
 
     def close_full(self, machines: Bool, shape: int) -> None:
@@ -100,7 +100,7 @@ class ModelLimits:
     def sharing(
         cls, joint: list[JointRoom], quotas: QuotaRoom | None, ledgers: list[Ledger], shape: Int64
     ) -> ModelLimits:
-        """Return limits that share their state with the given objects: what is booked in one is booked in the other."""
+        """Return limits that share their state with the given objects: a booking in one is a booking in the other."""
         limits = cls((), (), shape)
         limits._joint, limits._quotas, limits._ledgers = joint, quotas, ledgers
         return limits

@@ -100,8 +100,8 @@ class QuotaOrder:
         return self
 
     def find_standing(self, draws: Sequence[tuple[int, int, int]]) -> QuotaStanding:
-        """Return the standing of tasks after they have drawn; ``draws``: draw, kind of machine and number of tasks
-        each.
+        """Return the standing of tasks once they have drawn; ``draws``: tuples of draw, kind of machine and number of
+        tasks.
         """
         room = self._room
         drawn = [each for each in draws if room.terms.draws[each[0]].node >= 0]

@@ -25,7 +25,9 @@ _MACHINES = 4
 """Machines that are examined for each waiting class: those on which the round has put the fewest tasks."""
 
 _CHECKS = 1_000
-"""Most sets of tasks that are tried in one round. Messages about tasks that lose a place after that give no names."""
+"""Most sets of tasks that are tried in one round. After that, messages say that a place was lost, but not to which
+tasks.
+"""
 
 _PAIRED_KINDS = 12
 """Pairs of tasks are tried only if the round has put tasks of at most this many classes on the machine."""
@@ -145,8 +147,9 @@ class Contention:
         return self._find_by_returning(trial, came)
 
     def _find_by_returning(self, trial: _OneMachine, came: Mapping[int, int]) -> dict[int, int]:
-        """Return a set of tasks without which the machine has room, found by returning all others one by one: those
-        that take the smallest share of the request first, then the more important.
+        """Return a set of tasks without which the machine has room. It takes away all tasks, and then returns them one
+        by one as long as there is room: those with the smallest share of the request first, then the more important
+        ones.
         """
         out = dict(came)
         for cls in sorted(came, key=lambda cls: (trial.share(cls), -self._importance(cls), cls)):
@@ -164,8 +167,8 @@ class Contention:
         return trial.has_room_without(takers)
 
     def _members(self, lost: LostPlace) -> list[int]:
-        """Return the rows of the tasks that took a place: of each class those that have waited least. Empty if some of
-        them are not there any more.
+        """Return the rows of the tasks that took a place: of each class those that have waited least. Empty if one of
+        them is gone.
         """
         name = self._snapshot.machine_names[lost.machine]
         row, tasks = self._cluster.machines.row_of.get(name), self._cluster.tasks
@@ -194,7 +197,8 @@ def _small_sets(came: Mapping[int, int]) -> Iterator[dict[int, int]]:
 
 
 class _OneMachine:
-    """Tells whether a machine would take one more task of a class if some of the tasks that came to it were not there.
+    """Decides whether a machine would have room for one more task of a class without some of the tasks that this round
+    placed there.
 
     All other tasks are where the round has put them: the board ``end``, without ledgers, which is the same again
     after each question.
@@ -207,7 +211,7 @@ class _OneMachine:
         self._end, self._ledgers = end, start.residual.ledgers
 
     def share(self, cls: int) -> float:
-        """Return the largest part of the request, over the resources that it asks for, that a task of ``cls`` takes."""
+        """Return the largest part of a requested amount, over all resources, that a task of ``cls`` takes."""
         asked = self._request > 0
         parts = self._problem.requests[self._problem.shape[cls]][asked] / self._request[asked]
         return float(parts.max(initial=0.0))

@@ -37,7 +37,9 @@ from firmament.core.snapshot.snapshot import model_columns
 
 
 def explain(context: RoundContext, uid: str, now: float) -> Explanation:
-    """Judge every machine for the task ``uid`` (known), as if it were waiting: what it uses itself counts as free."""
+    """Judge every machine for the known task ``uid`` as if it were waiting: the amounts that it uses itself count as
+    free.
+    """
     cluster, configuration = context.cluster, context.configuration
     tasks = cluster.tasks
     task = tasks.row_of[uid]

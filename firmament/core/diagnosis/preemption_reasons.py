@@ -52,7 +52,7 @@ class PreemptionReasons:
         self._lowest = int(self._importance.standing_of(tasks, bound).min()) if len(bound) else None
 
     def explain(self, cls: int, task: int, causes: RootCauses) -> str:
-        """Return a sentence about tasks of the class row ``cls`` such as ``task`` (row); ``causes``: why they have no
+        """Return a sentence about tasks like ``task`` (row) of the class row ``cls``; ``causes``: why they have no
         place.
         """
         cluster = self._cluster
@@ -89,8 +89,8 @@ class PreemptionReasons:
     def _count_after_evictions(
         self, free: Int64, request: Int64, some: Bool, rows: Int64, causes: RootCauses
     ) -> dict[str, int]:
-        """Return how many machines have which reason for which evictions would not help. ``rows``: the machines;
-        ``free``: their room once all possible victims are gone; ``some``: bool, machines with victims.
+        """Count the machines by the reason why evictions would not help. ``rows``: the machines; ``free``: their room
+        once all possible victims have left; ``some``: bool, whether a machine has victims.
         """
         lacking = find_refusals_by_resource(
             free[some][:, : len(request)], request, self._cluster.resources.names

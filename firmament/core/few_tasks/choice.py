@@ -94,7 +94,9 @@ class MachineChoice:
         return self._take(np.repeat(rows, counts).tolist(), charged, near.compute_nearby_cost(rows, counts))
 
     def _find_cheapest(self, units: Int32, most: int) -> Int64:
-        """Return the rows of the ``most`` cheapest machines; those that tie for the last places are taken in turn."""
+        """Return the rows of the ``most`` cheapest machines; of machines that tie for the last places, a different one
+        each time.
+        """
         if most == 1:
             limit = units.min()
             tied = np.flatnonzero(units == limit) if limit < CLOSED else _NONE

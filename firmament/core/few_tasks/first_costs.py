@@ -134,7 +134,7 @@ class FirstCosts:
             changed = np.arange(len(machines))
             kept = _without_costs(context, shape, mark)
         if len(changed):
-            # With a single machine, an answer for all machines and one per machine could not be told apart.
+            # With a single machine, an answer for all machines would look like an answer per machine.
             rows = changed if len(changed) > 1 else np.unique([changed[0], 0, len(machines) - 1])
             if not _assess_some(context, shape, kept, rows, scarce, now):
                 return None
@@ -162,7 +162,7 @@ def _score(context: RoundContext, shape: int, allowed: Bool) -> tuple[SoftCost |
 
 
 def _score_again(context: RoundContext, shape: int, costs: ShapeCosts) -> bool:
-    """Return whether preferences cost as much as before; they are scored again if images or storage have changed."""
+    """Return whether the costs of preferences are still valid; they are not if images or storage have changed."""
     machines = context.cluster.machines
     if costs.listed == (machines.images.changes, machines.storage.changes):
         return True

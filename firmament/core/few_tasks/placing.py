@@ -25,7 +25,9 @@ from firmament.core.rules.registry import is_limited
 from firmament.core.snapshot.grouping import RoundContext, groups_apart
 
 MOST_TASKS = 24
-"""Largest number of tasks, the same as that up to which the network is restricted to the machines they need."""
+"""Largest number of tasks of such a round; up to the same number, networks contain only the machines that are
+needed.
+"""
 
 
 @dataclass(frozen=True, slots=True)

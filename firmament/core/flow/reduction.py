@@ -290,7 +290,9 @@ def restrict(
 
 
 def _find_needed(residual: Residual, fits: dict[int, Bool], classes: list[int], most: int) -> Int64:
-    """Return the rows of each class's ``most`` cheapest machines, ascending; those of equal cost are taken in turn."""
+    """Return the rows of each class's ``most`` cheapest machines, ascending; classes take different ones of
+    equal cost.
+    """
     problem = residual.problem
     before = problem.crowd * residual.placed  # what the next task pays because of earlier passes
     turn = problem.rotation

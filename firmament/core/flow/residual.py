@@ -240,7 +240,7 @@ def admit(residual: Residual, proposed: Assignments) -> Assignments:
     shared = [joint for joint in residual.joint if joint.rows.shared]
     ledgers = [ledger for ledger in residual.ledgers if isinstance(ledger, SharedLedger) and ledger.shared]
     for turn in range(int(rank.max(initial=-1)) + 1):
-        # One proposal per machine and turn, so that none compete for a machine within a turn.
+        # One proposal per machine and turn, so that proposals do not compete for a machine within a turn.
         this_turn = rank == turn
         turn_entries = ordered.select(this_turn)
         shapes = residual.problem.shape[turn_entries.cls]

@@ -62,7 +62,7 @@ def pending_cost(problem: PlacementProblem, placed: Assignments) -> int:
 
 
 def placement_cost(problem: PlacementProblem, placed: Assignments) -> int:
-    """Return the total cost of a placement in units: of the tasks placed and of those that stay pending.
+    """Return the total cost of a placement in units: of placed tasks and of tasks that stay pending.
 
     Joint limits are not checked here.
     """
@@ -126,7 +126,7 @@ def flow_bound(outcome: FlowOutcome, counts: Int64, classes: Sequence[Sequence[i
         prices = node_prices(network, outcome.carried).cls
     except NotOptimalError:
         return 0
-    # The bound is for placed tasks: what the flow gained by the capacity of its arcs to stay pending is not part of it.
+    # The bound is for placed tasks, so it leaves out what the flow gains from the limits on its arcs for pending tasks.
     _, _, unscheduled, _ = network.blocks
     penalties = 2 * network.problem.costs[unscheduled].reshape(len(prices), -1)
     room = network.problem.capacities[unscheduled].reshape(len(prices), -1)

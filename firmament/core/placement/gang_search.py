@@ -39,7 +39,9 @@ class GangSearch:
         return replace(each, count=np.array([*chosen.values()], dtype=np.int64))
 
     def _descend(self, board: Board, wanted: dict[int, int], chosen: dict[_Choice, int], budget: int) -> bool:
-        """Place the ``wanted`` tasks besides the ``chosen`` ones in ``budget`` steps; return whether that worked."""
+        """Place the ``wanted`` tasks in addition to the ``chosen`` ones, in at most ``budget`` steps; return whether
+        that worked.
+        """
         if not wanted:
             return True
         cls, machines = self._next(board, wanted)

@@ -1,4 +1,4 @@
-"""Derives a wave's problem: classes are divided into parts that may only use some machines, at present costs.
+"""Derives the problem of a wave: divides classes into parts that may only use some machines, at present costs.
 
 Rules between tasks decide where a class may go now and, where a domain takes a limited number, how many of its tasks go
 to each domain. Parts become the classes of a problem derived from the round's.

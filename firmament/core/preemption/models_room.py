@@ -29,7 +29,8 @@ ENDLESS = 2**60
 def columns(
     problem: PlacementProblem, preemption: PreemptionProblem, residual: Residual
 ) -> tuple[Int64, Bool, Int64, Int64]:
-    """Return what tasks request, give back and find free in K resources and J joint rows, given ``residual``.
+    """Return which amounts of K resources and J joint rows tasks request, victims give back, and ``residual`` leaves
+    free.
 
     int64[S, K + J]: request of a task of each shape. bool[S, K + J]: columns that limit the shape: those that it
     requests, and those that must not be overdrawn where it goes. int64[V + 1, K + J]: what each task on a machine gives

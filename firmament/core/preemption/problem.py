@@ -126,8 +126,9 @@ class PreemptionTuning:
     chunk: int = 4_096
     """Machines whose bundles are computed together; bounds memory."""
     most_found: int = 32
-    """Machines beyond the number of waiting tasks for which bundles are sought, per class and pass, if that takes
-    questions to ledgers."""
+    """For how many more machines than waiting tasks bundles are sought, per class and pass, if ledgers must be
+    asked.
+    """
     most_questions: int = 20_000
     """Questions to ledgers in a round, and to models for one group: together they take some tenths of a second to
     seconds."""

@@ -188,7 +188,7 @@ def _list_awaited(now: PreemptionState, machine: int) -> list[int]:
 
 
 def _list_awaited_elsewhere(now: PreemptionState, machine: int, guests: list[int]) -> set[int]:
-    """Return tasks that leave other machines of a domain, and that keep ``guests`` out of it until they are gone."""
+    """Return the tasks that will leave other machines of a domain, but until then keep ``guests`` out of the domain."""
     state, preemption = now.state, now.preemption
     numbers = {each.counter for cls in guests for each in now.rules(cls).exclusions}
     found = set()

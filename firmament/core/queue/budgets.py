@@ -46,7 +46,7 @@ PUT_OFF = "put off to a round of its own: its namespace asks for so much that ot
 """Message of a task that has been put off and was not tried before."""
 
 ALONE = 2
-"""Budgets of a round that is for heavy tasks alone, or in which one namespace alone waits."""
+"""Budgets of a round that only has heavy tasks, or in which only one namespace has waiting tasks."""
 
 
 class Budgets:
@@ -155,7 +155,7 @@ class Budgets:
         ordinary = int(found[~dear & ~plain].sum())
         alike = int(found[plain].sum())
         if not self._waited:
-            # A plain class takes less than one look at each machine if there are many, so plain classes are counted
+            # Many plain classes together cost less than one check of each machine for each class, so they are counted
             # together.
             alike = min(alike, int(np.count_nonzero(plain & present)) * PLAIN_LOOKS // machines)
         return ordinary + alike, int(found[dear].sum()) + pairs // machines
@@ -210,7 +210,7 @@ class Budgets:
 
     @property
     def _of_a_group(self) -> int:
-        """Looks at each machine for a group over a tree, whatever its tasks ask for."""
+        """How often a group over a tree checks each machine, whatever its tasks request."""
         return count_group_looks(len(self._cluster.machines))
 
     def _heavy(self, waiting: Int64, ruled: Bool) -> Bool:

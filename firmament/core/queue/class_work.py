@@ -33,14 +33,15 @@ _SAMPLE = 4
 """Number of a class's terms that are checked for how many classes they select; the others are assumed to be alike."""
 
 TASKS_PER_LOOK = 8
-"""This many more tasks of an expensive class are as much work as the class itself, as they are placed one by one."""
+"""How many tasks of an expensive class, which are placed one by one, are as much work as the class itself."""
 
 _OF_BEING_CHOOSY = 40
 """Additional looks at each machine for a class that some machines refuse, whatever the rules are."""
 
 PLAIN_LOOKS = 6_000
-"""Looks at one machine for a class without rules, in all, in a round of such classes: on 10,000 machines less than one
-look at each."""
+"""How often a round of classes without rules checks machines for one class, in all: on 10,000 machines less than once
+each.
+"""
 
 _OF_A_GROUP, _AT_MACHINES_OF_A_GROUP = 150_000, 10
 """Looks at one machine for a group over a tree, in all, and at each machine in addition."""

@@ -1,4 +1,4 @@
-"""Moves tasks that wait for victims to leave their machine to room elsewhere that has become free meanwhile.
+"""Gives tasks that wait for their victims to leave another machine, if one has become free meanwhile.
 
 Such a task keeps its place until it has another one. In a round it comes after all tasks of equal priority without a
 place, so no other task has to be evicted for the move. Evictions that no task depends on any more are withdrawn (see
@@ -107,7 +107,7 @@ class Renominations:
         """Let the tasks of this round that still wait be placed like tasks without a place; their room stays booked."""
         waiting = self._still_waiting(cluster, self._called)
         if len(waiting) < len(self._called):
-            # A task that waits no longer must not be moved: the new version makes the round check its placements.
+            # A task that no longer waits must not be moved; the new version makes the round check its placements.
             cluster.version += 1
         self._lifted += [transitions.lift(cluster, task) for task in waiting]
 

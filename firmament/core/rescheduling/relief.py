@@ -32,7 +32,7 @@ class ReliefMove:
 
 @dataclass(frozen=True, slots=True)
 class Relief:
-    """Hot machines (``hot``), the hottest first, and those that stay hot in spite of ``moves`` (``left``)."""
+    """Hot machines (``hot``), the hottest first, and those that stay hot even after ``moves`` (``left``)."""
 
     hot: tuple[str, ...]
     moves: tuple[ReliefMove, ...]

@@ -168,7 +168,9 @@ def _list_domains(trials: Trials, machines: Sequence[str]) -> dict[tuple[str, st
 def _find_fewest_moves(
     trials: Trials, machines: Sequence[str], member: Int64, wanted: int
 ) -> tuple[str, ...] | None:
-    """Return the fewest tasks whose leaving gives ``wanted`` slots for members, or None if all are not enough."""
+    """Return the fewest tasks that must leave so that ``wanted`` members fit, or None if even all of them are not
+    enough.
+    """
     nearest = sorted(machines, key=lambda name: (-count_slots(trials.free_on(name), member), name))[
         :_MOST_MACHINES
     ]

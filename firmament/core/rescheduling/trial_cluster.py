@@ -82,7 +82,7 @@ class TrialCluster:
         return len(self._home.get(machine, ()))
 
     def most_emptied(self, candidates: Collection[str]) -> int:
-        """Return an upper bound on how many of these machines can be emptied, by what is requested of each resource.
+        """Return an upper bound on how many of these machines can be emptied, by the requests of each resource.
 
         For each resource, the fewest of the largest machines that hold all requests have to stay.
         """

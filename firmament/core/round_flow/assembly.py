@@ -57,7 +57,9 @@ class FlowClass:
     placed: int
     """Tasks placed."""
     price: float | None
-    """Points that the round would have cost less with one task less of the class; None if the flow had no prices."""
+    """How many points less the round would have cost with one task less of the class; None if the flow had no
+    prices.
+    """
     requests: tuple[tuple[str, int], ...]
     """Amount that one task requests, by resource."""
     refusals: tuple[tuple[str, int], ...]

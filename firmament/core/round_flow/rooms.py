@@ -39,7 +39,8 @@ def find_gates(
     resources: Sequence[str],
     static: Callable[[int], list[MachineRefusal]] | None = None,
 ) -> dict[int, ShapeGate]:
-    """Return the gates of the shapes of most tasks when the round began; ``static``: what refuses a shape besides room.
+    """Return the gates of the shapes with the most tasks when the round began; ``static``: where a shape is refused for
+    other reasons than room.
 
     None: all such refusals count as one reason.
     """

@@ -22,7 +22,9 @@ from firmament.core.rules.framework.work import count_looks_of_selectors
 from firmament.core.state.class_selectors import HeldTerm, own_selector
 
 _LOOKS_PER_TERM = 8
-"""Looks at a machine for one term: two compilations, the plan, admission and reasons, some of them more than once."""
+"""How often a round checks a machine for one term: in two compilations, the plan, admission and reasons, some more than
+once.
+"""
 
 _MOST_LEVELS = 2
 """How many other labels are proposed in place of a term's own: the next finer, or coarser, ones."""

@@ -59,7 +59,8 @@ def add_spared(cluster: Cluster, shape: int, free: Int64) -> Int64:
 
 
 def net_requests(cluster: Cluster, classes: Int64, machines: Int64) -> Int64:
-    """Return int64[N, K]: what a task of ``classes[i]`` requests of ``machines[i]``, without what it is spared there.
+    """Return what a task of ``classes[i]`` requests of ``machines[i]``, without what it need not request there:
+    int64[N, K].
 
     Both are rows of their tables; machine -1: none, and nothing is spared.
     """

@@ -104,7 +104,8 @@ def _units(given: _Figures, preferences: Sequence[SoftCost | None]) -> Int32:
         return rows
     total, points = np.empty(given.width), np.empty(given.width)
     for row, preferred in enumerate(preferences):  # row by row, to stay in the processor's cache
-        # Sums of bounded models stay far below the largest cost, and there are no points below 0.
+        # If all models are bounded, sums stay far below the largest cost and no points are negative, so no check is
+        # needed.
         capped = preferred is not None or not given.bounded
         total.fill(given.constant[row])
         if preferred is not None:

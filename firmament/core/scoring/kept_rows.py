@@ -130,7 +130,7 @@ class KeptRows:
         shapes: Sequence[int],
         models: Sequence[WeightedModel],
     ) -> Recall | None:
-        """Return what is known of ``shapes``, or None if nothing is cached for such a cluster and such models.
+        """Return the cached rows of ``shapes``, or None if nothing is cached for this cluster and these models.
 
         ``columns``: the machines of ``cluster`` as they are now.
         """

@@ -19,8 +19,9 @@ class RelocationTuning:
     moves_per_task: int = 40
     """The same limit per task of the round."""
     most_tasks: int = 2_000
-    """Most tasks of a round that is searched. With so many tasks, the search finds places for 2 % more, and takes ten
-    times as long as the rest of the round; with more tasks, it would find ever fewer."""
+    """Most tasks of a round that is searched. With this number, the search places 2 % more tasks, and takes ten times
+    as long as the rest of the round; with more tasks, it would place ever fewer.
+    """
     small: int = 500
     """Machines of a small cluster; on larger clusters fewer moves are made, as each takes longer."""
     most_in_the_way: int = 6
@@ -63,7 +64,9 @@ class SpreadTuning:
     few: int = 50
     """... and the search ends if at most one in this many tasks is not where it should be."""
     choices: tuple[int, int] = (2, 4)
-    """Places that a task considers in a turn: if its domain has more places than arriving tasks; otherwise."""
+    """How many places a task considers in a turn: the first figure if its domain has more places than arriving tasks,
+    else the second.
+    """
     most_cells: int = 8_000_000
     """Groups times machines up to which the tasks of each group are counted in a table, which is fastest to read."""
     places_per_task: float = 0.7

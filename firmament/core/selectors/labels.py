@@ -216,7 +216,7 @@ class LabelIndex:
 
 # --- Node selectors and node affinity over all machines at once.
 #
-# Semantics as in core/v1: terms are ORed, requirements of a term ANDed, a term without requirements matches nothing;
+# Semantics of core/v1: terms are ORed, requirements of a term ANDed, a term without requirements matches nothing;
 # NotIn and DoesNotExist also match machines that lack the key; Gt and Lt compare integers and match nothing else.
 
 

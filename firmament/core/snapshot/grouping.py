@@ -202,7 +202,9 @@ def _number_shapes(
 
 
 def ranks(cluster: Cluster, groups: TaskGroups, pairs: PairRules, *, by_quality: bool) -> Int64:
-    """Return int64[C], 0 for the last: classes ranked by importance, level and, if asked for, quality of service."""
+    """Return the rank of each class by importance, level and, if wanted, quality of service: int64[C], 0 for
+    the last.
+    """
     order, quality = groups.priority, np.zeros(len(groups.cls), dtype=np.int64)
     if (groups.group_priority != UNGROUPED).any():
         order = Importance.from_tasks(cluster.tasks).order(groups.priority, groups.group_priority)

@@ -98,7 +98,8 @@ def load(cluster: Cluster, *, without: int = -1) -> Load:
 
 
 def unseen(cluster: Cluster, *, without: int = -1) -> Int64:
-    """Return int64[M, K]: use that tasks may still show that came to a machine after the report before its last.
+    """Return the use that the newest reports may not show yet, of tasks that came after the report before the last:
+    int64[M, K].
 
     A report covers the time since the one before, so it cannot show all that such tasks use. The rest is estimated as
     their requests, or the need assumed if they state none, minus what the report says of each single task. Nothing is
@@ -138,7 +139,7 @@ def compute_reported_use(cluster: Cluster, tasks: Int64) -> tuple[Float64, Bool]
 
 
 def _compute_reported(cluster: Cluster, rows: Int64, reported: Bool) -> Float64:
-    """Return float64[len(rows), K]: what tasks use by their machines' last reports, 0 where not ``reported``."""
+    """Return what tasks use by their machines' last reports, 0 where not ``reported``: float64[len(rows), K]."""
     shown = cluster.task_samples.usage(rows)
     if not reported.all():
         shown[np.flatnonzero(~reported)] = 0.0

@@ -156,7 +156,8 @@ def _quota_fields(
 def _taking_part(
     tasks: TaskTable, importance: Importance, above: int, spared: Int64, sharing: Bool
 ) -> tuple[Int64, Int64]:
-    """Return rows and standings of bound tasks below ``above``, of leaving ones, and of those ``sharing`` quotas.
+    """Return rows and standings of bound tasks that rank below ``above``, of leaving tasks, and of tasks ``sharing``
+    quotas.
 
     ``sharing``: bool[N]; these count however important they are.
 

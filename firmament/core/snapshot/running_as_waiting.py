@@ -1,4 +1,4 @@
-"""Takes a snapshot as if running tasks were waiting, which says what they cost where they are and elsewhere."""
+"""Takes a snapshot as if running tasks were waiting; it shows what each would cost on its own machine and on others."""
 
 from __future__ import annotations
 

@@ -60,7 +60,9 @@ class DeviceBook:
     _promised_claims: dict[str, dict[str, ClaimAllocation]] = field(default_factory=dict)
     """Promised allocations by name of the claim, then by uid."""
     stayed: dict[tuple[str, str], tuple[ClaimAllocation, ...]] | None = None
-    """For trials of moves: by uid and machine, the devices of tasks that have left. None: claims stay as in records."""
+    """For trials of moves: the devices of tasks that have left, by uid and machine. None: claims are as the records
+    state.
+    """
     _private: dict[str, list[str]] | None = None
     """By uid: names of the claims whose devices no other task uses."""
 

@@ -159,7 +159,7 @@ class MachineTable:
 
     @property
     def unstated(self) -> Int64:
-        """int64[M, K]: what bound and assumed tasks are assumed to need beyond what they request."""
+        """int64[M, K]: needs of bound and assumed tasks that are assumed in addition to their requests."""
         self._fit()
         return self._unstated[: len(self.specs)]
 

@@ -26,8 +26,8 @@ class TaskPhase(IntEnum):
 
 
 REMOVED_PART = 4
-"""One in this many tasks has to be removed before ``row_of`` is rebuilt. A dict never reuses the place of a removed
-key: it grows until it has room for several times its keys. Rebuilding keeps it at the size it needs.
+"""``row_of`` is rebuilt once one of so many tasks has been removed. A dict never reuses the place of a removed key: it
+grows until it has room for several times its keys. Rebuilding keeps it at the size it needs.
 """
 SPARE_PART = 8
 """Spare room is one in this many of the present tasks."""

@@ -13,7 +13,9 @@ LONGEST_PACE_SECONDS = 0.5
 
 
 LONE_SECONDS = 0.005
-"""Seconds without a message after which a small message is taken for a single one, so that its round begins at once."""
+"""If no message has come for so many seconds, a small message is taken to be the only one, and its round begins at
+once.
+"""
 
 WORTH_WAITING = 3
 """In a stream of arrivals a round waits for this many times the last round's seconds, at most for the window: a round

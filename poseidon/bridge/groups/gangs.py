@@ -177,7 +177,7 @@ class Gangs:
                 self._take_state(state, slots)
 
     def _take_state(self, state: pb.GangState, slots: int) -> None:
-        # Members that make room may stay after all.
+        # The eviction of these members may still fail.
         ended = not state.running and state.state != pb.GangState.PREEMPTED
         if ended or state.state in (pb.GangState.BOUND, pb.GangState.FAILED):
             self._jobs.note_whole(state.job, state.state == pb.GangState.BOUND)

@@ -137,8 +137,8 @@ class _Told(NamedTuple):
 
 
 class GroupConditions:
-    """Decides when the condition of a PodGroup is written: with a new status or other reasons, not for new counts
-    alone.
+    """Decides when to write the condition of a PodGroup: if its status or its reasons change, but not if only counts
+    do.
 
     The message ends with fields of the group that this scheduler ignores. While members are being bound, or wait
     for others to leave, nothing is written. ``wall`` tells seconds since the epoch.

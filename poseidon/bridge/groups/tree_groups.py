@@ -210,7 +210,7 @@ class TopologyGroups:
     ) -> Outlook:
         problem, remark = "", ""
         if described is not None:
-            # The new description is wrong; the former one may still be in force.
+            # The new description is faulty; the former one may still count.
             problem = described.problem if described.spec is None else ""
             remark = described.problem if described.spec is not None else ""
             remark = remark or "; ".join((*described.reading.remarks, *self._remarks(described.spec)))
@@ -271,7 +271,7 @@ class TopologyGroups:
                 life = self.lives.get(group.job.id) if group is not None else None
                 if life is not None and group is not None:
                     name = preemptor.member.name if preemptor is not None else self._name_of(delta.task)
-                    # Who may read the group's ConfigMap learns no names of other namespaces.
+                    # People who may read the group's ConfigMap must not learn names of other namespaces.
                     theirs = name.partition("/")[0] == group.member.source.namespace
                     life.preemptor = name if theirs else delta.task
 

@@ -68,8 +68,8 @@ class SessionOptions:
     few: int = 4
     """Messages, at least one."""
     busy_linger: float = 0.025
-    """Seconds for which changes are gathered while the peer has plenty to do: a message costs both sides about as
-    much as several bindings.
+    """Seconds for which changes are gathered while the solver is busy: a message costs both sides about as much as
+    several bindings.
     """
     hello_seconds: float = 10.0
     """Longest wait for the answer to hello."""
@@ -241,7 +241,8 @@ class Session:
         try:
             await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
             if sender.done() and not sender.cancelled() and sender.exception() is None:
-                # Drained: the server answers the end of our half by ending its own.
+                # The sender has sent everything; the server answers the end of our half of the stream by ending its
+                # own.
                 await receiver
             for task in tasks:
                 # A receiver knows why a stream ended; a sender only notices that it did.

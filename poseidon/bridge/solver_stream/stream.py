@@ -68,11 +68,11 @@ def open_channel(
         ("grpc.keepalive_timeout_ms", 10_000),
         # A stream may be idle for hours; gRPC would probe it twice at that pace, and then once a minute.
         ("grpc.http2.max_pings_without_data", 0),
-        # The solver never compresses, and a few compressed bytes from somebody else could become very many.
+        # The solver never compresses, and a few compressed bytes of an attacker could become very many.
         ("grpc.compression_enabled_algorithms_bitset", 1),
         # Each attempt must try the connection afresh: the back-off is ours, not the channel's.
         ("grpc.use_local_subchannel_pool", 1),
-        # The solver is nearby; proxies are for the way out.
+        # No proxy: proxies are for connections that leave the cluster.
         ("grpc.enable_http_proxy", 0),
     ]
     if tls is None:

@@ -126,7 +126,7 @@ class Placeholders:
     def choose_placeholder(self, entry: WorkloadAdmission, pod: Pod) -> str:
         """Return the placeholder that stands for a pod, "" for none: one made from its template, by spec or labels."""
         spec, labels = reduce_spec(pod.spec), pod.metadata.labels.items()
-        # All that were made from one template share its spec: there are few to compare.
+        # All placeholders of one template share its spec, so there are few specs to compare.
         specs = {id(each.spec): each.spec for each in entry.pods.values()}
         alike = {key: reduce_spec(each) == spec for key, each in specs.items()}
 

@@ -97,7 +97,7 @@ class Resumptions:
     # --- objects -------------------------------------------------------------------------------------------
 
     def take_workload(self, uid: str, found: Workload | None) -> None:
-        """Take an object as it is now, None if it is gone or in no queue any more."""
+        """Store an object's present state; None if it is gone, or is in no queue any more."""
         entry = self._entries.get(uid)
         if found is None or found.ended or self._is_part(found):
             if entry is not None:

@@ -32,7 +32,9 @@ SELECTOR = f'device.driver == "{DRIVER}"'
 RESOURCES = frozenset({COUNT, MEMORY, SHARE, CORES})
 """Resources that pods state as limits, and that nodes need not have among their own resources."""
 _WHOLE = 1_000
-"""Capacity ``whole`` of a GPU: a part with all cores takes all of it, any other part 1, so no other goes beside it."""
+"""Capacity ``whole`` of a GPU: a part with all cores takes all of it, any other part takes 1. So no other part fits
+beside a part with all cores.
+"""
 _TYPE = "NVIDIA"
 
 
@@ -111,7 +113,9 @@ def read_inventory(text: str) -> list[Gpu]:
 
 
 def read_devices(node: str, text: str) -> NodeDevices:
-    """Return the slice of a node's GPUs by its annotation; raises ``ValueError`` or whatever malformed JSON raises."""
+    """Return the slice of a node's GPUs by its annotation. Raises ``ValueError``, or another error for
+    malformed JSON.
+    """
     gpus = read_inventory(text) if text else []
     return NodeDevices((_describe_node(node, gpus),) if gpus else (), tuple(gpu.memory for gpu in gpus))
 

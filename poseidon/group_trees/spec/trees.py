@@ -16,7 +16,7 @@ from poseidon.kube.api.collections import TREE_MAP_LABEL
 from protos.conventions.configuration import Section
 
 _TREE: Final = "the tree"
-"""The only subject of the ConfigMaps: there is one tree, whatever name they give to it."""
+"""The only subject of the ConfigMaps: there is one tree, whatever its ConfigMap calls it."""
 
 
 class TreeArguments(Section):

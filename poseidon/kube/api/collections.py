@@ -165,8 +165,9 @@ QUEUED_OWNERS: dict[str, Resource[QueuedOwner]] = {
 """Owners of pods by kind, beside ``SCALED_OWNERS``; the bridge follows both if pods may be in their owners' queues."""
 
 QUEUED_JOBS = Resource("jobs", "/apis/batch/v1/jobs", QueuedOwner)
-"""Jobs with all that it takes to know the pods that they would have; followed in place of those above where they may be
-suspended."""
+"""Jobs with everything that is needed to know their future pods; followed in place of those above where Jobs may be
+suspended.
+"""
 
 NODE_METRICS = Resource("nodemetrics", "/apis/slo.koordinator.sh/v1alpha1/nodemetrics", NodeMetric)
 """Koordinator's objects, if it is installed."""

@@ -203,7 +203,7 @@ class CompositePodGroup(KubeStruct, frozen=True):
 
 
 class DisruptionBudgetSpec(KubeStruct, frozen=True):
-    """The pods of a budget, and how many of them must stay or may be away; in pods or percent.
+    """The pods of a budget, and how many of them must stay or may be missing, as a number or in percent.
 
     ``unhealthy_pod_eviction_policy``: whether pods that are not ready may always be evicted ("AlwaysAllow").
     """

@@ -11,8 +11,8 @@ T = TypeVar("T", bound=KubeStruct)
 
 
 class Change(NamedTuple, Generic[T]):
-    """An object as it is now, or its absence (``object`` None). ``uid`` tells it apart from others of the
-    same name.
+    """An object's present state, or None as ``object`` if it is gone. ``uid`` distinguishes it from others of the same
+    name.
     """
 
     uid: str
@@ -52,8 +52,9 @@ class Resource(Generic[T]):
     required: bool = False
     """Whether reading it must be allowed. If not, 403 counts like a collection that is not served."""
     outline: type[Outline] | None = None
-    """A cheap first look at its objects, because most of their changes matter to no one; None: objects are decoded at
-    once."""
+    """A cheap first check of its objects, because most of their changes do not matter; None: objects are decoded at
+    once.
+    """
 
     def versions(self) -> tuple[Resource[T], ...]:
         """Return it once per path, the preferred first."""

@@ -250,13 +250,13 @@ class _Connection(asyncio.Protocol):
     # --- what the event loop says --------------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        # Streams of other event loops need not inherit from asyncio's.
+        # Other event loops may have streams that do not inherit from asyncio's.
         self._transport = cast(asyncio.Transport, transport)
 
     def data_received(self, data: bytes) -> None:
         answer = self._answer
         if answer is None or answer.done():
-            # A server says why it closes an idle connection; nobody waits for that.
+            # A server may say why it closes an idle connection; no request waits for that text.
             self.close()
             return
         try:

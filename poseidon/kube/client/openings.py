@@ -1,4 +1,4 @@
-"""Decides which request opens a further connection, and which waits until another request has finished with one.
+"""Decides which request opens another connection, and which waits until a connection is free.
 
 A handshake takes both sides as much of the processor as several small requests. Where the server is near, a few
 connections carry all it can answer, and each further one only delays those who use it. Over a long way, many are
@@ -53,7 +53,7 @@ class Openings(Generic[C]):
         self._answers += 1
         if not self._quickest:
             self._quickest = self._recent = seconds
-        # The way may have become longer for good, so the quickest answer is forgotten slowly.
+        # The connection may have become slower for good, so the quickest answer is forgotten slowly.
         self._quickest = min(seconds, self._quickest * _FORGET)
         self._recent += _NEW_SHARE * (seconds - self._recent)
 
@@ -77,7 +77,7 @@ class Openings(Generic[C]):
             return await turn
         except asyncio.CancelledError:
             if not turn.cancelled() and turn.exception() is None:
-                # It got its turn in the very moment in which it was cancelled.
+                # The request got its turn at the moment when it was cancelled.
                 self._return_turn(turn.result())
             raise
 

@@ -51,7 +51,7 @@ class ConnectionSettings:
 
 
 class _Reached(NamedTuple):
-    """What a kubeconfig or a service account resolves to. ``proxy`` is None where the server is reached without one."""
+    """How to reach a cluster, by a kubeconfig or a service account. ``proxy`` is None without a proxy."""
 
     server: str
     loaded: Loaded

@@ -23,13 +23,15 @@ from poseidon.kube.api.resource import Change
 T = TypeVar("T", bound=KubeStruct)
 
 PAUSE = 2
-"""So many times as long as its last piece of work a namespace pauses beside others."""
+"""While others are served, a namespace pauses so many times as long as its last piece of work took."""
 
 RECENT = 0.25
-"""Seconds for which a namespace counts as being served after a change of it was handed on: bindings take as long."""
+"""Seconds for which a namespace counts as being served after one of its changes was passed on: as long as bindings
+take.
+"""
 
 MOST_BYTES = 64 * 2**20
-"""Bytes of JSON that wait at most; from there on nobody pauses, and the watch is read no further until less waits."""
+"""Most bytes of JSON that wait. With more, no namespace pauses, and the watch is not read until less waits."""
 
 _SLICE = 0.01
 """Seconds after which the event loop gets a turn."""

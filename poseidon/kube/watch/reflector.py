@@ -262,8 +262,8 @@ class Reflector(Generic[T]):
     # --- a server with an older state ----------------------------------------------------------------------
 
     async def _has_gone_back(self) -> bool:
-        """Check before resuming a watch whether the server has gone back: the watch would be silent until its
-        version exists.
+        """Check before a watch is resumed whether the server has gone back to an older state: the watch would be silent
+        until its version exists again.
 
         The object that changed last also shows it on a server whose version has caught up since. If that
         object is gone, or the server was away for longer, all known objects are compared.
@@ -340,7 +340,7 @@ class Reflector(Generic[T]):
             self._metrics.watch_errors.labels(self._resource.name, "expired").inc()
             _log.info("version expired, listing anew resource=%s", self._resource.name)
             self._relist("expired")
-            # At once the first time; pause if the server keeps saying so.
+            # List again at once the first time; pause if the server repeats the answer.
             if self._backoff.failures:
                 await asyncio.sleep(self._backoff.next())
             else:
@@ -357,7 +357,7 @@ class Reflector(Generic[T]):
         first = self._backoff.failures == 0
         delay = max(self._backoff.next(), at_least)
         self._broken_in_a_row += 1
-        # Each failure at debug level, the first of a streak at a higher one: an outage is one line, not
+        # Each failure is logged at debug level, but the first of a streak at a higher one: an outage is one line, not
         # thousands.
         _log.log(
             logging.WARNING if first else logging.DEBUG,

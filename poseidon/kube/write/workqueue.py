@@ -279,7 +279,7 @@ class WriteBehind(Generic[W]):
         self._active.add(key)
         try:
             is_quiet = False
-            # Without a limit of late writes nothing has to be noted of those whose time is over.
+            # Without a limit for late writes, writes whose time is over need not be recorded.
             if self._late is not None or asyncio.get_running_loop().time() < waiting.until:
                 is_quiet = await self._is_quiet_by(waiting.until)
             async with nullcontext() if is_quiet or self._late is None else self._late:

@@ -22,7 +22,9 @@ from protos.conventions.configuration import Section
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 SYSTEM_CRITICAL = 2_000_000_000
-"""From this value of a PriorityClass on nobody of the same value displaces a pod, whatever groups state."""
+"""A pod whose PriorityClass has at least this value is never evicted for one of the same value, whatever groups
+state.
+"""
 
 _THERE = frozenset({Phase.ANSWER_DUE, Phase.BOUND, Phase.EVICTING})
 
@@ -35,7 +37,7 @@ class Verdict(NamedTuple):
 
 
 class Asked(NamedTuple):
-    """What a round asks for: victims by uid, placements that can be made, and uids of tasks whose placement cannot."""
+    """A round's proposals: victims by uid, placements that can be made, and uids of tasks whose placement cannot."""
 
     victims: Mapping[str, pb.Delta]
     places: Sequence[pb.Delta]
@@ -126,7 +128,7 @@ class _Inquiry:
         self.verdicts.update(dict.fromkeys(uids, verdict))
 
     def settle(self) -> None:
-        """Let the victims stay whose eviction has no reason, or lost it because the pod that needs the place cannot
+        """Keep victims whose eviction has no reason, or no longer has one because the pod that needs the place cannot
         come.
         """
         while True:

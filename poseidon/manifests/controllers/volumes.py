@@ -192,7 +192,7 @@ class _Binder:
                 return ""
             if volume.spec.claim_ref is not None:
                 return record.volume if self._is_for(volume, record) else ""
-            # Selector and waiting class do not matter if claim or volume names the other.
+            # A selector and a class that waits for a consumer do not matter if claim or volume names the other.
             return record.volume if suits(offer, changed(profile, conditions=())) else ""
         for name in self._named_for.get(record.key, ()):
             volume, offer = self.volumes[name], self._offers[name]

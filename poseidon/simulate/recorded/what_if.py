@@ -116,7 +116,7 @@ class _Scene:
 
 
 class _RecordedScript:
-    """Recorded events beside arrivals and ends: facts, placements by other schedulers, and deletions of waiting
+    """Recorded events other than arrivals and ends: facts, placements by other schedulers, and deletions of waiting
     tasks.
     """
 

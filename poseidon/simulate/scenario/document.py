@@ -171,7 +171,7 @@ class RequestLimit(Section):
     per_second: Annotated[float, Field(gt=0, allow_inf_nan=False)]
     """Requests per second."""
     burst: Count = 1
-    """Requests that may go at once after a pause."""
+    """How many requests may be sent at once after a pause."""
     per_pod: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 1.0
     """Requests for each pod that is placed."""
     per_gang: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0

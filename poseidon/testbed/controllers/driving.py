@@ -88,7 +88,7 @@ async def drive(simulation: Simulation) -> None:
         while True:
             changed.clear()
             due = simulation.advance(loop.time())
-            # The pause lets changes gather, and requests be served, between two steps.
+            # Between two steps, the pause lets changes gather and lets the server answer requests.
             await asyncio.sleep(0)
             try:
                 async with asyncio.timeout_at(due):

@@ -1,4 +1,5 @@
-"""Decides who may use the dashboard: everybody at a loopback address, else users with a token or of a trusted proxy.
+"""Decides who may use the dashboard: everybody if it listens at a loopback address, else users with a token or of a
+trusted proxy.
 
 Requests that another site's page makes a browser send are refused, whatever host name that page uses: the headers
 Host, Origin and Sec-Fetch-Site show them. Sans-I/O.

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 _EAGER_NODES = 2000
-"""Up to so many, flows of rounds are asked for while somebody looks at the overview, which leads to them."""
+"""With at most so many flows, they are fetched while the overview is open, as it links to them."""
 
 
 @dataclass(frozen=True, slots=True)

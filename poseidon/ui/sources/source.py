@@ -17,7 +17,7 @@ class NotExplainedError(Exception):
 
 
 class Source(Protocol):
-    """A source of data: ``known`` is what it knows now; the methods ask for more."""
+    """A source of data: ``known`` holds the present data; the methods fetch more."""
 
     known: Known
 

@@ -22,7 +22,7 @@ def node(known: Known, name: str, offset: int, limit: int) -> dict[str, Any] | N
     if entry is None or entry.facts is None:
         return None
     facts = entry.facts
-    # Requests of tenants may add up to more than can be written.
+    # Requests of all pods may add up to more than JSON can hold.
     sums = {name: min(each, MAX_AMOUNT) for name, each in entry.requested.items()}
     requested = {**sums, "pods": len(entry.pods)}
     pods = sorted(store.on_node(entry), key=lambda each: (-each.since, each.name))

@@ -191,7 +191,7 @@ def cheapest(key: Int32, want: Int64, begin: Int64, looked_at: int) -> tuple[Int
     width = key.shape[1]
     seen, spare = key, want // 4 + 1
     if width >= 2 * looked_at:
-        # A fixed random choice, as machines of one kind may come at even intervals.
+        # A random choice, the same in every run: machines of one kind may be listed at even intervals.
         some = np.random.default_rng(width).permutation(width)[:looked_at]
         seen, spare = key.take(np.sort(some), axis=1), want // 2 + 8
     limit = _nth_smallest(seen, want * seen.shape[1] // max(1, width))

@@ -44,11 +44,13 @@ class Prices:
 
 
 def node_prices(network: Network, flows: Int64) -> Prices:
-    """Return middle prices for an optimal flow; raises ``NotOptimalError`` if no valid prices are found."""
+    """Return prices for an optimal flow, in the middle of the valid range. Raises ``NotOptimalError`` if none are
+    valid.
+    """
     residual = _Residual(network, flows)
     high_class, high_machine = residual.compute_to_sink()
     low_class, low_machine = residual.compute_from_sink()
-    # Nothing bounds the price of an unused machine from below; its highest valid price attracts least.
+    # The price of an unused machine has no lower bound; its highest valid price makes it least attractive.
     machine = high_machine + np.where(residual.used_machine, low_machine, high_machine)
     return Prices(cls=high_class + low_class, machine=machine)
 

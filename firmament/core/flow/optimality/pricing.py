@@ -122,7 +122,7 @@ class _LeftOutArcs:
 
     def violating(self) -> tuple[Int64, Int64]:
         """Return the pairs with negative reduced cost that filters allow: rows, and indices into ``machines``."""
-        # Usually few classes have any, and a row's minimum is found faster than all of the row is compared.
+        # Usually few classes have any, and to find a row's minimum is faster than to compare the whole row.
         some = np.flatnonzero(self.priced.min(axis=1, initial=np.iinfo(self.priced.dtype).max) < self.price)
         ceiling = self.price[some].astype(self.priced.dtype)  # with two types, numpy would convert all pairs
         hit, place = np.nonzero(self.priced[some] < ceiling[:, None])

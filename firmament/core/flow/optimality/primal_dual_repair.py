@@ -95,8 +95,8 @@ class _Graph:
             np.add.at(self.excess, arcs.heads[some], moved)
             np.subtract.at(self.excess, arcs.tails[some], moved)
         self.risen = np.zeros_like(self.excess)
-        # What was moved can be moved back, so few of the shortest paths cost more than that. And tasks that were left
-        # out at a penalty, which is far above the cost of any path, find a place along much shorter paths.
+        # A moved unit can be moved back, so few of the shortest paths cost more than that. Tasks that were left out at
+        # a penalty, which is far above the cost of any path, find a place along much shorter paths.
         farthest = min(wrong.largest, (_FAR >> len(self.excess).bit_length() + 1) - 1)
         self._part = part = np.flatnonzero((np.abs(wrong.reduced) <= farthest) & (arcs.capacities > 0))
         tail = np.concatenate([arcs.tails[part], arcs.heads[part]])

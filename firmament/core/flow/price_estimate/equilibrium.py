@@ -136,7 +136,9 @@ def _mean_load(
     base: Int64,
     bisections: int,
 ) -> Int64:
-    """Return int64[M]: tasks per machine if all had the mean cost; task k on m costs mean[m] + base[m] + crowd[m] k."""
+    """Return how many tasks each machine would get if all had the mean cost, int64[M]; task k on m costs mean[m] +
+    base[m] + crowd[m] k.
+    """
     total = np.zeros(problem.machines)
     weights = np.zeros(problem.machines)
     for shape, tasks in zip(shapes.tolist(), weight.tolist(), strict=True):
@@ -192,7 +194,7 @@ def _preferences(problem: PlacementProblem, shapes: Int64, tuning: PriceTuning) 
     cost = problem.cost.take(some, axis=1)[shapes].astype(np.float64)
     cost -= cost.mean(axis=1)[:, None]
     cost -= cost.mean(axis=0)
-    # A constant vector is no start: each row sums to 0, so the result would be 0.
+    # Do not start with a constant vector: each row sums to 0, so the result would be 0.
     along = cost[np.argmax(np.abs(cost).max(axis=1))]
     preferred: Float64 = np.zeros(len(shapes))
     for _ in range(tuning.power_steps):
@@ -261,7 +263,9 @@ def _sample_machines(machines: int, least: int) -> Int64:
 
 
 def _level_load(market: Market, usable: Bool, bisections: int) -> Float32:
-    """Return float32[M]: tasks per machine if all tasks had the mean cost of those that may use the machine."""
+    """Return how many tasks each machine would get if all had the mean cost of the tasks that may use it:
+    float32[M].
+    """
     weights = market.tasks @ usable.astype(np.float32)
     total = market.tasks @ np.where(usable, market.cost, np.float32(0))
     load = water_level_load(

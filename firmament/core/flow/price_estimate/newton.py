@@ -32,7 +32,9 @@ HALVED = 1e-4
 """Relative tolerance for one temperature being half of another."""
 
 BLOCK = 400_000
-"""Matrix entries per product with a vector; such a product runs in one thread, whatever the library's settings."""
+"""Most matrix entries in a product with a vector, so that the library computes it in one thread whatever its
+settings.
+"""
 
 
 @dataclass(frozen=True, slots=True)

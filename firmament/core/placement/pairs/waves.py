@@ -220,7 +220,9 @@ class _DomainRoom:
     def _compute_profile(
         self, residual: Residual, shape: int, open_to: Bool, domains: int
     ) -> tuple[Float64, Float64]:
-        """Return float64[D]: tasks of a shape that fit in each domain alone, and the mean cost of its open machines."""
+        """Return how many tasks of a shape fit each domain, float64[D], and the mean cost of its open machines,
+        float64[D].
+        """
         problem = residual.problem
         machines = np.flatnonzero(open_to)
         at = self._domain[machines]

@@ -108,7 +108,7 @@ class GroupPlacer:
             if isinstance(found, Shortage):
                 return found.message
             proposed = assign(group, found)
-            # Where requests alone limit machines, the search has taken everything into account.
+            # If only requests limit the machines, the search has already respected all limits.
             admitted = self._admit(proposed, found.tasks, certain=bounds_by_requests(self.board))
             if isinstance(admitted, Assignments):
                 return admitted
@@ -327,7 +327,8 @@ class SelectiveClasses:
 
 
 def _transport(wanted: Int64, places: Int64, slots: Int64, cost: Int64, solver: Solver) -> Int64 | None:
-    """Return int64[B, U]: the cheapest counts with sums ``wanted`` (int64[B]) and ``places`` (int64[U]), or None.
+    """Return the cheapest counts, int64[B, U], with row sums ``wanted`` (int64[B]) and column sums ``places``
+    (int64[U]), or None.
 
     No count exceeds ``slots``. Raises what the solver raises.
     """

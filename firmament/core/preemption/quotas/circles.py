@@ -1,4 +1,4 @@
-"""Whether quota or room that a task gets from another queue would be taken back at once, by way of a third task.
+"""Finds evictions that would be undone at once: the other queue would take quota or room back, through a third task.
 
 Within a queue, a more important task replaces a less important one even if it has to borrow and the other does not.
 If the more important one is then evicted for a borrowing task of another queue, the less important one may take its
@@ -29,7 +29,8 @@ def is_taken_back(
     *,
     for_room: bool = False,
 ) -> bool:
-    """Return whether a waiting task would evict the newcomer for quota, and would in turn be evicted by a victim.
+    """Return whether a waiting task would evict the incoming task for its quota, and a victim would then evict the
+    waiting task.
 
     Such a task is in a victim's queue and less important than the victim, stays within the queue's own quota, and finds
     no place without an eviction. ``state``: with the victims gone and the newcomer placed; ``node``: int64[V], the
@@ -54,7 +55,8 @@ def is_taken_back(
         if terms.reclaim[draw.node] < 2 and standing <= newcomer.importance[0]:
             continue
         waiting = Newcomer(draw.node, tuple(list_columns(draw)), (standing, 0), -1)
-        # Where shares decide, a task within its own queue's quota takes from whoever borrows, whatever is above.
+        # With fair sharing, a task within its own queue's quota evicts tasks of any queue that borrows, whatever the
+        # cohorts above.
         sides = {
             part_ways(quotas, draw.node, newcomer.node)[0],
             *([draw.node] if terms.fair[draw.node] else []),

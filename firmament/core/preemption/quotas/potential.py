@@ -33,7 +33,9 @@ MOST_STEPS = 512
 
 
 class _Change(NamedTuple):
-    """What differs between two states: victims that do not count (``free``), all victims (``gone``), and newcomers."""
+    """The difference between two states: victims that do not count (``free``), all victims (``gone``), and incoming
+    tasks.
+    """
 
     free: list[QuotaUser]
     gone: list[QuotaUser]

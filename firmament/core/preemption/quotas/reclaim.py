@@ -362,7 +362,7 @@ class QuotaReclaim:
         return self._try_enough(choice, victims)
 
     def _try_enough(self, choice: _Choice, victims: list[int]) -> PreemptionState | None:
-        """Return the same as ``_try``; there is known to be quota for each class of the unit alone."""
+        """Return the same as ``_try``, if it is known that each class of the unit by itself has quota."""
         if self._trials <= 0:
             return None
         self._trials -= 1

@@ -198,7 +198,7 @@ class ShareRule:
         depth = 1
         while len(open_to) > 1:
             steps = {queue: paths[queue][min(depth, len(paths[queue]) - 1)] for queue in open_to}
-            # Among equal shares, a cohort comes before a queue, and the newcomer's own queue comes last.
+            # Among equal shares, a cohort is chosen before a queue, and the incoming task's own queue last.
             best = max(
                 set(steps.values()),
                 key=lambda step: (

@@ -77,7 +77,7 @@ class _KeptLeaves:
         self._questions = now.tuning.most_questions
 
     def slots(self, victims: Int64, roomy: Bool) -> Int64:
-        """Return int64[B, L]: 1 where a leaf takes a task of a class once ``victims`` (tasks) are gone, else 0.
+        """Return 1 where a leaf takes a task of a class once ``victims`` (tasks) have left, else 0: int64[B, L].
         ``roomy``: bool[L], leaves that have the resources then; the others get 0.
         """
         found = np.zeros(self._open.shape, dtype=np.int64)

@@ -103,14 +103,16 @@ def _count_over(now: PreemptionState, problem: CoverProblem, victims: Bool, othe
 
 
 def _budgets_of_kinds(now: PreemptionState) -> Int64:
-    """Return int64[H + 1, P]: the budgets that cover each kind, filled up with -1; the last row stands for no kind."""
+    """Return the budgets that cover each kind, padded with -1: int64[H + 1, P]; the last row is for tasks without a
+    kind.
+    """
     budgets = (*now.preemption.budgets, ())
     most = max(map(len, budgets))
     return np.array([[*each, *([-1] * (most - len(each)))] for each in budgets], dtype=np.int64)
 
 
 def _find_protected(now: PreemptionState, problem: CoverProblem, going: Int64) -> Bool:
-    """Return bool[R, J]: tasks that budgets protect once the tasks before them in the order of ``going`` have left.
+    """Return which tasks budgets protect once the tasks before them in the order of ``going`` have left: bool[R, J].
 
     This only decides which tasks are spared early; what a bundle exceeds is counted at the end. kube-scheduler lets the
     most important tasks use up budgets, so if one budget covers two tasks, the more important one may have to leave.

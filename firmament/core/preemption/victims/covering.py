@@ -1,4 +1,4 @@
-"""A covering problem: how much must become free on each machine for a task, and how much each task there gives back.
+"""A covering problem: how much a task lacks on each machine, and how much each task there would free.
 
 Besides resources, rules between tasks are columns of the problem: for a task with anti-affinity, all excluded tasks in
 its domain must leave; for a task with a spread rule, as many tasks as its domain has too many. Only tasks on the

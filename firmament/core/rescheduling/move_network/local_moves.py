@@ -33,7 +33,8 @@ def add_local_moves(
 
 
 class _LocalMove(NamedTuple):
-    """What a task of a home gains by going to a machine; ``ejected``: home and new machine of a task that makes room.
+    """The gain if a task of a home moves to a machine; ``ejected``: home and new machine of a task that makes room for
+    it.
 
     ``hoped``: an upper bound of the gain. The gain is 0 if there is no such machine.
     """
@@ -148,7 +149,7 @@ class LocalMoves:
             cost = np.where(self._has_room(theirs), self._costs(other), BARRED)
             least = int(cost.min())
             step = _LocalMove(gain + self._saves(other) - least, target, (other, int(cost.argmin())))
-            # The cost does not count that the crowd at ``target`` shrinks by the ejected task.
+            # The cost leaves out that ``target`` becomes less crowded by the ejected task.
             if least < BARRED and step.gain > best.gain:
                 best = step
         return best

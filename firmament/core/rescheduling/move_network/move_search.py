@@ -64,7 +64,7 @@ class Found:
     saved: int
     """Units that the moves save beyond ``extra_price`` for each."""
     most_saved: int
-    """Upper bound on the units that any moves save."""
+    """Upper bound on what any set of moves saves, in units of cost."""
     prices: Int64
     """int64[M], prices of machines that prove the bound."""
     least: Int64
@@ -143,7 +143,7 @@ class _MoveGeneration:
         found, proved = generate_columns(self, self._solve(self._begin), self._options.iterations)
         prices = found.prices
         if not proved:
-            # If the network allows several prices, others may give a better bound for what it does not contain.
+            # If several prices are valid in the network, another one may give a better bound for the moves outside it.
             lower = self._prices(found.network, found.flows, greatest=False)
             least = least_costs(self._problem, lower)
             bound = self._compute_bound(lower, least)
@@ -327,7 +327,7 @@ def _falling_prices(search: MoveSearch, points: int) -> list[int]:
     if not len(gains):
         return [0]
     shares = np.linspace(0.0, 1.0, points + 1)[1:]
-    # A few moves are as interesting as many, so the number of moves grows by squares.
+    # Small numbers of moves are as interesting as large ones, so the shares grow as squares.
     quantiles = np.quantile(gains, 1.0 - shares**2, method="lower").astype(np.int64)
     quantiles[-1] = 0
     prices = np.unique(quantiles)

@@ -130,8 +130,8 @@ def _units(rows: Int64, machines: Int64, flows: Int64) -> tuple[Int64, Int64]:
 
 # --- Prices of machines at an optimal set of moves: the cost of one more task there.
 #
-# They are distances from and to the rest of the world in the residual network, found by relaxing all arcs at once. As
-# the flow is optimal, there is no negative cycle.
+# They are distances from and to all machines outside the network, in the residual network, found by relaxing all arcs
+# at once. As the flow is optimal, there is no negative cycle.
 
 
 FAR = np.int64(2**50)

@@ -164,8 +164,8 @@ def gains(problem: MoveProblem, moves: Moves) -> Int64:
 
 
 def find_admitted(problem: MoveProblem, moves: Moves, without: Iterable[int] = ()) -> Bool:
-    """Return bool[A]: single moves that remain after ``without`` (entries) are given up and no machine is
-    overcommitted.
+    """Return which single moves remain if the entries ``without`` are given up and no machine is overcommitted:
+    bool[A].
 
     A task that stays uses room on its machine, so tasks that would have come there stay as well, those that gain least
     first. A machine that is already overcommitted takes no task.
@@ -187,7 +187,7 @@ class _Admission:
             self._coming.setdefault(int(moves.target[entry]), []).append(entry)
 
     def give_up(self, given_up: Iterable[int]) -> Bool:
-        """Give up some moves and those that no longer fit; return bool[A]: the moves that are kept."""
+        """Give up some moves, and others that then do not fit; return which moves are kept: bool[A]."""
         for entry in given_up:
             self._give_up(entry)
         overfull = np.flatnonzero((self.room < 0).any(axis=1)).tolist()

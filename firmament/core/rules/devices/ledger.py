@@ -124,9 +124,7 @@ class DeviceLedger:
         return found
 
     def list_faults(self, shape: int) -> list[tuple[str, Bool]]:
-        """Return the faults, other than that devices are taken, for which machines do not serve a shape: words and
-        bool[M].
-        """
+        """Return the reasons, other than devices in use, for which machines cannot serve a shape: words and bool[M]."""
         claims = self._claims_of(shape)
         if claims is None or claims.fault:
             return []

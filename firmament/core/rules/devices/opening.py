@@ -33,9 +33,7 @@ class DeviceOpening:
     """bool[S, M], all False: no filter of this rule refuses a machine."""
 
     def promising(self, shape: int, tasks: Int64) -> Bool:
-        """Return bool[M]: the machines that would take a task of a shape if all of ``tasks`` were gone, and do not
-        now.
-        """
+        """Return which machines would take a task of a shape without ``tasks``, but do not take one now: bool[M]."""
         found: Bool = np.zeros(len(self.ledger.views), dtype=np.bool_)
         if not self.concerns(shape):
             return found

@@ -122,7 +122,7 @@ def read_class(name: str, payload: bytes) -> DeviceTerms:
 
 
 def read_claim(spec: Any, classes: Mapping[str, DeviceTerms], off: FeaturesOff = NOTHING_OFF) -> ClaimSpec:
-    """Return what a claim's spec asks for; raises ``BadDevicesError``, such as for a class that does not exist.
+    """Return the requests of a claim's spec. Raises ``BadDevicesError``, for example if a class does not exist.
 
     It must not use features in ``off``.
     """

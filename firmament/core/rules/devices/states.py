@@ -78,11 +78,11 @@ class StateTable:
         picks: tuple[Picks, ...],
         use: ViewUse,
     ) -> ServedState:
-        """Return the known state with these tasks, whichever devices it gives them; a new one if there is none."""
+        """Return a known state with these tasks, whichever devices they have in it; if there is none, a new state."""
         key = ("state", base, tuple(sorted(map(id, tasks))) if len(tasks) > 1 else tuple(map(id, tasks)))
         found: ServedState | None = kind.memory.get(key)
         if found is None:
-            # Explanations may run while a round is solved, in another thread: both may make the same state.
+            # Another thread may explain while a round is solved; both may create the same state.
             found = ServedState(next(self._numbers), kind, base, tasks, picks, use)
             self.states[found.number] = kind.memory[key] = found
         return found

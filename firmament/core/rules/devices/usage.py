@@ -10,7 +10,7 @@ from firmament.core.rules.devices.search import ViewUse
 from firmament.core.rules.devices.views import View, list_bits
 
 GivenAway = tuple[frozenset[str] | set[str], Mapping[str, Mapping[str, Amount]]]
-"""Names of the devices that one claim has to itself; and, by name of a shared device, the amounts taken of it."""
+"""Names of the devices that a single claim uses, and by name of each shared device the amounts in use."""
 
 
 def usage_of(

@@ -89,7 +89,7 @@ class LimitRule(ABC):
         return None
 
     def get_pool(self, cluster: Cluster, content: TaskClass) -> str:  # noqa: ARG002
-        """Return the name of the pool of amounts on which tasks of a class draw on any machine; "" for none.
+        """Return the name of the pool from which tasks of a class take amounts, whatever their machine; "" for none.
 
         When a task ends, another task of the same pool may fit, on any machine.
         """

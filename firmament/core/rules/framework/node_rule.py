@@ -56,16 +56,16 @@ class NodeRule(ABC):
     machine offers."""
 
     for_tasks_with: ClassVar[tuple[str, ...]] = ()
-    """Fields of tasks; the rule refuses nothing to tasks that state none of them. (): the rule is asked for every
-    task.
+    """Fields of tasks; the rule refuses no machine to tasks without any of them. (): the rule is asked for
+    every task.
     """
 
     for_machines_with: ClassVar[tuple[str, ...]] = ()
     """Fields of machines; the rule is not asked while no machine states any of them."""
 
     scores_tasks_with: ClassVar[tuple[str, ...]] = ()
-    """Fields of tasks; the rule does not score tasks that state none of them. (): the rule, if it scores, scores every
-    task.
+    """Fields of tasks; the rule does not score tasks without any of them. (): if the rule scores, it scores
+    every task.
     """
 
     needs: ClassVar[Needs] = Needs()

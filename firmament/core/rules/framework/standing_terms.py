@@ -28,7 +28,7 @@ class StandingTerms:
         ``weight``: what each task of a holder adds to the preference for its domain, below 0 for preferred
         anti-affinity; 0 for required anti-affinity.
         """
-        # Called for tens of thousands of terms in every round: it creates no objects that are not kept.
+        # Rounds call this for tens of thousands of terms, so it creates only objects that are kept.
         sign = (weight > 0) - (weight < 0)
         groups = self._weights.get((sign, key))
         if groups is None:

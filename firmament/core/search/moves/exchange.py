@@ -123,7 +123,7 @@ class ExchangeSizes:
         self._room = ExchangeRoom(problem, placed, used)
         self._height, self._growth = height.take(used), heights.growth.take(used)
         self._rate = heights.rate.take(used, axis=1)
-        # The shape of the task in each place.
+        # For each place, the shape of the task in it.
         self._shape = problem.shape.take(slots.cls)
         # One size per shape, for all machines, chooses the pairs; gains are computed with the size on each machine.
         self._relative = heights.amount @ (self._rate / self._growth).mean(axis=1)

@@ -276,9 +276,7 @@ class NestedSearch:
         return able
 
     def _count_needed(self, number: int) -> dict[int, int]:
-        """Return by shape the tasks that a group certainly places: all or, with ``least``, those that it cannot do
-        without.
-        """
+        """Return by shape which tasks of a group must be placed: all, or with ``least`` only as many as it needs."""
         if not self._least:
             return self._total[number]
         inside = self.group.children[number]

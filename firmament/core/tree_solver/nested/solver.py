@@ -50,7 +50,7 @@ class NestedProblem:
     hints: Hints = field(default_factory=dict)
 
     def find_places(self, steps: SearchSteps) -> NestedPlaces | None:
-        """Return places for all tasks or, failing that, for those that the groups need and more; None if none are
+        """Return places for all tasks, or else for those that the groups need and as many more as fit; None if none are
         found.
         """
         return self.search_places(steps)[0]

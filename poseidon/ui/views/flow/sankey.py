@@ -98,7 +98,7 @@ class _Drawing:
         arcs = list(arcs_of(flow))
         placed = self._count_machines(arcs)
         shown = sorted(range(len(flow.classes)), key=lambda cls: (-flow.classes[cls].tasks, cls))[:classes]
-        # A single class beyond the limit is shown itself, as a sum of one would save nothing.
+        # A single class beyond the limit is shown by itself, as a sum of one class would save no space.
         if len(flow.classes) - len(shown) == 1:
             shown = list(range(len(flow.classes)))
         self._shown = set(shown)

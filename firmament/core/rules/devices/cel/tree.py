@@ -48,7 +48,7 @@ class Index:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """``name(...)``, ``of.name(...)``, or an operator, which goes by its sign; unary ones are ``-x`` and ``!x``."""
+    """``name(...)``, ``of.name(...)``, or an operator, whose name is its sign; unary ones are ``-x`` and ``!x``."""
 
     name: str
     arguments: tuple[Node, ...]

@@ -46,7 +46,8 @@ def parse_version(text: str) -> Version | None:
     parts = [] if before is None else before.split(".")
     if any(part.isdigit() and len(part) > 1 and part[0] == "0" for part in parts):
         return None
-    # Numbers come before words, fewer parts before more, and a version without pre-release parts after all with some.
+    # Numbers come before words, fewer parts before more, and a version without pre-release parts after every version
+    # with some.
     order = tuple((0, int(part), "") if part.isdigit() else (1, 0, part) for part in parts)
     numbers = int(major), int(minor), int(patch)
     return Version(text, numbers, (*numbers, before is None, order))
