@@ -145,7 +145,7 @@ class ExpiringModel(CostModel, Protocol):
     """A model whose answers about machines also change with time (``Promises.expires``)."""
 
     def lasts_until(self, machines: MachineColumns) -> Float64:
-        """Return float64[M]: the time (seconds since the epoch) from which on the answer about a machine may change.
+        """Return the time (seconds since the epoch) from which on the answer about a machine may change: float64[M].
 
         Infinity: not before the machine changes. What it says of a machine depends on that machine and ``now`` alone.
         The answer has to be the same up to then, so rather say too early than too late.

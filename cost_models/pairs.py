@@ -78,11 +78,11 @@ class PairTerms:
         return len(self.group)
 
     def exceeding(self, limit: float) -> Bool:
-        """Return bool[D, D]: pairs of domains that exceed a limit."""
+        """Return pairs of domains that exceed a limit: bool[D, D]."""
         return self.rating > limit
 
     def keeping(self, limit: float) -> Bool:
-        """Return bool[D, D]: pairs of domains that keep a limit."""
+        """Return pairs of domains that keep a limit: bool[D, D]."""
         return self.rating <= limit
 
 

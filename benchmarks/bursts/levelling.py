@@ -29,7 +29,7 @@ class Batch:
 def place_by_expected_use(
     base: NDArray[np.float64], free: NDArray[np.float64], pods: Batch, *, largest_first: bool = True
 ) -> NDArray[np.float64]:
-    """Return float64[nodes]: true use beyond ``base`` after all pods are placed where their expected use fits best.
+    """Return true use beyond ``base`` after all pods are placed where their expected use fits best: float64[nodes].
 
     ``base``: float64[nodes], use to begin with. ``free``: float64[nodes], free amounts for requests; pods that fit on
     no node are left out. All pods are known beforehand; largest first, each goes to the node with the least expected

@@ -59,7 +59,7 @@ def judge(name: str, contest: Contest, outcome: Outcome) -> dict[str, Any]:
 
 
 def queue_order(problem: PlacementProblem, seed: int) -> Int64:
-    """Return int64[T]: class of every waiting task, by priority, within a priority in random order."""
+    """Return the class of every waiting task, by priority, within a priority in random order: int64[T]."""
     rng = np.random.default_rng(seed)
     classes = np.repeat(np.arange(problem.classes), problem.counts.sum(axis=1))
     classes = rng.permutation(classes)

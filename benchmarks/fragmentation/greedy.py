@@ -72,7 +72,7 @@ class GreedyCluster:
         return all_demands[order], np.concatenate((ways, several))[order]
 
     def sum_usable(self, left: Int64) -> Int64:
-        """Return int64[W, D]: the amount of the GPUs ``left`` that pods of each demand could use."""
+        """Return the amount of the GPUs ``left`` that pods of each demand could use: int64[W, D]."""
         enough = left[:, None, :] >= self.millis[:, None]
         usable = (left[:, None, :] * enough).sum(axis=2)
         return np.where(enough.sum(axis=2) >= self.counts, usable, 0)

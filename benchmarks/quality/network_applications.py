@@ -71,7 +71,7 @@ class Site:
         return np.array([PODS, CPU, MEMORY]) - self.used
 
     def get_zone_costs(self) -> Int64:
-        """Return int64[Z, Z]: cost from zone to zone, 1 within one."""
+        """Return the cost from zone to zone, 1 within one: int64[Z, Z]."""
         zones, first = np.unique(self.zone, return_index=True)
         region = self.region[first]
         same = region[:, None] == region[None, :]

@@ -95,7 +95,7 @@ def first_fit(problem: PlacementProblem, queue: Int64) -> Assignments:
 
 
 def size_of(problem: PlacementProblem) -> Float64:
-    """Return float64[C]: size of a task of each class, the sum of its shares of all capacity over the resources."""
+    """Return the size of a task of each class, the sum of its shares of all capacity over the resources: float64[C]."""
     room = np.maximum(problem.free, 0).sum(axis=0).astype(np.float64)
     shares = np.divide(problem.requests, room, out=np.zeros(problem.requests.shape), where=room > 0)
     return shares.sum(axis=1)[problem.shape]

@@ -35,7 +35,7 @@ class Layout(NamedTuple):
 
 
 def any_of_row(flags: Bool) -> Bool:
-    """Return bool[N]: whether some flag of each row of ``flags`` (bool[N, K]) is set.
+    """Return whether some flag of each row of ``flags`` (bool[N, K]) is set: bool[N].
 
     For many short rows, numpy's own ``any`` takes ten times as long.
     """

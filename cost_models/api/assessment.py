@@ -57,7 +57,7 @@ class ByTask(Protocol):
     """Amounts of single tasks on machines; may be asked only while the cluster is as the model saw it."""
 
     def amounts(self, places: Int64) -> Int64:
-        """Return int64[V]: the amounts of the tasks at ``places`` (int64[V]) in ``Load.assigned``."""
+        """Return the amounts of the tasks at ``places`` (int64[V]) in ``Load.assigned``: int64[V]."""
         ...
 
 
@@ -101,7 +101,7 @@ class JointRows:
         return bool(machines.max(initial=0) > 1)
 
     def holds(self) -> Bool:
-        """Return bool[S]: the shapes that rows may keep off a machine, as they take an amount or may be barred."""
+        """Return which shapes rows may keep off a machine, as they take an amount or may be barred: bool[S]."""
         takes: Bool = self.amount > 0
         barred = None if self.returned is None else self.returned.barred
         return takes if barred is None else takes | barred
@@ -119,21 +119,21 @@ class Ledger(Protocol):
     reason: str
 
     def find_ordered(self, shapes: Int64, machines: Int64) -> Bool:
-        """Return bool[A]: whether tasks of ``shapes[i]`` must reach ``machines[i]`` in the order in which they are
-        booked.
+        """Return whether tasks of ``shapes[i]`` must reach ``machines[i]`` in the order in which they are booked:
+        bool[A].
         """
         ...
 
     def count_room(self, shape: int) -> Int64:
-        """Return int64[M]: how many more tasks of a shape each machine takes if no other tasks come.
+        """Return how many more tasks of a shape each machine takes if no other tasks come: int64[M].
 
         A large number stands for no limit.
         """
         ...
 
     def room_at(self, shapes: Int64, machines: Int64) -> Int64:
-        """Return int64[A]: how many more tasks of ``shapes[i]`` machine ``machines[i]`` takes if no other tasks
-        come.
+        """Return how many more tasks of ``shapes[i]`` machine ``machines[i]`` takes if no other tasks come:
+        int64[A].
         """
         ...
 
@@ -191,7 +191,7 @@ class ReasonedLedger(Ledger, Protocol):
         ...
 
     def find_full(self, shapes: Int64, machines: Int64) -> Bool:
-        """Return bool[A]: whether ``machines[i]`` has room for a task of ``shapes[i]`` only after tasks there leave."""
+        """Return whether ``machines[i]`` has room for a task of ``shapes[i]`` only after tasks there leave: bool[A]."""
         ...
 
 
@@ -205,7 +205,7 @@ class Opening(Protocol):
     held: Bool
 
     def promising(self, shape: int, tasks: Int64) -> Bool:
-        """Return bool[M]: the machines that may take a task of a shape if all of ``tasks`` leave; no other machine
+        """Return which machines may take a task of a shape if all of ``tasks`` leave: bool[M]; no other machine
         does.
         """
         ...

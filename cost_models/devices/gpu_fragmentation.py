@@ -65,8 +65,8 @@ class GpuFragmentation(BaseModel):
 
 
 def find_losses(view: DeviceView, shapes: ShapeBatch, usual: UsualTasks) -> Float64:
-    """Return float64[S, D]: the share of each machine's devices that usual tasks can no longer use after a task of each
-    shape is placed there; 0 where the task does not fit.
+    """Return the share of each machine's devices that usual tasks can no longer use after a task of each shape is
+    placed there: float64[S, D]; 0 where the task does not fit.
     """
     room = view.room
     before = expect_usable(room, usual)

@@ -68,7 +68,7 @@ def take_best_fit(shares: Float64, count: int, share: float) -> tuple[Float64, B
 
 
 def sum_usable(room: Room, usual: UsualTasks) -> Float64:
-    """Return float64[T, M]: the share of devices that a task of each kind could use, were there room for it."""
+    """Return the share of devices that a task of each kind could use, were there room for it: float64[T, M]."""
     found = np.zeros((len(usual.popularity), len(room.kind)))
     known: dict[tuple[int, float, int], Float64] = {}
     for kind in np.unique(room.kind).tolist():
@@ -89,7 +89,7 @@ def sum_usable(room: Room, usual: UsualTasks) -> Float64:
 
 
 def find_fitting(amounts: Int64, usual: UsualTasks) -> Bool:
-    """Return bool[T, M]: whether a task of each kind fits each machine, leaving devices aside."""
+    """Return whether a task of each kind fits each machine, leaving devices aside: bool[T, M]."""
     fits = usual.allowed.copy()
     for column in range(amounts.shape[1]):
         asked = usual.requests[:, column]

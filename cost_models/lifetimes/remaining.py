@@ -45,7 +45,7 @@ class RunsTable:
         self._known = ended.sum(axis=1) > 0
 
     def estimate_lasting(self, programs: Int64, ages: Int64, unknown: float) -> Float64:
-        """Return float64[N, len(SPANS)]: how likely tasks of these ages go on for each of `SPANS`.
+        """Return how likely tasks of these ages go on for each of `SPANS`: float64[N, len(SPANS)].
 
         ``programs``: int64[N], rows of this table, -1 for none; ``ages``: int64[N], intervals. Half of the tasks of a
         program of which nothing has ended go on for ``unknown`` seconds and as long again as they have run; half of

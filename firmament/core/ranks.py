@@ -26,7 +26,7 @@ def order_of(nodes: NDArray[np.integer[Any]], number: int) -> Int64:
 
 
 def order_by(keys: Int64) -> Int64:
-    """Return int64[N]: rows by ascending key, those with equal keys in their order.
+    """Return rows by ascending key, those with equal keys in their order: int64[N].
 
     The span of keys times N must fit 64 bits.
     """
@@ -47,12 +47,12 @@ def runs(ordered: NDArray[np.integer[Any]]) -> tuple[Int64, Int64]:
 
 
 def rank_in_runs(ordered: NDArray[np.integer[Any]]) -> Int64:
-    """Return int64[N]: how many equal keys come before each of the ``ordered`` keys."""
+    """Return how many equal keys come before each of the ``ordered`` keys: int64[N]."""
     return np.arange(len(ordered)) - np.repeat(*runs(ordered))
 
 
 def rank(keys: Int64) -> Int64:
-    """Return int64[N]: how many equal keys come before each; keys as for ``order_by``."""
+    """Return how many equal keys come before each: int64[N]; keys as for ``order_by``."""
     order = order_by(keys)
     found = np.empty(len(keys), dtype=np.int64)
     found[order] = rank_in_runs(keys[order])
@@ -74,7 +74,7 @@ def group_rows(keys: Int64) -> list[Int64]:
 
 
 def places_in(some: Int64, number: int) -> Int64:
-    """Return int64[number]: the position of each row in ``some`` (distinct rows); -1 for all others."""
+    """Return the position of each row in ``some`` (distinct rows): int64[number]; -1 for all others."""
     place = np.full(number, -1, dtype=np.int64)
     place[some] = np.arange(len(some))
     return place

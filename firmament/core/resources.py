@@ -166,7 +166,7 @@ class SaturatingSums:
             self._settle()
 
     def subtract(self, row: int, amounts: Int64) -> Int64:
-        """Return int64[K]: what a row would show after subtracting ``amounts`` (int64[<= K]); nothing changes."""
+        """Return what a row would show after subtracting ``amounts`` (int64[<= K]): int64[K]; nothing changes."""
         left = self.cells[row].copy()
         for column, amount in enumerate(amounts.tolist()):
             left[column] = min(self._beyond.get((row, column), int(left[column])) - amount, CEILING)

@@ -96,7 +96,7 @@ def generate(options: WorkloadOptions) -> GeneratedWorkload:
 
 
 def _requests(rng: np.random.Generator, options: WorkloadOptions) -> Int64:
-    """Return int64[C, 3]: requests by class; memory in whole MiB unless its range is narrower."""
+    """Return the requests by class: int64[C, 3]; memory in whole MiB unless its range is narrower."""
     step = MIB if options.memory[1] - options.memory[0] >= MIB else 1
     memory = options.memory[0] + step * rng.integers(
         0, (options.memory[1] - options.memory[0]) // step, options.classes, endpoint=True

@@ -88,7 +88,7 @@ class Record:
 
 
 def _count_used(tasks: TaskColumns, machines: SimulatedMachines, requests: Int64) -> Int64:
-    """Return int64[M, K]: the amounts that running tasks request on each machine."""
+    """Return the amounts that running tasks request on each machine: int64[M, K]."""
     used = np.zeros_like(machines.offered)
     running = np.flatnonzero(tasks.state == TaskProgress.RUNNING)
     np.add.at(used, tasks.machine[running], requests[tasks.work.template[running]])

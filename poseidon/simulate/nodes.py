@@ -94,7 +94,7 @@ class SimulatedMachines:
         return number
 
     def list_offered(self, message: pb.Machine) -> Int64:
-        """Return int64[K]: the amount of each resource that a machine offers."""
+        """Return the amount of each resource that a machine offers: int64[K]."""
         amounts = {each.resource: each.amount for each in message.allocatable}
         return np.array([amounts.get(name, 0) for name in self.resources], dtype=np.int64)
 

@@ -103,7 +103,7 @@ def _collect_runs(runs: Sequence[_Run]) -> PastRuns:
 
 
 def _number_gangs(pods: Iterable[Pod]) -> Int64:
-    """Return int64[N]: a number for each gang, ``ALONE`` for pods that are in none."""
+    """Return a number for each gang, ``ALONE`` for pods that are in none: int64[N]."""
     numbers: dict[Hashable, int] = {}
     found = (membership(pod) for pod in pods)
     return np.array(

@@ -63,7 +63,7 @@ class PairBoard:
         return twin
 
     def row(self, index: int) -> tuple[Float64, Bool]:
-        """Return float64[A]: units for one more task of a class on each machine; bool[A]: where it may go."""
+        """Return the units for one more task of a class on each machine: float64[A]; bool[A]: where it may go."""
         kind = int(self.app.kind[index])
         fits = self._residual.fits(index)
         closed = self._algebra.find_closed(kind, self._in_domain, self._link_left)
@@ -166,7 +166,7 @@ class _Algebra:
         return figure, self._partners[kind]
 
     def find_refused(self, kind: int, counts: Float64) -> Bool | None:
-        """Return bool[D]: domains that limits close; None if there are no limits."""
+        """Return which domains limits close: bool[D]; None if there are no limits."""
         if not self._limits:
             return None
         excess = np.zeros(len(self._cost))
@@ -178,7 +178,7 @@ class _Algebra:
         return refused
 
     def find_closed(self, kind: int, counts: Float64, link_left: Float64) -> Bool | None:
-        """Return bool[D]: domains that limits or links close; None if there are neither."""
+        """Return which domains limits or links close: bool[D]; None if there are neither."""
         closed = self.find_refused(kind, counts)
         if self._linked:
             added = self.compute_added(kind, counts)
@@ -187,7 +187,7 @@ class _Algebra:
         return closed
 
     def compute_added(self, kind: int, counts: Float64) -> Float64:
-        """Return float64[D, R]: what one more task in each domain takes from each link."""
+        """Return what one more task in each domain takes from each link: float64[D, R]."""
         out, back = self._amount[kind] @ counts, self._amount[:, kind] @ counts
         sent = np.einsum("der,e->dr", self._on_link, out)
         added: Float64 = sent + np.einsum("edr,e->dr", self._on_link, back)

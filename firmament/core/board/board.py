@@ -73,7 +73,7 @@ class Board:
         )
 
     def open_to(self, cls: int) -> Bool:
-        """Return bool[M]: machines on which ``fits`` holds for a class, ignoring limits of pairs."""
+        """Return on which machines ``fits`` holds for a class, ignoring limits of pairs: bool[M]."""
         fits = self.residual.fits(int(self.problem.shape[cls]))
         allowed = self.rules.find_allowed(cls)
         if allowed is not None:
@@ -81,14 +81,14 @@ class Board:
         return self.problem.limit_to_pins(cls, fits)
 
     def takes(self, cls: int) -> Bool:
-        """Return bool[M]: machines on which ``fits`` holds for a class."""
+        """Return on which machines ``fits`` holds for a class: bool[M]."""
         fits = self.open_to(cls)
         for _, refused in self.pairs.refusals(cls):
             fits &= ~refused
         return fits
 
     def units(self, cls: int, machines: Int64, *, together: bool = False) -> Int64:
-        """Return int64[A]: how many tasks of a class each of ``machines`` takes, if the others take none.
+        """Return how many tasks of a class each of ``machines`` takes, if the others take none: int64[A].
 
         Room and limits of models are exact. Rules and pairs only close a machine or leave it open; if two tasks of the
         class exclude each other, a machine takes one. Other ways in which they count against each other are ignored.

@@ -36,22 +36,22 @@ class MovingRoom:
         return self._residual.placed
 
     def units(self, shapes: Int64, machines: Int64) -> Int64:
-        """Return int64[A]: how many tasks of ``shapes[i]`` fit on ``machines[i]`` if no others come."""
+        """Return how many tasks of ``shapes[i]`` fit on ``machines[i]`` if no others come: int64[A]."""
         return np.where(self._feasible[shapes, machines], self._residual.units(shapes, machines), 0)
 
     def open_to_some(self, shapes: Int64) -> Bool:
-        """Return bool[M]: machines with room for a task of each resource's smallest request among ``shapes``."""
+        """Return which machines have room for a task of each resource's smallest request among ``shapes``: bool[M]."""
         return self._has_left(self._requests[:, shapes].min(axis=1, keepdims=True))
 
     def open_to_all(self, shapes: Int64) -> Bool:
-        """Return bool[M]: machines on which each of ``shapes`` certainly fits."""
+        """Return machines on which each of ``shapes`` certainly fits: bool[M]."""
         if self._limited_jointly:
             return np.zeros(len(self.placed), dtype=np.bool_)
         fit = self._has_left(self._requests[:, shapes].max(axis=1, keepdims=True))
         return fit if self._feasible.all() else fit & self._feasible[shapes].all(axis=0)
 
     def _has_left(self, amounts: Int64) -> Bool:
-        """Return bool[M]: machines with at least ``amounts`` (int64[K', 1]) of each requested resource left."""
+        """Return which machines have at least ``amounts`` (int64[K', 1]) of each requested resource left: bool[M]."""
         return np.asarray((self._residual.free[self._requested] >= amounts).all(axis=0))
 
     def move(self, shapes: Int64, sources: Int64, targets: Int64) -> None:
@@ -61,7 +61,7 @@ class MovingRoom:
         self._residual.book(shapes, targets, ones)
 
     def find_overfilled(self, shapes: Int64, targets: Int64) -> Bool:
-        """Return bool[A]: arrivals that find no room after all earlier ones on the same machine."""
+        """Return which arrivals find no room after all earlier ones on the same machine: bool[A]."""
         order = order_by(targets)
         starts, lengths = runs(targets[order])
         limits = list(self._residual.limits())
@@ -106,7 +106,7 @@ class ExchangeRoom:
                 self._limits.append((amount, left))
 
     def allows(self, shapes: Int64, machines: Int64) -> Bool:
-        """Return bool[P]: whether the tasks of each pair may be exchanged; no machine may be in two pairs."""
+        """Return whether the tasks of each pair may be exchanged: bool[P]; no machine may be in two pairs."""
         rows = self._used.take(machines)
         allowed: Bool = np.logical_and(*entries(self._problem.feasible, shapes[::-1], rows))
         for amount, left in self._limits:
@@ -128,7 +128,7 @@ class ExchangeRoom:
 
 
 def _more(amount: Int64, shapes: Int64) -> Int64:
-    """Return int64[2, P]: how much more each machine holds after the exchange; ``amount``: int64[S]."""
+    """Return how much more each machine holds after the exchange: int64[2, P]; ``amount``: int64[S]."""
     of_both = amount.take(shapes)
     more: Int64 = of_both[::-1] - of_both
     return more

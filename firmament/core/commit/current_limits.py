@@ -53,7 +53,7 @@ class LimitsNow:
         self._ledgers = [*(each.ledger for each in answers if each.ledger is not None), *kept]
 
     def open_to(self, cls: Int64, machine: Int64) -> Bool:
-        """Return bool[N]: whether filters allow tasks of ``cls[i]`` on ``machine[i]``."""
+        """Return whether filters allow tasks of ``cls[i]`` on ``machine[i]``: bool[N]."""
         open_to: Bool = np.ones(len(cls), dtype=np.bool_)
         for feasible in self._filters:
             open_to &= feasible[self._shape[cls], machine]

@@ -50,7 +50,7 @@ class EvictionCheck:
         self._newly_limited = False
 
     def standing(self) -> Bool:
-        """Return bool[N]: which decisions still hold."""
+        """Return which decisions still hold: bool[N]."""
         dropped: Bool = np.zeros(len(self._decided), dtype=np.bool_)
         moved_on = self._cluster.version != self._snapshot.version
         by_machine: dict[int, list[int]] = {}
@@ -93,7 +93,7 @@ class EvictionCheck:
         return {victim for victim in self._decided[index].awaits if victim in self._told}
 
     def _of_overtaken_groups(self) -> Bool:
-        """Return bool[N]: decisions for groups with rules that now need another number of places, or other places."""
+        """Return decisions for groups with rules that now need another number of places, or other places: bool[N]."""
         tasks, jobs = self._cluster.tasks, self._cluster.jobs
         terms = self._snapshot.problem.topology
         job_of = np.array([tasks.job[guest] for guest in self._guests.tolist()], dtype=object)

@@ -100,7 +100,7 @@ def still_leaves(cluster: Cluster, delta: Delta) -> bool:
 
 
 def _guests(snapshot: Snapshot, placed: Assignments, decided: Sequence[PreemptionDecision]) -> Int64:
-    """Return int64[N]: the task (row) of each eviction decision, in each class the first after the placed ones."""
+    """Return the task (row) of each eviction decision, in each class the first after the placed ones: int64[N]."""
     next_of = placed.count_per_class(len(snapshot.members))
     guests = np.empty(len(decided), dtype=np.int64)
     for index, each in enumerate(decided):

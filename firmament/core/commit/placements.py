@@ -239,7 +239,7 @@ def _waits_for(rules: RuleSet, first: dict[tuple[int, int], str], cls: int, mach
 
 
 def keeps_order(snapshot: Snapshot, cls: Int64, row: Int64) -> Bool:
-    """Return bool[N]: placements that must reach their machines in order because a ledger depends on it.
+    """Return which placements must reach their machines in order because a ledger depends on it: bool[N].
 
     ``cls``, ``row``: int64[N], classes and machine rows of the snapshot's problem.
     """

@@ -93,7 +93,7 @@ class Recheck:
                 transitions.release(cluster, task)
 
     def _gangs(self) -> tuple[Int64, Int64, Bool, Bool]:
-        """Return int64[N]: each decided task's gang, -1 for none; and per gang: members that it lacks, ruled, changed.
+        """Return each decided task's gang, -1 for none: int64[N]; and per gang: members that it lacks, ruled, changed.
 
         int64[G]: members that the gang lacks; bool[G]: placed by rules over a tree; bool[G]: what its places depended
         on has changed.
@@ -147,7 +147,7 @@ class Recheck:
         return possible
 
     def _overfull(self, rows: Int64) -> Bool:
-        """Return bool[len(rows)]: placements on machines that lack room for all of ``rows`` together."""
+        """Return placements on machines that lack room for all of ``rows`` together: bool[len(rows)]."""
         machines = self._cluster.machines
         wanted = np.zeros_like(machines.capacity)
         np.add.at(wanted, self._machine[rows], self._wanted[rows])
@@ -167,7 +167,7 @@ class Recheck:
         return bool((request <= left)[request > 0].all())
 
     def _still_allowed(self, static_rows: StaticRows) -> Bool:
-        """Return bool[N]: the task still waits and is unchanged, and its machine exists and is open to it."""
+        """Return the task still waits and is unchanged, and its machine exists and is open to it: bool[N]."""
         cluster, decided, machine = self._cluster, self._decided, self._machine
         tasks = cluster.tasks
         row = self._snapshot.cls[decided.cls]
@@ -200,7 +200,7 @@ class _Shared:
         )
 
     def singly(self, rows: Int64) -> Bool:
-        """Return bool[len(rows)]: placements of ``rows`` that must be checked one by one, in order."""
+        """Return placements of ``rows`` that must be checked one by one, in order: bool[len(rows)]."""
         tied: Bool = self._tied[self._cls[rows]]
         if self._limits is None:
             return tied

@@ -51,7 +51,7 @@ class SpreadTerms:
         )
 
     def count_near(self, group: int, machines: Int64) -> Int64:
-        """Return int64[M]: tasks of a group on each machine, with one more on each of ``machines``."""
+        """Return tasks of a group on each machine, with one more on each of ``machines``: int64[M]."""
         there = self.resident_machine[self.resident_group == group]
         return np.bincount(np.concatenate([there, machines]), minlength=len(self.domain))
 
@@ -65,7 +65,7 @@ class SpreadTerms:
         return distinct(np.concatenate([before, np.repeat(groups * width + machines, counts)]))
 
     def in_domains(self, groups: Int64, machines: Int64, counts: Int64) -> Int64:
-        """Return int64[G, D]: tasks of each group in each domain, counted as by ``on_machines``."""
+        """Return tasks of each group in each domain, counted as by ``on_machines``: int64[G, D]."""
         width = self.domains
         keys = np.concatenate([self.resident_group, groups]) * width
         keys += self.domain[np.concatenate([self.resident_machine, machines])]

@@ -164,7 +164,7 @@ class ModelLimits:
             ledger.book(shape, machine, count)
 
     def find_crowded(self, cls: Int64, machine: Int64) -> Bool:
-        """Return bool[N]: tasks, one per entry, that may not all be allowed if they come in this order."""
+        """Return tasks, one per entry, that may not all be allowed if they come in this order: bool[N]."""
         crowded: Bool = np.zeros(len(cls), dtype=np.bool_)
         shape = self._shape[cls]
         for joint in self._joint:

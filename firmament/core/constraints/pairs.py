@@ -94,7 +94,7 @@ class PairRules:
         )
 
     def counts(self) -> Int64:
-        """Return int64[N, D]: tasks of each kind in each domain when the round begins."""
+        """Return tasks of each kind in each domain when the round begins: int64[N, D]."""
         terms = self.terms
         width = terms.domains
         where = self.resident_kind * width + terms.domain[self.resident_machine]
@@ -102,7 +102,7 @@ class PairRules:
 
 
 def link_load(terms: PairTerms, counts: Int64) -> Int64:
-    """Return int64[R]: what all pairs use of each link, with ``counts`` (int64[N, D]) tasks in the domains."""
+    """Return what all pairs use of each link, with ``counts`` (int64[N, D]) tasks in the domains: int64[R]."""
     load = np.zeros(len(terms.link_limit), dtype=np.int64)
     wanted = np.flatnonzero(terms.amount > 0)
     if not len(wanted) or not len(load):
@@ -281,13 +281,13 @@ class PairState:
         return DomainView(cost * self.rules.units, allowed)
 
     def cost_at(self, cls: int, machines: Int64) -> Float64:
-        """Return float64[A]: units charged for one more task of a class on each of ``machines``."""
+        """Return the units charged for one more task of a class on each of ``machines``: float64[A]."""
         if not self.involves(cls):
             return np.zeros(len(machines))
         return self.view(self.rules.kind[[cls]]).cost[0][self.terms.domain[machines]]
 
     def find_refused(self, kinds: Int64) -> Bool:
-        """Return bool[B, D]: domains that limits, apart from links, close to one more task of each kind."""
+        """Return which domains limits, apart from links, close to one more task of each kind: bool[B, D]."""
         ends, owner = self.ends.list_ends(kinds)
         return self._find_refused(len(kinds), ends, owner, self.counts[self.ends.other[ends]])
 
@@ -305,7 +305,7 @@ class PairState:
         return refused
 
     def link_room(self, kinds: Int64) -> Int64:
-        """Return int64[B, D]: how many more tasks of each kind links allow in each domain; slow for many kinds."""
+        """Return how many more tasks of each kind links allow in each domain: int64[B, D]; slow for many kinds."""
         left = self.terms.link_limit - self.load
         room = np.full((len(kinds), self.terms.domains), np.iinfo(np.int64).max)
         for index, kind in enumerate(kinds.tolist()):
@@ -317,7 +317,7 @@ class PairState:
         return room
 
     def _compute_added(self, kind: int, domain: int) -> Int64:
-        """Return int64[R]: what one more task of a kind in a domain uses of each link."""
+        """Return what one more task of a kind in a domain uses of each link: int64[R]."""
         ends, _ = self.ends.list_ends(np.array([kind]))
         amount = self.terms.amount[self.ends.pair[ends]][:, None] * self.counts[self.ends.other[ends]]
         outward = self.ends.outward[ends]
@@ -330,7 +330,7 @@ class PairState:
         return added
 
     def self_paired(self, kinds: Int64) -> Bool:
-        """Return bool[B]: kinds whose tasks are paired with others of the same kind."""
+        """Return kinds whose tasks are paired with others of the same kind: bool[B]."""
         own = np.zeros(self.terms.kinds, dtype=np.bool_)
         own[self.ends.kind[self.ends.kind == self.ends.other]] = True
         return own[kinds]

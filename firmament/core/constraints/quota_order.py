@@ -170,7 +170,7 @@ class QuotaOrder:
 
 
 def _measure_heights(terms: QuotaTerms) -> Int64:
-    """Return int64[N]: number of levels below each quota."""
+    """Return the number of levels below each quota: int64[N]."""
     parent = terms.tree.parent
     height = np.zeros(len(parent), dtype=np.int64)
     for level in reversed(list_levels(parent)):

@@ -278,7 +278,7 @@ class QuotaRoom:
         return True
 
     def find_crowded(self, shapes: Int64, machines: Int64) -> Bool:
-        """Return bool[A]: tasks, one per entry, that draw on quotas if these do not allow all of them."""
+        """Return tasks, one per entry, that draw on quotas if these do not allow all of them: bool[A]."""
         if self.has_room_for(shapes, machines, np.ones_like(shapes)):
             return np.zeros(len(shapes), dtype=np.bool_)
         return np.asarray(self.terms.draw[shapes] >= 0)

@@ -95,11 +95,11 @@ class QuotaTerms:
     """By quota, whether its tasks prefer evicting others in one flavor to borrowing more in another; empty as above."""
 
     def find_nodes(self, shapes: Int64) -> Int64:
-        """Return int64[A]: the quota that tasks of each of ``shapes`` draw on, -1 for none."""
+        """Return the quota that tasks of each of ``shapes`` draw on, -1 for none: int64[A]."""
         return self.find_nodes_of(self.draw[shapes])
 
     def find_nodes_of(self, draws: Int64) -> Int64:
-        """Return int64[A]: the quota of each of ``draws`` (int64[A], -1 for none), -1 for none."""
+        """Return the quota of each of ``draws`` (int64[A], -1 for none), -1 for none: int64[A]."""
         node = np.array([*(draw.node for draw in self.draws), -1], dtype=np.int64)
         return node[draws]
 
@@ -108,7 +108,7 @@ class QuotaTerms:
         return bool(self.sparing) and self.sparing[node]
 
     def find_evicting_early(self) -> Bool:
-        """Return bool[N]: quotas whose tasks may evict others although there is a place in some flavor."""
+        """Return quotas whose tasks may evict others although there is a place in some flavor: bool[N]."""
         found = np.zeros(len(self.names), dtype=np.bool_)
         for each in (self.evicts_first, self.evicts_before_borrowing):
             if each:
@@ -116,14 +116,14 @@ class QuotaTerms:
         return found
 
     def find_roots(self) -> Int64:
-        """Return int64[N]: the root of each quota's tree."""
+        """Return the root of each quota's tree: int64[N]."""
         parent, root = self.tree.parent, np.arange(len(self.tree.parent))
         while (below := parent[root] >= 0).any():
             root = np.where(below, parent[root], root)
         return root
 
     def find_contested(self) -> Bool:
-        """Return bool[N]: quotas of trees in which any queue may evict tasks for quota."""
+        """Return quotas of trees in which any queue may evict tasks for quota: bool[N]."""
         root = self.find_roots()
         evicting = (self.within > 0) | (self.reclaim > 0) | self.borrows
         return np.isin(root, root[evicting])

@@ -71,7 +71,7 @@ class QuotaTree:
         return cls(parent, subtree, local, borrowing, most)
 
     def compute_potential(self) -> Int64:
-        """Return int64[N, J]: what would be available if nothing were used."""
+        """Return what would be available if nothing were used: int64[N, J]."""
         return TreeUse(self, np.zeros_like(self.subtree)).compute_available()
 
 
@@ -130,7 +130,7 @@ class TreeUse:
     # --- all nodes -----------------------------------------------------------------------------------------------
 
     def compute_available(self) -> Int64:
-        """Return int64[N, J]: what is available at each node."""
+        """Return what is available at each node: int64[N, J]."""
         tree = self.tree
         available = tree.subtree - self.used  # true at roots; computed for the others
         most = tree.limit - self.total

@@ -216,7 +216,7 @@ class _ModelRefusals:
         ]
 
     def find_occupied(self, shape: int) -> Bool:
-        """Return bool[M now]: machines that are refused only because of what tasks have taken of joint rows."""
+        """Return which machines are refused only because of what tasks have taken of joint rows: bool[M now]."""
         preemption = self.snapshot.preemption
         if preemption is None or preemption.occupied is None:
             return np.zeros(self.machines, dtype=np.bool_)

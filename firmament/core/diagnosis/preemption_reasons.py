@@ -78,7 +78,7 @@ class PreemptionReasons:
         return f"{IN_VAIN}{summarise(machines, list(counts.items()))}"
 
     def _large_enough(self, request: Int64) -> Bool:
-        """Return bool[M]: machines whose capacity is enough in every resource; volumes are not resources here."""
+        """Return machines whose capacity is enough in every resource: bool[M]; volumes are not resources here."""
         capacity = self._cluster.machines.capacity[:, : len(request)]
         enough = np.ones(len(capacity), dtype=np.bool_)
         for each in find_refusals_by_resource(capacity, request, self._cluster.resources.names):

@@ -111,7 +111,7 @@ class FirstCosts:
         return True
 
     def get_domains(self, cluster: Cluster, key: str) -> Int64:
-        """Return int64[M]: the domain of each machine by a label, numbered from 0; see ``number_domains``."""
+        """Return the domain of each machine by a label, numbered from 0: int64[M]; see ``number_domains``."""
         if self._domains is None or self._domains[0] != key:
             self._domains = key, number_domains(cluster, key)
         return self._domains[1]

@@ -69,18 +69,18 @@ class RootCauses:
         return next((cause.summary for cause, _ in self.refusals if cause.reason.of_task), "")
 
     def find_refused(self) -> Bool:
-        """Return bool[M]: machines that some refusal applies to."""
+        """Return which machines some refusal applies to: bool[M]."""
         return self.code >= 0
 
     def find_at_stage(self, stage: Stage) -> Bool:
-        """Return bool[M]: machines whose root cause is of ``stage``."""
+        """Return machines whose root cause is of ``stage``: bool[M]."""
         found = np.array(
             [*(cause.reason.stage == stage for cause, _ in self.refusals), False], dtype=np.bool_
         )
         return found[self.code]
 
     def curable(self) -> Bool:
-        """Return bool[M]: machines that evictions may open, judged by their root cause, or that nothing refuses."""
+        """Return which machines evictions may open, judged by their root cause, or that nothing refuses: bool[M]."""
         curable = np.array([*(cause.curable for cause, _ in self.refusals), True], dtype=np.bool_)
         return curable[self.code]
 

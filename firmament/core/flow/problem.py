@@ -142,7 +142,7 @@ class PlacementProblem:
         return not (self.joint or self.ledgers)
 
     def find_grouped(self) -> Bool:
-        """Return bool[C]: classes whose tasks belong to a group that is distributed over a tree."""
+        """Return classes whose tasks belong to a group that is distributed over a tree: bool[C]."""
         if not len(self.gang):
             return np.zeros(self.classes, dtype=np.bool_)
         return self.topology.find_grouped(self.gang)
@@ -153,11 +153,11 @@ class PlacementProblem:
         return max(1, int(self.counts.sum()) // (16 * max(1, machines)))
 
     def map_to_ledgers(self, shapes: Int64) -> Int64:
-        """Return int64[A]: the numbers of ``shapes`` in the ledgers."""
+        """Return the numbers of ``shapes`` in the ledgers: int64[A]."""
         return shapes if self.model_shape is None else self.model_shape[shapes]
 
     def times(self) -> Int64:
-        """Return int64[M]: ``multiplicity``, or 1 for each row if that is None."""
+        """Return ``multiplicity``, or 1 for each row if that is None: int64[M]."""
         return np.ones(self.machines, dtype=np.int64) if self.multiplicity is None else self.multiplicity
 
     def looks(self, classes: list[int], counts: list[int]) -> list[tuple[int, int, bytes]]:
@@ -225,7 +225,7 @@ class Assignments:
         )
 
     def select(self, where: Bool | Int64) -> Assignments:
-        """Return the entries that ``where`` selects: bool[A], or indices, in their order."""
+        """Return which entries ``where`` selects: bool[A], or indices, in their order."""
         return Assignments(self.cls[where], self.machine[where], self.count[where])
 
     def tasks(self) -> Assignments:
@@ -238,11 +238,11 @@ class Assignments:
         return zip(self.cls.tolist(), self.machine.tolist(), self.count.tolist(), strict=True)
 
     def count_per_class(self, classes: int) -> Int64:
-        """Return int64[C]: tasks of each class."""
+        """Return tasks of each class: int64[C]."""
         return np.bincount(self.cls, weights=self.count, minlength=classes).astype(np.int64)
 
     def count_per_machine(self, machines: int) -> Int64:
-        """Return int64[M]: tasks on each machine."""
+        """Return tasks on each machine: int64[M]."""
         return np.bincount(self.machine, weights=self.count, minlength=machines).astype(np.int64)
 
 

@@ -65,7 +65,7 @@ class Residual:
         return active[np.lexsort((active, oldest[active], -self.problem.priority[active]))].tolist()
 
     def fits(self, shape: int) -> Bool:
-        """Return bool[M]: machines that may take, and have room for, one more task of a shape."""
+        """Return which machines may take, and have room for, one more task of a shape: bool[M]."""
         fits = self.problem.feasible[shape].copy()
         self._close_full(fits, shape)
         return fits
@@ -102,7 +102,7 @@ class Residual:
             yield joint.rows.amount, left if machines is None else left.take(machines)
 
     def has_room(self, shape: int) -> Bool:
-        """Return bool[M]: machines with room for one more task of a shape, whether or not it may go there."""
+        """Return which machines have room for one more task of a shape, whether or not it may go there: bool[M]."""
         room = np.ones(self.problem.machines, dtype=np.bool_)
         self._close_full(room, shape)
         return room
@@ -120,7 +120,7 @@ class Residual:
             machines &= ledger.count_room(known_as) > 0
 
     def units(self, shapes: Int64, machines: Int64, *, quotas: bool = True) -> Int64:
-        """Return int64[A]: how many tasks of ``shapes[i]`` fit on ``machines[i]`` if no others come; exact, at least 0.
+        """Return how many tasks of ``shapes[i]`` fit on ``machines[i]`` if no others come: int64[A]; exact, at least 0.
 
         For a row that stands for several machines: as many as fit on one of them times their number.
         """
@@ -210,7 +210,7 @@ class Residual:
 
 
 def machine_units(residual: Residual, classes: Int64) -> Int64:
-    """Return int64[M]: an upper bound on how many tasks of ``classes`` a machine can take in all.
+    """Return an upper bound on how many tasks of ``classes`` a machine can take in all: int64[M].
 
     That is the room divided by the smallest request of any of them, for the scarcest resource; valid for every mix.
     """
@@ -282,7 +282,7 @@ def _in_order(residual: Residual, proposed: Assignments) -> tuple[Assignments, I
 
 
 def _size(residual: Residual, proposed: Assignments) -> Float64:
-    """Return float64[A]: the largest share, over all resources, of what is free on the machine that one task takes."""
+    """Return the largest share, over all resources, of what is free on the machine that one task takes: float64[A]."""
     shapes = residual.problem.shape[proposed.cls]
     share = np.zeros(len(shapes))
     for requests, free in zip(residual.problem.requests.T, residual.free, strict=True):

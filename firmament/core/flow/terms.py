@@ -37,7 +37,7 @@ class HeightCharge:
     most: float
 
     def units(self, shapes: Int64, machines: Int64) -> Float64:
-        """Return float64[A]: the charge for a task of ``shapes[i]`` on ``machines[i]``."""
+        """Return the charge for a task of ``shapes[i]`` on ``machines[i]``: float64[A]."""
         units: Float64 = entries(self.raw, shapes, machines).astype(np.float64)
         units -= self.best
         units *= self.per_unit
@@ -61,14 +61,14 @@ class RoundHeights:
     charges: Sequence[HeightCharge]
 
     def sizes(self, shapes: Int64, machines: Int64) -> Float64:
-        """Return float64[A]: the size of a task of ``shapes[i]`` on ``machines[i]``."""
+        """Return the size of a task of ``shapes[i]`` on ``machines[i]``: float64[A]."""
         size = np.zeros(len(shapes))
         for amount, rate in zip(self.amount.T, self.rate, strict=True):
             size += amount.take(shapes) * rate.take(machines)
         return size
 
     def sum_charged(self, shapes: Int64, machines: Int64) -> Float64:
-        """Return float64[A]: what these models contribute to the network's cost of a task."""
+        """Return what these models contribute to the network's cost of a task: float64[A]."""
         units = np.zeros(len(shapes))
         for charge in self.charges:
             units += charge.units(shapes, machines)
@@ -127,7 +127,7 @@ class DualPrices:
         return cls(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float32))
 
     def get(self, shapes: Int64) -> NDArray[np.float32]:
-        """Return float32[A]: the prices of ``shapes``, NaN for those that have none."""
+        """Return the prices of ``shapes``, NaN for those that have none: float32[A]."""
         found = np.full(len(shapes), np.nan, dtype=np.float32)
         if len(self.shape):
             place = np.minimum(np.searchsorted(self.shape, shapes), len(self.shape) - 1)

@@ -90,7 +90,7 @@ def solve_near(
 
 
 def _node_prices(network: Network, estimate: PriceEstimate) -> Int64:
-    """Return int64[N]: expected prices of all nodes; a class's price is that of its cheapest column."""
+    """Return the expected prices of all nodes: int64[N]; a class's price is that of its cheapest column."""
     columns, classes = network.blocks[0], len(network.classes)
     machine = estimate.price[network.machines]
     through = network.problem.costs[columns] + machine[network.column_machine]

@@ -345,7 +345,7 @@ def _add(
 
 
 def _group_priorities(events: Sequence[TasksSubmitted | TasksBound], sizes: list[int]) -> Int64 | None:
-    """Return int64[N]: the group priority of each task, or None if no task has one."""
+    """Return the group priority of each task, or None if no task has one: int64[N]."""
     stated = [event.group_priority for event in events]
     if all(each is None for each in stated):
         return None
@@ -353,7 +353,7 @@ def _group_priorities(events: Sequence[TasksSubmitted | TasksBound], sizes: list
 
 
 def _column(events: Sequence[TasksSubmitted | TasksBound], field: str) -> Float64 | None:
-    """Return float64[N]: a field of events for each task, 0 where an event does not state it; None if none does."""
+    """Return a field of events for each task, 0 where an event does not state it: float64[N]; None if none does."""
     given: list[Sequence[float]] = [getattr(event, field) for event in events]
     if not any(given):
         return None

@@ -98,14 +98,14 @@ def _place_together(problem: PlacementProblem, means: Means) -> Placed:
 
 
 def _gang_counts(problem: PlacementProblem, placed: Assignments) -> Int64:
-    """Return int64[G]: number of placed tasks of each gang."""
+    """Return the number of placed tasks of each gang: int64[G]."""
     members = problem.gang >= 0
     placed_of = placed.count_per_class(problem.classes)[members]
     return np.bincount(problem.gang[members], placed_of, len(problem.gang_need)).astype(np.int64)
 
 
 def _incomplete(problem: PlacementProblem, placed: Assignments) -> Bool:
-    """Return bool[G]: gangs with fewer places than they need."""
+    """Return gangs with fewer places than they need: bool[G]."""
     incomplete: Bool = _gang_counts(problem, placed) < problem.gang_need
     return incomplete
 
@@ -187,7 +187,7 @@ class GangTrial:
         yield from list_by_quota(lambda: self._board.residual, members, waiting)
 
     def _find_closed(self) -> Bool:
-        """Return bool[C]: classes whose queue is closed."""
+        """Return classes whose queue is closed: bool[C]."""
         quotas = self._problem.quotas
         if quotas is None or not self.closed:
             return np.zeros(self._problem.classes, dtype=np.bool_)

@@ -157,7 +157,7 @@ class _Dealing:
         return [(kinds, np.isin(terms.kind, kinds)) for kinds in parts]
 
     def _count_room(self, cls: int) -> Int64:
-        """Return int64[M]: how many tasks of a class each machine takes alone, without quotas."""
+        """Return how many tasks of a class each machine takes alone, without quotas: int64[M]."""
         residual, problem = self._residual, self._residual.problem
         shape = int(problem.shape[cls])
         key = problem.requests[shape].tobytes(), problem.feasible[shape].tobytes()

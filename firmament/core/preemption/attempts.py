@@ -107,7 +107,7 @@ def _whole_gangs(problem: PlacementProblem, placed: Assignments) -> tuple[Int64,
 
 
 def _find_in_trees(problem: PlacementProblem) -> Bool:
-    """Return bool[C]: classes whose tasks are in a tree of groups."""
+    """Return classes whose tasks are in a tree of groups: bool[C]."""
     nested = problem.topology.nested
     if not nested:
         return np.zeros(problem.classes, dtype=np.bool_)

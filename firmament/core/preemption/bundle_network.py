@@ -120,7 +120,7 @@ class _Network:
         self._flows = np.zeros(len(self._tails), dtype=np.int64)
 
     def least(self, figures: Sequence[Int64], solver: Solver, time_limit: float | None) -> Int64:
-        """Return int64[A]: the flow of as many bundles as possible with the lexicographically least figures."""
+        """Return the flow of as many bundles as possible with the lexicographically least figures: int64[A]."""
         others = np.zeros(len(self._tails) - self._arcs, dtype=np.int64)
         left = [self._unplaced, *(np.concatenate([figure, others]) for figure in figures)]
         while left:

@@ -58,7 +58,7 @@ def columns(
 
 
 def find_kept(ledger: Ledger, shapes: Int64, machines: Int64) -> Bool:
-    """Return bool[A]: where a ledger depends on the order of arrival, or has no room unless a task leaves."""
+    """Return where a ledger depends on the order of arrival, or has no room unless a task leaves: bool[A]."""
     found = ledger.find_ordered(shapes, machines)
     return found | ledger.find_full(shapes, machines) if isinstance(ledger, ReasonedLedger) else found
 
@@ -96,7 +96,7 @@ class KeptRooms:
         return any(self.keepers(cls, machine))
 
     def openable(self, cls: int) -> Bool:
-        """Return bool[M]: kept machines that models say might open for a class if all less important tasks left."""
+        """Return kept machines that models say might open for a class if all less important tasks left: bool[M]."""
         problem, preemption = self._problem, self._preemption
         nowhere: Bool = np.zeros(problem.machines, dtype=np.bool_)
         if all(opening is None for opening in problem.openings):
@@ -179,5 +179,5 @@ class KeptRooms:
         return found & kept
 
     def _map_to_ledgers(self, cls: int) -> Int64:
-        """Return int64[1]: the shape of a class as ledgers number it."""
+        """Return the shape of a class as ledgers number it: int64[1]."""
         return self._problem.map_to_ledgers(self._problem.shape[cls : cls + 1])

@@ -117,12 +117,12 @@ class PreemptionState:
     # --- questions -----------------------------------------------------------------------------------------------
 
     def request(self, cls: int) -> Int64:
-        """Return int64[K]: what a task of a class requests."""
+        """Return what a task of a class requests: int64[K]."""
         request: Int64 = self.requests[self.problem.shape[cls]]
         return request
 
     def heeds(self, cls: int) -> Bool:
-        """Return bool[K]: columns in which a machine must have the class's request left, even if that is 0."""
+        """Return columns in which a machine must have the class's request left, even if that is 0: bool[K]."""
         heeded: Bool = self.heeded[self.problem.shape[cls]]
         return heeded
 
@@ -147,7 +147,7 @@ class PreemptionState:
         return usable
 
     def openable(self, cls: int) -> Bool:
-        """Return bool[M]: kept machines that a class may use if tasks there leave, see ``KeptRooms``."""
+        """Return kept machines that a class may use if tasks there leave, see ``KeptRooms``: bool[M]."""
         return self._drop_closed(cls, self.kept.openable(cls))
 
     def _drop_closed(self, cls: int, usable: Bool) -> Bool:
@@ -217,7 +217,7 @@ class PreemptionState:
         return slice(own, int(self.gangs.end[own])) if own >= 0 else slice(0)
 
     def may_go(self, cls: int) -> Bool:
-        """Return bool[V]: tasks that may leave for a class, by themselves or with their gang."""
+        """Return which tasks may leave for a class, by themselves or with their gang: bool[V]."""
         preemption = self.preemption
         may_go: Bool = ~self.gone & (preemption.victim_priority < preemption.priority[cls])
         if len(self.spare):
@@ -227,7 +227,7 @@ class PreemptionState:
         return may_go & ~self._find_kept_by_quotas(cls) if may_go.any() else may_go
 
     def _find_kept_by_quotas(self, cls: int) -> Bool:
-        """Return bool[V]: tasks of other queues in the class's quota tree that must not leave for room alone.
+        """Return tasks of other queues in the class's quota tree that must not leave for room alone: bool[V].
 
         These are tasks that their own queues' quotas cover, and all tasks where fair shares decide: both could take
         back what the class has got.

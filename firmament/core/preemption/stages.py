@@ -246,7 +246,7 @@ class KeptMachineBundles:
     def _bundle(
         self, now: PreemptionState, cls: int, problem: CoverProblem, place: int, turn: Int64
     ) -> Bool | None:
-        """Return bool[J]: victims on a machine, or None if nothing opens it. ``turn``: int64[J], order of sparing."""
+        """Return victims on a machine, or None if nothing opens it: bool[J]. ``turn``: int64[J], order of sparing."""
         open_to, slots = problem.open[place], problem.slots[place]
         machine = int(problem.rows[place])
         leaving = now.list_gone(machine)

@@ -60,7 +60,7 @@ class VictimGangs:
         return found
 
     def find_whole(self, spare: Int64, priority: int) -> Bool:
-        """Return bool[G]: gangs that may leave as a whole for a priority, with all that leaves because of that."""
+        """Return which gangs may leave as a whole for a priority, with all that leaves because of that: bool[G]."""
         whole: Bool = self._preemption.together & (spare >= 0) & (self.top < priority)
         for number in np.flatnonzero(self.above >= 0).tolist():
             above = int(self.above[number])

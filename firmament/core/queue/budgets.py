@@ -133,7 +133,7 @@ class Budgets:
         return waiting[~np.isin(waiting, np.concatenate(refused))] if refused else waiting
 
     def _choose(self, waiting: Int64, heavy: Bool, ruled: Bool) -> Bool:
-        """Return bool[N]: the tasks that take part in a round, of which all together would be too much."""
+        """Return which tasks take part in a round, of which all together would be too much: bool[N]."""
         light = not heavy.all()
         if not heavy.any() or (light and not self._own_round_is_due):
             self._own_round_is_due = bool(heavy.any())
@@ -164,7 +164,7 @@ class Budgets:
         return self._work.list_extra(len(self._cluster.machines))
 
     def _together(self, present: Bool) -> Int64:
-        """Return int64[C]: looks for each of the ``present`` classes (bool[C]) beside the others."""
+        """Return the looks for each of the ``present`` classes (bool[C]) beside the others: int64[C]."""
         work = self._work
         found = work.looks.copy()
         for row in np.flatnonzero(present & (work.terms > 0) & (work.looks <= ORDINARY)).tolist():
@@ -172,7 +172,7 @@ class Budgets:
         return found
 
     def find_costly(self, rows: Int64) -> Bool:
-        """Return bool[N]: tasks (rows) that are too expensive to check whenever something changes.
+        """Return which tasks (rows) are too expensive to check whenever something changes: bool[N].
 
         These are all tasks of expensive classes, if these classes are too many together; and tasks of ordinary classes
         whose namespace has too many of them.
@@ -201,7 +201,7 @@ class Budgets:
     # --- who is heavy ---------------------------------------------------------------------------------------------
 
     def _find_ruled(self, waiting: Int64) -> Bool:
-        """Return bool[N]: tasks of groups that are distributed over a tree; stores these groups."""
+        """Return tasks of groups that are distributed over a tree: bool[N]; stores these groups."""
         self._ruled = list_groups(self._cluster) if self._cluster.jobs.gangs else frozenset()
         if not self._ruled:
             return np.zeros(len(waiting), dtype=np.bool_)
@@ -214,7 +214,7 @@ class Budgets:
         return count_group_looks(len(self._cluster.machines))
 
     def _heavy(self, waiting: Int64, ruled: Bool) -> Bool:
-        """Return bool[N]: tasks that wait for a round of their own, as their namespace asks for too much.
+        """Return which tasks wait for a round of their own, as their namespace asks for too much: bool[N].
 
         ``ruled``: bool[N], tasks of groups over a tree. These count as expensive, each group once.
         """
@@ -287,7 +287,7 @@ class Budgets:
     # --- a round of its own ---------------------------------------------------------------------------------------
 
     def _affordable(self, waiting: Int64, heavy: Bool, ruled: Bool) -> Bool:
-        """Return bool[N]: the heavy tasks that take part in a round of their own."""
+        """Return the heavy tasks that take part in a round of their own: bool[N]."""
         tasks, gangs = self._cluster.tasks, self._cluster.jobs.gangs
         ordinary: Bool = heavy & ~self._expensive[tasks.cls[waiting]] & ~ruled
         if gangs:  # a gang is not split: if some member is expensive, all of it is

@@ -86,11 +86,11 @@ class ClassWork:
         self.looks = self.terms = self._choosy = self._fixed = self.looks[:0]
 
     def list_extra(self, machines: int) -> Int64:
-        """Return int64[C]: looks at all of ``machines`` machines for each class, in addition to its rules."""
+        """Return the looks at all of ``machines`` machines for each class, in addition to its rules: int64[C]."""
         return self._choosy * _OF_BEING_CHOOSY + self._fixed * self._class_looks // max(1, machines)
 
     def find_plain(self) -> Bool:
-        """Return bool[C]: the classes that state no rule at all."""
+        """Return which classes state no rule at all: bool[C]."""
         plain: Bool = (self.looks <= 1) & (self._choosy == 0) & (self.terms == 0)
         return plain
 
@@ -115,7 +115,7 @@ def count_group_looks(machines: int) -> int:
 
 
 def estimate_work(looks: Int64, counts: Int64, expensive: Bool) -> Int64:
-    """Return int64[C]: looks for ``counts`` tasks of each class."""
+    """Return the looks for ``counts`` tasks of each class: int64[C]."""
     again = np.where(expensive, counts // TASKS_PER_LOOK, 0)
     work: Int64 = np.where(counts > 0, looks * (1 + again), 0)
     return work

@@ -34,7 +34,7 @@ class Importance:
         return cls(tasks.group_priorities)
 
     def order(self, priority: Int64, group_priority: Int64) -> Int64:
-        """Return int64[N]: tasks with higher numbers get places first; without a group, the priority counts as the
+        """Return tasks with higher numbers get places first: int64[N]; without a group, the priority counts as the
         group's.
         """
         if not len(self._levels):
@@ -44,25 +44,25 @@ class Importance:
         )
 
     def reach(self, priority: Int64, group_priority: Int64) -> Int64:
-        """Return int64[N]: each task may evict tasks whose standing is lower than this."""
+        """Return for each task the standing below which it may evict others: int64[N]."""
         if not len(self._levels):
             return priority
         level = np.where(group_priority == UNGROUPED, 0, self._level(group_priority))
         return self._find_places(priority, level)
 
     def standing(self, priority: Int64, group_priority: Int64) -> Int64:
-        """Return int64[N]: each task may be evicted for tasks whose reach is higher than this."""
+        """Return each task may be evicted for tasks whose reach is higher than this: int64[N]."""
         if not len(self._levels):
             return priority
         highest = (group_priority == UNGROUPED) | (priority >= SYSTEM_CRITICAL)
         return self._find_places(priority, np.where(highest, len(self._levels), self._level(group_priority)))
 
     def reach_of(self, tasks: TaskTable, rows: Int64 | np.int64 | int) -> Int64:
-        """Return int64[N]: the reach of tasks (rows)."""
+        """Return the reach of tasks (rows): int64[N]."""
         return self.reach(tasks.priority[rows], tasks.group_priority[rows])
 
     def standing_of(self, tasks: TaskTable, rows: Int64 | np.int64 | int) -> Int64:
-        """Return int64[N]: the standing of tasks (rows)."""
+        """Return the standing of tasks (rows): int64[N]."""
         return self.standing(tasks.priority[rows], tasks.group_priority[rows])
 
     def _level(self, group_priority: Int64) -> Int64:
@@ -103,7 +103,7 @@ def select_foremost(cluster: Cluster, waiting: Int64) -> Int64:
 
 
 def share_levels(cluster: Cluster, fair_share: FairShare, waiting: Int64) -> Int64:
-    """Return int64[N]: how strong a claim each of the ``waiting`` tasks (rows) has on a place.
+    """Return how strong a claim each of the ``waiting`` tasks (rows) has on a place: int64[N].
 
     2: within the share that its namespace has by its weight, given all that others want, even if it fits nowhere now,
     so that no namespace loses a claim while its tasks are unschedulable. 1: within the namespace's share if others get
@@ -140,7 +140,7 @@ def _namespaces(cluster: Cluster) -> tuple[list[str], Int64]:
 
 
 def _amounts(cluster: Cluster, rows: Int64, of_class: Int64, namespaces: int) -> Float64:
-    """Return float64[namespaces, K]: what the tasks ``rows`` of each namespace request in all."""
+    """Return what the tasks ``rows`` of each namespace request in all: float64[namespaces, K]."""
     total = np.zeros((namespaces, len(cluster.resources)))
     classes = cluster.tasks.cls[rows]
     np.add.at(total, of_class[classes], cluster.demand_of(classes)[0])
@@ -148,7 +148,7 @@ def _amounts(cluster: Cluster, rows: Int64, of_class: Int64, namespaces: int) ->
 
 
 def _dominant(amounts: Float64 | Int64, capacity: Float64) -> Float64:
-    """Return float64[N]: the largest share that amounts have of any of the cluster's resources."""
+    """Return the largest share that amounts have of any of the cluster's resources: float64[N]."""
     offered = capacity > 0
     if not offered.any():
         return np.zeros(len(amounts))

@@ -9,7 +9,7 @@ from firmament.core.state.cluster import Cluster
 
 
 def lasting_use(cluster: Cluster, machines: Int64 | None = None) -> Int64:
-    """Return int64[M, K]: use by tasks that are not expected to end; only of ``machines`` (rows) if given."""
+    """Return the use by tasks that are not expected to end: int64[M, K]; only of ``machines`` (rows) if given."""
     tasks = cluster.tasks
     looked_at = np.full(len(cluster.machines) + 1, machines is None)
     looked_at[slice(0) if machines is None else machines] = True
@@ -24,7 +24,7 @@ def lasting_use(cluster: Cluster, machines: Int64 | None = None) -> Int64:
 
 
 def longest_run(cluster: Cluster, now: float) -> Float64:
-    """Return float64[M]: seconds that the oldest task expected to end has run on each machine, at least 1."""
+    """Return the seconds that the oldest task expected to end has run on each machine, at least 1: float64[M]."""
     tasks = cluster.tasks
     rows = np.flatnonzero(tasks.machine[: len(tasks.uid)] >= 0)
     ends = np.array([row.content.runs_to_completion for row in cluster.classes.rows], dtype=np.bool_)

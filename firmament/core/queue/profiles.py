@@ -66,7 +66,7 @@ class ProfileChoice:
         return [each for each in contents if self._number.get(each.profile, self._number[BASE]) == current]
 
     def _number_profiles(self, waiting: Int64) -> Int64:
-        """Return int64[N]: the number of each task's profile."""
+        """Return the number of each task's profile: int64[N]."""
         classes, places = np.unique(self._cluster.tasks.cls[waiting], return_inverse=True)
         known, base = self._cluster.classes.rows, self._number[BASE]
         by_class = [self._number.get(known[cls].content.profile, base) for cls in classes.tolist()]

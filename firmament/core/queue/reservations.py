@@ -224,7 +224,7 @@ class Reservations:
 
 
 def _lacking_gangs(cluster: Cluster, rows: Int64) -> Bool:
-    """Return bool[N]: which of the tasks (int64[N] rows) are in gangs that lack members on machines."""
+    """Return which of the tasks (int64[N] rows) are in gangs that lack members on machines: bool[N]."""
     if not cluster.jobs.gangs or not len(rows):
         return np.zeros(len(rows), dtype=np.bool_)
     jobs = [cluster.tasks.job[row] for row in rows.tolist()]

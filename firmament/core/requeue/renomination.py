@@ -129,7 +129,7 @@ class Renominations:
 
 
 def _find_tied(cluster: Cluster, rows: Int64) -> Bool:
-    """Return bool[N]: tasks because of whose place others may have theirs, by rules between tasks or by pairs.
+    """Return tasks because of whose place others may have theirs, by rules between tasks or by pairs: bool[N].
 
     A task from which others are only kept away, for example by ports or anti-affinity, is not among them.
     """
@@ -163,7 +163,7 @@ def _drawing(rules: ClassRules) -> Iterator[int]:
 
 
 def _at_ease(cluster: Cluster, rows: Int64) -> Bool:
-    """Return bool[N]: tasks whose machine has room for them although no victim has left it."""
+    """Return tasks whose machine has room for them although no victim has left it: bool[N]."""
     tasks = cluster.tasks
     free = cluster.free()[tasks.machine[rows]]
     requests, _ = cluster.demand_of(tasks.cls[rows])

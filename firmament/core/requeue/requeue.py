@@ -298,5 +298,5 @@ class CostlyRetries:
         return True
 
     def _costly(self, unschedulable: Int64) -> Bool:
-        """Return bool[N]: tasks that are too expensive to check."""
+        """Return which tasks are too expensive to check: bool[N]."""
         return self._budgets.find_costly(unschedulable)

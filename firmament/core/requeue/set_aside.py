@@ -101,7 +101,7 @@ def find_culprits(candidates: Sequence[T], fails: Callable[[Sequence[T]], bool],
 
 
 def _find_tasks(cluster: Cluster, rows: Int64, contents: Iterable[TaskClass]) -> Bool:
-    """Return bool[N]: whether the task in each of ``rows`` is of one of the classes ``contents``."""
+    """Return whether the task in each of ``rows`` is of one of the classes ``contents``: bool[N]."""
     wanted = set(contents)
     cls = cluster.tasks.cls[rows]
     chosen = [each for each in np.unique(cls).tolist() if cluster.classes.rows[each].content in wanted]

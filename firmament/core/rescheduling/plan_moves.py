@@ -270,7 +270,7 @@ def compile_priced_moves(scheduler: Scheduler, prices: Mapping[str, float]) -> C
 
 
 def _prices(scheduler: Scheduler, snapshot: Snapshot, prices: Mapping[str, float]) -> Int64:
-    """Return int64[T]: units that moving each task costs.
+    """Return the units that moving each task costs: int64[T].
 
     Pinned tasks stay, and so do tasks whose preferences about other tasks count more than a placement's cost shows.
     """

@@ -41,7 +41,7 @@ def may_fit(free: Int64, requests: Int64, counts: Int64, sets: Int64, open_to: S
 
 
 def _find_subsets(masks: Bool) -> Bool:
-    """Return bool[U, U]: whether every machine of one set (row) is in the other (column)."""
+    """Return whether every machine of one set (row) is in the other (column): bool[U, U]."""
     if len(masks) > _MOST_COMPARED:
         return np.eye(len(masks), dtype=np.bool_)
     inside = masks.astype(np.float32)

@@ -114,7 +114,7 @@ class TrialCluster:
         return [*at_home, *self._guests.get(machine, ())]
 
     def free_on(self, machine: str) -> Int64:
-        """Return int64[K]: what is free on a machine now."""
+        """Return what is free on a machine now: int64[K]."""
         found: Int64 = self._free[self._rows[machine]]
         return found
 
@@ -131,7 +131,7 @@ class TrialCluster:
         return found
 
     def requests_of_task(self, uid: str) -> Int64:
-        """Return int64[K]: what a task requests."""
+        """Return what a task requests: int64[K]."""
         return self.requests_of(self._tasks[uid].task_class)
 
     def _settle(self, uid: str, machine: str) -> None:
@@ -165,7 +165,7 @@ class TrialCluster:
         return {each.task_class: uid for uid, each in self._tasks.items()}
 
     def _sum_requests(self, tasks: Iterable[TasksBound]) -> Int64:
-        """Return int64[M, K]: what ``tasks`` on each machine request together."""
+        """Return what ``tasks`` on each machine request together: int64[M, K]."""
         requested = np.zeros_like(self._total)
         for task in tasks:
             if task.machine in self._rows:

@@ -62,7 +62,7 @@ def _causes(board: Board, cls: int, others: Sequence[MachineRefusal], resources:
 
 
 def _nearest(causes: RootCauses) -> Bool:
-    """Return bool[M]: machines that failed only the last filters and, among these, have fewest reasons."""
+    """Return which machines failed only the last filters and, among these, have fewest reasons: bool[M]."""
     if not causes.refusals:
         return causes.find_refused()
     stages = np.array([cause.reason.stage for cause, _ in causes.refusals])[causes.code]

@@ -70,7 +70,7 @@ def limit_to_capacity(problem: PlacementProblem, capacity: Int64) -> PlacementPr
 
 
 def find_saturated(problem: PlacementProblem, placed: Assignments) -> tuple[Bool, Int64]:
-    """Return bool[M]: machines that some task waiting after the round might use, but with room for no such task.
+    """Return which machines some task waiting after the round might use, but with room for no such task: bool[M].
 
     Also returns int64[M]: how many more tasks of the round's mean request fit there, by resources alone.
     """
@@ -134,7 +134,9 @@ def place_prices(problem: PlacementProblem, placement: Placement) -> PlacePrices
 
 
 def _savings(problem: PlacementProblem, placed: Assignments, prices: Float64) -> Float64:
-    """Return float64[M]: units that one more place saves; ``prices``: float64[C], units per task, NaN if unknown."""
+    """Return the units that one more place saves: float64[M]; ``prices``: float64[C], units per task, NaN if
+    unknown.
+    """
     best = np.zeros(problem.machines)
     step = problem.crowd_step()
     next_costs = problem.crowd * (placed.count_per_machine(problem.machines) // step * step)

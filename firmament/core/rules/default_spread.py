@@ -93,7 +93,7 @@ def compile_spread(
 def _compute_steps(
     constraint: SpreadConstraint | None, units: float, total: Int64, domains: Int64
 ) -> Float64:
-    """Return float64[G]: the cost of one more task of each group in a domain.
+    """Return the cost of one more task of each group in a domain: float64[G].
 
     The cost is scaled so that a domain with its even share of ``total`` tasks over ``domains`` costs ``units``.
     """
@@ -105,7 +105,7 @@ def _compute_steps(
 
 
 def number_domains(cluster: Cluster, key: str) -> Int64:
-    """Return int64[M]: the domain of each machine by the label ``key``; domains are numbered from 0.
+    """Return the domain of each machine by the label ``key``: int64[M]; domains are numbered from 0.
 
     All machines without the label are one domain. Domains without machines have no number.
     """

@@ -65,7 +65,7 @@ class NodeAffinity(NodeRule):
 
 
 def find_selected(machines: MachineTable, content: TaskClass) -> Bool:
-    """Return bool[M]: the machines that match the selector and the required terms of a class."""
+    """Return which machines match the selector and the required terms of a class: bool[M]."""
     selected = np.ones(len(machines), dtype=np.bool_)
     if content.node_selector:
         selected &= machines.selectors().pairs(content.node_selector)

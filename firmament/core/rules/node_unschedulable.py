@@ -68,5 +68,5 @@ def cordon(machine: Machine) -> Machine:
 
 
 def find_open(machines: MachineTable) -> Bool:
-    """Return bool[M]: the machines that are neither cordoned nor not ready."""
+    """Return which machines are neither cordoned nor not ready: bool[M]."""
     return ~(machines.cordoned | machines.not_ready)

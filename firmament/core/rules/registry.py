@@ -183,7 +183,7 @@ class NodeRules:
         return 1 + looks + count_looks_at_others(content)
 
     def count_common_looks(self, contents: Sequence[TaskClass]) -> Int64:
-        """Return int64[C]: ``count_looks`` of classes that state none of ``stated_fields``."""
+        """Return ``count_looks`` of classes that state none of ``stated_fields``: int64[C]."""
         looks = np.ones(len(contents), dtype=np.int64)
         for rule in self._looking_at_all:
             looks += rule.count_common_looks(contents)
@@ -271,7 +271,7 @@ def list_drawing(cluster: Cluster) -> list[int]:
 
 
 def number_draws(cluster: Cluster, terms: QuotaTerms, classes: Sequence[int]) -> Int64:
-    """Return int64[N]: for each class (row), the number in ``terms`` of what a task takes of quotas; -1: nothing."""
+    """Return for each class (row), the number in ``terms`` of what a task takes of quotas: int64[N]; -1: nothing."""
     return quotas.number_draws(cluster, terms, classes)
 
 

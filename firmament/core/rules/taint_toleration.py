@@ -95,7 +95,7 @@ class TaintToleration(NodeRule):
 
 
 def find_tolerated(machines: MachineTable, content: TaskClass) -> Bool:
-    """Return bool[M]: the machines whose hard taints a class tolerates, all of them."""
+    """Return the machines whose hard taints a class tolerates, all of them: bool[M]."""
     first, _ = machines.taints.first_untolerated(content.tolerations, len(machines))
     tolerated: Bool = first < 0
     return tolerated

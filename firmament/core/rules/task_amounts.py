@@ -42,7 +42,7 @@ def find_settled(cluster: Cluster) -> frozenset[int]:
 
 
 def spare_amounts(cluster: Cluster, shape: int, rows: Int64) -> Int64 | None:
-    """Return int64[len(rows), K]: the part of its requests that a task of a shape is spared on machines; None:
+    """Return the part of its requests that a task of a shape is spared on machines: int64[len(rows), K]; None:
     nothing.
     """
     asked = list_limiting([cluster.classes.shapes[shape]])
@@ -51,8 +51,8 @@ def spare_amounts(cluster: Cluster, shape: int, rows: Int64) -> Int64 | None:
 
 
 def add_spared(cluster: Cluster, shape: int, free: Int64) -> Int64:
-    """Return int64[M, K]: what machines have left (``free``), plus the requests that a task of a shape is spared
-    there.
+    """Return what machines have left (``free``), plus the requests that a task of a shape is spared there:
+    int64[M, K].
     """
     less = spare_amounts(cluster, shape, np.arange(len(free)))
     return free if less is None else free + less

@@ -92,7 +92,7 @@ def _figures(assessed: RoundAssessment, models: Sequence[WeightedModel]) -> _Fig
 
 
 def _units(given: _Figures, preferences: Sequence[SoftCost | None]) -> Int32:
-    """Return int32[S, width]: units of all ``given`` figures and preferences."""
+    """Return the units of all ``given`` figures and preferences: int32[S, width]."""
     rows = np.empty((len(given.constant), given.width), dtype=np.int32)
     varying = given.varying
     if (

@@ -236,7 +236,7 @@ class _Watch:
 
 
 def _find_expiry(columns: MachineColumns, models: Sequence[WeightedModel]) -> Float64:
-    """Return float64[M]: the time from which on some model's answer about a machine may change by itself."""
+    """Return the time from which on some model's answer about a machine may change by itself: float64[M]."""
     until = np.full(columns.count, np.inf)
     for weighted in models:
         if answers_expire(weighted.model):

@@ -39,7 +39,7 @@ def find_staying(problem: PlacementProblem, *, sharing: bool) -> dict[Unsupporte
 
 
 def movable(problem: PlacementProblem, staying: dict[Unsupported, Bool]) -> Bool:
-    """Return bool[C]: classes that no reason keeps where they are."""
+    """Return which classes no reason keeps where they are: bool[C]."""
     free = np.ones(problem.classes, dtype=np.bool_)
     for concerned in staying.values():
         free &= ~concerned
@@ -53,7 +53,7 @@ def _mark(problem: PlacementProblem, classes: list[int]) -> Bool:
 
 
 def _find_accounted(problem: PlacementProblem, free: Bool) -> Bool:
-    """Return bool[C]: those of the ``free`` classes (bool[C]) of which some ledger keeps account."""
+    """Return those of the ``free`` classes (bool[C]) of which some ledger keeps account: bool[C]."""
     shapes: Int64 = np.unique(problem.shape[free])
     kept = np.zeros(len(problem.requests), dtype=np.bool_)
     for shape, known_as in zip(shapes.tolist(), problem.map_to_ledgers(shapes).tolist(), strict=True):

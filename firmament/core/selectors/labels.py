@@ -111,7 +111,7 @@ class LabelColumn(CodedColumn[str | None]):
         self._numbers: tuple[int, Int64, Bool] | None = None
 
     def any_of(self, values: Sequence[str], count: int) -> Bool:
-        """Return bool[count]: machines whose value is one of ``values``."""
+        """Return machines whose value is one of ``values``: bool[count]."""
         codes = [self.values[value] for value in values if value in self.values]
         if len(codes) == 1:
             return self.codes[:count] == codes[0]
@@ -120,11 +120,11 @@ class LabelColumn(CodedColumn[str | None]):
         return wanted[self.codes[:count]]
 
     def present(self, count: int) -> Bool:
-        """Return bool[count]: machines that have the key."""
+        """Return which machines have the key: bool[count]."""
         return self.codes[:count] != ABSENT
 
     def compare(self, operator: str, bound: int, count: int) -> Bool:
-        """Return bool[count]: machines whose value is an integer greater (Gt) or less (Lt) than ``bound``."""
+        """Return machines whose value is an integer greater (Gt) or less (Lt) than ``bound``: bool[count]."""
         if self._numbers is None or self._numbers[0] != self.version:
             parsed = [parse_integer(value or "") for value in self.by_code]
             numbers = np.array([number or 0 for number in parsed], dtype=np.int64)
@@ -233,7 +233,7 @@ class Selectors:
         self._names = names
 
     def pairs(self, pairs: Sequence[tuple[str, str]]) -> Bool:
-        """Return bool[M]: machines that carry every ``key=value`` pair (a pod's nodeSelector)."""
+        """Return which machines carry every ``key=value`` pair (a pod's nodeSelector): bool[M]."""
         count = len(self._labels)
         matching = np.ones(count, dtype=np.bool_)
         for key, value in pairs:
@@ -241,14 +241,14 @@ class Selectors:
         return matching
 
     def terms(self, terms: Sequence[NodeSelectorTerm]) -> Bool:
-        """Return bool[M]: machines that match one of the terms."""
+        """Return which machines match one of the terms: bool[M]."""
         matching = np.zeros(len(self._labels), dtype=np.bool_)
         for term in terms:
             matching |= self.term(term)
         return matching
 
     def term(self, term: NodeSelectorTerm) -> Bool:
-        """Return bool[M]: machines that match every requirement of the term."""
+        """Return which machines match every requirement of the term: bool[M]."""
         count = len(self._labels)
         if not term.labels and not term.fields:
             return np.zeros(count, dtype=np.bool_)
@@ -263,7 +263,7 @@ class Selectors:
 
 
 def _requirement(requirement: Requirement, column: LabelColumn, count: int) -> Bool:
-    """Return bool[count]: machines that meet one requirement on ``column``."""
+    """Return which machines meet one requirement on ``column``: bool[count]."""
     operator = requirement.operator
     if operator == "In":
         return column.any_of(requirement.values, count)

@@ -132,7 +132,7 @@ class TaintIndex:
         return answer
 
     def first_untolerated(self, tolerations: Sequence[Toleration], count: int) -> tuple[Int64, list[Taint]]:
-        """Return int64[count]: index of each machine's first hard taint that is not tolerated, -1 for none; and the
+        """Return the index of each machine's first hard taint that is not tolerated, -1 for none: int64[count]; and the
         taints.
         """
         self._column.fit(count)
@@ -147,7 +147,7 @@ class TaintIndex:
         return per_set[self._column.codes[:count]], list(found)
 
     def count_untolerated_preferences(self, tolerations: Sequence[Toleration], count: int) -> Int64:
-        """Return int64[count]: PreferNoSchedule taints per machine that are not tolerated."""
+        """Return PreferNoSchedule taints per machine that are not tolerated: int64[count]."""
         if not self.soft:
             return np.zeros(count, dtype=np.int64)
         self._column.fit(count)

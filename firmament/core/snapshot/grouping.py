@@ -86,7 +86,7 @@ class TaskGroups:
     """int64[C], index into ``shapes`` and ``closed``."""
 
     def waiting(self) -> Int64:
-        """Return int64[S]: how many tasks of each shape are to be placed."""
+        """Return how many tasks of each shape are to be placed: int64[S]."""
         tasks = np.bincount(self.shape, weights=self.counts.sum(axis=1), minlength=len(self.shapes))
         return tasks.astype(np.int64)
 
@@ -121,14 +121,14 @@ def group_admitted(context: RoundContext, admitted: AdmittedTasks, now: float) -
 
 
 def groups_apart(context: RoundContext, rows: Int64) -> Int64:
-    """Return int64[N]: spread group of each of the tasks ``rows``, 0 for none."""
+    """Return the spread group of each of the tasks ``rows``, 0 for none: int64[N]."""
     if context.configuration.spread:
         return context.cluster.tasks.spread[rows]
     return np.zeros(len(rows), dtype=np.int64)
 
 
 def _find_levels(cluster: Cluster, configuration: CoreConfiguration, admitted: AdmittedTasks) -> Int64:
-    """Return int64[N]: level of each admitted task's claim to a fair share; 0 if fair shares are not used.
+    """Return the level of each admitted task's claim to a fair share: int64[N]; 0 if fair shares are not used.
 
     Tasks that already have a place, and may take another one, have the level ``PLACED``.
     """
@@ -139,7 +139,7 @@ def _find_levels(cluster: Cluster, configuration: CoreConfiguration, admitted: A
 
 
 def _count_by_wait(first: Int64, waited: Float64) -> Int64:
-    """Return int64[C, WAIT_BUCKETS]: how many tasks of each group have waited how long.
+    """Return how many tasks of each group have waited how long: int64[C, WAIT_BUCKETS].
 
     ``waited``: float64[N], seconds that each task has waited, group by group; ``first``: index of each group's first
     task.
@@ -219,7 +219,7 @@ def rank_classes(order: Int64, levels: Int64, quality: Int64) -> Int64:
 
 
 def _qualities(cluster: Cluster, classes: Sequence[int], pairs: PairRules) -> Int64:
-    """Return int64[C]: ranks of the QoS classes of ``classes`` (rows of the class table).
+    """Return the ranks of the QoS classes of ``classes`` (rows of the class table): int64[C].
 
     Tasks of an application come together, whatever their quality: the order of their workloads decides among them
     (TopologicalSort of kubernetes-sigs/scheduler-plugins).

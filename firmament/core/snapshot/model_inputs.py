@@ -26,7 +26,7 @@ class ShapeKinds:
         return shape_rows(self.cluster, kinds.tolist())
 
     def requests(self, kinds: Int64) -> Int64:
-        """Return int64[len(kinds), K]: requests of each kind."""
+        """Return the requests of each kind: int64[len(kinds), K]."""
         return self.cluster.requests.rows(kinds.tolist())[0]
 
 
@@ -59,7 +59,7 @@ def arrivals(cluster: Cluster, kinds: Collection[str], *, without: int = -1) -> 
 
 
 def _record_came(cluster: Cluster, kinds: Collection[str]) -> Int64 | None:
-    """Return int64[M]: when the last record about each machine came, 0 for never, or None without such records."""
+    """Return when the last record about each machine came, 0 for never, or None without such records: int64[M]."""
     by_kind = [came for kind in kinds if (came := cluster.records.came.get(kind))]
     if not by_kind:
         return None
@@ -79,7 +79,7 @@ class SampledWindows:
     machines: int
 
     def usage(self, kind: str, seconds: float) -> Float64:
-        """Return float64[M, K]: use of machines; NaN rows for machines without reports."""
+        """Return the use of machines: float64[M, K]; NaN rows for machines without reports."""
         return self.samples.window(kind, seconds, self.machines)
 
 
@@ -126,14 +126,14 @@ def unseen(cluster: Cluster, *, without: int = -1) -> Int64:
 
 
 def compute_measured_use(cluster: Cluster, tasks: Int64) -> Float64:
-    """Return float64[M, K]: use by tasks (int64[N] rows, on machines), by the last reports of the machines."""
+    """Return the use by tasks (int64[N] rows, on machines), by the last reports of the machines: float64[M, K]."""
     found = np.zeros(cluster.machines.capacity.shape)
     np.add.at(found, cluster.tasks.machine[tasks], compute_reported_use(cluster, tasks)[0])
     return found
 
 
 def compute_reported_use(cluster: Cluster, tasks: Int64) -> tuple[Float64, Bool]:
-    """Return float64[N, K]: use of tasks (int64[N] rows, on machines) by the last reports; bool[N]: reported."""
+    """Return the use of tasks (int64[N] rows, on machines) by the last reports: float64[N, K]; bool[N]: reported."""
     reported = _find_reported(cluster, tasks, cluster.tasks.machine[tasks])
     return _compute_reported(cluster, tasks, reported), reported
 
@@ -147,7 +147,7 @@ def _compute_reported(cluster: Cluster, rows: Int64, reported: Bool) -> Float64:
 
 
 def _find_reported(cluster: Cluster, rows: Int64, machines: Int64) -> Bool:
-    """Return bool[len(rows)]: tasks with figures in the last report of their ``machines`` (int64[len(rows)])."""
+    """Return which tasks have figures in the last report of their ``machines`` (int64[len(rows)]): bool[len(rows)]."""
     stamp = cluster.task_samples.stamp(rows)
     of_machine = cluster.machines.samples.stamp(len(cluster.machines)).take(machines)
     return (stamp > 0) & (stamp == of_machine)

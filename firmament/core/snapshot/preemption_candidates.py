@@ -87,7 +87,7 @@ def preemption_problem(
 
 
 def _find_evicting(cluster: Cluster, groups: TaskGroups) -> Bool:
-    """Return bool[C]: classes whose tasks may evict others."""
+    """Return classes whose tasks may evict others: bool[C]."""
     contents = (cluster.classes.rows[row].content for row in groups.cls.tolist())
     may = np.array([not each.never_preempts and not each.invalid for each in contents], dtype=np.bool_)
     may &= groups.level != PLACED
@@ -95,7 +95,7 @@ def _find_evicting(cluster: Cluster, groups: TaskGroups) -> Bool:
 
 
 def _find_claiming(problem: PlacementProblem) -> Bool:
-    """Return bool[C]: classes whose queues let them evict tasks for quota."""
+    """Return classes whose queues let them evict tasks for quota: bool[C]."""
     quotas = problem.quotas
     if quotas is None:
         return np.zeros(problem.classes, dtype=np.bool_)
@@ -117,7 +117,7 @@ def _is_contested(problem: PlacementProblem, may: Bool) -> bool:
 
 
 def _find_sharing(cluster: Cluster, *, contested: bool) -> Bool:
-    """Return bool[N]: tasks that draw on quotas, all False unless tasks may be evicted for quota."""
+    """Return which tasks draw on quotas, all False unless tasks may be evicted for quota: bool[N]."""
     tasks = cluster.tasks
     size = len(tasks.uid)
     if not contested:
@@ -317,7 +317,7 @@ def compute_returned(
 
 
 def _amounts(cluster: Cluster, given: Returned, rows: Int64) -> Int64:
-    """Return int64[V]: how much each task gives back."""
+    """Return how much each task gives back: int64[V]."""
     if given.by_kind is not None:
         shape_of = np.array([cluster.classes.rows[cls].shape for cls in cluster.tasks.cls[rows].tolist()])
         kinds: Int64 = np.searchsorted(resident_shapes(cluster), shape_of.astype(np.int64))

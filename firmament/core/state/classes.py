@@ -202,5 +202,5 @@ class ClassTable:
 
 
 def _positions(kept: Bool) -> Int64:
-    """Return int64[N]: new index of each entry after those not ``kept`` are dropped, -1 for these."""
+    """Return new index of each entry after those not ``kept`` are dropped, -1 for these: int64[N]."""
     return np.where(kept, np.cumsum(kept) - 1, -1)

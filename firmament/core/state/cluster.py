@@ -200,14 +200,14 @@ class Cluster:
     # --- tasks ---------------------------------------------------------------------------------------------------
 
     def sum_requests(self, without: int = -1) -> Int64:
-        """Return int64[M, K]: what tasks on machines request, without the task in row ``without``; read-only."""
+        """Return what tasks on machines request, without the task in row ``without``: int64[M, K]; read-only."""
         machine = int(self.tasks.machine[without]) if without >= 0 else -1
         if machine < 0:
             return self.machines.used
         return self.machines.compute_used_without(machine, self.request_of(int(self.tasks.cls[without])))
 
     def free(self, beside: Collection[int] = (), least: int | None = None, without: int = -1) -> Int64:
-        """Return int64[M, K]: what machines have free; negative where they are overcommitted.
+        """Return what machines have free: int64[M, K]; negative where they are overcommitted.
 
         Room that is promised to pending tasks counts as used, except promises to the tasks ``beside`` (rows), and to
         tasks of lower priority than ``least``. The task in row ``without`` uses nothing.
@@ -228,7 +228,7 @@ class Cluster:
         return bool(self.promises.machine_of or self.promises.others.by_uid)
 
     def sum_promised_beside(self, taking_part: Int64) -> Int64 | None:
-        """Return int64[M, K]: what is promised to tasks that do not take part in a round, or None for nothing.
+        """Return what is promised to tasks that do not take part in a round, or None for nothing: int64[M, K].
 
         ``taking_part``: rows of the tasks that do.
         """
@@ -238,7 +238,7 @@ class Cluster:
         return self.promises.amounts(self, frozenset(taking_part.tolist()), None, highest)
 
     def request_of(self, cls: int) -> Int64:
-        """Return int64[<= K]: request of a class's tasks, including ``pods``."""
+        """Return the request of a class's tasks, including ``pods``: int64[<= K]."""
         return self.requests.get(self.classes.rows[cls].shape)[0]
 
     def number_arrivals(self, rows: Int64) -> None:

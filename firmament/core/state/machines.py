@@ -60,7 +60,7 @@ class RowStamps:
         return self._now - 1
 
     def stamps(self, count: int) -> Int64:
-        """Return int64[count]: the stamp of each row's last change, which is above all marks made before it."""
+        """Return the stamp of each row's last change, which is above all marks made before it: int64[count]."""
         return self._stamp[:count]
 
 
@@ -144,7 +144,7 @@ class MachineTable:
         return self._used.cells[: len(self.specs)]
 
     def compute_used_without(self, row: int, request: Int64) -> Int64:
-        """Return int64[M, K]: ``used`` without one task with ``request`` on ``row``."""
+        """Return ``used`` without one task with ``request`` on ``row``: int64[M, K]."""
         used = self.used.copy()
         used[row] = self._used.subtract(row, request)
         return used
@@ -199,7 +199,7 @@ class MachineTable:
         return self.samples.time(rows).copy() if self.samples.last_change else np.full(rows, np.nan)
 
     def find_named(self, names: Iterable[str]) -> Bool:
-        """Return bool[M]: machines with one of the names."""
+        """Return which machines have one of the names: bool[M]."""
         found = np.zeros(len(self.specs), dtype=np.bool_)
         found[[self.row_of[name] for name in names if name in self.row_of]] = True
         return found

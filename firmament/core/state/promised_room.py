@@ -158,7 +158,7 @@ class PromisedRoom:
         least: int | None = None,
         least_of_others: int | None = None,
     ) -> Int64 | None:
-        """Return int64[M, K]: what is promised on each machine, or None for nothing.
+        """Return what is promised on each machine, or None for nothing: int64[M, K].
 
         Promises to tasks ``beside`` (rows) are left out, and so are those to tasks of lower priority than ``least``, or
         than ``least_of_others`` for other schedulers' tasks.

@@ -153,7 +153,7 @@ class TaskTable:
         return np.append(np.array(free, dtype=np.int64), np.arange(first, first + new))
 
     def find_placed(self) -> Bool:
-        """Return bool[N]: tasks that are bound or assumed, whether or not their machine is known."""
+        """Return which tasks are bound or assumed, whether or not their machine is known: bool[N]."""
         state = self.state[: len(self.uid)]
         placed: Bool = (state == TaskPhase.BOUND) | (state == TaskPhase.ASSUMED)
         return placed

@@ -60,12 +60,12 @@ class GroupTerms:
         return {**self.groups, **self.nested} if self.nested else self.groups
 
     def find_grouped(self, gang: Int64) -> Bool:
-        """Return bool[A]: which of ``gang`` (int64[A], numbers) are tree groups or trees of groups."""
+        """Return which of ``gang`` (int64[A], numbers) are tree groups or trees of groups: bool[A]."""
         every = self.every
         return np.isin(gang, list(every)) if every else np.zeros(len(gang), dtype=np.bool_)
 
     def rank_machines(self, machines: int) -> Int64:
-        """Return int64[M]: the place of each machine in the order of the tree; without groups, in the order of rows."""
+        """Return the place of each machine in the order of the tree: int64[M]; without groups, in the order of rows."""
         if not self.every:
             return np.arange(machines)
         rank = np.empty(machines, dtype=np.int64)

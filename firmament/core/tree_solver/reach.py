@@ -56,7 +56,7 @@ class Shares:
 
 
 def plain(shares: Shares, first: Int64) -> Bool:
-    """Return bool[parents]: whether all children of a parent are regular; ``first``: the first child of each."""
+    """Return whether all children of a parent are regular: bool[parents]; ``first``: the first child of each."""
     strange = np.append(0, np.cumsum(~shares.regular))
     return strange[first[1:]] == strange[first[:-1]]
 
@@ -81,7 +81,7 @@ def batches(first: Int64, parents: Int64) -> Iterator[tuple[Int64, Int64, Bool]]
 
 
 def caps(shares: Shares, children: Int64, exists: Bool) -> Int64:
-    """Return int64[R, C]: the most that each child can hold, in steps; 0 for no child, or if it can hold nothing."""
+    """Return the most that each child can hold, in steps: int64[R, C]; 0 for no child, or if it can hold nothing."""
     return np.where(exists, shares.high[children] // shares.step, 0)
 
 

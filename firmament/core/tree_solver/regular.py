@@ -13,7 +13,7 @@ from cost_models.interface import Bool, Int64
 
 
 def totals(caps: Int64, least: int, units: int, size: int) -> Bool:
-    """Return bool[rows, size + 1]: the totals that each row's children can hold together.
+    """Return the totals that each row's children can hold together: bool[rows, size + 1].
 
     ``units``: exactly so many children are used, 0 for any number. K children hold any total from K times the least to
     the sum of the K largest caps.
@@ -33,7 +33,7 @@ def totals(caps: Int64, least: int, units: int, size: int) -> Bool:
 
 
 def pack_profiles(caps: Int64, least: int, units: int, shares: Int64) -> Int64:
-    """Return int64[rows, children]: the best packed profile of each row that sums to its share.
+    """Return the best packed profile of each row that sums to its share: int64[rows, children].
 
     As few children are used as the caps allow; each takes as much as it can while the least remains for the next ones.
     Every row can hold its share.
@@ -47,7 +47,7 @@ def pack_profiles(caps: Int64, least: int, units: int, shares: Int64) -> Int64:
 
 
 def spread(caps: Int64, least: int, units: int, shares: Int64) -> Int64:
-    """Return int64[rows, children]: the most even profile of each row that sums to its share.
+    """Return the most even profile of each row that sums to its share: int64[rows, children].
 
     As many children are used as the least allows, filled to one level like connected vessels; the rest goes to the
     first children with room for one more. Every row can hold its share.

@@ -40,7 +40,7 @@ class Tree:
         return len(self.names[level])
 
     def first_children(self, level: int) -> Int64:
-        """Return int64[parents + 1]: the first unit on ``level`` that is a child of each unit of the level above."""
+        """Return the first unit on ``level`` that is a child of each unit of the level above: int64[parents + 1]."""
         above = 1 if level == 0 else self.count_units(level - 1)
         return np.searchsorted(self.parents[level], np.arange(above + 1)).astype(np.int64)
 

@@ -55,7 +55,7 @@ class SampleHistory:
         self._touch(row)
 
     def window(self, kind: str, seconds: float, rows: Int64) -> Float64:
-        """Return float64[len(rows), K]: statistic ``kind`` of use over ``seconds`` before each row's newest sample.
+        """Return the statistic ``kind`` of use over ``seconds`` before each row's newest sample: float64[len(rows), K].
 
         0 seconds: over all samples.
 

@@ -40,7 +40,7 @@ class UseTable:
         return self._values[:rows]
 
     def present(self, rows: int) -> Bool:
-        """Return bool[rows]: which rows have amounts."""
+        """Return which rows have amounts: bool[rows]."""
         self._fit(rows)
         return self._present[:rows, 0] != 0
 
@@ -120,40 +120,42 @@ class MachineSamples:
     # --- views of the first ``rows`` rows ---------------------------------------------------------------------------
 
     def usage(self, rows: int) -> Float64:
-        """Return float64[rows, K]: use in the last report, 0 for unnamed resources; valid where ``find_measured``."""
+        """Return the use in the last report, 0 for unnamed resources: float64[rows, K]; valid where
+        ``find_measured``.
+        """
         return self._less(self._usage.values(rows))
 
     def find_measured(self, rows: int) -> Bool:
-        """Return bool[rows]: whether the last report has figures of the machine's use."""
+        """Return whether the last report has figures of the machine's use: bool[rows]."""
         return self._usage.present(rows)
 
     def system(self, rows: int) -> Float64:
-        """Return float64[rows, K]: the part of the use that belongs to no task, 0 if unknown."""
+        """Return the part of the use that belongs to no task, 0 if unknown: float64[rows, K]."""
         present, values = self._system.present(rows), self._system.values(rows)
         return values.copy() if present.all() else np.where(present[:, None], values, 0.0)
 
     def time(self, rows: int) -> Float64:
-        """Return float64[rows]: time of the last report, NaN for never, 0 if not stated."""
+        """Return the time of the last report, NaN for never, 0 if not stated: float64[rows]."""
         self._grow(rows)
         return self._time[:rows, 0]
 
     def interval(self, rows: int) -> Float64:
-        """Return float64[rows]: seconds between reports, 0 if unknown."""
+        """Return the seconds between reports, 0 if unknown: float64[rows]."""
         self._grow(rows)
         return self._interval[:rows, 0]
 
     def stamp(self, rows: int) -> Int64:
-        """Return int64[rows]: number of the last report, 0 for none."""
+        """Return the number of the last report, 0 for none: int64[rows]."""
         self._grow(rows)
         return self._stamp[:rows, 0]
 
     def find_changed(self, change: int, rows: int) -> Bool:
-        """Return bool[rows]: machines with a report, or withdrawal, after the change numbered ``change``."""
+        """Return which machines have a report, or withdrawal, after the change numbered ``change``: bool[rows]."""
         self._grow(rows)
         return self._changed[:rows, 0] > change
 
     def window(self, kind: str, seconds: float, rows: int) -> Float64:
-        """Return float64[rows, K]: statistic ``kind`` of use over ``seconds``; NaN rows for machines without it.
+        """Return the statistic ``kind`` of use over ``seconds``: float64[rows, K]; NaN rows for machines without it.
 
         0 seconds: over each machine's longest period. If the source has no statistics, they come from the history.
         """
@@ -273,16 +275,16 @@ class TaskSamples:
         self._prod: Bool = np.zeros((_ROWS, 1), dtype=np.bool_)
 
     def usage(self, rows: Int64) -> Float64:
-        """Return float64[len(rows), K]: use; valid where the stamp is that of the machine."""
+        """Return the use: float64[len(rows), K]; valid where the stamp is that of the machine."""
         return self._usage.values(int(rows.max(initial=-1)) + 1).take(rows, axis=0)
 
     def stamp(self, rows: Int64) -> Int64:
-        """Return int64[len(rows)]: the stamps of rows."""
+        """Return the stamps of rows: int64[len(rows)]."""
         self._grow(int(rows.max(initial=-1)) + 1)
         return self._stamp[:, 0].take(rows)
 
     def prod(self, rows: Int64) -> Bool:
-        """Return bool[len(rows)]: the source counts the task as koord-prod, or does not say; valid where `usage` is."""
+        """Return the source counts the task as koord-prod, or does not say: bool[len(rows)]; valid where `usage` is."""
         self._grow(int(rows.max(initial=-1)) + 1)
         return self._prod[:, 0].take(rows)
 

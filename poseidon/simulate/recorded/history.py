@@ -214,7 +214,7 @@ class _HistoryReader:
 
 
 def list_durations(history: RecordedHistory) -> np.ndarray:
-    """Return float64[N]: run time of each task in seconds, infinite if the recording does not contain it."""
+    """Return run time of each task in seconds, infinite if the recording does not contain it: float64[N]."""
     found = [
         task.ended - task.began if task.ended is not None and task.began is not None else np.inf
         for task in history.tasks.values()

@@ -55,7 +55,7 @@ class KubeletSimulation:
         self._addresses = 0
 
     def advance(self, now: float) -> float | None:
-        """Read changes and do the work that is due at ``now`` (seconds of any monotonic clock).
+        """Read changes, and do the work that is due at ``now`` (seconds of any monotonic clock).
 
         Return when the next work is due, None if there is none until something changes.
         """

@@ -55,7 +55,7 @@ class ArcColumns:
         return cls(*_divide(key[np.r_[True, key[1:] != key[:-1]]], machines))
 
     def keys(self, machines: int) -> Int64:
-        """Return int64[A]: a number for each arc, ascending; ``machines`` is M."""
+        """Return a number for each arc, ascending: int64[A]; ``machines`` is M."""
         return self.cls * machines + self.machine
 
     def merge(self, other: ArcColumns, machines: int) -> ArcColumns:
@@ -157,7 +157,7 @@ def _chunks(rows: Int64, width: int) -> list[Int64]:
 
 
 def _keys(offers: OfferedArcs, rows: Int64, machines: Int64, price: Int32) -> Int32:
-    """Return int32[C', M']: cost plus ``price`` (int32[M]) of classes on ``machines``, ``UNWANTED`` if unfit."""
+    """Return the cost plus ``price`` (int32[M]) of classes on ``machines``, ``UNWANTED`` if unfit: int32[C', M']."""
     key, usable = offers.costs(rows, machines), offers.usable(rows, machines)
     key += price[machines]
     np.copyto(key, UNWANTED, where=np.logical_not(usable, out=usable))
@@ -165,7 +165,7 @@ def _keys(offers: OfferedArcs, rows: Int64, machines: Int64, price: Int32) -> In
 
 
 def _lacks_candidates(offers: OfferedArcs, rows: Int64, key: Int32, enough: int) -> Bool:
-    """Return bool[C']: classes that fit fewer than ``enough`` candidates, and also fit other machines."""
+    """Return which classes fit fewer than ``enough`` candidates, and also fit other machines: bool[C']."""
     few: Bool = (key.max(axis=1, initial=0) == UNWANTED) | (key.shape[1] < enough)
     for row in np.flatnonzero(few).tolist():
         usable = int(offers.fits[int(offers.shapes[rows[row]])].sum())
@@ -205,7 +205,7 @@ def cheapest(key: Int32, want: Int64, begin: Int64, looked_at: int) -> tuple[Int
 
 
 def _nth_smallest(key: Int32, nth: Int64) -> Int32:
-    """Return int32[C']: the ``nth`` smallest key (from 0) of each row, or the largest; ``UNWANTED`` if none."""
+    """Return the ``nth`` smallest key (from 0) of each row, or the largest: int32[C']; ``UNWANTED`` if none."""
     if key.size == 0:
         return np.full(len(key), UNWANTED, dtype=np.int32)
     nth = np.minimum(nth, key.shape[1] - 1)
@@ -216,7 +216,7 @@ def _nth_smallest(key: Int32, nth: Int64) -> Int32:
 
 
 def _in_turn(row: Int64, place: Int64, at_limit: Bool, want: Int64, begin: Int64) -> Bool:
-    """Return bool[P]: which pairs of ``row`` and ``place`` to keep, so that ``want`` remain per row where possible.
+    """Return which pairs of ``row`` and ``place`` to keep, so that ``want`` remain per row where possible: bool[P].
 
     Only pairs ``at_limit`` are dropped; those from ``begin`` on are kept first, then those from the left end on.
     """
@@ -260,7 +260,8 @@ class OfferedArcs:
             line.take(likely, out=self.likely_costs[row], mode="clip")
 
     def costs(self, rows: Int64, machines: Int64) -> Int32:
-        """Return int32[A, M']: costs of the classes ``rows`` (indices into ``classes``) on ``machines``; a new array.
+        """Return the costs of the classes ``rows`` (indices into ``classes``) on ``machines``: int32[A, M']; a new
+        array.
 
         They are computed already if ``machines`` is the ``likely`` array itself.
         """
@@ -272,7 +273,7 @@ class OfferedArcs:
         return costs
 
     def usable(self, rows: Int64, machines: Int64) -> Bool:
-        """Return bool[A, M']: which of ``machines`` each of the classes ``rows`` fits."""
+        """Return which of ``machines`` each of the classes ``rows`` fits: bool[A, M']."""
         usable = np.empty((len(rows), len(machines)), dtype=np.bool_)
         for row, shape in enumerate(self.shapes[rows].tolist()):
             self.fits[shape].take(machines, out=usable[row], mode="clip")

@@ -66,7 +66,7 @@ class Network:
 
 
 def compute_unscheduled_penalties(residual: Residual, dearest: int) -> Int64:
-    """Return int64[C, WAIT_BUCKETS]: cost of leaving a task unscheduled, above any gain; longest wait first.
+    """Return the cost of leaving a task unscheduled, above any gain: int64[C, WAIT_BUCKETS]; longest wait first.
 
     One more placed task may push others aside, at most once per class or machine. So a penalty is the dearest placement
     (``dearest``: units) times the longest chain of such moves, and no task stays pending by choice. Among tasks that

@@ -51,7 +51,9 @@ class FullPrices:
         return cls(prices.cls, full_machine_prices(residual, network, prices))
 
     def nodes(self, network: Network) -> Int64:
-        """Return int64[N]: prices of all nodes of ``network``, with equal classes; aggregators have their class's."""
+        """Return the prices of all nodes of ``network``, with equal classes: int64[N]; aggregators have their
+        class's.
+        """
         return np.concatenate(
             [self.cls, self.cls, self.machine[network.machines], np.zeros(1, dtype=np.int64)]
         )

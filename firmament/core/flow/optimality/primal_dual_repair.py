@@ -138,7 +138,7 @@ class _Graph:
         return False
 
     def flows(self) -> Int64:
-        """Return int64[A]: the flow on the network's arcs."""
+        """Return the flow on the network's arcs: int64[A]."""
         room = np.empty_like(self._room)
         room[self._order] = self._room
         result = self._filled.copy()
@@ -146,7 +146,7 @@ class _Graph:
         return result
 
     def _distances(self, tail: Int64, head: Int64, length: Int32) -> Int32:
-        """Return int32[N]: distance of each node to the nearest deficit, ``_FAR`` if no path leads to one."""
+        """Return the distance of each node to the nearest deficit, ``_FAR`` if no path leads to one: int32[N]."""
         distance = np.where(self.excess < 0, 0, _FAR).astype(np.int32)
         # Paths alternate between classes and other nodes: with both relaxed in turn, each sweep takes two steps.
         middle = int(np.searchsorted(tail, self._classes))

@@ -60,7 +60,7 @@ def continue_prices(
 
 
 def _find_known(demand: MarketDemand, enough: float) -> Float32 | None:
-    """Return float32[S]: earlier prices of shapes, NaN for unknown ones, or None if they cover too few tasks."""
+    """Return the earlier prices of shapes, NaN for unknown ones, or None if they cover too few tasks: float32[S]."""
     problem, tasks = demand.problem, demand.tasks
     if problem.dual_prices is None:
         return None

@@ -185,7 +185,7 @@ def sample_shapes(
 
 
 def _preferences(problem: PlacementProblem, shapes: Int64, tuning: PriceTuning) -> Float64:
-    """Return float64[S']: which of two kinds of machines each of ``shapes`` prefers (sign), and how strongly.
+    """Return which of two kinds of machines each of ``shapes`` prefers (sign), and how strongly: float64[S'].
 
     That is the first principal component, by the power method, of their costs on some machines after subtracting the
     means of shapes and machines.
@@ -213,7 +213,7 @@ def _preferences(problem: PlacementProblem, shapes: Int64, tuning: PriceTuning) 
 
 
 def estimate_first_prices(demand: MarketDemand, tuning: PriceTuning) -> Float32:
-    """Return float32[S]: rough prices of shapes that clear some machines; NaN for shapes that fit few of these."""
+    """Return the rough prices of shapes that clear some machines: float32[S]; NaN for shapes that fit few of these."""
     newton, some = tuning.newton, _sample_machines(demand.problem.machines, tuning.looked_at)
     part = len(some) / demand.problem.machines
     market, present = demand.market(some, part)
@@ -282,7 +282,7 @@ def _level_load(market: Market, usable: Bool, bisections: int) -> Float32:
 
 
 def water_level_load(mean: Float64, slope: Float64, room: Int64, tasks: int, bisections: int) -> Int64:
-    """Return int64[M]: about ``tasks`` tasks at one level of cost, ``mean[m] + slope[m] * k`` for the k-th on m.
+    """Return about ``tasks`` tasks at one level of cost, ``mean[m] + slope[m] * k`` for the k-th on m: int64[M].
 
     ``slope`` is positive; no machine takes more than its ``room``, which is 0 where it cannot be used. If there is room
     for at most ``tasks``, all of it is used.
@@ -302,6 +302,6 @@ def water_level_load(mean: Float64, slope: Float64, room: Int64, tasks: int, bis
 
 
 def _count_below(level: float, mean: Float64, slope: Float64, room: Int64) -> Int64:
-    """Return int64[M]: tasks per machine that cost at most ``level``."""
+    """Return tasks per machine that cost at most ``level``: int64[M]."""
     load: Int64 = np.clip(np.floor((level - mean) / slope) + 1, 0, room).astype(np.int64)
     return load

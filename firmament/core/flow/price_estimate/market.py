@@ -67,7 +67,7 @@ class CrowdingSteps:
         return np.flatnonzero((paid > self.base - reach * self.step) & (self.room > 0))
 
     def evenly(self, price: Float32) -> Float32:
-        """Return float32[M]: tasks that machines would take at ``price`` (float32[M]) if their steps were slopes."""
+        """Return tasks that machines would take at ``price`` (float32[M]) if their steps were slopes: float32[M]."""
         return np.clip((price - self.base) / self.growth + self.ahead, 0, self.room)
 
 
@@ -118,7 +118,7 @@ class MarketDemand:
         return Market(cost, tasks, self.stairs.select(machines)), somewhere
 
     def best_offers(self, among: Bool | Int64, worth: Float32) -> Float32:
-        """Return float32[M]: the highest offer for a place on each machine, among the shapes ``among``.
+        """Return the highest offer for a place on each machine, among the shapes ``among``: float32[M].
 
         ``worth``: their prices. Where none of them fits, the offer is far below every price.
         """

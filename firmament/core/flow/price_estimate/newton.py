@@ -108,11 +108,11 @@ class SmoothedMarket:
         return self._point(worth, factor, by_machine(factor, self._kernel))
 
     def take_from(self, point: MarketPoint, places: Float32) -> Float32:
-        """Return float32[S]: how many tasks of each class machines take if they take ``places`` (float32[M]) in all."""
+        """Return how many tasks of each class machines take if they take ``places`` (float32[M]) in all: float32[S]."""
         return point.factor * by_class(self._kernel, places / point.total)
 
     def pass_on(self, point: MarketPoint, move: Float32) -> Float32:
-        """Return float32[M]: how prices of machines change if the prices of classes change by ``move``."""
+        """Return how prices of machines change if the prices of classes change by ``move``: float32[M]."""
         return by_machine(point.factor * move, self._kernel) / point.total
 
     def _offer(self, worth: Float32) -> None:
@@ -156,14 +156,14 @@ def smooth_loads(stairs: CrowdingSteps, price: Float32, width: np.float32) -> tu
 
 
 def by_class(matrix: Float32, vector: Float32) -> Float32:
-    """Return float32[S]: the product of ``matrix`` (float32[S, M]) and ``vector`` (float32[M])."""
+    """Return the product of ``matrix`` (float32[S, M]) and ``vector`` (float32[M]): float32[S]."""
     if matrix.size <= BLOCK:
         return matrix @ vector
     return np.sum([matrix[:, some] @ vector[some] for some in _blocks(matrix)], axis=0)
 
 
 def by_machine(vector: Float32, matrix: Float32) -> Float32:
-    """Return float32[M]: the product of ``vector`` (float32[S]) and ``matrix`` (float32[S, M])."""
+    """Return the product of ``vector`` (float32[S]) and ``matrix`` (float32[S, M]): float32[M]."""
     if matrix.size <= BLOCK:
         return vector @ matrix
     return np.concatenate([vector @ matrix[:, some] for some in _blocks(matrix)])

@@ -61,7 +61,7 @@ class FlowSample:
 
 
 def systematic_sample(weight: Float32) -> Bool:
-    """Return bool[C', M']: the pairs drawn; ``weight``: float32[C', M'], not negative."""
+    """Return the pairs drawn: bool[C', M']; ``weight``: float32[C', M'], not negative."""
     by_machine = np.empty_like(weight)
     sums = shifts = _shifts(weight.shape[1])
     for row, line in enumerate(weight):  # a cumulative sum down the columns, whole rows at a time
@@ -79,7 +79,9 @@ def systematic_sample(weight: Float32) -> Bool:
 
 
 def _compute_expected_flow(key: Int32, draws: Float64, estimate: PriceEstimate, look: Int64) -> Float32:
-    """Return float32[C', M']: expected use of candidates ``look`` by ``draws`` (float64[C']) tasks of each class."""
+    """Return the expected use of candidates ``look`` by ``draws`` (float64[C']) tasks of each class:
+    float32[C', M'].
+    """
     least = key.min(axis=1)
     flow = (key - least[:, None]).astype(np.float32)
     flow *= np.float32(-1.0 / estimate.temperature)

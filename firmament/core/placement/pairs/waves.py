@@ -235,7 +235,7 @@ class _DomainRoom:
         )
 
     def count_room(self, classes: Int64) -> Int64:
-        """Return int64[B, D]: how many tasks of each class each domain still takes."""
+        """Return how many tasks of each class each domain still takes: int64[B, D]."""
         room = self._left[self._profile[classes]]
         for column, free in enumerate(self._free):
             request = self._requests[classes, column]
@@ -244,7 +244,7 @@ class _DomainRoom:
         return np.maximum(room, 0).astype(np.int64)
 
     def price(self, classes: Int64) -> Float64:
-        """Return float64[B, D]: units for one more task of each class in each domain, without pairs."""
+        """Return the units for one more task of each class in each domain, without pairs: float64[B, D]."""
         return self._price[self._profile[classes]] + self._growth * self._planned
 
     def jointly(self, classes: Int64, domains: Int64, counts: Int64) -> Int64:

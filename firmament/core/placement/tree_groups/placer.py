@@ -208,7 +208,7 @@ class GroupPlacer:
         return _LeafRoom(classes, np.stack(slots), np.stack(cost), self._count(int(classes[0])))
 
     def _count(self, cls: int) -> Int64 | None:
-        """Return int64[L]: tasks that fit on leaves by the counted resources, or None if tasks request none."""
+        """Return tasks that fit on leaves by the counted resources, or None if tasks request none: int64[L]."""
         request = self._problem.requests[self._problem.shape[cls]]
         columns = [column for column in self._terms.counted.tolist() if request[column] > 0]
         if not columns:

@@ -188,7 +188,7 @@ class ReorderGroups:
 
 
 def _find_touched(placed: dict[int, Assignments], machines: int) -> Bool:
-    """Return bool[M]: machines with places in ``placed``."""
+    """Return which machines have places in ``placed``: bool[M]."""
     taken = np.zeros(machines, dtype=np.bool_)
     for places in placed.values():
         taken[places.machine] = True

@@ -36,7 +36,7 @@ class Newcomer(NamedTuple):
 
 
 def find_candidates(state: PreemptionState, node: Int64, newcomer: Newcomer) -> Bool:
-    """Return bool[V]: tasks that may be evicted for a newcomer. ``node``: int64[V], the quota node of each task."""
+    """Return which tasks may be evicted for a newcomer: bool[V]. ``node``: int64[V], the quota node of each task."""
     preemption, quotas, terms = state.preemption, state.quotas, state.problem.quotas
     assert quotas is not None
     assert terms is not None
@@ -67,7 +67,7 @@ def is_borrowing(quotas: QuotaRoom, newcomer: Newcomer, other: int) -> bool:
 
 
 def _find_within(state: PreemptionState, newcomer: Newcomer, policy: int) -> Bool:
-    """Return bool[V]: tasks that the ``withinClusterQueue`` policy lets a newcomer of their own queue evict."""
+    """Return which tasks the ``withinClusterQueue`` policy lets a newcomer of their own queue evict: bool[V]."""
     preemption, (priority, age) = state.preemption, newcomer.importance
     less: Bool = preemption.victim_priority < priority
     if policy > 1:
@@ -76,7 +76,7 @@ def _find_within(state: PreemptionState, newcomer: Newcomer, policy: int) -> Boo
 
 
 def _find_reclaimable(state: PreemptionState, newcomer: Newcomer) -> Bool:
-    """Return bool[V]: tasks that the newcomer may evict for quota if they are of another queue."""
+    """Return which tasks the newcomer may evict for quota if they are of another queue: bool[V]."""
     terms = state.problem.quotas
     assert terms is not None
     less: Bool = state.preemption.victim_priority < newcomer.importance[0]
@@ -86,7 +86,7 @@ def _find_reclaimable(state: PreemptionState, newcomer: Newcomer) -> Bool:
 
 
 def find_while_borrowing(state: PreemptionState, newcomer: Newcomer) -> Bool:
-    """Return bool[V]: tasks of other queues that the newcomer may evict even if it has to borrow."""
+    """Return tasks of other queues that the newcomer may evict even if it has to borrow: bool[V]."""
     terms, standing = state.problem.quotas, state.preemption.victim_priority
     assert terms is not None
     if not terms.borrows[newcomer.node] or terms.fair[newcomer.node]:

@@ -104,7 +104,7 @@ class _Attempt:
         self._cost = self._compute_costs()
 
     def _list_machines(self) -> Int64:
-        """Return int64[L]: rows of the machines that the group may use."""
+        """Return rows of the machines that the group may use: int64[L]."""
         return self._terms.tree.rows
 
     def _count_slots(self) -> LeafSlots | SlotsPerClass:
@@ -142,7 +142,7 @@ class _Attempt:
     # --- who goes ------------------------------------------------------------------------------------------------
 
     def _choose(self) -> Int64:
-        """Return int64[A]: the units that have to leave, so that the group can be distributed."""
+        """Return the units that have to leave, so that the group can be distributed: int64[A]."""
         back = self._count_spared(np.empty(0, dtype=np.int64), 0)
         needed: list[int] = []
         while back < len(self._units):
@@ -171,7 +171,7 @@ class _Attempt:
         return low
 
     def _find_places(self, units: Int64) -> Int64 | Shortage:
-        """Return int64[L]: the distribution of the group once some units are gone, or why there is none."""
+        """Return the distribution of the group once some units are gone, or why there is none: int64[L]."""
         self._calls -= 1
         slots = self._slots.count_after(self._units.members(units))
         least, most = slots.min(axis=0), slots.max(axis=0)
@@ -204,7 +204,7 @@ class _Attempt:
     # --- what is worth what --------------------------------------------------------------------------------------
 
     def _find_gain(self, cls: int) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-        """Return float64[M]: places gained per victim on each machine if all tasks that may leave do."""
+        """Return places gained per victim on each machine if all tasks that may leave do: float64[M]."""
         going = np.flatnonzero(self._now.may_go(cls))
         nobody = going[:0]
         gained = (self._slots.count_after(going) - self._slots.count_after(nobody)).max(axis=0)
@@ -239,7 +239,7 @@ class NestedAttempt(_Attempt):
         return SlotsPerClass(self._now, self._classes, self._rows)
 
     def _find_places(self, units: Int64) -> Int64 | Shortage:
-        """Return int64[M]: how many tasks machines get once some units are gone, or why there are no places."""
+        """Return how many tasks machines get once some units are gone, or why there are no places: int64[M]."""
         self._calls -= 1
         now, group = self._now, self._group
         assert isinstance(group, NestedGroup)
@@ -272,7 +272,7 @@ class SlotsPerClass:
         self._each = [LeafSlots(now, classes[[place]], leaves) for place in range(len(classes))]
 
     def count_after(self, victims: Int64) -> Int64:
-        """Return int64[B, L]: slots of each class and leaf once ``victims`` (tasks) are gone."""
+        """Return the slots of each class and leaf once ``victims`` (tasks) are gone: int64[B, L]."""
         return np.concatenate([each.count_after(victims) for each in self._each])
 
 
@@ -342,7 +342,7 @@ def _list_units(now: PreemptionState, cls: int) -> Units:
 
 
 def _find_within_budgets(now: PreemptionState, units: Units, order: Int64) -> Bool:
-    """Return bool[U]: which units, in ``order``, could all leave within budgets; the last ones have precedence."""
+    """Return which units, in ``order``, could all leave within budgets: bool[U]; the last ones have precedence."""
     within: Bool = np.ones(len(order), dtype=np.bool_)
     if not len(now.allowed):
         return within

@@ -34,7 +34,7 @@ class LeafSlots:
         self._kept = _KeptLeaves(now, classes, leaves)
 
     def count_after(self, victims: Int64) -> Int64:
-        """Return int64[B, L]: slots once ``victims`` (tasks) are gone."""
+        """Return the slots once ``victims`` (tasks) are gone: int64[B, L]."""
         room = self._room.copy()
         at = self._leaf_of[self._now.preemption.machine[victims]]
         there = at >= 0
@@ -45,7 +45,7 @@ class LeafSlots:
         return np.where(self.open, np.minimum(fitting, self._most), self._kept.slots(victims, fitting > 0))
 
     def _by_models(self, cls: int, leaves: Int64) -> Int64:
-        """Return int64[L]: tasks that limits, ledgers and rules among the group's tasks allow on each leaf alone."""
+        """Return tasks that limits, ledgers and rules among the group's tasks allow on each leaf alone: int64[L]."""
         problem = self._now.problem
         shape = int(problem.shape[cls])
         shapes = np.full(len(leaves), shape)

@@ -30,7 +30,7 @@ def bundles(now: PreemptionState, problem: CoverProblem) -> Bundles:
 
 
 def _find_unsplit(now: PreemptionState, problem: CoverProblem, found: Bundles) -> Bool:
-    """Return bool[R]: bundles because of which only gangs, or groups in them, leave as a whole that may."""
+    """Return bundles because of which only gangs, or groups in them, leave as a whole that may: bool[R]."""
     gang = np.where(found.victims, np.append(now.preemption.gang, -1)[found.slots], -1)
     return np.array(
         [bool(problem.whole[now.gangs.find_broken(row, now.spare)].all()) for row in gang.tolist()],
@@ -51,7 +51,7 @@ def _bundles(now: PreemptionState, problem: CoverProblem) -> Bundles:
 
 
 def _ties(problem: CoverProblem, alike: Int64) -> Bool:
-    """Return bool[R]: machines on which equal tasks may leave; ``alike``: int64[R, J], equal for equal tasks."""
+    """Return machines on which equal tasks may leave: bool[R]; ``alike``: int64[R, J], equal for equal tasks."""
     equal = (alike[:, 1:] == alike[:, :-1]) & problem.open[:, 1:] & problem.open[:, :-1]
     tied: Bool = equal.any(axis=1)
     return tied
@@ -87,7 +87,7 @@ def describe(now: PreemptionState, problem: CoverProblem, victims: Bool) -> Bund
 
 
 def _count_over(now: PreemptionState, problem: CoverProblem, victims: Bool, others: AlsoEvicted) -> Int64:
-    """Return int64[R]: how many victims of each bundle exceed a budget, as by ``PreemptionState.count_beyond``."""
+    """Return how many victims of each bundle exceed a budget, as by ``PreemptionState.count_beyond``: int64[R]."""
     rows, budgets = len(problem.rows), len(now.allowed)
     if not budgets:
         return np.zeros(rows, dtype=np.int64)
@@ -202,12 +202,12 @@ def choices(now: PreemptionState, problem: CoverProblem) -> list[CoverProblem]:
 
 
 def _gang_of(now: PreemptionState, problem: CoverProblem, where: Bool) -> Int64:
-    """Return int64[R, J]: the gang of each task for which ``where`` holds, -1 for none."""
+    """Return the gang of each task for which ``where`` holds, -1 for none: int64[R, J]."""
     return np.where(where, np.append(now.preemption.gang, -1)[problem.slots], -1)
 
 
 def _is_in(now: PreemptionState, gang: Int64, number: Int64) -> Bool:
-    """Return bool[N, J]: where ``gang`` (int64[N, J]) is the gang ``number`` (int64[N]) of the row, or one in it."""
+    """Return where ``gang`` (int64[N, J]) is the gang ``number`` (int64[N]) of the row, or one in it: bool[N, J]."""
     inside: Bool = (gang >= number[:, None]) & (gang < now.gangs.end[number][:, None])
     return inside
 
@@ -261,7 +261,7 @@ def find_also_evicted(now: PreemptionState, problem: CoverProblem, victims: Bool
 
 
 def nth_of_its_kind(kind: Int64, turn: Int64 | None = None) -> Int64:
-    """Return int64[R, J]: how many entries of the same row before each entry are equal to it.
+    """Return how many entries of the same row before each entry are equal to it: int64[R, J].
 
     ``turn``: int64[R, J], indices in the order in which entries are counted; None: from left to right.
     """

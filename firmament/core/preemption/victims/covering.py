@@ -39,7 +39,7 @@ class CoverProblem:
     """bool[R, J], tasks that leave in any case; ``deficit`` counts them, so they are not ``open`` and have size 0."""
 
     def most_helpful_first(self) -> Int64:
-        """Return int64[R, J]: indices of tasks, those first that give back the largest part of what is lacking."""
+        """Return indices of tasks, those first that give back the largest part of what is lacking: int64[R, J]."""
         lacking = np.maximum(self.deficit, 0)
         given = np.minimum(self.size, lacking[:, None, :]) / np.maximum(lacking, 1)[:, None, :]
         return np.argsort(-given.sum(axis=2), axis=1, kind="stable")
@@ -138,14 +138,14 @@ def _allow_by_models(state: RuleState, cls: int, machine: int) -> bool:
 
 
 def _slots(now: PreemptionState, rows: Int64) -> Int64:
-    """Return int64[R, J]: the tasks of each machine in order, filled up with V."""
+    """Return the tasks of each machine in order, filled up with V: int64[R, J]."""
     first, count = now.first[rows], now.first[rows + 1] - now.first[rows]
     place = np.arange(int(count.max(initial=0)))
     return np.where(place < count[:, None], first[:, None] + place, now.preemption.victims)
 
 
 def find_counted(now: PreemptionState, number: int) -> Bool:
-    """Return bool[V + 1]: the tasks, on any machine, that a counter counts."""
+    """Return the tasks, on any machine, that a counter counts: bool[V + 1]."""
     preemption = now.preemption
     classes = now.problem.classes
     kinds = np.array(

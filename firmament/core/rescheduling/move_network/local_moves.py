@@ -112,7 +112,7 @@ class LocalMoves:
         )
 
     def _compute_hopes(self) -> Int64:
-        """Return int64[P]: an upper bound on the gain of a task of each home, ignoring room."""
+        """Return an upper bound on the gain of a task of each home, ignoring room: int64[P]."""
         problem = self._problem
         marginal = problem.marginal(np.arange(problem.machines), self._there)
         least = least_costs(problem, marginal)[problem.home_row]
@@ -162,7 +162,9 @@ class LocalMoves:
         return int(problem.home_cost[home]) + before - int(problem.price[row]) - self._extra
 
     def _costs(self, home: int) -> Int64:
-        """Return int64[M]: cost of a task of a home on each machine; at least ``BARRED`` at home and where barred."""
+        """Return the cost of a task of a home on each machine: int64[M]; at least ``BARRED`` at home and where
+        barred.
+        """
         problem = self._problem
         row = int(problem.home_row[home])
         cost = problem.cost[row][problem.group].astype(np.int64)
@@ -171,7 +173,7 @@ class LocalMoves:
         return cost
 
     def _has_room(self, row: int) -> Bool:
-        """Return bool[M]: machines with room for a task of a row."""
+        """Return which machines have room for a task of a row: bool[M]."""
         room = np.ones(self._problem.machines, dtype=np.bool_)
         for column in np.flatnonzero(self._problem.requests[row]).tolist():
             room &= self._room[:, column] >= self._problem.requests[row, column]

@@ -101,7 +101,7 @@ class MoveSearch:
         return _MoveGeneration(self, extra_price, before).run()
 
     def gains_alone(self) -> Int64:
-        """Return int64[T]: units that each task would gain if it alone moved; negative for a loss."""
+        """Return the units that each task would gain if it alone moved: int64[T]; negative for a loss."""
         problem = self.problem
         at_home = problem.marginal(problem.home_machine, self.there[problem.home_machine] - 1)
         least = least_costs(problem, np.where(self.full, DEAREST, self.marginal))
@@ -184,7 +184,7 @@ class _MoveGeneration:
         return self._search.now - least_cost(self._problem, prices, least, self._extra, self._search.most_on)
 
     def _compute_paid(self, prices: Int64) -> Int64:
-        """Return int64[P]: what a task of each home could pay for another place without a loss."""
+        """Return what a task of each home could pay for another place without a loss: int64[P]."""
         problem = self._problem
         stays = problem.home_cost + prices[problem.home_machine]
         paid: Int64 = stays - problem.price[problem.home_row] - self._extra
@@ -195,20 +195,20 @@ class _MoveGeneration:
         return np.flatnonzero(self._compute_paid(prices) > self._least[self._problem.home_row])
 
     def _count_eager(self, prices: Int64) -> Float64:
-        """Return float64[R]: how many tasks of each row would rather be elsewhere at these prices."""
+        """Return how many tasks of each row would rather be elsewhere at these prices: float64[R]."""
         problem, homes = self._problem, self._leaving(prices)
         eager: Float64 = np.zeros(problem.rows)
         np.add.at(eager, problem.home_row[homes], problem.home_count[homes])
         return eager
 
     def _worth(self, prices: Int64) -> Int64:
-        """Return int64[R]: the cost below which a place would pay for some task of each row."""
+        """Return the cost below which a place would pay for some task of each row: int64[R]."""
         most = np.full(self._problem.rows, -FAR)
         np.maximum.at(most, self._problem.home_row, self._compute_paid(prices))
         return most
 
     def _cheapest(self, prices: Int64) -> Int64:
-        """Return int64[R]: cost of the cheapest column of each row."""
+        """Return the cost of the cheapest column of each row: int64[R]."""
         columns, least = self._columns, np.full(self._problem.rows, FAR)
         charged = group_prices(self._problem, prices)
         cost = self._problem.cost[columns.row, columns.group] + charged[columns.group]
@@ -216,7 +216,8 @@ class _MoveGeneration:
         return least
 
     def _prices(self, network: MoveNetwork, flows: Int64, *, greatest: bool = True) -> Int64:
-        """Return int64[M]: prices of machines by the network or, outside it, by what one more task would cost there.
+        """Return the prices of machines by the network or, outside it, by what one more task would cost there:
+        int64[M].
 
         A full machine costs what its first task would have to be paid to leave; a full machine without tasks is closed.
         Of the network's valid prices, the ``greatest`` are taken: machines outside it then attract less, so fewer

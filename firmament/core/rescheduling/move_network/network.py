@@ -160,7 +160,7 @@ def machine_prices(network: MoveNetwork, flows: Int64) -> tuple[Int64, Int64]:
 
 
 def _shortest(tails: Int64, heads: Int64, costs: Int64, nodes: int, source: int) -> Int64:
-    """Return int64[N]: distance from ``source`` to each node, ``FAR`` if there is no path."""
+    """Return the distance from ``source`` to each node, ``FAR`` if there is no path: int64[N]."""
     length = np.full(nodes, FAR)
     length[source] = 0
     shorten(length, [ArcBlock.sort_by_end(heads, tails, costs, nodes)], _MOST_SWEEPS)

@@ -63,7 +63,7 @@ class MoveProblem:
         return len(self.crowd)
 
     def tasks_on(self) -> Int64:
-        """Return int64[M]: number of this problem's tasks on each machine now."""
+        """Return the number of this problem's tasks on each machine now: int64[M]."""
         return np.bincount(self.home_machine, self.home_count, self.machines).astype(np.int64)
 
     def compute_after(self, moves: Moves) -> tuple[Int64, Int64]:
@@ -77,13 +77,13 @@ class MoveProblem:
         return there, room
 
     def sum_requests_at_home(self) -> Int64:
-        """Return int64[M, K]: what this problem's tasks request on each machine now."""
+        """Return what this problem's tasks request on each machine now: int64[M, K]."""
         requested = np.zeros_like(self.free)
         np.add.at(requested, self.home_machine, self.requests[self.home_row] * self.home_count[:, None])
         return requested
 
     def most_on(self) -> Int64:
-        """Return int64[M]: an upper bound on this problem's tasks per machine, at least their present number."""
+        """Return an upper bound on this problem's tasks per machine, at least their present number: int64[M]."""
         room = np.maximum(self.free, 0) + self.sum_requests_at_home()
         most = np.full(self.machines, int(self.home_count.sum()), dtype=np.int64)
         for column, least in enumerate(self.requests.min(axis=0, initial=2**62).tolist()):
@@ -142,7 +142,7 @@ def compute_saved(problem: MoveProblem, moves: Moves) -> int:
 
 
 def _compute_saved_apart(problem: MoveProblem, moves: Moves) -> Int64:
-    """Return int64[A]: units that a task of each entry saves without crowding, minus the price of moving it."""
+    """Return the units that a task of each entry saves without crowding, minus the price of moving it: int64[A]."""
     before = problem.home_cost[problem.home_of(moves.row, moves.source)]
     after = problem.cost[moves.row, problem.group[moves.target]].astype(np.int64)
     saves: Int64 = before - after - problem.price[moves.row]
@@ -153,7 +153,7 @@ def _compute_saved_apart(problem: MoveProblem, moves: Moves) -> Int64:
 
 
 def gains(problem: MoveProblem, moves: Moves) -> Int64:
-    """Return int64[A]: units that each single move gains, minus the price of moving.
+    """Return the units that each single move gains, minus the price of moving: int64[A].
 
     Crowding counts as it is at the move's source now, and as it will be at its target.
     """
@@ -241,14 +241,14 @@ class MoveColumns:
 
 
 def group_prices(problem: MoveProblem, prices: Int64) -> Int64:
-    """Return int64[G]: price of each group's cheapest machine, at most ``DEAREST``; ``prices``: int64[M]."""
+    """Return the price of each group's cheapest machine, at most ``DEAREST``: int64[G]; ``prices``: int64[M]."""
     least = np.full(problem.groups, DEAREST, dtype=np.int64)
     np.minimum.at(least, problem.group, prices)
     return least
 
 
 def least_costs(problem: MoveProblem, prices: Int64) -> Int64:
-    """Return int64[R]: cost of a task of each row at its cheapest place, including the machine's price (int64[M]).
+    """Return the cost of a task of each row at its cheapest place, including the machine's price (int64[M]): int64[R].
 
     At least ``BARRED`` if it may go nowhere.
     """
@@ -309,7 +309,7 @@ def least_cost(problem: MoveProblem, prices: Int64, least: Int64, extra_price: i
 
 
 def _compute_earned(problem: MoveProblem, prices: Int64, most_on: Int64) -> Int64:
-    """Return int64[M]: the most that each machine can earn by taking tasks at its price, minus crowding."""
+    """Return the most that each machine can earn by taking tasks at its price, minus crowding: int64[M]."""
     paying = np.maximum(prices, 0)
     crowd = np.maximum(problem.crowd, 1)
     # Tasks pay as long as the crowding that they find costs less than the price.

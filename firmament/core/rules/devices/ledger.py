@@ -109,12 +109,12 @@ class DeviceLedger:
         return np.zeros(len(shapes), dtype=np.bool_)
 
     def count_room(self, shape: int) -> Int64:
-        """Return int64[M]: how many more tasks of a shape each machine takes if no other tasks come."""
+        """Return how many more tasks of a shape each machine takes if no other tasks come: int64[M]."""
         return self._count(shape, np.arange(len(self.at)))
 
     def room_at(self, shapes: Int64, machines: Int64) -> Int64:
-        """Return int64[A]: how many more tasks of ``shapes[i]`` machine ``machines[i]`` takes if no other tasks
-        come.
+        """Return how many more tasks of ``shapes[i]`` machine ``machines[i]`` takes if no other tasks come:
+        int64[A].
         """
         found = np.full(len(shapes), ANY, dtype=np.int64)
         for shape in np.unique(shapes).tolist():
@@ -137,7 +137,7 @@ class DeviceLedger:
         return [(f"{REASON}: {words}", np.isin(self.at, numbers)) for words, numbers in by_words.items()]
 
     def find_full(self, shapes: Int64, machines: Int64) -> Bool:
-        """Return bool[A]: whether the devices of ``machines[i]`` now serve no task of ``shapes[i]``."""
+        """Return whether the devices of ``machines[i]`` now serve no task of ``shapes[i]``: bool[A]."""
         full: Bool = self.room_at(shapes, machines) <= 0
         return full
 
@@ -206,7 +206,7 @@ class DeviceLedger:
         return tuple(demand), tuple(names), allowed
 
     def _count_states(self, demand: Demand, states: Int64) -> Int64:
-        """Return int64[A]: how many more tasks with ``demand`` each of ``states`` serves."""
+        """Return how many more tasks with ``demand`` each of ``states`` serves: int64[A]."""
         known = self._rooms.get(demand)
         most = int(states.max(initial=-1))
         if known is None or len(known) <= most:

@@ -289,7 +289,7 @@ _NOTHING = ClaimSpec(())
 
 
 def _find_reached(cluster: Cluster, allocation: Any) -> Any:
-    """Return bool[M]: the machines that the node selector of an allocation matches."""
+    """Return which machines the node selector of an allocation matches: bool[M]."""
     selector = allocation.get("nodeSelector")
     if not selector:
         return np.ones(len(cluster.machines), dtype=np.bool_)

@@ -74,7 +74,7 @@ class LimitRule(ABC):
         """
 
     def spare(self, cluster: Cluster, shape: int, rows: Int64) -> Int64 | None:  # noqa: ARG002
-        """Return int64[len(rows), K]: the part of its requests that a task of a shape is spared on machines (rows).
+        """Return the part of its requests that a task of a shape is spared on machines (rows): int64[len(rows), K].
 
         None: it is spared nothing.
         """

@@ -133,7 +133,7 @@ class NodeRule(ABC):
         return 0
 
     def count_common_looks(self, contents: Sequence[TaskClass]) -> Int64:
-        """Return int64[C]: ``count_looks`` of each class; a burst may bring thousands of classes."""
+        """Return ``count_looks`` of each class: int64[C]; a burst may bring thousands of classes."""
         return np.fromiter(map(self.count_looks, contents), dtype=np.int64, count=len(contents))
 
     def cures(self, standing: ChangedMachine) -> Iterator[CureProposal] | None:  # noqa: ARG002

@@ -233,7 +233,7 @@ def _encode_policies(stated: Sequence[QuotaPreemption]) -> dict[str, Any]:
 
 
 def number_draws(cluster: Cluster, terms: QuotaTerms, classes: Sequence[int]) -> Int64:
-    """Return int64[N]: for each class (row), the number in ``terms`` of what a task takes; -1: nothing, or not in
+    """Return for each class (row), the number in ``terms`` of what a task takes: int64[N]; -1: nothing, or not in
     there.
     """
     book = read_book(cluster)

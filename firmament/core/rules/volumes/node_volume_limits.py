@@ -39,7 +39,7 @@ class AttachedVolumes(LimitRule):
 
 
 def _compute_saved(cluster: Cluster, shape: int, rows: Int64) -> Int64 | None:
-    """Return int64[len(rows), K]: the attachments that a task of a shape is spared on machines (rows); None: none."""
+    """Return the attachments that a task of a shape is spared on machines (rows): int64[len(rows), K]; None: none."""
     attachments = cluster.classes.shapes[shape].attachments
     if not attachments:
         return None

@@ -203,7 +203,7 @@ class ExchangeSizes:
         )
 
     def _rise(self, shapes: Int64, machines: Int64) -> Float64:
-        """Return float64[2, P]: by how much machines rise if their tasks of ``shapes`` are exchanged."""
+        """Return by how much machines rise if their tasks of ``shapes`` are exchanged: float64[2, P]."""
         rise = np.zeros(machines.shape)
         for amount, rate in zip(self._heights.amount.T, self._rate, strict=True):
             of_both = amount.take(shapes)
@@ -212,7 +212,7 @@ class ExchangeSizes:
         return rise
 
     def _other_gain(self, shapes: Int64, machines: Int64) -> Float64:
-        """Return float64[P]: how much less tasks cost after the exchange, apart from heights."""
+        """Return how much less tasks cost after the exchange, apart from heights: float64[P]."""
         rows = self._slots.used.take(machines)
         now_and_then = np.concatenate((shapes, shapes[::-1])).ravel(), np.concatenate((rows, rows)).ravel()
         other = entries(self._cost, *now_and_then) - self._heights.sum_charged(*now_and_then)

@@ -158,7 +158,7 @@ class SpreadTasks:
         return np.concatenate([leaving, stay_near]), np.concatenate([target, domain[stay_near]])
 
     def _cost_at(self, shapes: Int64, groups: Int64, places: Int64, near: GroupCounts) -> Float64:
-        """Return float64[L, choices]: what tasks cost at places, without crowding; infinite if they cannot go there."""
+        """Return what tasks cost at places, without crowding: float64[L, choices]; infinite if they cannot go there."""
         shapes, groups = shapes[:, None], groups[:, None]
         cost = self._terms.machine_step[groups] * near.count_at(groups, places)
         cost += self._problem.cost[shapes, places]
@@ -168,7 +168,7 @@ class SpreadTasks:
         return cost
 
     def _compute_saved(self, leaving: Int64, target: Int64, near: GroupCounts) -> Float64:
-        """Return float64[L]: what tasks pay for their neighbours now, minus what they add to their target domains."""
+        """Return what tasks pay for their neighbours now, minus what they add to their target domains: float64[L]."""
         terms = self._terms
         groups = self._group[leaving]
         charge = terms.machine_step[groups] * (near.there[leaving] - 1)
@@ -205,11 +205,11 @@ class _PlacesByDomain:
                 self.price[each] = cost[cheapest].mean()
 
     def has_places(self, domains: Int64) -> Bool:
-        """Return bool[A]: domains in which some machine has room."""
+        """Return domains in which some machine has room: bool[A]."""
         return np.diff(self.first)[domains] > 0
 
     def choices(self, domains: Int64, turn: int, tuning: SpreadTuning) -> Int64:
-        """Return int64[L, choices]: machines to consider in ``domains``, different ones for each entry if possible."""
+        """Return machines to consider in ``domains``, different ones for each entry if possible: int64[L, choices]."""
         places, come = np.diff(self.first), np.bincount(domains, minlength=len(self.price))
         roomy = bool((come <= places).all())
         if roomy:
@@ -259,7 +259,7 @@ class GroupCounts:
         return np.where(self.pairs[place] == keys, self.count[place], 0)
 
     def first_of_each(self, groups: Int64, machines: Int64) -> Bool:
-        """Return bool[A]: entries that are the first of their group and machine."""
+        """Return which entries are the first of their group and machine: bool[A]."""
         return rank(groups * np.int64(self.width) + machines) == 0
 
 
@@ -280,7 +280,7 @@ def even_shares(height: Float64, present: Int64) -> Int64:
 
 
 def _level(height: Float64, tasks: Int64) -> Float64:
-    """Return float64[G]: the level to which ``tasks`` (int64[G]) units of water rise on columns of ``height``.
+    """Return the level to which ``tasks`` (int64[G]) units of water rise on columns of ``height``: float64[G].
 
     With the k lowest columns under water, the level is the mean of their heights plus the tasks over k; the right k has
     the lowest level, as a column above the water raises that mean.

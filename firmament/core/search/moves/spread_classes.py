@@ -181,7 +181,7 @@ class Places:
 def best_counts(
     places: Places, tasks: int, in_domain: Int64, machine_step: float, domain_step: float
 ) -> Int64 | None:
-    """Return int64[K]: how many of ``tasks`` go to each place at the least total cost, or None if there is no room.
+    """Return how many of ``tasks`` go to each place at the least total cost, or None if there is no room: int64[K].
 
     ``in_domain``: int64[D], other tasks of the group in each domain. The result is exact: a place's cost is convex, and
     so is a domain's cost in its tasks, so the cheapest steps are the best ones.

@@ -84,7 +84,7 @@ class DomainChoice:
         return over
 
     def _conflicts(self, at: Int64) -> Float64:
-        """Return float64[D]: how many items too many are in each domain of those that must be apart."""
+        """Return how many items too many are in each domain of those that must be apart: float64[D]."""
         found = np.zeros(len(self.room))
         bound = np.flatnonzero(self.apart >= 0)
         if len(bound):
@@ -126,7 +126,7 @@ class DomainChoice:
         at[item] = target
 
     def _clash(self, item: int, at: Int64, target: Int64) -> Float64:
-        """Return float64[A]: 1 for domains in ``target`` with another item that must be apart from ``item``, else 0."""
+        """Return 1 for domains in ``target`` with another item that must be apart from ``item``, else 0: float64[A]."""
         if self.apart[item] < 0:
             return np.zeros(len(target))
         others = (self.apart == self.apart[item]) & (np.arange(len(at)) != item)

@@ -214,7 +214,7 @@ class _PatternSearch:
             yield pattern[row], waste[row]
 
     def _find_full(self, at: int, pattern: Int64, left: Int64) -> Bool:
-        """Return bool[P]: whether a bin with a pattern has no room for another item.
+        """Return whether a bin with a pattern has no room for another item: bool[P].
 
         Other patterns need not be tried, as an item from a later bin could always be added.
         """

@@ -70,8 +70,8 @@ class NestedRoom:
             self.slots[:, machines] = slots
 
     def find_waste(self, shape: int, machines: Int64) -> Float64:
-        """Return float64[A]: what each machine would have left if it were filled with tasks of a shape, in sizes of a
-        task.
+        """Return what each machine would have left if it were filled with tasks of a shape, in sizes of a task:
+        float64[A].
         """
         asked = np.flatnonzero(self.requests[shape])
         if not len(asked):

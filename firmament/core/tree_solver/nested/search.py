@@ -259,8 +259,8 @@ class NestedSearch:
         return taken
 
     def _find_roomy(self, number: int, machines: Int64, code: Int64, domains: int) -> np.ndarray:
-        """Return bool[D]: the domains with enough slots for each shape of a group, and enough of each resource in
-        all.
+        """Return which domains have enough slots for each shape of a group, and enough of each resource in all:
+        bool[D].
         """
         needed = self._count_needed(number)
         able = np.ones(domains, dtype=np.bool_)
@@ -293,7 +293,7 @@ class NestedSearch:
         return needed
 
     def _measure(self, number: int, machines: Int64, code: Int64, domains: int) -> Float64:
-        """Return float64[D]: the amount that is free in each domain of the resource that is scarcest for the group."""
+        """Return the amount that is free in each domain of the resource that is scarcest for the group: float64[D]."""
         total = self._total[number]
         amounts = sum(self.room.requests[shape] * count for shape, count in total.items())
         free = np.maximum(self.room.free, 0)
