@@ -114,7 +114,7 @@ class Judge:
         return str(get_scheduled_condition(found).get("message", "no answer"))
 
     async def _outcome(self, pod: Object) -> Object:
-        """Return the pod when it has a node or has been refused one."""
+        """Wait until a pod has a node or has been refused; return it as it is then."""
         clock = asyncio.get_running_loop().time
         end = clock() + _ONE_POD_SECONDS
         while True:

@@ -39,7 +39,7 @@ class TreeOptions:
     zone: int = 25
     """Racks of a zone."""
     scale: float = 1.0
-    """Share of the shapes' trees or, for large groups, of the groups' pods."""
+    """Which share of each shape's trees is used or, for large groups, of their pods."""
     runs: int = 3
     """Runs of each shape."""
 

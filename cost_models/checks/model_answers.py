@@ -14,7 +14,7 @@ from cost_models.checks.probing import Check, Probe, check_each_answer, describe
 from cost_models.interface import Assessment, Bool, JointRows, Returned
 
 SLACK = 1e-9
-"""Relative rounding that a figure may exceed its range by."""
+"""By how much, relatively, rounding may put a figure outside its range."""
 
 
 @check_each_answer

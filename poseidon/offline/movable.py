@@ -12,7 +12,7 @@ from poseidon.offline.cluster import OfflineCluster
 from poseidon.offline.evictability import list_running_pods
 
 MOVE_COST = "firmament.io/move-cost"
-"""Annotation: points that moving the pod costs, beside what every move costs."""
+"""Annotation: how many points moving this pod costs, in addition to the cost of every move."""
 
 _MOST_PRICE = 10_000_000
 

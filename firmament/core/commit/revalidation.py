@@ -167,7 +167,7 @@ class Recheck:
         return bool((request <= left)[request > 0].all())
 
     def _still_allowed(self, static_rows: StaticRows) -> Bool:
-        """Return the task still waits and is unchanged, and its machine exists and is open to it: bool[N]."""
+        """Return whether each task still waits, is unchanged, and its machine exists and is open to it: bool[N]."""
         cluster, decided, machine = self._cluster, self._decided, self._machine
         tasks = cluster.tasks
         row = self._snapshot.cls[decided.cls]

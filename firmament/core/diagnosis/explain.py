@@ -85,7 +85,7 @@ def explain(context: RoundContext, uid: str, now: float) -> Explanation:
 def _limits(
     joint: Sequence[JointRows], ledgers: Sequence[Ledger], quotas: QuotaTerms | None = None
 ) -> list[tuple[AnyReason, Bool]]:
-    """Return what limits of models, and quotas, refuse to the one task of an assessment."""
+    """Return, by reason, which machines limits of models and quotas refuse to the only task of an assessment."""
     return ModelLimits(joint, ledgers, np.zeros(1, dtype=np.int64), quotas).refusals(0)
 
 

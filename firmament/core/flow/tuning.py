@@ -41,7 +41,7 @@ class NewtonTuning:
     """Newton's method on the prices of the classes, see ``price_estimate/newton.py``."""
 
     coarse: tuple[Smoothing, ...] = (Smoothing(0.25, 1.0, 4, 0.01),)
-    """Fine enough to tell which machines are wanted."""
+    """Stages of smoothing that are fine enough to show which machines are wanted."""
     sharp: tuple[Smoothing, ...] = (*_ON_THE_WAY, Smoothing(0.02, 0.2, 6, 0.001))
     """Fine enough to tell which task wants which machine. Two stages before show how prices move as smoothing gets
     finer; each temperature is half of the one before, so that the kernel can be squared.

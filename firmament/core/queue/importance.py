@@ -51,7 +51,7 @@ class Importance:
         return self._find_places(priority, level)
 
     def standing(self, priority: Int64, group_priority: Int64) -> Int64:
-        """Return each task may be evicted for tasks whose reach is higher than this: int64[N]."""
+        """Return for each task the reach above which other tasks may evict it: int64[N]."""
         if not len(self._levels):
             return priority
         highest = (group_priority == UNGROUPED) | (priority >= SYSTEM_CRITICAL)

@@ -284,7 +284,9 @@ class TaskSamples:
         return self._stamp[:, 0].take(rows)
 
     def prod(self, rows: Int64) -> Bool:
-        """Return the source counts the task as koord-prod, or does not say: bool[len(rows)]; valid where `usage` is."""
+        """Return whether the source counts each task as koord-prod, or does not say: bool[len(rows)]; valid where
+        `usage` is.
+        """
         self._grow(int(rows.max(initial=-1)) + 1)
         return self._prod[:, 0].take(rows)
 

@@ -36,7 +36,7 @@ MOST_BYTES = 64 * 2**20
 _SLICE = 0.01
 """Seconds after which the event loop gets a turn."""
 LONG = 0.004
-"""Seconds that changes of one namespace should take which are handed on together."""
+"""How many seconds the changes of one namespace should take at most that are passed on together."""
 _FIRST, _LARGEST = 4, 256
 """Changes that are handed on together: at first, and at most."""
 _FORGOTTEN = 0.25
