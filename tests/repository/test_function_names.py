@@ -80,7 +80,6 @@ PROTOCOLS: Final = {
     "save": "returns, or writes, what another process can read again",
     "book": "gives away room to tasks",
     "admit": "counts somebody in, if there is room or leave; returns whether",
-    "build": "puts an object together out of its parts",
     "compile": "turns rules as they are stated into what a round asks",
     "find": "returns what matches, None if nothing does",
     "join": "returns several parts as one",

@@ -34,8 +34,8 @@ class Importance:
         return cls(tasks.group_priorities)
 
     def order(self, priority: Int64, group_priority: Int64) -> Int64:
-        """Return tasks with higher numbers get places first: int64[N]; without a group, the priority counts as the
-        group's.
+        """Return the importance of tasks, of which the highest get places first: int64[N]; without a group, the
+        priority counts as the group's.
         """
         if not len(self._levels):
             return priority
