@@ -48,7 +48,7 @@ class ArcBlock:
 
 
 def shorten(distance: Lengths, blocks: list[ArcBlock], most_sweeps: int) -> bool:
-    """Relax all blocks in turn, at most ``most_sweeps`` times; return whether no distance falls any more.
+    """Return whether no distance falls any more, after relaxing all blocks in turn, at most ``most_sweeps`` times.
 
     ``distance``: int[N], initial distance of each node; changed in place.
     """
