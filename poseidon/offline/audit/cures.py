@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
 from poseidon.embedding import EmbeddedTrials
-from poseidon.offline.audit.findings import Cure, CureStep, Move, quantity
+from poseidon.offline.audit.findings import Cure, CureStep, Move, format_quantity
 from poseidon.offline.audit.object_changes import OF_GROUP, OF_TREE, Objects
 from protos.conventions.command_line import format_count
 
