@@ -234,7 +234,7 @@ def read_native_group_demand(found: NativePodGroup) -> Demand:
     )
 
 
-def of_tree(root: CompositePodGroup, nodes: tuple[GroupNode, ...], problem: str) -> Demand:
+def read_tree_demand(root: CompositePodGroup, nodes: tuple[GroupNode, ...], problem: str) -> Demand:
     """Return what a CompositePodGroup of Kubernetes and the groups below it (``nodes``) ask for."""
     if problem:
         return Demand(problem=problem)
