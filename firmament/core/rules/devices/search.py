@@ -79,9 +79,7 @@ class _Search:
                         self._all[option] = self._list_all(option)
 
     def _list_all(self, option: Option) -> list[int]:
-        """Return all devices that match an option, for a request for all of them; raises `_StopError` if they are not
-        known.
-        """
+        """Return all devices that match an option; raises `_StopError` if they are not all known."""
         found = self._plan.candidates[option]
         if self._kind.incomplete:
             raise _StopError("asks for all devices, but a resource pool is currently being updated")
@@ -140,9 +138,7 @@ class _Search:
         )
 
     def _pick(self, number: int, place: int, option: Option, left: int, start: int) -> bool:
-        """Return whether ``left`` more devices, from ``start`` on, can be picked for an option and the rest be
-        satisfied.
-        """
+        """Return whether ``left`` more devices, from ``start`` on, serve an option so that the rest is satisfied."""
         if not left:
             return self._is_kept(number, option) and self._request(number, place + 1)
         found = self._plan.candidates[option]
