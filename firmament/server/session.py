@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+_CANCELLED_WITHIN = 0.05
+"""Seconds within which gRPC cancels the call of a broken connection whose messages have ended."""
 _LONGEST_FAULT = 2000  # the text travels in a gRPC trailer, which holds a few kilobytes at most
 _LONGEST_NAME = 1024
 _SMALL = 2000  # bytes of a message that is read and applied in less time than it takes to hand it to a thread
@@ -136,7 +138,9 @@ class Session:
             # Shielded from cancellation: the cluster must not keep a driver that is gone.
             await asyncio.shield(asyncio.create_task(self._leave(taken_over)))
         if self._said_goodbye:
-            # A goodbye and a broken connection look the same to ``_read``, but a broken one cancels this method before.
+            # A goodbye and a broken connection look the same to ``_read``, but a broken one also cancels this method:
+            # gRPC reports the two in either order.
+            await asyncio.sleep(_CANCELLED_WITHIN)
             await asyncio.to_thread(self._cluster.lapse)
 
     async def _take_over(self) -> None:

@@ -36,8 +36,10 @@ from tests.support.waiting import until
 
 TOKEN = "administrator"  # of a server on the loopback interface
 NAMESPACE = "poseidon"
-ELSEWHERE = ("docker", "helm", "make")
-"""Programs whose part others play: ``make images``, ``make chart``, and for ``make kind`` a test of its own."""
+ELSEWHERE = ("docker", "firmament", "helm", "make", "poseidon")
+"""Programs whose part others play: ``make images``, ``make chart``, for ``make kind`` and the programs from a shell
+tests of their own.
+"""
 
 
 def commands() -> Iterator[list[str]]:
