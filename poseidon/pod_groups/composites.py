@@ -10,8 +10,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
+from poseidon.group_trees.spec.keys import CONSTRAINTS_ANNOTATION
 from poseidon.kube.api.pod_groups import CompositePodGroup, NativePodGroup
 from poseidon.kube.parsing.label_syntax import key_fault
+from poseidon.pod_groups.level_rules import GroupLevels, read_group_levels
 from poseidon.pod_groups.membership import COMPOSITE_POD_GROUP, NATIVE_POD_GROUP, ObjectKey
 from protos.firmament.v1 import scheduler_pb2 as pb
 
@@ -73,9 +75,9 @@ class CompositeTrees:
         self._inside: dict[ObjectKey, dict[ObjectKey, None]] = {}
 
     def holds(self, key: ObjectKey, found: NativeGroup) -> bool:
-        """Return whether a group is known and has this spec."""
+        """Return whether a group is known and has this spec and these rules by level."""
         known = self._known.get(key)
-        return known is not None and known.spec == found.spec
+        return known is not None and known.spec == found.spec and _get_rules(known) == _get_rules(found)
 
     def put(self, key: ObjectKey, found: NativeGroup) -> None:
         """Add or update a group."""
@@ -145,19 +147,22 @@ class CompositeTrees:
             clashes = key.kind == COMPOSITE_POD_GROUP and key.name in leaves
             return f"{COMPOSITE_POD_GROUP} {key.name}" if clashes else key.name
 
-        nodes = []
+        nodes: list[GroupNode] = []
+        levels = {key: _read_levels(key, self._known[key])[0] for key in keys}
         for key in keys:
             found = self._known[key]
-            parent = _name_parent(key, found)
-            nodes.append(
-                GroupNode(
-                    name=name(key),
-                    parent=name(parent) if parent is not None and key != root else "",
-                    least=read_least(found),
-                    within=tuple(each.key for each in found.spec.scheduling_constraints.topology),
-                    disrupted_whole=is_disrupted_whole(found.spec.disruption_mode),
-                )
+            parent = _name_parent(key, found) if key != root else None
+            stated = (each.key for each in found.spec.scheduling_constraints.topology)
+            node = GroupNode(
+                name=name(key),
+                parent=name(parent) if parent is not None else "",
+                least=read_least(found),
+                within=tuple(dict.fromkeys((*stated, *levels[key].within))),
+                rather_within=levels[key].rather_within,
+                apart=bool(levels[key].apart),
+                disrupted_whole=is_disrupted_whole(found.spec.disruption_mode),
             )
+            nodes += _separate(node, levels[parent].apart) if parent is not None else [node]
         return tuple(nodes), ""
 
     def _find_fault(self, root: ObjectKey) -> str:
@@ -190,11 +195,15 @@ class CompositeTrees:
         if gang is not None and not 1 <= least <= MAX_COUNT:
             field = "minCount" if key.kind == NATIVE_POD_GROUP else "minGroupCount"
             return f"spec.schedulingPolicy.gang.{field}: {least} is out of range; give at least 1"
-        for index, each in enumerate(found.spec.scheduling_constraints.topology):
-            if fault := key_fault(each.key):
-                return f"spec.schedulingConstraints.topology[{index}].key: {fault}"
-        if parent is None:
-            return ""
+        stated = enumerate(found.spec.scheduling_constraints.topology)
+        faults = (
+            f"spec.schedulingConstraints.topology[{index}].key: {fault}"
+            for index, each in stated
+            if (fault := key_fault(each.key))
+        )
+        problem = next(faults, "") or _read_levels(key, found)[1]
+        if problem or parent is None:
+            return problem
         if parent.spec.scheduling_policy.gang is not None and gang is None:
             return "spec.schedulingPolicy: is basic in a group that is a gang; give gang"
         if is_disrupted_whole(parent.spec.disruption_mode) and not is_disrupted_whole(
@@ -207,6 +216,29 @@ class CompositeTrees:
 def _name_parent(key: ObjectKey, found: NativeGroup) -> ObjectKey | None:
     parent = found.spec.parent_composite_pod_group_name
     return ObjectKey(COMPOSITE_POD_GROUP, key.namespace, parent) if parent else None
+
+
+def _get_rules(found: NativeGroup) -> str:
+    """Return the text of a group's rules by level, "" for none."""
+    return found.metadata.annotations.get(CONSTRAINTS_ANNOTATION, "")
+
+
+def _read_levels(key: ObjectKey, found: NativeGroup) -> tuple[GroupLevels, str]:
+    """Return the rules by level of a group, and what is wrong with them ("" for nothing)."""
+    return read_group_levels(found.metadata.annotations, of_groups=key.kind == COMPOSITE_POD_GROUP)
+
+
+def _separate(node: GroupNode, keys: tuple[str, ...]) -> list[GroupNode]:
+    """Return a group that has a value of each of ``keys`` to itself among the groups of its parent.
+
+    If it has other labels, which groups beside it may share, it is put into a group that has ``keys`` alone.
+    """
+    if not keys:
+        return [node]
+    if {*node.within} <= {*keys}:
+        return [replace(node, within=keys)]
+    own = GroupNode(f"place of {node.name}", node.parent, least=1, within=keys)
+    return [own, replace(node, parent=own.name)]
 
 
 def read_least(found: NativeGroup) -> int:

@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 from poseidon.group_trees.spec.described_maps import DescribedMap
 from poseidon.group_trees.spec.groups import GroupSpec, read_pod_group
+from poseidon.group_trees.spec.keys import CONSTRAINTS_ANNOTATION
 from poseidon.kube.api.pod_groups import (
     CompositePodGroup,
     GroupPolicy,
@@ -260,6 +261,11 @@ def list_ignored_by_native(found: NativePodGroup) -> str:
         return (
             "spec.disruptionMode is honoured for gangs alone: each pod may be evicted by itself; "
             "give spec.schedulingPolicy.gang"
+        )
+    if found.metadata.annotations.get(CONSTRAINTS_ANNOTATION):
+        return (
+            f"metadata.annotations[{CONSTRAINTS_ANNOTATION}] is honoured for groups of a CompositePodGroup; "
+            "give spec.parentCompositePodGroupName"
         )
     return ""
 

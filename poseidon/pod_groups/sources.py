@@ -107,7 +107,7 @@ class Sources:
         return key
 
     def says_the_same(self, kind: str, uid: str, found: Source) -> bool:
-        """Return whether an object is a group of Kubernetes that is known with this uid and this spec.
+        """Return whether an object is a group of Kubernetes that is known with this uid, this spec and these rules.
 
         Then only its status has changed, which does not matter here; in large trees thousands of statuses are written.
         """

@@ -32,28 +32,29 @@ from poseidon.pods.tasks import PriorityResolver
 from tests.poseidon.pod_groups.objects import pod
 
 
-def composite(name, parent="", least=2, key="", **spec):
+def metadata(uid, name, rules):
+    annotations = {"sakkara.group.constraints": rules} if rules else {}
+    return ObjectMeta(name=name, namespace="default", uid=uid, annotations=annotations)
+
+
+def composite(name, parent="", least=2, key="", rules="", **spec):
     policy = CompositePolicy(CompositeGangPolicy(least)) if least is not None else CompositePolicy()
     found = CompositePodGroupSpec(
         parent_composite_pod_group_name=parent,
         scheduling_policy=policy,
         scheduling_constraints=SchedulingConstraints((TopologyConstraint(key),) if key else ()),
     )
-    return CompositePodGroup(
-        metadata=ObjectMeta(name=name, namespace="default", uid=f"c-{name}"), spec=replace(found, **spec)
-    )
+    return CompositePodGroup(metadata=metadata(f"c-{name}", name, rules), spec=replace(found, **spec))
 
 
-def leaf(name, parent="", least=1, key="", **spec):
+def leaf(name, parent="", least=1, key="", rules="", **spec):
     policy = GroupPolicy(GangPolicy(least)) if least is not None else GroupPolicy()
     found = NativePodGroupSpec(
         scheduling_policy=policy,
         scheduling_constraints=SchedulingConstraints((TopologyConstraint(key),) if key else ()),
         parent_composite_pod_group_name=parent,
     )
-    return NativePodGroup(
-        metadata=ObjectMeta(name=name, namespace="default", uid=f"p-{name}"), spec=replace(found, **spec)
-    )
+    return NativePodGroup(metadata=metadata(f"p-{name}", name, rules), spec=replace(found, **spec))
 
 
 def put(groups, found):
@@ -148,6 +149,23 @@ def test_a_pod_leaves_the_tree_with_its_group():
         ((composite("root"), leaf("a", "root", 0)), "minCount: 0 is out of range"),
         ((composite("root", key="no label!"), leaf("a", "root")), "topology[0].key"),
         (
+            (composite("root", rules="{"), leaf("a", "root")),
+            "root: metadata.annotations[sakkara.group.constraints]",
+        ),
+        (
+            (composite("root", rules='{"zone": {"type": "spread", "partitions": 2}}'), leaf("a", "root")),
+            ".zone: in a tree of groups a rule takes neither partitions, min and max, nor factor",
+        ),
+        (
+            (composite("root", rules='{"zone": {"type": "spread"}}'), leaf("a", "root")),
+            "knows no soft spread",
+        ),
+        ((composite("root", rules='{"no label!": {}}'), leaf("a", "root")), ".no label!: "),
+        (
+            (composite("root"), leaf("a", "root", rules='{"zone": {"type": "spread", "hard": true}}')),
+            "PodGroup a: metadata.annotations[sakkara.group.constraints].zone: spread is for groups that",
+        ),
+        (
             (composite("root", disruption_mode={"all": {}}), leaf("a", "root")),
             "is Single in a group whose mode is All",
         ),
@@ -176,6 +194,45 @@ def test_what_makes_no_sense_holds_the_pods_back_and_says_why(objects, words):
         put(groups, each)
     groups.put_pod("pod-x", pod("x", native="a"))
     assert words in asked(groups)[1]
+
+
+def look_at(groups):
+    job, waits = asked(groups)
+    assert not waits
+    return [
+        (each.name, each.parent, each.least, [*each.within], [*each.rather_within], each.apart)
+        for each in job.groups
+    ]
+
+
+def test_rules_by_level_spread_the_groups_in_a_group_and_pack_pods():
+    groups = Groups()
+    groups.put_pod("pod-x", pod("x", native="a"))
+    spread = '{"zone": {"type": "spread", "hard": true}}'
+    put(groups, composite("root", rules=spread))
+    put(groups, leaf("a", "root", 2, rules='{"zone": {"hard": true}, "rack": {}}'))
+    put(groups, leaf("b", "root", key="rack"))
+    assert look_at(groups) == [
+        ("root", "", 2, [], [], True),
+        ("a", "root", 2, ["zone"], ["rack"], False),
+        ("place of b", "root", 1, ["zone"], [], False),
+        ("b", "place of b", 1, ["rack"], [], False),
+    ]
+    put(groups, composite("root"))
+    assert [each[1:4] for each in look_at(groups)] == [
+        ("", 2, []),
+        ("root", 2, ["zone"]),
+        ("root", 1, ["rack"]),
+    ]
+
+
+def test_the_rules_of_a_group_without_a_tree_are_ignored_and_it_says_so():
+    groups = Groups()
+    put(groups, leaf("a", "", rules='{"zone": {"hard": true}}'))
+    groups.put_pod("pod-x", pod("x", native="a"))
+    group = groups.group_of("pod-x")
+    assert group is not None
+    assert "give spec.parentCompositePodGroupName" in groups.not_honoured(group)
 
 
 def test_a_basic_tree_needs_nothing_as_a_whole():

@@ -223,6 +223,9 @@ def _blame(
 
     ``certain``: it is proved that there is no placement.
     """
+    few = _find_few_domains(problem, group, level)
+    if few is not None:
+        return few
     alone = []
     tested = min(BLAMED, max(1, BLAMED_GROUPS // len(group.names)))
     for number in level[:tested] if len(level) > 1 else level:
@@ -238,7 +241,10 @@ def _blame(
         named = [number for number in level[:BLAMED] if _is_too_large(problem, group, number)][:1] or named
     if not alone and len(named) > 1:
         way = "there is no way" if certain else "no way was found"
-        words = f"{where}: {way} to give each of its {len(level)} groups one domain with room for all of it"
+        own = "one domain"
+        if any(group.parent[each] >= 0 and group.apart[int(group.parent[each])] for each in level):
+            own = "a domain of its own"
+        words = f"{where}: {way} to give each of its {len(level)} groups {own} with room for all of it"
         return Shortage(where, words, 0)
     number = named[0]
     size = _count_tasks(group, number)
@@ -250,7 +256,35 @@ def _blame(
         words = f"{where}: group {group.names[number]} runs in {value}, and needs room there for its {pods}"
         return Shortage(where, f"{words}, which takes {min(most, size)}", most)
     words = f"{where}: group {group.names[number]} needs one domain with room for its {pods}"
-    return Shortage(where, f"{words}, the roomiest takes {min(most, size)}", most)
+    if most >= size:
+        rest = "but its groups fit into none" if group.children[number] else "but other groups leave it none"
+        return Shortage(where, f"{words}, {rest}", most)
+    return Shortage(where, f"{words}, the roomiest takes {most}", most)
+
+
+def _find_few_domains(problem: NestedProblem, group: LinkedGroup, level: Sequence[int]) -> Shortage | None:
+    """Return the shortage of a label that has fewer domains than a group has groups that must be apart; None without
+    one.
+    """
+    for parent in sorted({int(group.parent[number]) for number in level}):
+        if parent < 0 or not group.apart[parent]:
+            continue
+        inside = [
+            number for number in level if group.parent[number] == parent and _count_tasks(group, number)
+        ]
+        wanted = len(inside) - (len(group.children[parent]) - int(group.least[parent]))
+        for key in sorted({key for number in inside for key in group.within[number]}):
+            code = problem.domains.code[key]
+            there = len(np.unique(code[code >= 0]))
+            if all(key in group.within[number] for number in inside) and there < wanted:
+                where = f"level {group.depth[level[0]] + 1} ({problem.domains.keys[key]})"
+                words = f"{format_number(wanted, 'group')} of {group.names[parent]} must each have a domain of its own"
+                return Shortage(where, f"{where}: {words}, and there {_count_are(there)}", 0)
+    return None
+
+
+def _count_are(count: int) -> str:
+    return f"is {count}" if count == 1 else f"are {count}"
 
 
 def _is_too_large(problem: NestedProblem, group: LinkedGroup, number: int) -> bool:

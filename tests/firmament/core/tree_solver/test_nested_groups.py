@@ -23,6 +23,7 @@ from tests.support.effort import examples
 class Case:
     """A tree: ``parent`` and ``within`` (a label or -1) of groups, ``tasks``: group, size and number; ``room`` and
     ``code``: of machines, and by label their domains. ``spare``: by group, how many fewer than all go together.
+    ``apart``: groups whose child groups share no domain.
     """
 
     parent: Sequence[int]
@@ -31,6 +32,7 @@ class Case:
     room: Sequence[int]
     code: Sequence[Sequence[int]]
     spare: Sequence[int] = ()
+    apart: Sequence[int] = ()
 
     @property
     def least(self) -> list[int]:
@@ -53,7 +55,7 @@ class Case:
             least=np.array(self.least, dtype=np.int64),
             within=tuple((key,) if key >= 0 else () for key in self.within),
             rather_within=((),) * groups,
-            apart=(False,) * groups,
+            apart=tuple(each in self.apart for each in range(groups)),
             part_class=np.arange(len(part)),
             part_group=part[:, 0],
             part_count=part[:, 2],
@@ -90,6 +92,10 @@ class Case:
                 code = self.code[key][machine]
                 if code < 0 or domain.setdefault(each, code) != code:
                     return False
+        for one, other in combinations(domain, 2):
+            siblings = self.parent[one] == self.parent[other] and self.parent[one] in self.apart
+            if siblings and self.within[one] == self.within[other] and domain[one] == domain[other]:
+                return False
         return all(taken <= room for taken, room in zip(used, self.room, strict=True))
 
     def fits(self, placed: tuple[tuple[int, int, int], ...] = ()) -> bool:
@@ -144,6 +150,26 @@ def small_case(seed: int) -> Case:
         [draw.randint(1, 5) for _ in range(machines)],
         [zone, [-1 if missing and index == 0 else code for index, code in enumerate(rack)]],
     )
+
+
+def apart_case(seed: int) -> Case:
+    """A small tree whose root's groups have domains of one label, each its own; some have groups of pods in them."""
+    draw = random.Random(f"apart {seed}")
+    case = small_case(seed)
+    key = draw.choice((0, 1, 1))
+    inside = draw.randint(2, 3)
+    parent, within = [-1], [-1]
+    leaves = []
+    for _ in range(inside):
+        parent.append(0)
+        within.append(key)
+        leaves.append(len(parent) - 1)
+        if draw.random() < 0.3:
+            parent.append(leaves.pop())
+            within.append(draw.choice((-1, 1)))
+            leaves.append(len(parent) - 1)
+    tasks = [(leaf, draw.randint(1, 3), draw.randint(1, 2)) for leaf in leaves]
+    return replace(case, parent=parent, within=within, tasks=tasks, apart=(0,))
 
 
 def full_case(seed: int) -> Case:
@@ -209,6 +235,17 @@ def test_small_trees_are_placed_if_there_is_any_way_and_else_a_level_is_named(se
     if isinstance(found, Shortage):
         assert found.message
     else:
+        where = spread_out(case, found)
+        assert sorted(each[:2] for each in where) == sorted(case.single())
+        assert case.allows(where)
+
+
+@pytest.mark.parametrize("seed", range(examples(400)))
+def test_groups_that_must_be_apart_share_no_domain_and_are_placed_if_there_is_any_way(seed):
+    case = apart_case(seed)
+    found = solve(case)
+    assert isinstance(found, Shortage) == (not case.fits())
+    if not isinstance(found, Shortage):
         where = spread_out(case, found)
         assert sorted(each[:2] for each in where) == sorted(case.single())
         assert case.allows(where)

@@ -83,6 +83,33 @@ def test_nothing_of_a_tree_is_placed_if_one_of_its_groups_finds_no_domain():
     )
 
 
+def test_the_message_counts_the_domains_of_groups_that_must_be_apart():
+    spread = (
+        group("root", "", 2, apart=True),
+        *(group(name, "root", 1, ZONE) for name in ("prefill", "decode")),
+    )
+    demand = tree(spread, {"prefill": 1, "decode": 1})
+    placed, told = place([*racks(3, 3), *demand])
+    assert not placed
+    assert "level 2 (zone): 2 groups of root must each have a domain of its own, and there is 1" in told
+    placed, told = place([*racks(2, 0, 0, 0), *racks(0, 0, 2), *tree(spread, {"prefill": 1, "decode": 2})])
+    assert not told
+    assert rack_of(placed, "prefill") | rack_of(placed, "decode") == {"0", "2"}
+
+
+def test_the_message_says_so_if_only_the_other_groups_leave_a_group_no_domain():
+    spread = (
+        group("root", "", 2, apart=True),
+        *(group(name, "root", 2, ZONE) for name in ("prefill", "decode")),
+    )
+    placed, told = place(
+        [*racks(2, 0, 1, 0), *racks(0, 0, 0, 0, 1), *tree(spread, {"prefill": 2, "decode": 2})]
+    )
+    assert not placed
+    assert "roomiest takes 2" not in told
+    assert "needs one domain with room for its 2 pods, but other groups leave it none" in told
+
+
 def test_the_message_names_the_level_that_stands_in_the_way():
     placed, told = place([*racks(2, 2, 2, per_zone=3), *tree(SERVING, {"prefill": 2, "decode": 3})])
     assert not placed
