@@ -51,13 +51,17 @@ class RunFamilies:
 
 
 class _Run(NamedTuple):
-    """A pod that has begun; moments are in seconds since the epoch."""
+    """A pod, or a gang, that has begun; moments are in seconds since the epoch."""
 
     begun: float
     until: float
     """When it ended, or now."""
     over: bool
-    """Whether the pod has ended."""
+    """Whether it has ended."""
+
+    def join(self, other: _Run) -> _Run:
+        """Return the run of a gang of which both pods are: it is over when both are."""
+        return _Run(min(self.begun, other.begun), max(self.until, other.until), self.over and other.over)
 
 
 def find_family(pod: Pod) -> str:
@@ -71,23 +75,29 @@ def learn_run_times(
     """Return the run times of ``pods``, learnt from the pods among ``all_pods`` that run or have ended. ``now``:
     seconds since the epoch.
 
-    If no pod of a family has ended, all pods of its workload count, whatever run time they state.
+    If no pod of a family has ended, all pods of its workload count, whatever run time they state. Pods of a gang that
+    began together count as one: they end together, so each further one tells nothing.
     """
     mine = list(pods)
     families_of_mine = np.array([families.find(pod) for pod in mine], dtype=np.int64)
-    by_family: dict[int, list[_Run]] = {}
-    by_workload: dict[str, list[_Run]] = {}
-    for pod in all_pods:
+    by_family: dict[int, dict[Hashable, _Run]] = {}
+    by_workload: dict[str, dict[Hashable, _Run]] = {}
+    for place, pod in enumerate(all_pods):
         first, end = seconds(pod.status.start_time), _find_end(pod)
         if first is not None and (end is not None or pod.status.phase == "Running"):
             run = _Run(first, max(now, first) if end is None else end, end is not None)
-            by_family.setdefault(families.find(pod), []).append(run)
-            by_workload.setdefault(find_family(pod), []).append(run)
+            gang = membership(pod)
+            key: Hashable = place if gang is None else (gang, first // _TOGETHER)
+            for runs in (
+                by_family.setdefault(families.find(pod), {}),
+                by_workload.setdefault(find_family(pod), {}),
+            ):
+                runs[key] = run.join(runs.get(key, run))
     learnt = {}
     for workload, family in families.iter_workloads():
-        for runs in (by_family.get(family, ()), by_workload.get(workload, ())):
-            if any(run.over for run in runs):
-                learnt[family] = _collect_runs(runs)
+        for found in (by_family.get(family, {}), by_workload.get(workload, {})):
+            if any(run.over for run in found.values()):
+                learnt[family] = _collect_runs(list(found.values()))
                 break
     return RunTimes(
         families_of_mine, np.array([_find_stated(pod) for pod in mine]), _number_gangs(mine), learnt

@@ -7,13 +7,16 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import yaml
 from click.testing import CliRunner
 
 from poseidon.cli import main
 from poseidon.embedding import load_configuration
+from poseidon.kube.api.pods import Pod
 from poseidon.manifests.loader import load_manifests
 from poseidon.simulate.expected_starts import expect_starts
+from poseidon.simulate.observed import RunFamilies, learn_run_times
 from poseidon.simulate.presentation import format_span
 from tests.poseidon.offline.objects import node, pod
 
@@ -189,3 +192,21 @@ def test_pods_of_a_workload_that_state_other_run_times_are_others(tmp_path: Path
     assert low == median == high
     assert median is not None
     assert 50.0 <= median <= 52.0
+
+
+def test_pods_of_a_gang_count_as_one_run() -> None:
+    """Eight pods of a gang ran an hour together, three single pods a minute; the gang runs until its last pod ends."""
+    key = "gang.scheduling.koordinator.sh"
+    gang = {"annotations": {f"{key}/name": "work-9", f"{key}/min-available": "8"}}
+    single = [of_job(f"work-{number}", ended(f"p-{number}", 60)) for number in range(3)]
+    members = [of_job("work-9", ended(f"g-{number}", 3600, metadata=gang)) for number in range(8)]
+    last = of_job("work-9", running("g-8", "2025-12-31T23:50:00Z", metadata=gang))
+    now = datetime.fromisoformat(NOW).timestamp()
+    for objects, ages, over in (
+        ([*single, *members], [60.0, 60.0, 60.0, 3600.0], 4),
+        ([*single, *members, last], [60.0, 60.0, 60.0, 4200.0], 3),
+    ):
+        pods = [msgspec.convert(each, Pod, strict=False) for each in objects]
+        (found,) = learn_run_times(pods, pods, RunFamilies(), now).learnt.values()
+        assert sorted(found.age.tolist()) == ages
+        assert found.ended.sum() == over
