@@ -61,21 +61,21 @@ class Claim:
     """Its uid."""
     storage_class: str
     """Name of its storage class."""
-    volume: str = ""
+    volume: str
     """Name of the volume in its spec, "" for none; final only if ``bound``."""
-    bound: bool = False
+    bound: bool
     """Whether it is bound."""
-    lost: bool = False
+    lost: bool
     """Whether its volume is lost."""
-    deleting: bool = False
+    deleting: bool
     """Whether it is being deleted."""
-    exclusive: bool = False
+    exclusive: bool
     """Whether only one pod at a time may use it."""
-    selected_node: str = ""
+    selected_node: str
     """The node for which its volume is provisioned, "" for none."""
-    owner: str = ""
+    owner: str
     """Uid of its controller, or the name if that states no uid; "" without controller."""
-    profile: Profile | None = None
+    profile: Profile | None
     """The volumes that it accepts; None once it is bound."""
 
 
