@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from firmament.core.changes import TrialChange
 from firmament.core.events import ClassDefined, Event, TasksBound, TasksSubmitted
 from firmament.core.rescheduling.trials import TogetherChange, Trials
 from tests.support.core import machine, scheduler, task_class, uids
+from tests.support.devices import (
+    DRIVER,
+    claim_record,
+    claim_spec,
+    class_record,
+    device,
+    exactly,
+    own_claim,
+    slice_record,
+)
 
 HALF, WHOLE = 1, 2
 CLASSES = [ClassDefined(HALF, task_class(500)), ClassDefined(WHOLE, task_class(1000))]
@@ -110,3 +122,31 @@ def test_more_important_ones_that_wait_come_first():
     assert found.places_together([waiting("w")], TogetherChange(), ()) == {"w": "a"}
     assert found.places_together([waiting("w")], TogetherChange(), [waiting("x", priority=9)]) is None
     assert found.places_together([waiting("w")], TogetherChange(), ()) == {"w": "a"}
+
+
+def has_device(uid: str, node: str) -> list[Event]:
+    """A task on a machine, with a claim of its own that has the machine's device."""
+    result = {"request": "r", "driver": DRIVER, "pool": node, "device": "d0"}
+    allocation = {"devices": {"results": [result]}}
+    return [
+        claim_record(f"claim-{uid}", claim_spec(exactly("gpu")), allocation, uid),
+        on(node, uid, number=3),
+    ]
+
+
+def test_devices_go_with_a_task_that_moves_and_come_back_with_it():
+    with_device = replace(task_class(100), claims=(own_claim(exactly("gpu")),))
+    devices = [slice_record(name, [device("d0")]) for name in ("a", "b", "c")]
+    found = trials(
+        class_record("gpu"),
+        ClassDefined(3, with_device),
+        *devices,
+        *has_device("t", "a"),
+        *has_device("u", "c"),
+    )
+    before = found.save()
+    assert found.empty(["a"])
+    assert found.place_of("t") == "b"
+    found.restore(before)
+    assert found.empty(["b"])
+    assert not found.empty(["c"]), "the device of a is the returned task's again"

@@ -107,3 +107,55 @@ def test_a_malformed_record_counts_as_a_claim_that_is_gone():
     assert book.keep_claim("c1", b'{"allocation": 7}') == {"m"}
     assert not book.known_claims
     assert users(book) == {}
+
+
+def test_what_a_task_is_promised_last_is_all_that_it_holds():
+    book = DeviceBook()
+    promise(book, "t", "d0", claim="c1")
+    before = book.version
+    promise(book, "t", "d1")
+    assert book.version > before
+    assert users(book) == {"d1": [{"t"}]}
+    assert book.find_allocation("c1") is None
+    book.promise("t", ())
+    assert users(book) == {}
+    assert not book.promised
+
+
+def leave_and_return(book: DeviceBook, *machines: str) -> list[dict[str, list[set[str]]]]:
+    """What is held once task ``t`` has left machine m, and then come to each of these."""
+    book.leave_behind("t", "m")
+    seen = [users(book)]
+    for name in machines:
+        book.come_back("t", name)
+        seen.append(users(book))
+    return seen
+
+
+def test_a_task_that_leaves_in_a_trial_gets_its_own_devices_back_where_it_was():
+    book = DeviceBook()
+    book.stayed = {}
+    book.keep_claim("own", record(results("d0"), ("t",)))
+    book.keep_claim("shared", record(results("d1"), ("t", "u")))
+    promise(book, "t", "d2")
+    shared = {"d1": [{"t", "u"}]}
+    left, elsewhere, back = leave_and_return(book, "n", "m")
+    assert left == elsewhere == shared
+    assert back == {**shared, "d0": [{"t"}], "d2": [{"t"}]}
+    assert leave_and_return(book, "m") == [shared, back], "as often as it moves"
+
+
+def test_a_task_that_has_got_other_devices_meanwhile_keeps_those():
+    book = DeviceBook()
+    book.stayed = {}
+    promise(book, "t", "d0")
+    book.leave_behind("t", "m")
+    promise(book, "t", "d1")
+    book.come_back("t", "m")
+    assert users(book) == {"d1": [{"t"}]}
+
+
+def test_nothing_comes_back_where_no_trials_are():
+    book = DeviceBook()
+    promise(book, "t", "d0")
+    assert leave_and_return(book, "m") == [{}, {}]
