@@ -3,6 +3,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
 from cost_models.interface import Bool, Int64, JointRows
 from firmament.core.constraints.ruleset import ClassRules, RuleSet
@@ -55,6 +56,20 @@ def test_other_costs_count():
     dearer = [[0, 0], [1, 0]]
     assert outcome(given(cost=dearer)) == EVEN
     assert outcome(given(cost=[[0, 0], [2, 0]])) == units(UNEVEN)
+
+
+@pytest.mark.parametrize(("rates", "start"), [((1, 1), (10, 12)), ((1, 2), (10, 24)), ((2, 1), (10, 24))])
+def test_what_the_network_charges_for_heights_is_no_other_cost(rates, start):
+    outcomes = []
+    for dearer in range(20):
+        case = problem(tasks=[1, 1], requests=[[1], [2]], free=[[2], [2]], cost=[[0, 0], [dearer, 0]])
+        case = with_heights(case, start, (2, 4), rates)
+        placed = exchange_sizes(case, UNEVEN, tuning=PLACING.exchange, log=[])
+        other = proposed(*EVEN) if placed is UNEVEN else UNEVEN
+        assert placement_cost(case, placed) <= placement_cost(case, other) + 0.001
+        outcomes.append(placed is UNEVEN)
+    assert outcomes == sorted(outcomes)
+    assert {*outcomes} == {False, True}, "not everywhere the same"
 
 
 def test_room_is_kept():
