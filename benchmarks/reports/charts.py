@@ -38,6 +38,7 @@ def sections(reports: Sequence[Report]) -> dict[str, Section]:
             _comparison(comparisons),
         ),
         "shards": ("More cost than by one solver, over the number of solvers", _losses(reports)),
+        "growth": ("Processor seconds of a round over its size", _growth(reports)),
         "head-to-head": ("Creation to binding over arrivals", _arrivals(reports)),
     }
     return {name: Section(title, chart) for name, (title, chart) in drawn.items() if chart is not None}
@@ -70,6 +71,26 @@ def _losses(reports: Sequence[Report]) -> Chart | None:
     counts = sorted({count for losses in lines.values() for count in losses})
     series = {label: [losses.get(count) for count in counts] for label, losses in lines.items()}
     return LineChart("solvers", "% more cost", [float(each) for each in counts], series) if lines else None
+
+
+def _growth(reports: Sequence[Report]) -> Chart | None:
+    """Return a chart with a line for each of nodes, tasks and classes, while the other two stay the same."""
+    lines: dict[str, dict[int, float]] = {}
+    for report in reports:
+        for result in report["results"] if report["kind"] == "wide-growth" else ():
+            axis, first = result["axis"], result["points"][0]
+            others = ", ".join(
+                f"{first[each]:,} {each}" for each in ("nodes", "tasks", "classes") if each != axis
+            )
+            lines[f"{axis} ({others})"] = {point["value"]: point["seconds"] for point in result["points"]}
+    sizes = sorted({size for points in lines.values() for size in points})
+    series = {label: [points.get(size) for size in sizes] for label, points in lines.items()}
+    at = [float(size) for size in sizes]
+    return (
+        LineChart("Nodes, tasks or classes", "processor seconds", at, series, logarithmic=True)
+        if lines
+        else None
+    )
 
 
 def _throughput(parts: Sequence[Part]) -> Chart | None:

@@ -55,6 +55,10 @@ def _draw(axes: Axes, chart: Chart) -> None:
             _stacks(axes, chart)
 
 
+_MANY_TIMES = 10_000
+"""Where an axis ends at so many times its beginning, only powers of ten are labelled."""
+
+
 def _lines(axes: Axes, chart: LineChart) -> None:
     for label, values in chart.series.items():
         known = [(at, value) for at, value in zip(chart.at, values, strict=True) if value is not None]
@@ -82,12 +86,14 @@ def _bars(axes: Axes, chart: BarChart) -> None:
 
 
 def _write_numbers_plainly(axis: Axis) -> None:
-    """Label a logarithmic axis with 20 and 2,000 instead of powers of ten; between powers only at 2 and 5 times
-    them.
+    """Label a logarithmic axis with 20 and 2,000 instead of powers of ten; between powers at 2 and 5 times them, where
+    there is room for so many labels.
     """
     from matplotlib.ticker import FuncFormatter, LogLocator
 
-    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    low, high = axis.get_view_interval()
+    between = (1.0, 2.0, 5.0) if high < _MANY_TIMES * low else (1.0,)
+    axis.set_major_locator(LogLocator(subs=between))
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
     axis.set_minor_formatter(FuncFormatter(lambda *_: ""))
 

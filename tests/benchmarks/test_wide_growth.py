@@ -6,10 +6,12 @@ import math
 
 import pytest
 
+from benchmarks.reports.charts import sections
 from benchmarks.reports.core import wide_growth_sheets
 from benchmarks.rounds import wide_growth
 from benchmarks.rounds.wide_growth import Axis, Measured, measure_size, measure_wide_growth
 from benchmarks.scenario import Scenario
+from poseidon.ui.report import LineChart
 
 
 def test_a_size_places_all_its_tasks_in_every_run():
@@ -33,6 +35,10 @@ def test_exponents_and_steep_steps_follow_from_the_figures(monkeypatch: pytest.M
     assert result["exponents"]["coreMiB"] == pytest.approx(1.0)
     (sheet,) = wide_growth_sheets(report)
     assert sheet.rows[-1][-2] == "2.00 (steep)"
+    chart = sections([report])["growth"].chart
+    assert isinstance(chart, LineChart)
+    assert chart.at == [100.0, 200.0, 400.0]
+    assert list(chart.series.values()) == [[1.0, 2.0, 8.0]]
 
 
 def test_each_size_is_measured_in_a_process_of_its_own():
