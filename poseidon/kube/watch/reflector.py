@@ -113,8 +113,8 @@ class Reflector(Generic[T]):
             try:
                 if not self._version:
                     await self._list()
-                elif await self._has_gone_back():
-                    continue
+                elif await self._has_gone_back() or not self._version:
+                    continue  # another task may have asked for a list meanwhile
                 await self._watch()
             except ApiError as error:
                 await self._recover_from_answer(error)

@@ -215,6 +215,24 @@ async def test_a_list_with_an_older_object_shows_that_the_server_has_gone_back(c
     assert "version=5 known=10" in caplog.text
 
 
+async def test_a_list_that_is_asked_for_before_a_watch_is_resumed_comes_first():
+    versions, listed = [], []
+
+    async def answer(request):
+        if is_watch(request):
+            versions.append(request.query["resourceVersion"])
+            return status(500, "InternalError", "broken") if len(versions) == 1 else await hang(request)
+        listed.append(request)
+        if len(listed) == 2:  # the look before the watch is resumed
+            watching.reflector._list_anew("drift")
+        return listing(10 if len(listed) < 3 else 20, node("a", 9))
+
+    async with scripted(answer) as (_, url), Watching(url) as watching:
+        await until(lambda: len(versions) == 2)
+        assert versions == ["10", "20"]
+        assert watching.relists("drift") == 1
+
+
 async def test_a_list_that_nobody_reads_to_its_end_is_given_up():
     released = asyncio.Event()
 
