@@ -48,7 +48,7 @@ from tests.programs.simulation.programs import (
 from tests.programs.simulation.queued_users import QueuedUsers
 from tests.programs.simulation.quota_oracle import QuotaOracle
 from tests.programs.simulation.streams import Channel
-from tests.programs.simulation.tree_users import TreeUsers
+from tests.programs.simulation.tree_users import QueuedTreeUsers, TreeUsers
 from tests.programs.simulation.users import Users
 from tests.support.pod_invariants import violations
 
@@ -137,7 +137,9 @@ class History:
         self.jobs = JobController(queue, self.api)
         self.machines = Machines(queue, self.api, self.kubelets)
         every = queue.random.choice((0.1, 0.4, 1.5))
-        users = TreeUsers if trees else QueuedUsers if queued else DeviceUsers if devices else Users
+        users = DeviceUsers if devices else Users
+        if trees or queued:
+            users = (QueuedTreeUsers if queued else TreeUsers) if trees else QueuedUsers
         self.users = users(queue, self.api, every=every)
         self.devices: DevicePart | None = None
         self.rival = Rival(queue, self.api, every=queue.random.choice((0.1, 0.5, 2.0)))
@@ -240,6 +242,7 @@ class History:
         halves = self.oracle.halves()
         if halves:
             self.oracle.fail(f"gangs in part bound {SETTLED:g} s after the faults: {', '.join(halves)}")
+        self.oracle.judge_disruptions(self.alive())
         self._compare()
         self._check()
 

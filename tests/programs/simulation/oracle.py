@@ -11,7 +11,7 @@ not bound in the copy, and only that. What the copy brings back happened at that
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
 from protos.firmament.v1 import scheduler_pb2 as pb
@@ -116,6 +116,8 @@ class Oracle(Monitor):
     restored_at: int = 0
     """The moment at which the server last came back from a copy."""
     streams: dict[Stream, _Stream] = field(default_factory=dict)
+    owed: list[tuple[str, str, list[PodHistory]]] = field(default_factory=list)
+    """For evicted pods whose groups leave as a whole: who evicted, the name of the pod, and the others of the group."""
     violation: str = ""
     bindings: int = 0
     evictions: int = 0
@@ -169,6 +171,7 @@ class Oracle(Monitor):
 
     def restored(self, copy: Copy) -> None:
         """Take that the server has come back from a copy."""
+        self.owed.clear()
         moment = self.restored_at = self.api.moment
         there = {each["metadata"]["uid"]: each for each in copy.objects[PODS].values()}
         for uid, record in list(self.pods.items()):
@@ -360,11 +363,31 @@ class Oracle(Monitor):
         if record.removed is not None or record.finished is not None or record.leaving is not None:
             return
         self.evictions += 1
+        together = trees.list_disrupted_together(self.api, pod)
+        if together:
+            seen = request.seen.get(PODS, 0)
+            others = [
+                each
+                for each in self.pods.values()
+                if each is not record
+                and trees.leaf_of(each.object) in together
+                and each.bound is not None
+                and each.bound <= seen
+                and each.ended_at is None
+            ]
+            self.owed.append((request.client, pod["metadata"]["name"], others))
         gang = workload.gang_of(pod)
         if gang is not None and not self._known_whole(gang, request.client):
             return
         if not self.has_reason(pod):
             self.fail(f"{pod['metadata']['name']} is evicted by {request.client} for nobody more important")
+
+    def judge_disruptions(self, clients: Collection[str]) -> None:
+        """Judge, long after all evictions of ``clients``, that no group that leaves as a whole has left in part."""
+        for client, name, others in self.owed:
+            stay = [each.object["metadata"]["name"] for each in others if each.ended_at is None]
+            if stay and client in clients:
+                self.fail(f"{name} was evicted by {client}, and {', '.join(stay)} of its group stayed")
 
     def has_reason(self, pod: Object) -> bool:
         """Whether somebody more important comes, or did recently."""

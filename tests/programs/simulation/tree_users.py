@@ -9,7 +9,8 @@ from functools import partial
 
 from tests.programs.simulation import workload
 from tests.programs.simulation.actors import leaving
-from tests.programs.simulation.api_server import COMPOSITES, LEAVES, PODS, Object, finished
+from tests.programs.simulation.api_server import COMPOSITES, LEAVES, NODES, PODS, Object, finished
+from tests.programs.simulation.queued_users import QueuedUsers
 from tests.programs.simulation.trees import Drawn, draw_tree, leaf_of
 from tests.programs.simulation.users import Users
 
@@ -44,8 +45,21 @@ class TreeUsers(Users):
         for leaf, pods in drawn.pods.items():
             for _ in range(pods):
                 self.queue.after(random.random() * 0.5, partial(self._create, make(leaf)))
+        if random.random() < 0.6:
+            self.queue.after(2 + random.random() * 4, partial(self._displace, drawn.name))
         if random.random() < 0.5:
             self.queue.after(1.0, partial(self.trees.append, (drawn, make)))
+
+    def _displace(self, tree: str) -> None:
+        """Create an important pod that takes nearly a whole node of a zone in which a tree runs."""
+        there = [pod for pod in self.api.all(PODS) if workload.gang_of(pod) == tree]
+        nodes = {node["metadata"]["name"]: node for node in self.api.all(NODES)}
+        hosts = [nodes[host] for pod in there if (host := pod["spec"].get("nodeName")) in nodes]
+        if hosts and self.active:
+            host = self.queue.random.choice(hosts)
+            zone = {workload.ZONE: host["metadata"]["labels"][workload.ZONE]}
+            asks = {"cpu": f"{workload.allocatable(host)['cpu'] - 40}m", "memory": "16Mi"}
+            self._create(workload.pod(self._name("vip"), asks, priority=1000, nodeSelector=zone))
 
     def _create_group(self, path: str, made: Object) -> None:
         self.api.create(path, made)
@@ -88,3 +102,8 @@ class TreeUsers(Users):
         for path in (COMPOSITES, LEAVES):
             for each in self.api.all(path):
                 self.api.remove(path, each)
+
+
+@dataclass
+class QueuedTreeUsers(TreeUsers, QueuedUsers):
+    """Users of queues who create trees of groups as well; the trees are in no queue."""

@@ -23,7 +23,7 @@ class Drawn(NamedTuple):
 
 
 def draw_tree(random: Random, name: str) -> Drawn:
-    """Return a tree of two or three levels; groups may need fewer than there are, and one zone or node."""
+    """Return a tree of two or three levels; groups may need fewer than there are, one zone, and leave as a whole."""
     shape: list[tuple[str, str, int]] = []  # name, parent, pods (0: a group of groups)
     for index in range(random.randint(2, 3)):
         group = f"{name}-{index}"
@@ -36,15 +36,20 @@ def draw_tree(random: Random, name: str) -> Drawn:
     inside = Counter(parent for _, parent, _ in shape)
     labels = {workload.TREE: name, SIZE: str(len(shape))}
     objects = []
+    as_a_whole: set[str] = set()
     for group, parent, pods in shape:
         there = pods or inside[group]
-        least = there - (there > 1 and random.random() < 0.4)
+        if parent in as_a_whole or random.random() < 0.2:
+            as_a_whole.add(group)
+        least = there - (there > 1 and random.random() < (0.7 if group in as_a_whole else 0.4))
         policy = {"minCount": least} if pods else {"minGroupCount": least}
         spec: Object = {"schedulingPolicy": {"gang": policy}}
         if parent:
             spec["parentCompositePodGroupName"] = parent
         if random.random() < (0.5 if pods else 0.15):
             spec["schedulingConstraints"] = {"topology": [{"key": workload.ZONE}]}
+        if group in as_a_whole:
+            spec["disruptionMode"] = {"all": {}}
         metadata = {"name": group, "namespace": workload.NAMESPACE, "labels": labels}
         objects.append((LEAVES if pods else COMPOSITES, {"metadata": metadata, "spec": spec, "status": {}}))
     random.shuffle(objects)
@@ -96,6 +101,27 @@ def count_lacking(api: ApiServer, name: str, counted: Iterable[Object], done: Ma
     return lacks(name) if has_all_groups(api, tree) else 0
 
 
+def list_disrupted_together(api: ApiServer, pod: Object) -> set[str]:
+    """Return the PodGroups whose pods are evicted with a pod because ``disruptionMode`` says so, none otherwise."""
+    tree = pod["metadata"]["labels"].get(workload.TREE, "")
+    if not tree or not has_all_groups(api, tree):
+        return set()
+    groups, name, outermost = _list_groups(api, tree), leaf_of(pod), ""
+    while name:
+        if "disruptionMode" in groups[name]["spec"]:
+            outermost = name
+        name = find_parent(groups[name])
+    return _list_below(groups, outermost) if outermost else set()
+
+
+def _list_below(groups: Mapping[str, Object], name: str) -> set[str]:
+    """Return the names of a group and of all groups below it."""
+    below = {name}
+    for _ in groups:
+        below |= {each for each, group in groups.items() if find_parent(group) in below}
+    return below
+
+
 def list_zoned(api: ApiServer, pod: Object) -> list[set[str]]:
     """Return for each group of a pod that keeps to one zone the PodGroups below it, if all groups are there."""
     tree = pod["metadata"]["labels"].get(workload.TREE, "")
@@ -105,9 +131,6 @@ def list_zoned(api: ApiServer, pod: Object) -> list[set[str]]:
     name = leaf_of(pod)
     while name:
         if "schedulingConstraints" in groups[name]["spec"]:
-            below = {name}
-            for _ in groups:
-                below |= {each for each, group in groups.items() if find_parent(group) in below}
-            found.append(below)
+            found.append(_list_below(groups, name))
         name = find_parent(groups[name])
     return found
