@@ -34,7 +34,7 @@ from poseidon.pod_groups.koordinator import (
     list_ignored_terms,
     waiting_seconds,
 )
-from poseidon.pod_groups.membership import Membership
+from poseidon.pod_groups.membership import VOLCANO_POD_GROUP, MemberPart, Membership
 from poseidon.pod_rules.kept_terms import KeptTerm
 from poseidon.pods.resources import amounts
 from poseidon.pods.tasks import get_qualified_name
@@ -100,6 +100,12 @@ class Demand:
     """
     kept_terms: tuple[KeptTerm, ...] = ()
     """Pod affinities that the tree keeps, so that they need not be looked at."""
+
+
+def name_group_in_tree(demand: Demand, member: Membership, part: MemberPart) -> str:
+    """Return the name of the group in a tree that a pod is in: the only group, or the one that its part names."""
+    alone = len(demand.nodes) == 1 and member.source.kind != VOLCANO_POD_GROUP
+    return demand.nodes[0].name if alone else part.role
 
 
 def read_pod_group_demand(found: PodGroup) -> Demand:

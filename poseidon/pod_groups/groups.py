@@ -10,10 +10,10 @@ from msgspec.structs import replace
 from poseidon.group_trees.status.members import Member
 from poseidon.kube.quarantine import Attempt
 from poseidon.pod_groups.composites import count_fewest, take_off
-from poseidon.pod_groups.demands import Demand
+from poseidon.pod_groups.demands import Demand, name_group_in_tree
 from poseidon.pod_groups.group import Group, GroupKey
 from poseidon.pod_groups.members import GroupMembers
-from poseidon.pod_groups.membership import VOLCANO_POD_GROUP, Progress
+from poseidon.pod_groups.membership import NO_PART, VOLCANO_POD_GROUP, Progress
 from poseidon.pod_groups.scheduler_names import foreign_words, split_words
 from poseidon.pod_rules.pod_affinity import ANYWHERE, Colocation
 from poseidon.pods.tasks import HIGHEST, LOWEST, Task
@@ -76,12 +76,9 @@ class Groups(GroupMembers):
         return Counter(self._find_role(group, uid) for uid in done if uid in group.parts)
 
     def _find_role(self, group: Group, uid: str) -> str:
-        """Return the name of the group in a tree that a pod is in: the only group, or the one that the pod names."""
-        demand = self.outline(group)
-        alone = demand is not None and len(demand.nodes) == 1
-        if demand is not None and alone and group.member.source.kind != VOLCANO_POD_GROUP:
-            return demand.nodes[0].name
-        return group.parts[uid].role if uid in group.parts else ""
+        """Return the name of the group in a tree that a pod is in, or of its role in a group without tree."""
+        demand, part = self.outline(group), group.parts.get(uid, NO_PART)
+        return part.role if demand is None else name_group_in_tree(demand, group.member, part)
 
     def place_in_tree(self, group: Group, uid: str) -> TreePlace:
         """Return the group in a tree that a pod is in ("" without tree), and whether the pod evicts no others."""

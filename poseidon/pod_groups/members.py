@@ -248,7 +248,7 @@ class GroupMembers:
         if kind == VOLCANO_POD_GROUP:
             known = self._sources.find(group.member)
             if known is not None and isinstance(known[1], VolcanoPodGroup):
-                part = find_part(known[1], pod)
+                part = find_part(known[1], pod.metadata)
         if group.parts.get(uid, NO_PART) != part:
             self._leave_part(uid, group)
             group.parts[uid] = part

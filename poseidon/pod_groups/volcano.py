@@ -7,13 +7,13 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
 from poseidon.kube.api.hyper_nodes import Tiers, name_tier
+from poseidon.kube.api.metadata import ObjectMeta
 from poseidon.kube.api.pod_groups import (
     VolcanoPodGroup,
     VolcanoPodGroupSpec,
     VolcanoSubGroups,
     VolcanoTopology,
 )
-from poseidon.kube.api.pods import Pod
 from poseidon.kube.parsing.defects import shorten
 from poseidon.pod_groups.composites import GroupNode, count_fewest
 from poseidon.pod_groups.demands import MAX_MEMBERS, Demand, read_least_room
@@ -60,12 +60,12 @@ def is_tree(found: VolcanoPodGroup) -> bool:
     return found.spec.network_topology is not None or bool(found.spec.sub_group_policy)
 
 
-def find_part(found: VolcanoPodGroup, pod: Pod) -> MemberPart:
+def find_part(found: VolcanoPodGroup, metadata: ObjectMeta) -> MemberPart:
     """Return a pod's part: its group in a tree by the first subgroup policy that fits its labels, else by its task."""
-    task = pod.metadata.annotations.get(VOLCANO_TASK, "")
+    task = metadata.annotations.get(VOLCANO_TASK, "")
     if not is_tree(found):
         return MemberPart(task)
-    labels = pod.metadata.labels
+    labels = metadata.labels
     policies = found.spec.sub_group_policy[:MOST_POLICIES]
     for name, policy in zip(_name_policies(policies), policies, strict=True):
         if policy.label_selector is not None and not matches_labels(policy.label_selector, labels):

@@ -6,12 +6,14 @@ from typing import TYPE_CHECKING, TypeVar
 
 from poseidon.group_trees.spec.groups import GroupMaps, GroupName
 from poseidon.group_trees.spec.trees import TreeArguments, Trees
+from poseidon.nodes.hyper_nodes import HyperNodes
 from poseidon.pod_groups.sources import Sources
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from poseidon.kube.api.app_network import AppGroup, ConfigMap, NetworkTopology
+    from poseidon.kube.api.hyper_nodes import HyperNode
     from poseidon.kube.api.nodes import Node
     from poseidon.kube.api.resource import Change
     from poseidon.pod_groups.demands import Source
@@ -32,6 +34,8 @@ class GroupObjects:
         self.app_groups: dict[str, AppGroup] = {}
         self.topologies: dict[str, NetworkTopology] = {}
         self._node_names: dict[str, str] = {}
+        self._hyper_nodes = HyperNodes()
+        self._tiers: dict[str, Mapping[str, str]] = {}
 
     def groups_changed(self, kind: str, changes: Sequence[Change[Source]]) -> None:
         """Update changed PodGroups or Workloads."""
@@ -72,8 +76,26 @@ class GroupObjects:
             if node is not None:
                 self._node_names[uid] = node.metadata.name
                 self.trees.node_changed(node.metadata.name, node.metadata.labels)
+                self._hyper_nodes.note_node(node.metadata.name, node.metadata.labels)
             elif uid in self._node_names:
-                self.trees.node_gone(self._node_names.pop(uid))
+                name = self._node_names.pop(uid)
+                self.trees.node_gone(name)
+                self._hyper_nodes.forget_node(name)
+                self._tiers.pop(name, None)
+
+    def hyper_nodes_changed(self, changes: Sequence[Change[HyperNode]]) -> None:
+        """Update changed HyperNodes of Volcano."""
+        for uid, found in changes:
+            if found is None:
+                self._hyper_nodes.remove(uid)
+            else:
+                self._hyper_nodes.put(uid, found)
+        self.sources.tiers = self._hyper_nodes.tiers
+
+    def find_tiers(self, node: str) -> Mapping[str, str]:
+        """Return a node's labels by tiers of HyperNodes."""
+        self._tiers.update(self._hyper_nodes.take_labels())
+        return self._tiers.get(node, {})
 
 
 def _put(known: dict[str, T], changes: Sequence[Change[T]]) -> None:  # type: ignore[type-var]  # kinds of objects

@@ -8,14 +8,22 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from poseidon.group_trees.spec.keys import RANK_LABEL
-from poseidon.kube.api.metadata import seconds
+from poseidon.kube.api.metadata import ObjectMeta, seconds
+from poseidon.pod_groups.exclusive_topology import read_domain_part
 from poseidon.pod_groups.koordinator import NO_TERMS
 from poseidon.pod_groups.membership import (
     BUNDLE,
+    KAI_POD_GROUP,
+    LEADER_WORKER_GROUP,
     NO_PART,
+    POD_GANG,
     SIGS_POD_GROUP,
+    VOLCANO_POD_GROUP,
+    VOLCANO_TASK,
+    DomainTerms,
     MemberPart,
     Membership,
+    find_domain_group,
     membership,
     part_in,
 )
@@ -58,6 +66,8 @@ _MOST_SHAPES = 50_000
 _MOST_NAME = 600
 _LONGEST_RANK = 9
 _LONGEST_SHARE = 20
+_KINDS_WITH_PARTS = frozenset({SIGS_POD_GROUP, BUNDLE, KAI_POD_GROUP, POD_GANG, LEADER_WORKER_GROUP})
+"""Kinds of groups whose pods' parts are read from the pods alone."""
 
 
 class Disruption(Struct, frozen=True, gc=False):
@@ -101,10 +111,14 @@ class PodEntry(Struct):
     """Its group, None if it has none."""
     part: MemberPart = NO_PART
     """Its part of the group."""
+    words: ObjectMeta | None = None
+    """The labels and the task by which PodGroups of Volcano tell parts; None for other groups."""
     app_group: str = ""
     """Its AppGroup, "" for none."""
     workload: str = ""
     """Its workload within the AppGroup."""
+    succeeded: bool = False
+    """Whether it has ended with success."""
     scheduled: float = 0.0
     """When it was scheduled."""
     started: float = 0.0
@@ -202,8 +216,10 @@ class Recorder:
             nominated="" if spec.node_name else pod.status.nominated_node_name,
             group=(group := _group(pod)),
             part=_part(pod, group),
+            words=_list_words(pod, group),
             app_group=self._word(labels.get(APP_GROUP_LABEL, "")),
             workload=self._word(labels.get(WORKLOAD_LABEL, "")),
+            succeeded=pod.status.phase == "Succeeded",
             scheduled=scheduled,
             started=_read_start(pod),
             deleted=seconds(metadata.deletion_timestamp) or 0.0,
@@ -271,24 +287,35 @@ def _read_start(pod: Pod) -> float:
 
 
 def _group(pod: Pod) -> Membership | None:
-    """Return the group that a pod names, shortened."""
-    found = membership(pod)
+    """Return the group that a pod names, or with which it shares a domain, shortened."""
+    found = membership(pod) or find_domain_group(pod)
     if found is None:
         return None
     source = found.source._replace(name=found.source.name[:_MOST_NAME])
     gangs = found.gangs if sum(map(len, found.gangs)) <= _MOST_TEXT else ()
-    return found._replace(source=source, share=found.share[:_LONGEST_SHARE], gangs=gangs)
+    return found._replace(
+        source=source, share=found.share[:_LONGEST_SHARE], gangs=gangs, domain=found.domain[:_MOST_NAME]
+    )
 
 
 def _part(pod: Pod, group: Membership | None) -> MemberPart:
-    """Return the role and the minimum that a pod states for its part of a gang."""
-    if group is None or group.source.kind not in (SIGS_POD_GROUP, BUNDLE):
+    """Return the role, the minimum and the domains that a pod states for its part of a group."""
+    if group is None or group.source.kind not in _KINDS_WITH_PARTS:
         return NO_PART
-    part = part_in(pod, group)
+    part = read_domain_part(pod) if group.source.kind == LEADER_WORKER_GROUP else part_in(pod, group)
     role, terms = part.role, part.terms
     return MemberPart(
-        role[:_MOST_NAME], NO_TERMS._replace(least=terms.least[:_LONGEST_SHARE], least_key=terms.least_key)
+        role[:_MOST_NAME],
+        NO_TERMS._replace(least=terms.least[:_LONGEST_SHARE], least_key=terms.least_key),
+        DomainTerms(*(each[:_MOST_NAME] for each in part.domains)),
     )
+
+
+def _list_words(pod: Pod, group: Membership | None) -> ObjectMeta | None:
+    if group is None or group.source.kind != VOLCANO_POD_GROUP:
+        return None
+    task = pod.metadata.annotations.get(VOLCANO_TASK, "")
+    return ObjectMeta(labels=pod.metadata.labels, annotations={VOLCANO_TASK: task[:_MOST_NAME]})
 
 
 def _rank(text: str) -> int | None:

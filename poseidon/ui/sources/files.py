@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from poseidon.explanations import read_verdicts
 from poseidon.kube.api.app_network import AppGroup, ConfigMap, NetworkTopology
+from poseidon.kube.api.hyper_nodes import HyperNode
 from poseidon.kube.api.metadata import Condition, KubeStruct
 from poseidon.kube.api.node_topology import NodeResourceTopology
 from poseidon.kube.api.resource import Change
@@ -151,6 +152,7 @@ class FileSource:
         for name, kind in GROUP_KINDS.items():
             changes: list[Change[Any]] = _list_changes(objects, kind.struct, name)
             groups.groups_changed(name, changes)
+        groups.hyper_nodes_changed(_list_changes(objects, HyperNode))
         maps = _list_changes(objects, ConfigMap)
         groups.maps_changed(maps)
         groups.tree_maps_changed(maps)

@@ -7,23 +7,10 @@ import { own } from "../data/own.js";
 import { adjust, podLink } from "../data/route.js";
 import { age, count, many, points, time } from "../data/text.js";
 import { html } from "../vendor/preact.js";
+import { Status } from "./group_status.js";
+import { Nested } from "./nested_groups.js";
 import { Badge, Card, Choices, Empty, Failure, Head, Instead, Name, NodeLink } from "./parts.js";
 import { TreeBoxes } from "./tree_boxes.js";
-
-const TONES = {
-  Running: "good",
-  Placed: "good",
-  Scheduled: "good",
-  Finished: "good",
-  Failed: "bad",
-  Waiting: "warn",
-  Pending: "warn",
-  Scheduling: "accent",
-};
-
-function Status({ status }) {
-  return status ? html`<${Badge} tone=${own(TONES, status) ?? ""}>${status}<//>` : null;
-}
 
 function Gangs({ gangs }) {
   if (!gangs.length)
@@ -203,6 +190,7 @@ export function View({ query }) {
   if (!data) return html`<h1>Groups</h1><${Instead} state=${state} tall=${420} />`;
   const lists = [
     ["gangs", "Gangs"],
+    ["nested", "Groups in groups"],
     ["trees", "Trees"],
     ["applications", "Applications"],
     ["evictions", "Preemptions and moves"],
@@ -224,6 +212,7 @@ export function View({ query }) {
     <${Failure} error=${error} />
     <${Card} wide>
       ${shown === "gangs" && html`<${Gangs} gangs=${data.gangs} />`}
+      ${shown === "nested" && html`<${Nested} trees=${data.nested} />`}
       ${shown === "trees" && html`<${Trees} trees=${data.trees} />`}
       ${shown === "applications" && html`<${Applications} applications=${data.applications} />`}
       ${shown === "evictions" && html`<${Evictions} evictions=${data.evictions} now=${now} />`}

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from poseidon.ui.views.groups.applications import applications
 from poseidon.ui.views.groups.gangs import gangs, trees
+from poseidon.ui.views.groups.nested import find_tree, list_trees
 
 if TYPE_CHECKING:
     from poseidon.ui.cluster.store import ClusterStore
@@ -19,9 +20,12 @@ def groups(known: Known) -> dict[str, Any]:
     for each in known.store.pods.values():
         if each.group is not None:
             members.setdefault(known.groups.sources.join_bundle(each.group), []).append(each)
+    in_trees = {member: pods for member, pods in members.items() if find_tree(known, member, pods)}
+    plain = {member: pods for member, pods in members.items() if member not in in_trees}
     return {
-        "gangs": gangs(known, members),
-        "trees": trees(known, members),
+        "gangs": gangs(known, plain),
+        "nested": list_trees(known, in_trees),
+        "trees": trees(known, plain),
         "applications": applications(known),
         "evictions": evictions(known.store),
     }

@@ -25,7 +25,7 @@ WHOLE, WAITING = "Bound", "Waiting"
 
 
 def gangs(known: Known, members: Members) -> list[dict[str, Any]]:
-    """Return the groups that are not placed on a tree, waiting groups first."""
+    """Return the groups that are not placed on a tree of nodes, waiting groups first."""
     found = [
         _gang(known, member, pods) for member, pods in members.items() if not is_tree_group(known, member)
     ]
@@ -56,7 +56,7 @@ def _gang(known: Known, member: Membership, pods: list[PodEntry]) -> dict[str, A
         "bound": bound,
         "pending": pending,
         "status": WHOLE if bound >= max(wanted, 1) else WAITING,
-        "message": _message(known, member, pods),
+        "message": find_message(known, member, pods),
         "pods": len(pods),
     }
 
@@ -72,7 +72,7 @@ def _tree(known: Known, member: Membership, pods: list[PodEntry]) -> dict[str, A
     return {
         "group": member.name,
         "status": written.get("status") or (WHOLE if whole else WAITING),
-        "message": written.get("message") or _message(known, member, pods),
+        "message": written.get("message") or find_message(known, member, pods),
         "placement": _plain(placement(paths)),
         "ranks": ranks(paths, kept) if paths and whole else kept,
         "levels": list(tree.levels),
@@ -84,11 +84,13 @@ def _count_wanted(known: Known, member: Membership, pods: list[PodEntry]) -> int
     return 0 if demand is None else demand.min_members
 
 
-def _message(known: Known, member: Membership, pods: list[PodEntry]) -> str:
+def find_message(known: Known, member: Membership, pods: list[PodEntry]) -> str:
     """Return what a group waits for, "" if it does not wait."""
     if not any(each.waits for each in pods):
         return ""
     said = [each.reason for each in pods if each.waits]
+    if member.domain:
+        return reason_key(min(said))
     return reason_key(min(said)) or known.groups.sources.waits_for(member, _collect_parts(pods))
 
 

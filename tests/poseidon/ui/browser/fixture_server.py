@@ -212,7 +212,7 @@ class FixtureServer:
             | {"nodes": {key: [] for key in fixtures.cluster(fixtures.LEVELS[0], 0)["nodes"]}},
             "pending": {"total": 0, "groups": [], "groupsTotal": 0},
             "pods": {"total": 0, "items": []},
-            "groups": {"gangs": [], "trees": [], "applications": [], "evictions": []},
+            "groups": {"gangs": [], "nested": [], "trees": [], "applications": [], "evictions": []},
         }
         return answers.get(parts[0]) if len(parts) == 1 else None
 

@@ -252,7 +252,46 @@ def groups() -> dict[str, Any]:
         }
         for i in range(40)
     ]
-    return {"gangs": gangs, "trees": trees, "applications": applications, "evictions": evictions}
+    return {
+        "gangs": gangs,
+        "nested": _nested(),
+        "trees": trees,
+        "applications": applications,
+        "evictions": evictions,
+    }
+
+
+def _nested() -> list[dict[str, Any]]:
+    def group(name: str, parent: str, level: int, **fields: Any) -> dict[str, Any]:
+        plain = {"of": "pods", "members": 8, "least": 8, "total": 8, "whole": True}
+        counts = {"bound": 8, "pending": 0, "nodes": 4, "domains": []}
+        return {"name": name, "parent": parent, "level": level, **plain, **counts, **fields}
+
+    def domain(label: str, *values: str, required: bool = True, total: int = 0) -> dict[str, Any]:
+        return {
+            "label": label,
+            "required": required,
+            "values": [*values],
+            "total": total or len(values),
+        }
+
+    zone, rack = "topology.kubernetes.io/zone", "topology.example.com/rack"
+    inner = {"of": "groups", "members": 1, "least": 2, "total": 2, "whole": False}
+    waiting = {"members": 5, "least": 8, "total": 12, "whole": False, "bound": 5, "pending": 7}
+    groups = [
+        group("llm", "", 0, **inner, bound=21, pending=7, nodes=9, domains=[domain(zone, ZONES[0])]),
+        group("llm-0", "llm", 1, of="groups", members=2, least=2, total=2, domains=[domain(rack, "rack-11")]),
+        group("llm-0-prefill", "llm-0", 2),
+        group("llm-0-decode", "llm-0", 2, domains=[domain(rack, "rack-11", required=False)]),
+        group("llm-1", "llm", 1, **inner, bound=5, domains=[domain(rack, "rack-3", "rack-7", total=14)]),
+        group(HOSTILE[0], "llm-1", 2, **waiting, domains=[domain(zone, HOSTILE[1])]),
+        group(HOSTILE[3], "llm-1", 2, bound=0, members=0, whole=False, domains=[domain(rack)]),
+    ]
+    tree = {"kind": "CompositePodGroup", "bound": 21, "pending": 7, "pods": 28, "status": "Waiting"}
+    return [
+        {"name": "serving/llm", **tree, "message": REASONS[1][0], "groups": groups, "total": 9},
+        {"name": HOSTILE[6], **tree, "message": HOSTILE[0], "groups": [], "total": 3},
+    ]
 
 
 def answer(parts: list[str], query: dict[str, str], offset: int, limit: int) -> dict[str, Any] | None:

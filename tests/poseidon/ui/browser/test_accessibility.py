@@ -26,6 +26,7 @@ VIEWS = [
     "#/pods/research/web-front-1",
     "#/pods/research/train-large-1",
     "#/groups",
+    "#/groups?show=nested",
     "#/groups?show=trees",
     "#/groups?show=applications",
     "#/groups?show=evictions",

@@ -84,6 +84,16 @@ VIEWS = {
     ],
     "#/pods/research/absent": ["There is no such pod"],
     "#/groups": ["research/web-front-1", "9 of 16", "7 pods wait for Insufficient cpu"],
+    "#/groups?show=nested": [
+        "serving/llm",
+        "1 of 2 groups",
+        "5 of 12 pods",
+        "at least 8",
+        "rack-11",
+        "rack-3, rack-7 and 12 more",
+        "not placed",
+        "2 more groups are not shown",
+    ],
     "#/groups?show=trees": ["research/llm-pretrain", "block-0", "rack-11", "no block has room for 8 racks"],
     "#/groups?show=applications": ["shop/online-boutique", "2 pairs over", "eu-west-1c"],
     "#/groups?show=evictions": ["preempted", "leaving", "research/train-large-0001"],
@@ -98,6 +108,7 @@ HARMFUL = {
     "#/pending?at=%3Cimg+src%3Dx+onerror%3Dwindow.harm%3D1%3E": "research/__proto__",
     "#/pods/research/train-large-1": f"{IMAGE} said something",
     "#/groups?show=applications": IMAGE,
+    "#/groups?show=nested": IMAGE,
     "#/groups?show=trees": "research/__proto__",
 }
 """Views that show names which would do harm if they were markup."""
