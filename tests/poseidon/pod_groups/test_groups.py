@@ -5,9 +5,12 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
+from poseidon.group_trees.spec.groups import GroupMaps, GroupName
 from poseidon.pod_groups.groups import Groups
 from poseidon.pod_groups.membership import NATIVE_POD_GROUP, POD_GROUP, WORKLOAD
 from poseidon.pods.tasks import Task
+from tests.poseidon.group_trees.objects import group_map
+from tests.poseidon.group_trees.objects import pod as part
 from tests.poseidon.pod_groups.objects import native, owner, pod, pod_group, workload
 
 
@@ -134,3 +137,20 @@ def test_no_group_states_a_priority_beyond_what_priorities_are(stated, counts):
     groups.put_source(NATIVE_POD_GROUP, "1", replace(made, spec=replace(made.spec, priority=stated)))
     task = Task("pod-a", "a", None, "", 0, 0.0)  # type: ignore[arg-type]  # nobody looks at its traits
     assert groups.set_priority(groups.group_of("pod-a"), task).group_priority == counts
+
+
+def test_who_has_a_part_in_a_topology_group_is_known_whoever_asks_first():
+    maps = GroupMaps()
+    maps.put(group_map(size=2))
+    groups = Groups()
+    groups.put_described("default", "train", maps.get(GroupName("default", "train")))
+    put(groups, part("a"), part("b"), part("c"))
+    group = groups.group_of("pod-a")
+    assert group is not None
+    assert {*groups.members(group)} == {"pod-a", "pod-b"}
+    groups.remove_pod("pod-a")
+    assert {*groups.members(group)} == {"pod-b", "pod-c"}
+    put(groups, part("d"))
+    assert groups.explain_surplus("pod-d") == "beyond size: group default/train has its 2 pods"
+    assert groups.explain_surplus("pod-c") == groups.explain_surplus("pod-unknown") == ""
+    assert groups.job(group).size == 2
