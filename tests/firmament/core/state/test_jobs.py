@@ -41,7 +41,24 @@ def test_a_gang_may_cease_to_be_one():
 def test_tasks_without_a_job_are_nowhere():
     jobs = JobTable()
     jobs.enlist(1, "")
+    jobs.enlist_all([2, 3], "")
     assert jobs.members("") == []
+
+
+def test_a_gang_has_changed_once_it_has_more_members():
+    jobs = JobTable()
+    jobs.define(Job("j", min_members=2))
+    jobs.changed.clear()
+    jobs.enlist_all([4, 2], "j")
+    assert jobs.members("j") == [2, 4]
+    assert jobs.changed == {"j"}
+    jobs.changed.clear()
+    jobs.enlist(3, "j")
+    assert jobs.members("j") == [2, 3, 4]
+    assert jobs.changed == {"j"}
+    jobs.changed.clear()
+    jobs.discharge(9, "unknown")
+    assert jobs.changed == set()
 
 
 def test_a_job_forgets_who_leaves():
