@@ -26,7 +26,9 @@ from poseidon.commands.connection import (
 from poseidon.commands.endings import bad_input, fault
 from poseidon.commands.offline_input import Moment, Source
 from poseidon.commands.options import HostPort
+from poseidon.simulate.queue_starts import expect_queue_starts
 from poseidon.ui.cures import Cures
+from poseidon.ui.queues import Queues
 from poseidon.ui.work.inputs import ClusterInput
 from poseidon.ui.work.process import Worker
 from protos.conventions import event_loop
@@ -254,7 +256,7 @@ async def _serve_live(
     audience, worker = Audience(time.monotonic), Worker()
     async with transport:
         source = LiveSource(Environment(transport, KubeMetrics(registry)), options, audience)
-        await _serve(source, audience, worker, Cures(worker, given, time.monotonic), serving, registry)
+        await _serve(source, audience, worker, given, serving, registry)
 
 
 async def _serve_files(files: FileInput, serving: _Serving) -> None:
@@ -263,8 +265,7 @@ async def _serve_files(files: FileInput, serving: _Serving) -> None:
 
     worker = Worker()
     source = FileSource(files, worker, time.time)
-    cures = Cures(worker, files.given, time.monotonic)
-    await _serve(source, Audience(time.monotonic), worker, cures, serving)
+    await _serve(source, Audience(time.monotonic), worker, files.given, serving)
 
 
 def _token(file: Path | None) -> str:
@@ -280,11 +281,14 @@ async def _serve(
     source: PageSource,
     audience: Audience,
     worker: Worker,
-    cures: Cures,
+    given: ClusterInput,
     serving: _Serving,
     registry: CollectorRegistry | None = None,
 ) -> None:
-    """Serve the page until the program is told to end. ``registry``: metrics served beside the page's own."""
+    """Serve the page until the program is told to end.
+
+    ``given``: the input for what ``worker`` does; ``registry``: metrics served beside the page's own.
+    """
     from poseidon.ui.server.application import Server, serve
     from poseidon.ui.server.limits import Limits
     from poseidon.ui.server.metrics import PageMetrics
@@ -292,7 +296,14 @@ async def _serve(
     limits = Limits(clients=serving.most_clients)
     metrics = PageMetrics(registry)
     server = Server(
-        source, serving.access, audience, wall=time.time, cures=cures, limits=limits, metrics=metrics
+        source,
+        serving.access,
+        audience,
+        wall=time.time,
+        cures=Cures(worker, given, time.monotonic),
+        queues=Queues(worker, given, expect_queue_starts, time.monotonic),
+        limits=limits,
+        metrics=metrics,
     )
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):

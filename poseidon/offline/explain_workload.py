@@ -20,6 +20,7 @@ from poseidon.offline.cluster import OfflineCluster, build_offline_cluster
 from poseidon.offline.evictability import list_running_pods
 from poseidon.offline.explain import describe_cure
 from poseidon.offline.plan import Plan, schedule_pods
+from poseidon.offline.queue_order import list_members, order_queues
 from poseidon.offline.quota_changes import (
     QuotaLack,
     find_priority_change,
@@ -29,7 +30,6 @@ from poseidon.offline.quota_changes import (
 )
 from poseidon.offline.waiting_workloads import find_main_cause
 from poseidon.pods.resources import effective_requests
-from poseidon.pods.tasks import workload_of
 from poseidon.queues.book import QueueBook
 from poseidon.queues.model import QuotaNode
 from protos.conventions.command_line import format_count
@@ -118,7 +118,7 @@ def explain_workload(
 ) -> WorkloadExplanation:
     """Explain a workload, named in full as ``poseidon plan`` does, or in short. Raises ``UnknownWorkloadError``."""
     cluster = build_offline_cluster(manifests, configuration, now)
-    members = _list_members(cluster)
+    members = list_members(cluster)
     workload = _find_workload(members, name)
     known = tuple(cluster.state.snapshot())
     plan = schedule_pods(cluster, manifests)
@@ -135,7 +135,8 @@ def explain_workload(
         manifests, configuration, now, known, list_running_pods(cluster, manifests), plan, waiting[:1]
     )
     ((reason, _),) = Counter(reasons[uid] for uid in waiting).most_common(1)
-    order = _order_queue(cluster, plan, members, queue) if queue else [workload]
+    ahead = order_queues(cluster, plan, members).get(queue, []) if queue else []
+    order = [each.workload for each in ahead] if queue else [workload]
     place = order.index(workload) if workload in order else -1
     trials = AdmissionTrials(manifests, configuration, now, cluster, plan, waiting)
     before = [uid for each in order[: max(place, 0)] for uid in members[each] if uid in reasons]
@@ -239,15 +240,6 @@ class _AvailableQuota:
         return self._limit.get(flavor, {}).get(resource, 0) if found is None else found
 
 
-def _list_members(cluster: OfflineCluster) -> dict[str, list[str]]:
-    """Return the pods (uids) of each workload that have not ended, in order of their names."""
-    found: dict[str, list[str]] = {}
-    for uid, pod in sorted(cluster.pods.items()):
-        if not pod.terminal:
-            found.setdefault(workload_of(pod), []).append(uid)
-    return found
-
-
 def _find_workload(members: Mapping[str, Sequence[str]], name: str) -> str:
     """Return the workload with a name given in full, without its kind, or as its last part; the name must be unique."""
     if name in members:
@@ -281,20 +273,6 @@ def _sum_requests(cluster: OfflineCluster, pods: Iterable[str]) -> dict[str, int
 def _find_priority(cluster: OfflineCluster, uid: str) -> int:
     record = cluster.state.tasks.get(uid)
     return record.task.priority if record is not None else 0
-
-
-def _order_queue(
-    cluster: OfflineCluster, plan: Plan, members: Mapping[str, Sequence[str]], queue: str
-) -> list[str]:
-    """Return the workloads that wait in a queue, ordered by priority, then by age."""
-    book, pending = cluster.state.queues, {each.pod for each in plan.pending}
-    found: list[tuple[int, float, str]] = []
-    for workload, pods in members.items():
-        waiting = [uid for uid in pods if uid in pending]
-        record = cluster.state.tasks.get(waiting[0]) if waiting else None
-        if record is not None and book is not None and book.resolve(waiting[0]).quota == queue:
-            found.append((-record.task.priority, record.task.created, workload))
-    return [workload for _, _, workload in sorted(found)]
 
 
 def _list_priorities(cluster: OfflineCluster, book: QueueBook, quota: QuotaNode) -> set[int]:

@@ -7,7 +7,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from poseidon.bridge.state import BridgeState
-from poseidon.queues.model import QuotaNode
+from poseidon.manifests.amounts import format_amount
+from poseidon.queues.model import UNLIMITED, QuotaNode
 from poseidon.queues.statuses import QueueStatuses
 from protos.firmament.v1 import scheduler_pb2 as pb
 
@@ -22,6 +23,14 @@ class QueueUse:
     used: int
     borrowed: int
     lent: int
+
+    def format_amounts(self) -> tuple[str, str, str, str]:
+        """Return nominal, used, borrowed and lent for people."""
+        limit = "no limit" if self.nominal >= UNLIMITED else format_amount(self.resource, self.nominal)
+        used, borrowed, lent = (
+            format_amount(self.resource, each) for each in (self.used, self.borrowed, self.lent)
+        )
+        return limit, used, borrowed, lent
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,12 +14,10 @@ from rich.tree import Tree
 
 from poseidon.explanations import PodExplanation, describe_outcome, plain
 from poseidon.group_trees.status.placement import Placement, pods_of
-from poseidon.manifests.amounts import format_amount
 from poseidon.offline.plan import NodeUse, Plan, Round
 from poseidon.offline.planned_groups import PlannedGroup
 from poseidon.offline.planned_queues import PlannedQueue
 from poseidon.offline.waiting_workloads import waiting_workloads
-from poseidon.queues.model import UNLIMITED
 from protos.conventions.command_line import format_count
 
 _MOST_TEXTS = 10
@@ -88,13 +86,7 @@ def _queue_rows(queues: Iterable[PlannedQueue]) -> Iterator[Sequence[str]]:
             str(queue.waiting),
         )
         uses: list[tuple[str, ...]] = [
-            (
-                use.flavor,
-                use.resource,
-                "no limit" if use.nominal >= UNLIMITED else format_amount(use.resource, use.nominal),
-                *(format_amount(use.resource, each) for each in (use.used, use.borrowed, use.lent)),
-            )
-            for use in queue.uses
+            (use.flavor, use.resource, *use.format_amounts()) for use in queue.uses
         ]
         if queue.message:
             uses = [(queue.message, "", "", "", "", "")]

@@ -7,6 +7,7 @@ assumed to arrive as they did in the last hours.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -160,13 +161,18 @@ class QueueStarts:
 
 def group_by_queue(found: ExpectedStarts) -> dict[str, QueueStarts]:
     """Return the expected starts of each quota's pods."""
+    return group_starts(found, lambda each: each.queue)
+
+
+def group_starts(found: ExpectedStarts, name: Callable[[ExpectedStart], str]) -> dict[str, QueueStarts]:
+    """Return the expected starts of groups of pods; ``name`` returns a pod's group, "" for none."""
     medians: dict[str, list[float]] = {}
     for each in found.starts:
-        if each.queue:
-            medians.setdefault(each.queue, []).append(np.inf if each.median is None else each.median)
+        if group := name(each):
+            medians.setdefault(group, []).append(np.inf if each.median is None else each.median)
     return {
-        queue: QueueStarts(_round(min(times)), _round(max(times)), found.ahead)
-        for queue, times in medians.items()
+        group: QueueStarts(_round(min(times)), _round(max(times)), found.ahead)
+        for group, times in medians.items()
     }
 
 

@@ -37,6 +37,8 @@ class Capabilities:
     """Changes that would give a pod a place."""
     groups: bool = False
     """Groups of pods."""
+    queues: bool = False
+    """Queues and what waits in them."""
 
 
 @dataclass(slots=True)

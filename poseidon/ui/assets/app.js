@@ -22,13 +22,16 @@ const VIEWS = {
   pending: ["Pending", () => import("./views/pending.js"), "pending"],
   pods: ["Pods", () => import("./views/pods.js"), "explain"],
   groups: ["Groups", () => import("./views/groups.js"), "groups"],
+  queues: ["Queues", () => import("./views/queues.js"), "queues"],
   report: ["Report", () => import("./views/report.js"), "report"],
 };
 
-/** The views that stand in the navigation: of a file the one that it holds, else all but reports. */
+/** The views that stand in the navigation: of a file the one that it holds, else all but reports, and queues if they are read. */
 function listed(session) {
   return Object.entries(VIEWS).filter(([name, [, , capability]]) =>
-    isFile ? capability !== null && session?.capabilities[capability] : name !== "report",
+    isFile || name === "queues"
+      ? capability !== null && session?.capabilities[capability]
+      : name !== "report",
   );
 }
 

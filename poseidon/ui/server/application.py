@@ -22,6 +22,7 @@ from poseidon.ui.server.flow_routes import FlowRoutes
 from poseidon.ui.server.guesses import SECONDS, Guesses
 from poseidon.ui.server.limits import RETRY_SECONDS, Gate, Limits
 from poseidon.ui.server.metrics import PATH, PageMetrics
+from poseidon.ui.server.queue_routes import QueueRoutes
 from poseidon.ui.server.routes import Routes
 from poseidon.ui.server.security_headers import HEADERS
 from poseidon.ui.work.process import BusyError
@@ -29,6 +30,7 @@ from poseidon.ui.work.process import BusyError
 if TYPE_CHECKING:
     from poseidon.ui.audience import Audience
     from poseidon.ui.cures import Cures
+    from poseidon.ui.queues import Queues
     from poseidon.ui.sources.source import Source
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -44,7 +46,7 @@ _LONGEST_LINE = 8190
 class Server:
     """Serves a source to users whom ``access`` allows.
 
-    ``wall`` returns seconds since the epoch; ``cures``: None if they cannot be searched for.
+    ``wall`` returns seconds since the epoch; ``cures`` and ``queues``: None if they cannot be found out.
     """
 
     def __init__(
@@ -56,6 +58,7 @@ class Server:
         wall: Callable[[], float],
         clock: Callable[[], float] = time.monotonic,
         cures: Cures | None = None,
+        queues: Queues | None = None,
         limits: Limits | None = None,
         metrics: PageMetrics | None = None,
         assets: Assets | None = None,
@@ -78,6 +81,7 @@ class Server:
             Routes(source, answers, wall),
             FlowRoutes(source, answers),
             CureRoutes(source.known, cures, answers),
+            QueueRoutes(source.known, queues, answers),
         )
 
     def application(self) -> web.Application:

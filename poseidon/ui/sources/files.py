@@ -71,7 +71,13 @@ class FileSource:
         some = files.manifests is not None
         rounds = {each.number: each for each in files.rounds[-MOST_ROUNDS:]}
         capabilities = Capabilities(
-            flow=some or bool(rounds), cluster=some, pending=some, explain=some, cures=some, groups=some
+            flow=some or bool(rounds),
+            cluster=some,
+            pending=some,
+            explain=some,
+            cures=some,
+            groups=some,
+            queues=files.configuration is not None and bool(files.configuration.queues.source),
         )
         cluster = next((each.cluster for each in files.rounds), "")
         about = About(

@@ -51,7 +51,7 @@ class LiveOptions:
     tls: TlsFiles | None = None
     """Certificate files, None for no encryption."""
     cures: bool = True
-    """Whether to look for cures."""
+    """Whether the solver is installed, to look for cures and to find out about queues."""
     warnings: Sequence[str] = field(default_factory=tuple)
     """Warnings for people."""
 
@@ -69,6 +69,8 @@ class LiveSource:
             explain=True,
             cures=options.cures,
             groups=True,
+            queues=options.cures
+            and (options.configuration is None or bool(options.configuration.queues.source)),
         )
         server = environment.transport.server
         about = About("live", server, options.cluster, capabilities, list(options.warnings))

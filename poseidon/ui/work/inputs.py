@@ -22,18 +22,22 @@ _NAMED = 3
 
 @dataclass(frozen=True, slots=True)
 class ClusterInput:
-    """``paths`` of manifests; none: a live cluster, by ``kubeconfig`` and ``context``. ``now`` None: when it is read.
-
-    ``config`` is a file; without one counts what the first of ``configz`` shows that answers. "" stands for what is not
-    given.
-    """
+    """The input of a job; "" stands for what is not given."""
 
     paths: tuple[str, ...] = ()
+    """Manifests: files and folders; none for a live cluster."""
     kubeconfig: str = ""
+    """File with the settings of the live cluster."""
     context: str = ""
+    """Context in it."""
     config: str = ""
+    """File with the configuration."""
     configz: tuple[str, ...] = ()
+    """Addresses where programs show their configuration; without a file, the first that answers counts."""
     now: float | None = None
+    """The time of the input, in seconds since the epoch; None for the time when it is read."""
+    suspended: bool = False
+    """Whether suspended Jobs of a live cluster count, where the configuration reads Kueue's queues."""
 
 
 class Read(NamedTuple):
@@ -63,18 +67,12 @@ def _read_live(given: ClusterInput) -> Read:
     from poseidon.kube.client.errors import KubeError, SettingsError
 
     try:
-        manifests, shown = asyncio.run(_ask(given))
+        manifests, configuration, shown = asyncio.run(_ask(given))
     except (KubeError, SettingsError) as error:
         raise UnreadableInputError(f"the cluster cannot be read: {error}") from None
     notes = [*_set_aside(manifests.set_aside)]
-    with TemporaryDirectory() as aside:
-        config = Path(given.config) if given.config else None
-        if shown is not None:
-            config = Path(aside) / "configz.yaml"
-            config.write_text(shown, encoding="utf-8")
-        elif config is None:
-            notes.insert(0, "No program shows its configuration: this is by the default one.")
-        configuration = _configuration(config)
+    if not shown:
+        notes.insert(0, "No program shows its configuration: this is by the default one.")
     now = time.time() if given.now is None else given.now
     return Read(manifests, configuration, now, " ".join(notes))
 
@@ -86,20 +84,35 @@ def _set_aside(lines: tuple[str, ...]) -> Iterator[str]:
         yield f"Set aside in part or whole: {'; '.join(lines[:_NAMED])}{more}."
 
 
-async def _ask(given: ClusterInput) -> tuple[Manifests, str | None]:
-    """Read the live cluster, and the configuration that a running program serves unless a file of it is given."""
+async def _ask(given: ClusterInput) -> tuple[Manifests, BridgeConfiguration, bool]:
+    """Read the live cluster and the configuration; also return whether a file or a program has shown the latter."""
     from poseidon.kube.client.settings import load_settings
     from poseidon.kube.client.transport import Transport
     from poseidon.live.cluster import read_cluster
-    from poseidon.ui.program_pages import page
 
     settings = load_settings(Path(given.kubeconfig) if given.kubeconfig else None, given.context or None)
+    configuration, shown = await _find_configuration(given)
+    suspended = given.suspended and configuration.queues.enforces("kueue")
     async with Transport(settings, clock=time.monotonic) as transport:
-        manifests = await read_cluster(transport)
-    for url in () if given.config else given.configz:
-        if (shown := await page(url)) is not None:
-            return manifests, shown
-    return manifests, None
+        return await read_cluster(transport, suspended=suspended), configuration, shown
+
+
+async def _find_configuration(given: ClusterInput) -> tuple[BridgeConfiguration, bool]:
+    """Return the configuration of the file, else of the first program that serves its own, else the default one.
+
+    Also return whether it is not the default one.
+    """
+    from poseidon.ui.program_pages import page
+
+    if given.config:
+        return _configuration(Path(given.config)), True
+    for url in given.configz:
+        if (text := await page(url)) is not None:
+            with TemporaryDirectory() as aside:
+                file = Path(aside) / "configz.yaml"
+                file.write_text(text, encoding="utf-8")
+                return _configuration(file), True
+    return _configuration(None), False
 
 
 def build_cluster(found: Read) -> OfflineCluster:

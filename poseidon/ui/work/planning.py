@@ -49,7 +49,7 @@ class _Recorded(OfflineCluster):
 
 def plan_cluster(given: ClusterInput) -> PlannedCluster:
     """Plan a cluster, and return the plan with the flows of its rounds."""
-    cluster, plan = _run_plan(given)
+    cluster, plan = run_plan(given)
     return PlannedCluster(
         bindings={each.pod: each.node for each in plan.bindings},
         pending={each.pod: each.reason for each in plan.pending},
@@ -61,7 +61,7 @@ def plan_cluster(given: ClusterInput) -> PlannedCluster:
 
 def explain_pod(given: ClusterInput, uid: str) -> bytes | None:
     """Explain a pod as if the plan had been carried out; return the encoded message, None if the pod takes no part."""
-    scheduler: EmbeddedScheduler = _run_plan(given)[0].scheduler
+    scheduler: EmbeddedScheduler = run_plan(given)[0].scheduler
     try:
         return scheduler.explain(uid).SerializeToString()
     except KeyError:
@@ -69,7 +69,8 @@ def explain_pod(given: ClusterInput, uid: str) -> bytes | None:
 
 
 @lru_cache(maxsize=1)
-def _run_plan(given: ClusterInput) -> tuple[_Recorded, Plan]:
+def run_plan(given: ClusterInput) -> tuple[_Recorded, Plan]:
+    """Plan manifests, once per process; return the plan, and the cluster as it is then. Callers must not change it."""
     found = read(given)
     plain = build_cluster(found)
     parts: dict[str, Any] = {each.name: getattr(plain, each.name) for each in fields(plain) if each.init}

@@ -42,7 +42,7 @@ export function PodPage({ name, session }) {
         <${Verdicts} data=${data} />
       </div>
       <div class="stack">
-        <${Facts} data=${data} now=${now} />
+        <${Facts} data=${data} now=${now} queues=${session.capabilities.queues} />
         ${data.room.length > 0 && html`<${Room} room=${data.room} />`}
         <${Story} story=${data.story} />
       </div>
@@ -167,7 +167,7 @@ function Lines({ lines }) {
   return lines.map((line) => html`<div key=${line} class="name">${cut(line, 300)}</div>`);
 }
 
-function Facts({ data, now }) {
+function Facts({ data, now, queues }) {
   return html`<${Card} title="Pod">
     <dl class="facts">
       <dt>Node</dt>
@@ -194,6 +194,12 @@ function Facts({ data, now }) {
         <dd><${Lines} lines=${data.selectors} /></dd>
         <dt>Tolerations</dt>
         <dd><${Lines} lines=${data.tolerations} /></dd>`
+      }
+      ${
+        queues &&
+        data.class &&
+        html`<dt>Queue</dt>
+        <dd><a href=${link("queues", { workload: data.class })}>Find it among queues</a></dd>`
       }
       ${data.group && html`<dt>Group</dt><dd><a href=${link("groups")}><${Name} text=${data.group} /></a></dd>`}
     </dl>

@@ -15,7 +15,7 @@ from typing import Any
 
 from aiohttp import web
 
-from tests.poseidon.ui.browser import fixtures, pod_fixtures
+from tests.poseidon.ui.browser import fixtures, pod_fixtures, queue_fixtures
 
 ASSETS = Path(__file__).resolve().parents[4] / "poseidon" / "ui" / "assets"
 HEADERS = {
@@ -36,6 +36,7 @@ ALL = {
     "explain": True,
     "cures": True,
     "groups": True,
+    "queues": True,
 }
 
 
@@ -166,7 +167,8 @@ class FixtureServer:
                 return fixtures.flow_answer(below, query, offset, limit)
             case ["cures", job]:
                 return self._cure(job)
-        return pod_fixtures.answer(parts, query, offset, limit)
+        found = pod_fixtures.answer(parts, query, offset, limit)
+        return found or queue_fixtures.answer(parts, query, offset, limit)
 
     def _session(self) -> dict[str, Any]:
         return {
@@ -213,6 +215,7 @@ class FixtureServer:
             "pending": {"total": 0, "groups": [], "groupsTotal": 0},
             "pods": {"total": 0, "items": []},
             "groups": {"gangs": [], "nested": [], "trees": [], "applications": [], "evictions": []},
+            "queues": queue_fixtures.NO_QUEUES,
         }
         return answers.get(parts[0]) if len(parts) == 1 else None
 

@@ -30,6 +30,8 @@ VIEWS = [
     "#/groups?show=trees",
     "#/groups?show=applications",
     "#/groups?show=evictions",
+    "#/queues",
+    "#/queues/ClusterQueue%2Fteam-vision",
 ]
 
 

@@ -97,6 +97,15 @@ VIEWS = {
     "#/groups?show=trees": ["research/llm-pretrain", "block-0", "rack-11", "no block has room for 8 racks"],
     "#/groups?show=applications": ["shop/online-boutique", "2 pairs over", "eu-west-1c"],
     "#/groups?show=evictions": ["preempted", "leaving", "research/train-large-0001"],
+    "#/queues": [
+        "Cohort/research",
+        "ClusterQueue/team-vision",
+        "no limit",
+        "is stopped",
+        "When do they start?",
+    ],
+    "#/queues/ClusterQueue%2Fteam-vision": ["a100", "research/Job/train-1", "1 to 50 of 120", "Insufficient"],
+    "#/queues?workload=research%2FJob%2Ftrain-100": ["ClusterQueue/team-vision", "51 to 100 of 120"],
     "#/nothing": ["There is no such view"],
 }
 
@@ -110,6 +119,8 @@ HARMFUL = {
     "#/groups?show=applications": IMAGE,
     "#/groups?show=nested": IMAGE,
     "#/groups?show=trees": "research/__proto__",
+    "#/queues": IMAGE,
+    "#/queues/ClusterQueue%2Fteam-vision": IMAGE,
 }
 """Views that show names which would do harm if they were markup."""
 
@@ -135,7 +146,9 @@ async def test_a_view_shows_its_data_as_text_and_fits_narrow_windows(page, view)
         await page.until(f"document.documentElement.scrollWidth <= {width}")
 
 
-@pytest.mark.parametrize("view", ["#/overview", "#/flow", "#/cluster", "#/pending", "#/pods", "#/groups"])
+@pytest.mark.parametrize(
+    "view", ["#/overview", "#/flow", "#/cluster", "#/pending", "#/pods", "#/groups", "#/queues"]
+)
 async def test_a_cluster_without_anything_is_told_in_words(page, server, view):
     server.empty = True
     await page.open(view)
@@ -144,6 +157,7 @@ async def test_a_cluster_without_anything_is_told_in_words(page, server, view):
         "#/flow": "No flow yet",
         "#/cluster": "No nodes",
         "#/pending": "No pod waits",
+        "#/queues": "No queues",
     }
     await page.shows(words.get(view, "No such pod" if view == "#/pods" else "No gangs"))
 
@@ -173,7 +187,7 @@ async def test_every_view_says_at_its_top_that_a_program_has_gone(page, server):
     server.solver = {"state": "unreachable", "target": "firmament:9090", "since": 1_790_000_000}
     server.change()
     top = "document.querySelector('.banner.gone').getBoundingClientRect().bottom"
-    for view in ("overview", "flow", "cluster", "pending", "pods", "groups"):
+    for view in ("overview", "flow", "cluster", "pending", "pods", "groups", "queues"):
         await page.value(f"location.hash = '#/{view}'")
         await page.until(
             f"document.querySelector('[aria-current=page]')?.textContent.toLowerCase() === '{view}'"
