@@ -6,6 +6,7 @@ from collections import deque
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
+from poseidon.ui.device_objects import DeviceObjects
 from poseidon.ui.group_objects import GroupObjects
 from poseidon.ui.history import FigureHistory
 from poseidon.ui.round_book import RoundBook
@@ -123,6 +124,8 @@ class Known:
     """The last rounds."""
     groups: GroupObjects = field(default_factory=GroupObjects)
     """Objects of groups."""
+    devices: DeviceObjects = field(default_factory=DeviceObjects)
+    """Devices of nodes, and claims."""
     zones: dict[str, NodeResourceTopology] = field(default_factory=dict)
     """NUMA zones by node."""
     standing: dict[str, Any] | None = None

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from poseidon.explanations import read_verdicts
 from poseidon.kube.api.app_network import AppGroup, ConfigMap, NetworkTopology
+from poseidon.kube.api.devices import ResourceClaim, ResourceSlice
 from poseidon.kube.api.hyper_nodes import HyperNode
 from poseidon.kube.api.metadata import Condition, KubeStruct
 from poseidon.kube.api.node_topology import NodeResourceTopology
@@ -165,6 +166,8 @@ class FileSource:
         groups.app_groups_changed(_list_changes(objects, AppGroup))
         groups.topologies_changed(_list_changes(objects, NetworkTopology))
         zones_taker(known)(_list_changes(objects, NodeResourceTopology))
+        known.devices.slices_changed(_list_changes(manifests.devices, ResourceSlice))
+        known.devices.claims_changed(_list_changes(manifests.devices, ResourceClaim))
         for first in range(0, len(manifests.pods), _AT_ONCE):
             pods = [as_created(each, now) for each in manifests.pods[first : first + _AT_ONCE]]
             if plan is not None:

@@ -36,6 +36,11 @@ def followers(environment: Environment, known: Known, measured: MeasuredUse) -> 
         (collections.NODE_TOPOLOGIES, zones_taker(known)),
         (collections.NODE_METRICS, measured.node_metrics_changed),
     ]
+    mark_nodes = partial(known.versions.mark, "cluster")
+    of_devices: list[tuple[Resource[Any], _Take]] = [
+        (collections.RESOURCE_SLICES, known.devices.slices_changed),
+        (collections.RESOURCE_CLAIMS, known.devices.claims_changed),
+    ]
     of_groups: list[tuple[Resource[Any], _Take]] = [
         *((kind.resource, partial(groups.groups_changed, name)) for name, kind in GROUP_KINDS.items()),
         (collections.HYPER_NODES, groups.hyper_nodes_changed),
@@ -46,6 +51,7 @@ def followers(environment: Environment, known: Known, measured: MeasuredUse) -> 
     ]
     return [
         *(Reflector(environment, *each) for each in own),
+        *(Reflector(environment, *each, mark_nodes) for each in of_devices),
         *(Reflector(environment, *each, mark_groups) for each in of_groups),
     ]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from poseidon.kube.parsing.quantities import MAX_AMOUNT, QuantityError, amount
@@ -13,6 +14,9 @@ if TYPE_CHECKING:
     from poseidon.ui.cluster.node_entry import NodeEntry
     from poseidon.ui.cluster.records import PodEntry
     from poseidon.ui.known import Known
+
+MOST_DEVICES, MOST_USERS = 200, 20
+"""Most devices of a node, most claims of a device and most pods of a claim in one answer."""
 
 
 def node(known: Known, name: str, offset: int, limit: int) -> dict[str, Any] | None:
@@ -37,6 +41,7 @@ def node(known: Known, name: str, offset: int, limit: int) -> dict[str, Any] | N
         "resources": _resources(entry, requested),
         "thresholds": dict(store.thresholds),
         "zones": _zones(known.zones.get(name)),
+        "devices": _devices(known, name),
         "nominated": sorted(store.pods[uid].name for uid in entry.nominated if uid in store.pods),
         "pods": [_pod(each) for each in pods[offset : offset + limit]],
         "totalPods": len(pods),
@@ -78,6 +83,33 @@ def _zones(found: NodeResourceTopology | None) -> list[dict[str, Any]]:
         for zone in found.zones
         if zone.type == "Node"
     ]
+
+
+def _devices(known: Known, node: str) -> dict[str, Any]:
+    """Return the devices of a node, each with the claims that have it, and the pods that these are reserved for."""
+    found = known.devices.list_devices(node)
+    pods = known.store.pods
+    items = [
+        {
+            "driver": device.driver,
+            "pool": device.pool,
+            "device": device.name,
+            "claims": [
+                {
+                    "claim": claim.key,
+                    "share": share,
+                    "pods": [pods[uid].name for uid in claim.reserved if uid in pods][:MOST_USERS],
+                }
+                for claim, share in islice(known.devices.iter_holders(device), MOST_USERS)
+            ],
+        }
+        for device in found[:MOST_DEVICES]
+    ]
+    return {
+        "total": len(found),
+        "free": sum(not any(known.devices.iter_holders(each)) for each in found),
+        "items": items,
+    }
 
 
 def _amount(resource: ZoneResource, value: str | float | None) -> int | None:

@@ -5,7 +5,7 @@ import { pathOf } from "../data/api.js";
 import { useData, useNow } from "../data/hooks.js";
 import { own } from "../data/own.js";
 import { podLink } from "../data/route.js";
-import { age, count, many, NONE, time } from "../data/text.js";
+import { age, count, cut, many, NONE, time } from "../data/text.js";
 import { html, useState } from "../vendor/preact.js";
 import { Badge, Head, Instead, Name, Pages, Panel, Section } from "./parts.js";
 
@@ -56,6 +56,32 @@ function Zones({ zones }) {
           })}
         </tr>`,
       )}
+    </tbody>
+  </table>`;
+}
+
+function Devices({ devices }) {
+  return html`<table>
+    <${Head} columns=${["Device", "Claim", "Pods"]} />
+    <tbody>
+      ${devices.map(({ driver, pool, device, claims }) => {
+        const name = html`<td title=${cut(`${driver}/${pool}/${device}`, 400)}>
+          <${Name} text=${device} most=${32} /><br /><span class="muted small"><${Name} text=${driver} most=${32} /></span>
+        </td>`;
+        if (!claims.length)
+          return html`<tr key="${driver}/${pool}/${device}">${name}<td class="muted">free</td><td></td></tr>`;
+        return claims.map(
+          ({ claim, share, pods }, index) => html`<tr key="${driver}/${pool}/${device} ${claim}">
+            ${index === 0 ? name : html`<td class="muted small"><${Name} text=${device} most=${32} /></td>`}
+            <td>
+              <${Name} text=${claim} most=${44} /> ${share && html`<${Badge} title=${cut(share, 200)}>share<//>`}
+            </td>
+            <td>
+              ${pods.map((pod) => html`<div key=${pod}><a href=${podLink(pod)}><${Name} text=${pod} most=${44} /></a></div>`)}
+            </td>
+          </tr>`,
+        );
+      })}
     </tbody>
   </table>`;
 }
@@ -141,6 +167,16 @@ function Body({ node, offset, setOffset, now }) {
     ${
       node.zones.length > 0 &&
       html`<${Section} title="NUMA zones"><div class="scroll"><${Zones} zones=${node.zones} /></div><//>`
+    }
+    ${
+      node.devices.total > 0 &&
+      html`<${Section} title="Devices" hint="${count(node.devices.free)} of ${count(node.devices.total)} free">
+      <div class="scroll"><${Devices} devices=${node.devices.items} /></div>
+      ${
+        node.devices.items.length < node.devices.total &&
+        html`<p class="muted small">${count(node.devices.total - node.devices.items.length)} more are not shown.</p>`
+      }
+    <//>`
     }
     ${
       node.nominated.length > 0 &&

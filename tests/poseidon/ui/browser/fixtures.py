@@ -430,6 +430,26 @@ def node(name: str, offset: int, limit: int) -> dict[str, Any]:
             for key, a, r, u, ta, tr, tu in resources
         ],
         "thresholds": {"cpu": 80, "memory": 85},
+        "devices": {
+            "total": 9,
+            "free": 3,
+            "items": [
+                {
+                    "driver": "gpu.example.com",
+                    "pool": name,
+                    "device": device,
+                    "claims": [
+                        {"claim": f"research/{claim}", "share": share, "pods": ["research/train-large-1"]}
+                        for claim in claims
+                    ],
+                }
+                for device, share, claims in (
+                    ("gpu-0", "", ["train-gpus"]),
+                    ("gpu-1", "3f", ["notebook-a", HOSTILE[0]]),
+                    ("gpu-2", "", []),
+                )
+            ],
+        },
         "zones": [
             {
                 "zone": f"node-{z}",
