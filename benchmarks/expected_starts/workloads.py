@@ -110,18 +110,21 @@ def draw_limits(runs: NDArray[np.float64], random: np.random.Generator) -> NDArr
 
 
 def read_openb(size: Size) -> Scenario:
-    """Return openb's pods of its last month, arriving ten times as fast, on a sixteenth of its nodes."""
+    """Return openb's pods of its last month, arriving twenty times as fast, on a sixteenth of its nodes; each seed
+    takes another sixteenth.
+    """
     assert size.openb is not None
     nodes = (size.openb / NODES).read_text(encoding="utf-8").splitlines()
     pods = list(csv.DictReader((size.openb / PODS).read_text(encoding="utf-8").splitlines()))
-    chosen = nodes[1 :: round(16 / size.scale)]
+    step = round(16 / size.scale)
+    chosen = nodes[1 + (size.seed - 1) % step :: step]
     (size.folder / NODES).write_text("\n".join([nodes[0], *chosen]) + "\n", encoding="utf-8")
     with (size.folder / PODS).open("w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, pods[0])
         writer.writeheader()
         writer.writerows(pod for pod in pods if float(pod["creation_time"]) >= OPENB_SINCE)
     return _check(
-        size, [], {"trace": {"format": "openb", "path": ".", "faster": 10.0 * size.scale}}, horizon="144h"
+        size, [], {"trace": {"format": "openb", "path": ".", "faster": 20.0 * size.scale}}, horizon="144h"
     )
 
 
