@@ -245,3 +245,16 @@ def test_many_subgroups_take_time_in_proportion_to_their_pods():
         return count_calls(take)
 
     assert take_pods(400) < 5 * take_pods(100)
+
+
+def test_why_a_pod_waits_for_tasks_of_its_gang_is_known_whoever_asks_first():
+    groups = Groups()
+    groups.put_source(
+        VOLCANO_POD_GROUP, "uid-job", make_object(minMember=2, minTaskMember={"ps": 1, "worker": 1})
+    )
+    for each in (member(0, "worker"), member(1, "worker"), member(2, "ps")):
+        groups.put_pod(each.metadata.name, each)
+    surplus = "beyond the pods that gang default/job lacks: it is placed once these are"
+    assert [groups.explain_surplus(f"p{index}") for index in range(4)] == ["", surplus, "", ""]
+    groups.remove_pod("p0")
+    assert [groups.explain_surplus(f"p{index}") for index in (1, 2)] == ["", ""]

@@ -7,7 +7,7 @@ import pytest
 from firmament.core.changes import ChangedMachine, CureKind
 from firmament.core.label_levels import LabelLevels
 from firmament.core.model import Machine, NodeSelectorTerm, Requirement, TaskClass
-from firmament.core.rules.node_affinity import NodeAffinity
+from firmament.core.rules.node_affinity import NodeAffinity, labels_that_match
 
 LABELS = {"disk": "ssd", "example.com/pool": "memory"}
 
@@ -81,3 +81,43 @@ def test_a_requirement_of_a_term_is_corrected_and_its_neighbours_stay():
 )
 def test_requirements_that_are_meant_as_they_are(requirement):
     assert corrections(TaskClass(required=(term(requirement),))) == []
+
+
+HAVE = {"disk": "hdd", "zone": "a"}
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        (TaskClass(), HAVE),
+        (TaskClass(node_selector=(("disk", "ssd"), ("new", "x"))), {"disk": "ssd", "zone": "a", "new": "x"}),
+        (TaskClass(required=(term(Requirement("disk", "In", ("ssd", "nvme"))),)), {**HAVE, "disk": "ssd"}),
+        (TaskClass(required=(term(Requirement("disk", "In", ("ssd", "hdd"))),)), HAVE),
+        (TaskClass(required=(term(Requirement("disk", "In")),)), None),
+        (TaskClass(required=(term(Requirement("gpu", "Exists")),)), {**HAVE, "gpu": "true"}),
+        (TaskClass(required=(term(Requirement("zone", "Exists")),)), HAVE),
+        (TaskClass(required=(term(Requirement("zone", "NotIn", ("a", "b"))),)), {"disk": "hdd"}),
+        (TaskClass(required=(term(Requirement("zone", "NotIn", ("b",))),)), HAVE),
+        (TaskClass(required=(term(Requirement("zone", "DoesNotExist")),)), {"disk": "hdd"}),
+        (TaskClass(required=(term(Requirement("gpu", "DoesNotExist")),)), HAVE),
+        (TaskClass(required=(term(Requirement("zone", "Gt", ("1",))),)), None),
+        (TaskClass(required=(term(),)), None),
+        (TaskClass(required=(NodeSelectorTerm(fields=(Requirement("metadata.name", "In", ("m",)),)),)), None),
+        (
+            TaskClass(
+                required=(
+                    term(Requirement("disk", "In", ("ssd",)), Requirement("zone", "In", ("b",))),
+                    term(Requirement("zone", "Lt", ("1",))),
+                    term(Requirement("disk", "In", ("nvme",))),
+                )
+            ),
+            {**HAVE, "disk": "nvme"},
+        ),
+        (
+            TaskClass(node_selector=(("zone", "a"),), required=(term(Requirement("zone", "In", ("b",))),)),
+            None,
+        ),
+    ],
+)
+def test_labels_match_after_the_fewest_changes(content, expected):
+    assert labels_that_match(content, HAVE) == expected

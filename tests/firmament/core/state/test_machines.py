@@ -80,6 +80,12 @@ def test_rows_show_what_machines_state_and_count_what_is_stated(steps):
             assert table.total[:, column].tolist() == [
                 {**each.allocatable, **each.total}.get(name, 0) for each in machines
             ]
+        assert [*table.labels.rows] == [each.labels for each in machines]
+        which, hard = table.taints.first_untolerated((), len(table))
+        assert [hard[each] if each >= 0 else None for each in which] == [
+            each.taints[0] if each.taints else None for each in machines
+        ]
+        assert table.find_named(["a", "z"]).tolist() == [each.name == "a" for each in machines]
         assert table.stated == Counter(
             field
             for each in machines
