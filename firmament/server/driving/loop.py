@@ -177,6 +177,12 @@ class DriverLoop:
                 if result is None:
                     self._outbox.release(for_long=True)
                     result = await self._runner.run(self._cluster)
+            except (
+                NoStateError
+            ):  # another driver has just taken over: no fault, and this loop is about to end
+                self._outbox.release(for_long=True)
+                await self._wait(self._wake, _IDLE_PAUSE)
+                continue
             except Exception as error:  # noqa: BLE001 - nothing that a model or solver raises may end the server
                 self._outbox.release(for_long=True)
                 await self._wait(self._drained, self._note_failure(error))

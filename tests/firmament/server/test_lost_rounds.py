@@ -14,10 +14,11 @@ from cost_models.interface import Assessment, BaseModel, MachineColumns, Range, 
 from firmament.core.configuration import CoreConfiguration, RoundOptions, WeightedModel
 from firmament.core.events import Event
 from firmament.core.scheduler import Scheduler
-from firmament.server.cluster import NoStateError, ServedCluster, StateLostError
+from firmament.server.cluster import NoStateError, ServedCluster, StateLostError, SupersededError
 from firmament.server.cluster_registry import ClusterRegistry
-from firmament.server.driving.loop import RoundRunner
+from firmament.server.driving.loop import DriverLoop, RoundRunner
 from firmament.server.metrics import Metrics
+from firmament.server.outbox import DriverOutbox
 from firmament.server.service import SchedulerService
 from firmament.server.session import SessionSettings
 from firmament.solvers.base import FlowProblem, FlowSolution
@@ -75,6 +76,13 @@ class Told:
         self.told.set()
 
 
+class Superseded(Told):
+    """A driver that another one may supersede."""
+
+    def supersede(self, by_fencing: int) -> None:
+        pass
+
+
 def new_scheduler(solver: OrToolsSolver, *overlays: Any) -> Scheduler:
     models = tuple(WeightedModel(each) for each in overlays)
     configuration = CoreConfiguration(overlays=models, options=RoundOptions())
@@ -103,6 +111,25 @@ async def test_the_driver_is_told_of_a_round_whose_asker_has_gone():
         await driver.told.wait()
     (delta,) = pb.RoundResult.FromString(driver.results[0].body).deltas
     assert (delta.task, delta.machine) == ("a", "m")
+
+
+class TakenOver(ServedCluster):
+    """Another driver attaches as soon as a round for the first one is due."""
+
+    def next_round_in(self, driver: Any) -> float | None:
+        due = super().next_round_in(driver)
+        self.attach(Told(), 2)
+        return due
+
+
+async def test_a_driver_that_is_superseded_before_its_round_is_no_fault(caplog: pytest.LogCaptureFixture):
+    driver = Superseded()
+    cluster = TakenOver("c", lambda: new_scheduler(OrToolsSolver()))
+    begin(cluster, driver, machine("m"), *tasks(1, "a"))
+    loop = DriverLoop(cluster, driver, DriverOutbox(), RoundRunner(Metrics()), 0.0)
+    with pytest.raises(SupersededError):
+        await asyncio.wait_for(loop.run(), stretch(SECONDS))
+    assert "round failed" not in caplog.text
 
 
 def test_a_round_that_breaks_off_while_it_takes_effect_costs_the_state_and_no_task():
