@@ -20,6 +20,11 @@ from tests.support.cluster import pod
 from tests.support.time_limits import stretch
 from tests.support.waiting import until
 
+CONFIGURATION = (
+    "{apiVersion: firmament.io/v1alpha1, kind: SchedulerConfiguration, "
+    "queues: {source: [kueue], admission: poseidon}}"
+)
+"""Suspended Jobs are looked at only if the scheduler admits them."""
 ACCOUNT = "system:serviceaccount:poseidon:dashboard"
 
 
@@ -34,7 +39,9 @@ async def test_its_account_may_do_what_it_does_and_nothing_more(tmp_path):
         words = [
             *("ui", "--kubeconfig", str(tmp_path / "dashboard"), "--listen", "127.0.0.1:0"),
             *("--firmament", made.stack.solver_address, "--cluster-name", tmp_path.name),
+            *("--config", str(tmp_path / "page.yaml")),
         ]
+        (tmp_path / "page.yaml").write_text(CONFIGURATION)
         page = Child("poseidon ui", "poseidon", words, tmp_path / "page.log", preloaded.fork)
         await page.start()
         try:
@@ -43,6 +50,7 @@ async def test_its_account_may_do_what_it_does_and_nothing_more(tmp_path):
             found = await asyncio.to_thread(ask_for_cures, base, "default/huge")
             assert found["state"] == "done", found
             assert {each["kind"] for each in found["cures"]} & {"enlarge-node", "lower-request", "add-node"}
+            await asyncio.to_thread(answer, base, "queues")  # which begins to look
             expected = rights_of("poseidon-dashboard", "ui")
             await until(lambda: _used(made) == expected | LEASES, within=60)
         finally:
