@@ -27,6 +27,8 @@ Object = dict[str, Any]
 _BATCH = 1000
 _TICK_SECONDS = 0.2
 _NAME = "poseidon-bench-start"
+_LEAST_CPU_SECONDS = 0.01
+"""The system counts processor time in such steps: what took less may count as nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +82,9 @@ async def _run(options: StartOptions, folder: Path, progress: Callable[[str], No
     objects = options.nodes + options.pods
     for phase, reader in ((start, "bridge"), (replay, "solver")):
         # Other processes share the cores; this is the rate of the reader alone.
-        phase["objectsPerSecond"] = round(objects / phase["usage"][reader]["cpuSeconds"])
+        phase["objectsPerSecond"] = round(
+            objects / max(phase["usage"][reader]["cpuSeconds"], _LEAST_CPU_SECONDS)
+        )
     return {
         "kind": "start",
         "environment": environment(),
