@@ -63,7 +63,7 @@ _OF_PODS = ("firmament", "cluster_name", "timeout", "most", "page_file")
 @click.option(
     "--when",
     is_flag=True,
-    help="Also say when a pod that waits is expected to get a node: simulated, as if others came as they do of late.",
+    help="Also say when a pod that waits is expected to get a node: simulated, if others come as they did lately.",
 )
 @page_option("Write the verdicts as one web page, too.")
 def explain(

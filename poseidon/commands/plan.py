@@ -36,7 +36,7 @@ STILL_PENDING = 3
 @click.option(
     "--when",
     is_flag=True,
-    help="Also say when pods that wait are expected to get nodes: simulated, as if others came as they do of late.",
+    help="Also say when pods that wait are expected to get nodes: simulated, if others come as they did lately.",
 )
 @page_option("Write the plan as one web page, too.")
 @move_cost_option("With --reschedule: what a move has to save, in points of cost models.")

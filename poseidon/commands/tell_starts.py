@@ -27,14 +27,15 @@ if TYPE_CHECKING:
     "--every",
     callback=seconds_option,
     metavar="DURATION",
-    help="Begin again so long after each end, for ever; default: once.",
+    help="Begin again so long after each end, until it is stopped; default: once.",
 )
 @output_option
 def tell_starts(*, config: Path | None, dry_run: bool, every: float | None, output: str) -> None:
     """Annotate waiting pods with the time when they are expected to get a node.
 
-    Only pods with the annotation firmament.io/tell-start=true. The cluster is simulated from now on, as if pods came as
-    they do of late; if no pod asks, nothing is simulated. The answer is the annotation firmament.io/expected-start.
+    It answers pods with the annotation firmament.io/tell-start=true, by the annotation firmament.io/expected-start. It
+    simulates the cluster from now on, with pods that come as often as they did lately; if no pod asks, it simulates
+    nothing.
     """
     while True:
         found = _tell(Source(config=config).read_live(), dry_run=dry_run)

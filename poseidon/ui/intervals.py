@@ -29,3 +29,9 @@ CONFIGURATION_SECONDS = 60.0
 
 SAMPLE_SECONDS = 10.0
 """Between two points of the figures over time."""
+
+QUEUES_SECONDS = 15.0
+"""Least time between two descriptions of the queues of a live cluster."""
+
+QUEUES_SHARE = 10.0
+"""Queues are described again after so many times the time that the last description took: with a tenth of a core."""

@@ -1,4 +1,4 @@
-"""Keeps what was last found out about queues, and finds it out anew when somebody asks and it has become old."""
+"""Keeps the last description of queues, and describes them anew when somebody asks and the last one is old."""
 
 from __future__ import annotations
 
@@ -8,18 +8,13 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from poseidon.ui import intervals
 from poseidon.ui.work.process import JobError
 from poseidon.ui.work.queueing import describe_queues
 
 if TYPE_CHECKING:
     from poseidon.ui.work.inputs import ClusterInput
     from poseidon.ui.work.process import Jobs
-
-KEPT_SECONDS = 15.0
-"""How long a finding about a live cluster is kept at least."""
-
-KEPT_SHARE = 10.0
-"""It is kept this many times as long as it took, so that at most a tenth of a core is used for it."""
 
 SECONDS = 180.0
 WORKING, DONE, FAILED = "working", "done", "failed"
@@ -59,7 +54,7 @@ class _Finding:
             self._error = str(error)
         finally:
             now = self._clock()
-            kept = max(KEPT_SECONDS, KEPT_SHARE * (now - begun))
+            kept = max(intervals.QUEUES_SECONDS, intervals.QUEUES_SHARE * (now - begun))
             self._old_at = float("inf") if self._lasts and self._error is None else now + kept
             self._task = None
 

@@ -39,11 +39,13 @@ def describe_gangs(cluster: Cluster, rows: Int64, jobs: Sequence[str]) -> dict[s
         return np.bincount(of_gang[which], minlength=len(known))
 
     kept = np.flatnonzero(count(takes_part))
-    counts, apart = count(there), count(there & ~(takes_part & bound))
+    elsewhere = there & ~(takes_part & bound)
+    counts, apart = count(there), count(elsewhere)
+    gangs = [known[each][1] for each in kept.tolist()]
     number = np.full(len(known), -1, dtype=np.int64)
     number[kept] = np.arange(len(kept))
     gang[place[member[takes_part]]] = number[of_gang[takes_part]]
-    spare = [count_spare(known[each][1], int(counts[each])) for each in kept.tolist()]
+    spare = [count_spare(job, members) for job, members in zip(gangs, counts[kept].tolist(), strict=True)]
     by_name = {known[each][0]: place_in for place_in, each in enumerate(kept.tolist())}
     own = [by_name.get(job, -1) for job in jobs]
     fields = {
@@ -52,10 +54,9 @@ def describe_gangs(cluster: Cluster, rows: Int64, jobs: Sequence[str]) -> dict[s
         "together": apart[kept] == 0,
         "own": np.array(own, dtype=np.int64),
     }
-    if any(known[each][1].groups for each in kept.tolist()):
-        here = there & ~(takes_part & bound)
-        elsewhere = [member[here & (of_gang == each)] for each in kept.tolist()]
-        return _split_trees(cluster, rows, [known[each][1] for each in kept.tolist()], elsewhere, fields)
+    if any(job.groups for job in gangs):
+        by_gang = [member[elsewhere & (of_gang == each)] for each in kept.tolist()]
+        return _split_trees(cluster, rows, gangs, by_gang, fields)
     return fields
 
 

@@ -1,4 +1,4 @@
-"""Answers about queues; they are found out in another process, so that clients ask again while it works."""
+"""Answers about queues. Another process describes them; clients ask again until it has done so."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class QueueRoutes:
-    """Routes of queues. ``queues``: None if they cannot be found out here."""
+    """Routes of queues. ``queues``: None if this dashboard cannot describe them."""
 
     def __init__(self, known: Known, queues: Queues | None, answers: Answers) -> None:
         self._known = known

@@ -14,7 +14,8 @@ from poseidon.live import cluster as cluster_reading
 from poseidon.manifests.loader import load_manifests
 from poseidon.simulate.queue_starts import expect_queue_starts
 from poseidon.testbed.kubeconfig import write_kubeconfig
-from poseidon.ui.queues import KEPT_SHARE, Queues
+from poseidon.ui import intervals
+from poseidon.ui.queues import Queues
 from poseidon.ui.sources.files import FileInput, FileSource
 from poseidon.ui.work.inputs import ClusterInput, read
 from poseidon.ui.work.process import JobError
@@ -238,7 +239,7 @@ async def test_a_live_cluster_is_looked_at_anew_at_a_tenth_of_the_time():
     worker.takes = 20.0
     worker.release.set()
     assert (await look(queues, "done"))["asOf"] == 20.0
-    clock[0] = 20.0 + KEPT_SHARE * 20.0 - 1
+    clock[0] = 20.0 + intervals.QUEUES_SHARE * 20.0 - 1
     assert (await look(queues, "done"))["asOf"] == 20.0
     assert worker.asked == 1
     clock[0] += 1

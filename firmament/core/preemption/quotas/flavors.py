@@ -2,14 +2,15 @@
 
 A round first places tasks where nobody has to leave. Two settings of a queue go against that: tasks look at their
 flavors in order, and evict in the first one where they can (``QuotaTerms.evicts_first``), or of all flavors that they
-look at they rather evict in one than borrow further up in another (``evicts_before_borrowing``). For tasks of such
-queues, the flavors are gone through as Kueue does (``pkg/scheduler/flavorassigner``, ``shouldTryNextFlavor`` and
-``isPreferred``): a place that the round has found is given up only once the evictions that take its stead are found.
-So no task waits because it would rather evict.
+look at they rather evict in one than borrow further up in another (``evicts_before_borrowing``). Tasks of such
+queues go through their flavors as in Kueue (``pkg/scheduler/flavorassigner``, ``shouldTryNextFlavor`` and
+``isPreferred``): a task gives up a place that the round has found only once it has found evictions instead. So no task
+waits because it would rather evict.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -219,7 +220,4 @@ def drop_places(placed: Assignments, given_up: Places) -> Assignments:
 
 def _count(places: Places) -> tuple[tuple[int, int], ...]:
     """Return the classes of some places, and how many tasks of each have one."""
-    counts: dict[int, int] = {}
-    for cls, _ in places:
-        counts[cls] = counts.get(cls, 0) + 1
-    return tuple(sorted(counts.items()))
+    return tuple(sorted(Counter(cls for cls, _ in places).items()))
