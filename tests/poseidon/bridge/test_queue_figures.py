@@ -6,7 +6,8 @@ from prometheus_client import CollectorRegistry
 
 from poseidon.bridge import queue_figures
 from poseidon.bridge.queue_figures import OTHERS, QueueCollector, QueueFigures
-from tests.poseidon.queues.job_cluster import JobCluster, job
+from poseidon.queues.statuses import WorkloadCounts
+from tests.poseidon.bridge.suspended.job_cluster import JobCluster, job
 from tests.poseidon.queues.objects import cluster_queue, flavor, local_queue, quotas
 
 QUEUES = (
@@ -72,3 +73,50 @@ def test_beyond_a_number_of_names_queues_are_counted_together(monkeypatch):
     found = figures_of(JobCluster(queues=QUEUES))
     assert set(found.workloads) == {"ClusterQueue/a", OTHERS}
     assert found.nominal[OTHERS, "default", "cpu"] == 4
+
+
+def test_each_figure_is_of_its_own_queue_and_unit():
+    found = QueueFigures(
+        {"a": WorkloadCounts(1, 2), "b": WorkloadCounts(3, 4)},
+        {("a", "f", "cpu"): 1.5},
+        {("a", "f", "memory"): 7.0},
+        {("b", "g", "cpu"): 2.0},
+    )
+    registry = read(found)
+
+    def value(name: str, **labels: str) -> float | None:
+        return registry.get_sample_value(f"poseidon_queue_{name}", labels)
+
+    assert [value("pending_workloads", queue=each) for each in "ab"] == [1, 3]
+    assert [value("admitted_workloads", queue=each) for each in "ab"] == [2, 4]
+    assert value("nominal", queue="a", flavor="f", resource="cpu") == 1.5
+    assert value("usage", queue="a", flavor="f", resource="memory") == 7
+    assert value("borrowed", queue="b", flavor="g", resource="cpu") == 2
+    assert value("borrowed", queue="a", flavor="f", resource="cpu") is None
+
+
+def test_figures_are_looked_up_again_once_they_are_old():
+    cluster = JobCluster(queues=QUEUES)
+    former = figures_of(cluster)
+    assert cluster.state.queue_news is not None
+    figures = cluster.state.queue_news.figures
+    cluster.now += queue_figures.REFRESH_SECONDS - 0.5
+    figures.refresh()
+    assert figures.latest is former
+    cluster.now += 0.5
+    figures.refresh()
+    assert figures.latest is not former
+
+
+def test_quotas_without_limit_are_no_figure_and_amounts_are_in_their_units():
+    queues = (
+        flavor(),
+        cluster_queue("a", quotas(cpu="1500m", memory="2Ki")),
+        local_queue("users", "a"),
+    )
+    found = figures_of(JobCluster(queues=queues))
+    assert found.nominal == {
+        ("ClusterQueue/a", "default", "cpu"): 1.5,
+        ("ClusterQueue/a", "default", "memory"): 2048,
+    }
+    assert found.borrowed == {}

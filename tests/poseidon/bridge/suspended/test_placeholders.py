@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.poseidon.queues.job_cluster import JobCluster, job
+from tests.poseidon.bridge.suspended.job_cluster import JobCluster, job
 
 
 def test_placeholders_give_their_places_back_when_their_object_is_deleted():

@@ -8,7 +8,7 @@ from poseidon.kube.api.event_reasons import EventReason
 from poseidon.kube.write.suspension_writer import SuspensionEnd
 from poseidon.lifecycle.placements import parts_of
 from tests.poseidon.bridge.objects import node, present
-from tests.poseidon.queues.job_cluster import JobCluster, job
+from tests.poseidon.bridge.suspended.job_cluster import JobCluster, job
 from tests.poseidon.queues.objects import cluster_queue, flavor, local_queue, quotas
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from poseidon.kube.write.suspension_writer import SuspensionEnd, SuspensionWrite
 from poseidon.lifecycle.phases import Phase
-from tests.poseidon.queues.job_cluster import JobCluster, job
+from tests.poseidon.bridge.suspended.job_cluster import JobCluster, job
 from tests.poseidon.queues.objects import cluster_queue, flavor, local_queue, quotas
 from tests.support.effort import examples
 
