@@ -189,7 +189,7 @@ class EvictionLimits(Section):
     """The section ``evictions``: how many pods may make way, ``per_second`` over time, ``burst`` after a quiet time."""
 
     per_second: Annotated[float, Field(gt=0, le=100_000, allow_inf_nan=False)] = 50.0
-    burst: Annotated[int, Field(ge=1, le=1_000_000)] = 1000
+    burst: Annotated[int, Field(ge=1, le=1_000_000)] = 5000
 
 
 class EvictionRate:
