@@ -47,6 +47,8 @@ absent.
   ``MayStopSearch``: it rather evicts in an earlier flavor than takes a later one.
 * ``preference``: ``BorrowingOverPreemption`` (default), or ``PreemptionOverBorrowing``: of the flavors that a task
   looks at, it rather evicts in one than borrows further up in another.
+* ``podSetFlavors``: ``Any`` (default): each task of a gang takes a flavor by itself; ``Same``: all tasks of one class
+  in a gang take the same flavor.
 * ``preemption``: ``{"within": "Never" | "LowerPriority" | "LowerOrNewerEqualPriority", "reclaim": "Never" |
   "LowerPriority" | "Any", "borrow": {"policy": "Never" | "LowerPriority", "threshold": PRIORITY or null},
   "strategies": [STRATEGY, ...]}``, the strategies being one or both of ``LessThanOrEqualToFinalShare`` and

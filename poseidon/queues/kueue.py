@@ -53,11 +53,12 @@ def read_kueue(
     *,
     fair: bool,
     strategies: Sequence[str] = (),
+    pod_set_flavors: str = "Any",
 ) -> QuotaTrees:
     """Return the quotas of Kueue's objects.
 
     ``fair``: shares decide who borrows; ``strategies``: the comparisons of shares that let pods be evicted, all if none
-    is given.
+    is given; ``pod_set_flavors``: as in `QuotaNode`.
 
     A malformed queue is among the quotas, with its problem; other queues are not affected.
     """
@@ -73,7 +74,7 @@ def read_kueue(
         quota = _read_queue(queue, known, fair=fair)
         if fair:
             quota = replace(quota, preemption=replace(quota.preemption, strategies=tuple(strategies)))
-        quotas[quota.name] = quota
+        quotas[quota.name] = replace(quota, pod_set_flavors=pod_set_flavors)
         if text := "; ".join(_list_ignored(queue)):
             ignored[quota.name] = text
     for quota in list(quotas.values()):

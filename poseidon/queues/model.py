@@ -93,6 +93,8 @@ class QuotaNode:
     """Whether its pods evict others in a flavor before they try the next one."""
     preference: str = BORROWING_FIRST
     """Whether its pods rather borrow in one flavor or evict others in another."""
+    pod_set_flavors: str = "Any"
+    """Whether all pods of a pod set take the ``Same`` flavor, or each ``Any`` of them."""
     preemption: PreemptionPolicies = NO_PREEMPTION
     """Which pods may be evicted for pods of this queue."""
     fair: bool = False
@@ -126,6 +128,7 @@ class QuotaNode:
             "whenCanBorrow": self.when_can_borrow,
             "whenCanPreempt": self.when_can_preempt,
             "preference": self.preference,
+            **({"podSetFlavors": self.pod_set_flavors} if self.pod_set_flavors != "Any" else {}),
             "preemption": {
                 "within": self.preemption.within,
                 "reclaim": self.preemption.reclaim,

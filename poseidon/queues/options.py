@@ -37,6 +37,8 @@ class QueueOptions(Section):
     are not enforced here; with ``poseidon``, the rounds of the solver admit these pods. ``fair_sharing``, as in Kueue's
     own configuration: whether shares decide who borrows; ``preemption_strategies``: the comparisons of shares by which
     a queue that borrows may evict pods of one that borrows more, in the order in which they are tried.
+    ``pod_set_flavors``: whether all pods of a pod set take the same flavor of a Kueue queue (``Same``), or each any of
+    them (``Any``).
     """
 
     source: Annotated[
@@ -57,6 +59,7 @@ class QueueOptions(Section):
         "LessThanOrEqualToFinalShare",
         "LessThanInitialShare",
     )
+    pod_set_flavors: Literal["Same", "Any"] = "Same"
 
     @property
     def admits(self) -> bool:

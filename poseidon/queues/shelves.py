@@ -123,6 +123,7 @@ class KueueShelf:
     def __init__(self, options: QueueOptions) -> None:
         self.objects = QueueObjects(self.KINDS)
         self._fair, self._strategies = options.fair_sharing, options.preemption_strategies
+        self._pod_set_flavors = options.pod_set_flavors
         self._local: Mapping[tuple[str, str], LocalQueue] = {}
         self._queues: Mapping[tuple[str, str], ClusterQueue] = {}
         self.local_queues: dict[str, list[LocalQueue]] = {}
@@ -151,6 +152,7 @@ class KueueShelf:
             self.objects.by_name(kinds.RESOURCE_FLAVOR, ResourceFlavor).values(),
             fair=self._fair,
             strategies=self._strategies,
+            pod_set_flavors=self._pod_set_flavors,
         )
 
     def resolve(self, reference: QueueReference, labels: Mapping[str, str]) -> NamedQuota:

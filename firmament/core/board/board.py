@@ -47,8 +47,13 @@ class Board:
 
     def copy(self) -> Board:
         """Return an independent copy."""
+        return self.for_problem(self.problem)
+
+    def for_problem(self, problem: PlacementProblem) -> Board:
+        """Return an independent copy for a problem that differs in pins only."""
         twin = copy(self)
-        twin.residual, twin.rules = self.residual.copy(), self.rules.copy()
+        twin.problem = problem
+        twin.residual, twin.rules = self.residual.from_problem(problem), self.rules.copy()
         twin.pairs = self.pairs.copy()
         return twin
 

@@ -93,6 +93,8 @@ class QuotaTerms:
     """
     evicts_before_borrowing: tuple[bool, ...] = ()
     """By quota, whether its tasks prefer evicting others in one flavor to borrowing more in another; empty as above."""
+    same_flavor: tuple[bool, ...] = ()
+    """By quota, whether all tasks of one class in a gang take the same flavor; empty as above: they need not."""
 
     def find_nodes(self, shapes: Int64) -> Int64:
         """Return the quota that tasks of each of ``shapes`` draw on, -1 for none: int64[A]."""
@@ -106,6 +108,11 @@ class QuotaTerms:
     def is_sparing(self, node: int) -> bool:
         """Return whether tasks of a quota prefer a later flavor to borrowing in an earlier one."""
         return bool(self.sparing) and self.sparing[node]
+
+    def takes_same_flavor(self, draw: int) -> bool:
+        """Return whether all tasks of a class in a gang that take a draw take the same flavor."""
+        node = self.draws[draw].node
+        return node >= 0 and bool(self.same_flavor) and self.same_flavor[node]
 
     def find_evicting_early(self) -> Bool:
         """Return quotas whose tasks may evict others although there is a place in some flavor: bool[N]."""

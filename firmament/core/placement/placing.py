@@ -26,6 +26,7 @@ from firmament.core.placement.gang_search import GangSearch
 from firmament.core.placement.outcome import Means, Placed, StageFigures
 from firmament.core.placement.pairs.waves import place_pairs, place_rest_of_pairs
 from firmament.core.placement.passes import place_all, place_greedily, place_leftovers
+from firmament.core.placement.pod_sets import find_divided, find_pod_sets, pin_pod_sets, place_pod_set
 from firmament.core.placement.quota_parts import list_by_quota
 from firmament.core.placement.tree_groups.groups import place_with_groups
 from firmament.core.placement.tuning import PlacementTuning
@@ -58,13 +59,15 @@ def place_whole_gangs(problem: PlacementProblem, means: Means) -> Placed:
     Raises what the solver raises.
     """
     placed = _place_together(problem, means)
-    if not _incomplete(problem, placed.assignments).any():
+    refused = _incomplete(problem, placed.assignments) | find_divided(problem, placed.assignments)
+    if not refused.any():
         return placed
     trial_of = GangTrial(Board(problem), means.tuning)
     tried = trial_of.place(means)
     trial = tried.assignments
     chosen = _gang_counts(problem, trial) > 0
-    again = _place_together(_drop_gangs(problem, ~chosen, trial_of.withheld), means)
+    pinned = pin_pod_sets(problem, trial)
+    again = _place_together(_drop_gangs(pinned, ~chosen, trial_of.withheld), means)
     joint = again.assignments
     worse = _incomplete(problem, joint)[chosen].any() or _value(problem, joint) < _value(problem, trial)
     best = trial if worse else joint
@@ -136,6 +139,7 @@ class GangTrial:
         self._searches = 0
         self._search_cells = self._tuning.gang_search_cells
         self._refused: set[tuple[object, ...]] = set()
+        self._pod_sets = find_pod_sets(self._problem)
 
     def place(self, means: Means) -> Placed:
         """Place all tasks, by priority and gangs first; in order of admission. Raises what the solver raises."""
@@ -244,12 +248,16 @@ class GangTrial:
         parts = []
         for cls in order.tolist():
             self._limit_waiting(np.arange(self._problem.classes) == cls)
-            parts.append(place_rest(self._board))
+            if self._pod_sets[cls]:
+                self._board, placed = place_pod_set(self._board, cls, place_rest)
+                parts.append(placed)
+            else:
+                parts.append(place_rest(self._board))
         if self._board.ruled and len(order) > 1:
             left = self._waiting.sum(axis=1)
             for part in parts:
                 np.subtract.at(left, part.cls, part.count)
-            again = np.isin(np.arange(self._problem.classes), order) & (left > 0)
+            again = np.isin(np.arange(self._problem.classes), order) & (left > 0) & ~self._pod_sets
             remaining = np.zeros_like(self._waiting)
             remaining[again, -1] = left[again]
             self._board.residual.remaining = remaining
@@ -267,7 +275,7 @@ class GangTrial:
         search = GangSearch(self._board, steps)
         placed = search.find(waiting)
         self._search_cells -= (steps - search.steps) * cells
-        if placed is None:
+        if placed is None or find_divided(self._problem, placed).any():
             return None
         self._board.book(placed)
         self._waiting[members] = 0

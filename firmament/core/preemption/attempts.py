@@ -19,6 +19,7 @@ import numpy as np
 
 from cost_models.interface import Bool, Int64
 from firmament.core.flow.problem import Assignments, PlacementProblem
+from firmament.core.placement.pod_sets import list_confinements, pin_pod_sets
 from firmament.core.preemption.node_state import PreemptionState
 from firmament.core.preemption.problem import NOBODY, PreemptionDecision, PreemptionProblem, PreemptionTuning
 from firmament.core.preemption.quotas.flavors import FlavorChoice, drop_places
@@ -47,6 +48,8 @@ def preempt(
     ``shortages``: by gang, why a group found no place; updated where preemption could not help either.
     Deterministic for equal arguments. Raises ``SolverError``; after a time-out, what was decided so far is returned.
     """
+    waiting = placed.count_per_class(problem.classes) < problem.counts.sum(axis=1)
+    problem = pin_pod_sets(problem, placed, waiting=waiting)
     now = PreemptionState(problem, preemption, placed, tuning)
     able = (now.remaining > 0) & preemption.may
     # Only the most important classes in pairs are tried: each workload of an application is a class of its own.
@@ -73,11 +76,11 @@ def preempt(
             alike = np.append(problem.shape[members], [*now.remaining[members], need[number]]).tobytes()
             if alike in in_vain and not now.ruled:  # with rules, classes of equal shape may differ
                 continue
-            trial = attempts.find_best(now, members)
-            if len(trial.taken) - len(now.taken) >= need[number]:
-                now = trial
-            else:
+            trial = attempts.find_whole(now, members, int(need[number]))
+            if trial is None:
                 in_vain.add(alike)
+            else:
+                now = trial
         now = attempts.find_best(now, np.flatnonzero(band & (gang < 0)))
     if preemption.reclaims.any():
         # `QuotaReclaim` knows no domains, so trees of groups are left out.
@@ -158,6 +161,19 @@ class AttemptSearch:
                 break
             best = better
         return best
+
+    def find_whole(self, now: PreemptionState, members: Int64, need: int) -> PreemptionState | None:
+        """Return a copy of ``now`` in which at least ``need`` tasks of a gang's classes have got places, or None.
+
+        Its pod sets are tried in each choice of flavors, the first ones first.
+        """
+        for confined in list_confinements(now.problem, members.tolist()):
+            now.confined = confined
+            trial = self.find_best(now, members)
+            now.confined = trial.confined = {}
+            if len(trial.taken) - len(now.taken) >= need:
+                return trial
+        return None
 
     def _better(
         self,

@@ -43,6 +43,7 @@ from firmament.core.scoring.round_assessment import (
 )
 from firmament.core.snapshot.grouping import RoundContext, TaskGroups, group_admitted, ranks
 from firmament.core.snapshot.model_inputs import arrivals, load, residents, unseen
+from firmament.core.snapshot.pod_sets import pin_started_pod_sets
 from firmament.core.snapshot.preemption_candidates import preemption_problem
 from firmament.core.state.cluster import NO_NEEDS, Cluster
 from firmament.core.tree_solver.groups import NO_GROUPS
@@ -218,6 +219,8 @@ def _problem(
         topology=topology,
         dual_prices=dual_prices,
     )
+    if problem.quotas is not None:
+        problem = pin_started_pod_sets(cluster, problem, groups, admitted.jobs)
     return problem, occupied
 
 

@@ -83,6 +83,7 @@ ROWS: tuple[tuple[str, dict[str, Any], dict[str, Any], str], ...] = (
     ("queues.fairSharing", KUEUE, {"queues": {"source": "kueue", "fairSharing": True}}, "KueueShelf"),
     ("queues.preemptionStrategies", KUEUE,
      {"queues": {"source": "kueue", "preemptionStrategies": ["LessThanInitialShare"]}}, "KueueShelf"),
+    ("queues.podSetFlavors", KUEUE, {"queues": {"source": "kueue", "podSetFlavors": "Any"}}, "KueueShelf"),
     ("utilisation.nodeMetric", {}, {"utilisation": {"nodeMetric": "off"}}, "Utilisation"),
     ("utilisation.metricsServer.mode", {}, server(), "Poller"),
     ("utilisation.metricsServer.interval", server(), server(interval=7), "Poller"),

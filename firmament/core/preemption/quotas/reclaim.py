@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
@@ -20,6 +19,7 @@ import numpy as np
 from cost_models.interface import Bool, Int64
 from firmament.core.constraints.quota_order import QuotaShares, list_amounts, list_columns
 from firmament.core.constraints.quota_room import QuotaRoom
+from firmament.core.placement.pod_sets import list_confinements
 from firmament.core.preemption.node_state import PreemptionState
 from firmament.core.preemption.quotas.bounds import (
     BorrowingBound,
@@ -31,6 +31,7 @@ from firmament.core.preemption.quotas.bounds import (
 from firmament.core.preemption.quotas.circles import is_taken_back
 from firmament.core.preemption.quotas.potential import QuotaPotential, importance_of, rank_of
 from firmament.core.preemption.quotas.units import QuotaUnit, put_unit
+from firmament.core.preemption.quotas.victim_sets import add_companions, keeps_gangs, list_victim_sets
 from firmament.core.preemption.quotas.victims import (
     Newcomer,
     ShareRule,
@@ -150,12 +151,23 @@ class QuotaReclaim:
         looks = self.describe(unit)
         if looks in self._in_vain:
             return False
-        found = self.choose(unit)
+        found = self._choose_flavor(unit)
         if found is None:
             self._in_vain.add(looks)
             return False
         self.accept(found)
         return True
+
+    def _choose_flavor(self, unit: QuotaUnit) -> Reclaimed | None:
+        """Return the same as ``choose``, in the first flavors that do for all pod sets of a unit; see `pod_sets`."""
+        for confined in list_confinements(self.state.problem, [cls for cls, _ in unit.members]):
+            self.state.confined = confined
+            found = self.choose(unit)
+            self.state.confined = {}
+            if found is not None:
+                found.state.confined = {}
+                return found
+        return None
 
     def describe(self, unit: QuotaUnit) -> tuple[object, ...]:
         """Return a key that units share for which the same victims would do."""
@@ -184,7 +196,7 @@ class QuotaReclaim:
             return None
         node = unit.newcomer.node
         if not terms.fair[node]:
-            everybody = self._add_companions(candidates, [])
+            everybody = add_companions(self.state, candidates, [])
             within = list_within_reach(
                 self.state, self._node, unit.newcomer, unit.members, candidates, everybody
             )
@@ -276,7 +288,7 @@ class QuotaReclaim:
         borrowing = BorrowingBound(self.state, self._node, choice.unit.newcomer, members)
         for victim in choice.candidates:
             if victim not in going and not borrowing.is_covered(victim):
-                more = self._add_companions([victim], going)
+                more = add_companions(self.state, [victim], going)
                 going += more
                 for bound in (quota, room, borrowing):
                     bound.let_go(more)
@@ -295,7 +307,7 @@ class QuotaReclaim:
         while place > 0:
             first = max(0, place - run)
             fewer = going[:first] + going[place:]
-            less = self._try(choice, fewer) if fewer and self._keeps_gangs(fewer) else None
+            less = self._try(choice, fewer) if fewer and keeps_gangs(self.state, fewer) else None
             if less is not None:
                 going, after, place, run = fewer, less, first, 2 * run
             elif place - first > 1:
@@ -307,36 +319,16 @@ class QuotaReclaim:
     def _choose_of_all(self, choice: _Choice) -> Reclaimed | None:
         """Return the best sufficient set of victims and the state after it, or None; tries all sets, the best first."""
         unit, candidates = choice.unit, choice.candidates
-        everybody = self._add_companions(candidates, [])
+        everybody = add_companions(self.state, candidates, [])
         room = RoomBound(self.state, unit.members)
         room.let_go(everybody)
         if not room.is_enough() or not QuotaBound(self.state, everybody).is_enough(unit.members):
             return None
-        for going in self._list_sets(choice, everybody):
+        for going in list_victim_sets(self.state, candidates, self._weigh(choice)):
             found = self._try(choice, going)
             if found is not None:
                 return Reclaimed(going, found)
         return None
-
-    def _list_sets(self, choice: _Choice, everybody: list[int]) -> Iterator[list[int]]:
-        """Yield all sets of candidates with their whole gangs, the best first.
-
-        Where larger sets are never better, smaller sets come first, so that the larger ones need not be listed.
-        """
-        by_size = len(everybody) == len(choice.candidates) and not self.state.count_beyond(everybody)
-        by_size = by_size and all(self._keeps_gangs([each]) for each in everybody)
-        seen: set[frozenset[int]] = set()
-        sets: list[list[int]] = []
-        for size in range(1, len(choice.candidates) + 1):
-            for chosen in combinations(choice.candidates, size):
-                going = self._add_companions(list(chosen), [])
-                if frozenset(going) not in seen:
-                    seen.add(frozenset(going))
-                    sets.append(going)
-            if by_size:
-                yield from sorted(sets, key=self._weigh(choice))
-                sets.clear()
-        yield from sorted(sets, key=self._weigh(choice))
 
     def _weigh(self, choice: _Choice) -> Callable[[list[int]], tuple[object, ...]]:
         def weigh(going: list[int]) -> tuple[object, ...]:
@@ -346,14 +338,6 @@ class QuotaReclaim:
             return self.state.count_beyond(going), len(going), own, turns, least
 
         return weigh
-
-    def _add_companions(self, victims: list[int], beside: list[int]) -> list[int]:
-        """Return ``victims`` that are not in ``beside``, with the members of gangs that could no longer stay whole."""
-        every = self.state.add_gangs([*beside, *victims])
-        return [victim for victim in every if victim not in beside]
-
-    def _keeps_gangs(self, victims: list[int]) -> bool:
-        return len(self.state.add_gangs(victims)) == len(victims)
 
     def _try(self, choice: _Choice, victims: list[int]) -> PreemptionState | None:
         """Return the state after evicting victims and placing a unit, or None if that is impossible or forbidden."""

@@ -29,6 +29,7 @@ from firmament.core.rules.gangs.members import (
     is_bound_whole,
     list_able_members,
 )
+from firmament.core.rules.quotas.compilation import takes_same_flavor
 from firmament.core.state import transitions
 from firmament.core.state.cluster import Cluster
 from firmament.core.state.pending_evictions import PendingEvictions
@@ -127,6 +128,9 @@ class GangLifecycle:
                 able, need = self._surplus.hold_back_incomplete(cluster, job, able, need)
             if job_id in ruled and len(able) > need:
                 able = self._surplus.hold_back(cluster, job, able, max(0, need))
+            ungrouped = job_id not in ruled and not job.groups
+            if need <= 0 and able and ungrouped and takes_same_flavor(cluster, able):
+                need = 1  # tried as a gang, so that its classes are told from those of other jobs
             if need <= 0:
                 free += able
             elif len(able) < need:

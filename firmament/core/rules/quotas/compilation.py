@@ -205,6 +205,7 @@ def build_terms(cluster: Cluster, contents: Sequence[TaskClass], without: int = 
         sparing=tuple(quota.sparing for quota in book.nodes),
         evicts_first=tuple(quota.evicts_first for quota in book.nodes),
         evicts_before_borrowing=tuple(quota.evicts_before_borrowing for quota in book.nodes),
+        same_flavor=tuple(quota.same_flavor for quota in book.nodes),
         **_encode_policies([quota.preemption for quota in book.nodes]),
         kind=kind,
         covers=covers,
@@ -241,6 +242,15 @@ def number_draws(cluster: Cluster, terms: QuotaTerms, classes: Sequence[int]) ->
     contents = [cluster.classes.rows[row].content for row in classes]
     found = [number.get(book.find_draw(content), -1) if content.queue else -1 for content in contents]
     return np.array(found, dtype=np.int64)
+
+
+def takes_same_flavor(cluster: Cluster, tasks: Sequence[int]) -> bool:
+    """Return whether some of a gang's tasks (rows) are in a queue where all tasks of a class take the same flavor."""
+    if not cluster.records.payloads.get(QUOTA_RECORD):
+        return False
+    quotas = read_book(cluster).quotas
+    contents = (cluster.classes.rows[row].content for row in np.unique(cluster.tasks.cls[tasks]).tolist())
+    return any(content.queue in quotas and quotas[content.queue].same_flavor for content in contents)
 
 
 class _DrawNumbers:

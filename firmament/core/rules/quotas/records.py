@@ -21,6 +21,7 @@ STRATEGIES = ("LessThanOrEqualToFinalShare", "LessThanInitialShare")
 CAN_BORROW = ("MayStopSearch", "TryNextFlavor")
 CAN_PREEMPT = ("TryNextFlavor", "MayStopSearch")
 PREFERENCE = ("BorrowingOverPreemption", "PreemptionOverBorrowing")
+POD_SET_FLAVORS = ("Any", "Same")
 ORDERS = ("BestEffortFIFO", "StrictFIFO")
 
 MOST_DEEP = 32
@@ -91,6 +92,8 @@ class StatedQuota:
     """Whether its tasks prefer evicting others in an earlier flavor to a later flavor."""
     evicts_before_borrowing: bool = False
     """Whether its tasks prefer evicting others in one flavor to borrowing more in another."""
+    same_flavor: bool = False
+    """Whether all tasks of one class in a gang take the same flavor."""
     preemption: QuotaPreemption = QuotaPreemption()
     """Which tasks its tasks may evict for quota."""
     uncovered: bool = False
@@ -196,6 +199,7 @@ def _build_quota(name: str, parent: str, document: Mapping[str, Any]) -> StatedQ
         sparing=_read_choice(document, "whenCanBorrow", CAN_BORROW) == "TryNextFlavor",
         evicts_first=_read_choice(document, "whenCanPreempt", CAN_PREEMPT) == "MayStopSearch",
         evicts_before_borrowing=_read_choice(document, "preference", PREFERENCE) == "PreemptionOverBorrowing",
+        same_flavor=_read_choice(document, "podSetFlavors", POD_SET_FLAVORS) == "Same",
         uncovered=_read_choice(document, "uncovered", ("refuse", "allow")) == "allow",
     )
 

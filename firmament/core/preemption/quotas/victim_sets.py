@@ -1,0 +1,44 @@
+"""Sets of possible victims, with the gangs that leave as a whole, in the order in which they are tried."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import combinations
+
+from firmament.core.preemption.node_state import PreemptionState
+
+
+def list_victim_sets(
+    state: PreemptionState, candidates: Sequence[int], weigh: Callable[[list[int]], tuple[object, ...]]
+) -> Iterator[list[int]]:
+    """Yield all sets of candidates with their whole gangs, those of the smallest weight first.
+
+    ``weigh`` returns budgets exceeded and the size first. Where larger sets are never better, smaller sets come first,
+    so that the larger ones need not be listed.
+    """
+    everybody = add_companions(state, candidates, [])
+    by_size = len(everybody) == len(candidates) and not state.count_beyond(everybody)
+    by_size = by_size and all(keeps_gangs(state, [each]) for each in everybody)
+    seen: set[frozenset[int]] = set()
+    sets: list[list[int]] = []
+    for size in range(1, len(candidates) + 1):
+        for chosen in combinations(candidates, size):
+            going = add_companions(state, chosen, [])
+            if frozenset(going) not in seen:
+                seen.add(frozenset(going))
+                sets.append(going)
+        if by_size:
+            yield from sorted(sets, key=weigh)
+            sets.clear()
+    yield from sorted(sets, key=weigh)
+
+
+def add_companions(state: PreemptionState, victims: Sequence[int], beside: Sequence[int]) -> list[int]:
+    """Return ``victims`` that are not in ``beside``, with the members of gangs that could no longer stay whole."""
+    every = state.add_gangs([*beside, *victims])
+    return [victim for victim in every if victim not in beside]
+
+
+def keeps_gangs(state: PreemptionState, victims: Sequence[int]) -> bool:
+    """Return whether all gangs can stay whole that none of ``victims`` is in."""
+    return len(state.add_gangs([*victims])) == len(victims)
