@@ -34,4 +34,4 @@ def test_what_must_hold_does(part):
 def test_jobs_are_resumed_and_bound():
     outcomes = [told(seed) for seed in range(HISTORIES)]
     assert sum(each.bindings for each in outcomes) > 15 * HISTORIES
-    assert 3 * sum(each.resumptions for each in outcomes) > HISTORIES
+    assert sum(each.resumptions for each in outcomes) >= HISTORIES // 3
