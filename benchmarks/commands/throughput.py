@@ -127,7 +127,9 @@ def policies(
 
 
 def print_throughput(report: dict[str, Any], console: Console) -> None:
-    """Print one line per scenario, two with later rounds: rates, time, ratios, certificate."""
+    """Print rates, time, ratios and the certificate of each scenario in a line; a second line has its later rounds, if
+    they were measured.
+    """
     from benchmarks.reports.tables import print_environment
 
     table = Table(

@@ -114,7 +114,7 @@ class ClaimWatch(ClaimHistory):
         devices = [{**{part: each[part] for part in parts}, "conditions": [said]} for each in results]
         metadata = {"resourceVersion": claim["metadata"]["resourceVersion"]}
         body = msgspec.json.encode({"metadata": metadata, "status": {"devices": devices}})
-        with suppress(KubeError):  # changed: the next change comes here as well
+        with suppress(KubeError):  # refused if the claim has changed; that change arrives here, too
             await self._transport.patch(f"{_PATH}/{claim['metadata']['name']}/status", body, MERGE_PATCH)
 
 

@@ -24,7 +24,9 @@ _LEFT_OUT = (
 
 
 def list_controllers() -> str:
-    """Return all controllers except those for kubelets, which are not there, and for claims of volumes."""
+    """Return the value of ``--controllers``: all but those that need kubelets, of which there are none, and the one
+    that binds claims.
+    """
     return ",".join(("*", *(f"-{name}" for name in _LEFT_OUT)))
 
 

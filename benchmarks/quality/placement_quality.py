@@ -54,7 +54,7 @@ def _quality(offered: Float64, taken: Float64, used: int) -> Quality:
 
 @dataclass(frozen=True, slots=True)
 class PlacementQuality:
-    """Figures of a placement; costs are in units.
+    """Figures of a placement; costs are in hundredths of a point.
 
     ``machines_used``: machines that got a task. ``imbalance``: standard deviation over machines of the tasks they got.
     """

@@ -68,7 +68,9 @@ def take_best_fit(shares: Float64, count: int, share: float) -> tuple[Float64, B
 
 
 def sum_usable(room: Room, usual: UsualTasks) -> Float64:
-    """Return the share of devices that a task of each kind could use, were there room for it: float64[T, M]."""
+    """Return which share of each machine's devices each usual task could use, whatever other resources it lacks:
+    float64[T, M].
+    """
     found = np.zeros((len(usual.popularity), len(room.kind)))
     known: dict[tuple[int, float, int], Float64] = {}
     for kind in np.unique(room.kind).tolist():

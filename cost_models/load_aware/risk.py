@@ -65,7 +65,7 @@ def subtract_margins(space: Rooms, use: Use, amounts: Int64, counts: Int64) -> t
         deviation = risk.deviation.get(name, 0.0)
         if not deviation:
             continue
-        # Only machines with a threshold; if one for prod tasks differs, that one.
+        # What is left below all tasks' threshold, and below that of prod tasks where machines have one of their own.
         left = np.concatenate([lefts[0][position], lefts[1][position][space.separate]])
         variance = np.concatenate([variances[0][position], variances[1][position][space.separate]])
         limited = left < NO_LIMIT // 2

@@ -102,7 +102,7 @@ class ZoneRoom:
         policy = self.policies(shapes, machines)
         single, one = policy == SINGLE, self._one_unit(shapes, machines)
         lacks = self._simple_room(shape, single & one) <= 0
-        failing = np.where(lacks, self._unit(shapes, machines), np.int64(-1))
+        failing = np.where(lacks, self._choose_aligned_unit(shapes, machines), np.int64(-1))
         apart = np.flatnonzero(single & ~one)
         if len(apart):
             alignment = self.requests.alignment(shapes[apart])
@@ -138,7 +138,7 @@ class ZoneRoom:
             slots = self._slots(shapes[where], machines[where])
             before = np.cumsum(slots, axis=1) - slots
             per_zone = np.clip(counts[where][:, None] - before, 0, slots)
-            unit = self._unit(shapes[where], machines[where])
+            unit = self._choose_aligned_unit(shapes[where], machines[where])
             each = self.requests.taken[shapes[where], unit].T
             self.left[:, machines[where]] -= each[:, :, None] * per_zone
             taken[where] = per_zone.sum(axis=1)
@@ -156,13 +156,13 @@ class ZoneRoom:
         requests = self.requests
         return self.pod_scope[machines] | ((requests.apps[shapes] == 1) & requests.init_implied[shapes])
 
-    def _unit(self, shapes: Int64, machines: Int64) -> Int64:
+    def _choose_aligned_unit(self, shapes: Int64, machines: Int64) -> Int64:
         """Return which unit is aligned, for tasks that are aligned as one: int64[A]."""
         return np.where(self.pod_scope[machines], 0, np.minimum(1, self.requests.apps[shapes]))
 
     def _slots(self, shapes: Int64, machines: Int64) -> Int64:
         """Return how many tasks fit each zone, if each is aligned as one unit: int64[A, Z]."""
-        unit = self._unit(shapes, machines)
+        unit = self._choose_aligned_unit(shapes, machines)
         threshold, taken = self.requests.threshold[shapes, unit], self.requests.taken[shapes, unit]
         return slots_at(self.left, machines, threshold, taken)
 

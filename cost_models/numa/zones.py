@@ -168,7 +168,8 @@ def zone_room(
         if name not in ALWAYS_ALLOCATABLE:
             column = machines.column(name)
             left[row][slice(None) if column is None else machines.capacity[:, column] == 0] = UNLISTED
-        if name == "cpu" or "/" in name:  # their managers count what is reserved as well
+        if name == "cpu" or "/" in name:
+            # The kubelet's managers of cpu and devices also count what is reserved for the system: the capacity.
             total[row] = table.amounts[2, row]
     return ZoneRoom(requests, policy, table.pod_scope, total, left)
 

@@ -131,7 +131,7 @@ class ColumnMarks:
         self._marks[at] += np.stack([np.einsum("r,rm->m", factor, block) for factor in factors], axis=1)
 
     def count(self) -> int:
-        """Return how many distinct columns there are so far, at least."""
+        """Return a lower bound on the number of distinct columns so far."""
         ordered = np.sort(self._marks[:, 0])
         return int(np.count_nonzero(ordered[1:] != ordered[:-1])) + min(1, len(ordered))
 

@@ -112,7 +112,7 @@ class ServedCluster:
         """
         with self._lock:
             if not self._fencing.may_take_over(fencing):
-                raise StaleDriverError(self._stale(fencing))
+                raise StaleDriverError(self._explain_refused_driver(fencing))
             former, self.driver = self.driver, driver
             self._fencing.attach(fencing)
             self._steps.restart(recorded=recorded)
@@ -350,7 +350,7 @@ class ServedCluster:
         """Drop the state: it may count tasks as placed whose placements the driver has not got."""
         self._scheduler, self._in_sync, self._lost = None, False, True
 
-    def _stale(self, fencing: int) -> str:
+    def _explain_refused_driver(self, fencing: int) -> str:
         """Return, for people, why a driver with this fencing number is refused, and until when."""
         known = self._fencing.number
         if self.driver is None:

@@ -221,7 +221,7 @@ class Session:
 
     async def _handle(self, message: pb.ClientMessage) -> None:
         """Handle one message; raises the errors with which ``_read`` ends the stream."""
-        self._loop.reading()
+        self._loop.note_message_arrived()
         body = message.WhichOneof("body")
         match body:
             case "events":
@@ -247,7 +247,7 @@ class Session:
                     "ClientMessage: body: is missing or unknown to this version",
                 )
         has_events = body == "events" and len(message.events.events) > 0
-        self._loop.read(events=has_events, small=has_events and _is_small(message.events))
+        self._loop.note_message_applied(events=has_events, small=has_events and _is_small(message.events))
 
     async def _apply(self, batch: pb.EventBatch) -> None:
         if batch.sequence != self._sequence + 1:

@@ -208,7 +208,8 @@ _TASK: Final = _heads(pb.Delta.TASK_FIELD_NUMBER, range(_LONGEST + 1))
 _MACHINE: Final = _heads(pb.Delta.MACHINE_FIELD_NUMBER, range(_LONGEST + 1))
 _HEAD: Final = _heads(
     pb.RoundResult.DELTAS_FIELD_NUMBER,
-    range(len(_KIND) + 4, len(_KIND) + 4 + 2 * _LONGEST + 1),  # 4: tags and lengths of both
+    # 4 bytes: tag and length of the uid, tag and length of the machine's name.
+    range(len(_KIND) + 4, len(_KIND) + 4 + 2 * _LONGEST + 1),
     _KIND,
 )
 _BEFORE: Final = tuple(

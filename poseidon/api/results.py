@@ -92,7 +92,7 @@ class PlanResult(Plan, Answer):
 
     @classmethod
     def of_plan(cls, plan: Plan, unseen: tuple[str, ...]) -> PlanResult:
-        """Return a plan with the lines ``unseen`` before its own warnings."""
+        """Return a plan whose warnings begin with those of reading the input (``unseen``)."""
         return cls(**{**_content(plan), "warnings": (*unseen, *plan.warnings)})
 
     def draw_network(self, title: str = "The network of the first round") -> NetworkDrawing:

@@ -92,7 +92,7 @@ class WatchedNodes:
             return
         stores.images.put(name, machine.images)
         del machine.images[:]
-        machine.images.extend(stores.images.heavy_on(name))
+        machine.images.extend(stores.images.list_heavy_images(name))
         stores.hyper_nodes.note_node(name, node.metadata.labels)
         stores.volumes.node_changed(name, node.metadata.labels)
         if stores.applications is not None:

@@ -120,7 +120,7 @@ def run(
         settings = connection_settings()
         prometheus = configuration.utilisation.prometheus
         if prometheus is not None:
-            connection(prometheus)  # files that cannot be used are told before anything runs
+            connection(prometheus)  # files that cannot be used are reported before anything runs
         options = _options(configuration, get_chosen_solvers(), dry_run=dry_run, tls=read_chosen_tls())
         tracer = tracer_of(traces, "poseidon", poseidon.__version__)
     except (ValueError, SettingsError) as error:

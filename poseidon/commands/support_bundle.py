@@ -83,12 +83,18 @@ def support_bundle(
 async def _gather(
     transport: Transport, options: BridgeOptions, urls: dict[str, str | None], annotations: tuple[str, ...]
 ) -> list[Part]:
-    from poseidon.live.bundle import cluster_parts, doctor_part, page_parts, solver_part, version_part
+    from poseidon.live.bundle import (
+        cluster_parts,
+        collect_solver_state,
+        doctor_part,
+        page_parts,
+        version_part,
+    )
 
     async with transport:
         parts = [await version_part(transport)]
         parts += [each async for each in cluster_parts(transport, annotations)]
-        parts.append(await solver_part(*get_chosen_solvers(), _SOLVER_SECONDS, options.session.tls))
+        parts.append(await collect_solver_state(*get_chosen_solvers(), _SOLVER_SECONDS, options.session.tls))
         for program, url in urls.items():
             if url:
                 parts += [each async for each in page_parts(program, url)]

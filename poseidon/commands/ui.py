@@ -54,7 +54,7 @@ class NetworkRange(click.ParamType[Any]):
     name = "CIDR"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the network, or end the command."""
+        """Return the range of addresses, or end the command with a message."""
         try:
             return ip_network(value)
         except ValueError:

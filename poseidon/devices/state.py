@@ -218,7 +218,10 @@ class DeviceState:
     # --- effects of changes --------------------------------------------------------------------------------
 
     def take_settled(self) -> dict[str, str]:
-        """Return, once, each pod whose claims are all reserved and ready (""), or will not be (the reason)."""
+        """Return the placed pods whose claims are settled since the last call, by uid.
+
+        The value is "" if all claims are reserved and ready, else the reason why they will not be.
+        """
         for uid, key, reason in self._writes.take_ended():
             placement = self._placements.get(uid)
             if placement is None:
@@ -233,11 +236,11 @@ class DeviceState:
         return settled
 
     def take_writes(self) -> list[DeviceClaimWrite]:
-        """Return, once, the writes that are to be made."""
+        """Return the writes to claims that have become necessary since the last call."""
         return self._writes.take_writes()
 
     def take_affected(self) -> Iterator[tuple[str, DeviceResolution]]:
-        """Yield, once, the pods without node whose needs, or reason to wait, have changed."""
+        """Yield the pods without a node whose needs, or reason to wait, have changed since the last call."""
         affected, self._affected = self._affected, {}
         for uid in affected:
             pod = self._pods.get(uid)

@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from protos.conventions.tls import TlsFiles
 
 SOON = timedelta(days=7)
-"""Seconds: a certificate that ends sooner is reported; cert-manager renews after two thirds of the lifetime."""
+"""A certificate that ends sooner is reported; cert-manager renews after two thirds of the lifetime."""
 
 
-def certificate_findings(files: TlsFiles, now: float) -> Iterator[Finding]:
+def check_certificates(files: TlsFiles, now: float) -> Iterator[Finding]:
     """Yield findings about the certificate files; ``now`` is in seconds since the epoch."""
     when = datetime.fromtimestamp(now, UTC)
     try:

@@ -17,7 +17,7 @@ from poseidon.bridge.solver_stream.stream import (
     hello_of,
     needs_of,
 )
-from poseidon.doctor.certificates import certificate_findings
+from poseidon.doctor.certificates import check_certificates
 from poseidon.doctor.cluster_checks import check_served, cluster_findings
 from poseidon.doctor.findings import Finding, Verdict
 from poseidon.doctor.rights import Right, Wanted, iter_wanted
@@ -79,7 +79,7 @@ async def examine(
         async for finding in cluster_findings(transport, options.configuration, namespace, wall):
             yield finding
     if options.session.tls is not None:
-        for finding in certificate_findings(options.session.tls, wall()):
+        for finding in check_certificates(options.session.tls, wall()):
             yield finding
     for target in options.firmament:
         yield await _solver(target, options, observer)

@@ -35,6 +35,8 @@ PHRASES: tuple[tuple[str, str], ...] = (
     ("ResourceClaim", "DynamicResources"),
     ("reserved for a pod that has waited longer", "Reservation"),
     ("room for some of them, but not for all at once", "Coscheduling"),
+    ("quota: ", "Quota"),
+    ("because of the quota of ", "Quota"),
     ("refused by rules or cost models", "CostModel"),
     ("usage exceed threshold", "LoadAwareScheduling"),
     ("node(s) nodeMetric ", "LoadAwareScheduling"),

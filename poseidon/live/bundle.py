@@ -137,7 +137,9 @@ async def version_part(transport: Transport) -> Part:
     return await _attempt("versions.json", versions)
 
 
-async def solver_part(targets: Sequence[str], cluster: str, seconds: float, tls: TlsFiles | None) -> Part:
+async def collect_solver_state(
+    targets: Sequence[str], cluster: str, seconds: float, tls: TlsFiles | None
+) -> Part:
     """Return the file with the tasks and machines that a running solver knows."""
 
     async def state() -> bytes:

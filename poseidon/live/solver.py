@@ -87,7 +87,7 @@ async def _ask_in_order(
                 return await ask(pb_grpc.SchedulerStub(channel))
             except grpc.aio.AioRpcError as error:
                 if error.code() in _NOT_KNOWN:
-                    unknown = True  # another solver may serve the cluster
+                    unknown = True  # ask the next target: it may serve the cluster
                 else:
                     details = " ".join((error.details() or "").split())
                     faults.append(f"{target}: {error.code().name}: {details}")

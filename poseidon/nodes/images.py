@@ -99,8 +99,8 @@ class NodeImages:
         )
         return heavier, nodes
 
-    def heavy_on(self, node: str) -> list[pb.Image]:
-        """Return the heavy images on a node."""
+    def list_heavy_images(self, node: str) -> list[pb.Image]:
+        """Return the *heavy* images on a node: those that are large and common enough to matter for scores."""
         return [pb.Image(names=each.names, size=each.size) for each in self._nodes[node] if each.heavy]
 
     def _to_weigh(self) -> set[str]:

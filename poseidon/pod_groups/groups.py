@@ -95,9 +95,9 @@ class Groups(GroupMembers):
     def waits_for(self, group: Group) -> str:
         """Return why none of a group's pods may be placed now, "" if they may."""
         stated = () if group.member.source.kind == VOLCANO_POD_GROUP else group.stated.keys()
-        return self._sources.waits_for(group.member, stated) or self._lacking(group)
+        return self._sources.waits_for(group.member, stated) or self._explain_missing_pods(group)
 
-    def _lacking(self, group: Group) -> str:
+    def _explain_missing_pods(self, group: Group) -> str:
         """Return which pods a group lacks, if the solver cannot find that out, in words for people; "" for none."""
         foreign = self._foreign.iter_members(group.key)
         demand = self.outline(group)

@@ -82,7 +82,7 @@ def tolerations(given: Iterable[Toleration], defects: list[Defect]) -> list[pb.T
             defects.append(Defect(f"{path}.operator", problem))
         elif operator == "Exists" and toleration.value:
             defects.append(Defect(f"{path}.value", "must be empty when the operator is Exists; remove it"))
-        elif operator in ("Gt", "Lt") and decimal(toleration.value) is None:
+        elif operator in ("Gt", "Lt") and parse_compared_integer(toleration.value) is None:
             problem = (
                 f"{toleration.value!r} is not an integer, which {operator} compares; write one such as 100"
             )
@@ -155,7 +155,7 @@ def is_tolerated(taint: Taint | pb.Taint, tolerations: Iterable[Toleration | pb.
     return any(_tolerates(each, taint) for each in tolerations)
 
 
-def decimal(text: str) -> int | None:
+def parse_compared_integer(text: str) -> int | None:
     """Return the integer that Gt and Lt take a text for, None if it is none: no sign but a minus, no leading zeros."""
     number = int(text) if _DECIMAL.fullmatch(text) else None
     return number if number is not None and -(2**63) <= number < 2**63 else None
@@ -178,7 +178,7 @@ def _matches(toleration: Toleration | pb.Toleration, value: str) -> bool:
     """
     if toleration.operator not in ("Gt", "Lt"):
         return toleration.value == value
-    bound, found = decimal(toleration.value), decimal(value)
+    bound, found = parse_compared_integer(toleration.value), parse_compared_integer(value)
     if bound is None or found is None:
         return False
     return found > bound if toleration.operator == "Gt" else found < bound

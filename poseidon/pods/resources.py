@@ -225,9 +225,10 @@ def _raise_to(total: Amounts, least: Amounts) -> None:
 
 
 def add_annotated_bandwidth(requests: Amounts, annotations: Mapping[str, str]) -> Amounts:
-    """Return requests with at least the larger of both annotations: interfaces send and receive at once.
+    """Return requests that are raised to the larger of the ingress and egress bandwidth that the annotations state.
 
-    What is no quantity counts as absent; the kubelet refuses such a pod by itself.
+    Interfaces send and receive at once, so the two are not added. An annotation that is no quantity counts as absent;
+    the kubelet refuses such a pod by itself.
     """
     wanted = max((_bits(annotations[key]) for key in BANDWIDTH_ANNOTATIONS if key in annotations), default=0)
     return {**requests, BANDWIDTH: wanted} if wanted > requests.get(BANDWIDTH, 0) else requests

@@ -145,7 +145,7 @@ class QuotaNode:
 
 @dataclass(frozen=True, slots=True)
 class Flavor:
-    """A kind of nodes, told by labels, for which quotas state amounts."""
+    """A kind of nodes, told apart by labels, for which quotas state amounts."""
 
     name: str
     """Its name, unique among the flavors of all projects."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from poseidon.ui.single_file import file_session, single_file
+from poseidon.ui.single_file import describe_file_session, single_file
 
 Values = Sequence[float | None]
 
@@ -80,5 +80,5 @@ class PageReport:
 
 def report_page(report: PageReport) -> str:
     """Return the page as HTML."""
-    answers = {"session": file_session("report", "report"), "report": report}
+    answers = {"session": describe_file_session("report", "report"), "report": report}
     return single_file(report.title, "#/report", answers)

@@ -55,10 +55,13 @@ def single_file(title: str, address: str, answers: Mapping[str, Any]) -> str:
     )
 
 
-def file_session(
+def describe_file_session(
     source: str, capability: str, at: float = 0.0, warnings: Iterable[str] = ()
 ) -> dict[str, Any]:
-    """Return the session of a one-file page: its source, and the only view that it can show."""
+    """Return what a page without a server has in place of the answer to ``/session``.
+
+    ``source`` says what the page shows, ``capability`` is the only view that it has.
+    """
     return {
         "at": at,
         "version": 1,

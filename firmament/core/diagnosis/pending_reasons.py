@@ -208,7 +208,9 @@ class _ModelRefusals:
         return cls(snapshot, len(cluster.machines), rows, board)
 
     def filters(self, shape: int) -> list[tuple[str, Bool]]:
-        """Return, for each model that filters, its reason and the machines that it refuses to a shape, bool[M now]."""
+        """Return, for each model that filters, its reason and the machines that it refuses to a shape: bool[M], over
+        the machines of the present cluster (the round saw those of its snapshot).
+        """
         return [
             (reason, self._now(refused))
             for assessment in self.snapshot.assessed.assessments
@@ -216,19 +218,19 @@ class _ModelRefusals:
         ]
 
     def find_occupied(self, shape: int) -> Bool:
-        """Return which machines are refused only because of what tasks have taken of joint rows: bool[M now]."""
+        """Return which present machines are refused only because of what tasks have taken of joint rows: bool[M]."""
         preemption = self.snapshot.preemption
         if preemption is None or preemption.occupied is None:
             return np.zeros(self.machines, dtype=np.bool_)
         return self._now(preemption.occupied[shape])
 
     def outside(self, index: int) -> list[tuple[AnyReason, Bool]]:
-        """Return the machines outside the tree over which a class's group is distributed, bool[M now]."""
+        """Return the present machines outside the tree over which a class's group is distributed, bool[M]."""
         found = find_outside(self.snapshot.problem, index)
         return [(reason, self._now(refused)) for reason, refused in found]
 
     def limits(self, index: int) -> list[tuple[AnyReason, Bool]]:
-        """Return the limits and pairs, as reasons, that refuse machines (bool[M now]) to one more task of a class."""
+        """Return, as reasons, the limits and pairs that refuse present machines (bool[M]) to one more task."""
         return [(reason, self._now(refused)) for reason, refused in self.board.limit_refusals(index)]
 
     def _now(self, refused: Bool) -> Bool:

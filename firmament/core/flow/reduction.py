@@ -103,9 +103,8 @@ class MergedClasses:
         """Return the first ``share`` (int64[C]) places of each merged class, sorted by class and machine."""
         classes = np.argsort(self.merged, kind="stable")
         first = classes[np.searchsorted(self.merged[classes], np.arange(self.problem.classes))]
-        whole = share[first] == placed.count_per_class(
-            self.problem.classes
-        )  # nothing is left for other classes
+        # Of these merged classes, the first one gets all places.
+        whole = share[first] == placed.count_per_class(self.problem.classes)
         at_once = whole[placed.cls]
         theirs = placed.select(at_once)
         dealt = self._place_singly(placed.select(~at_once), np.where(whole[self.merged], 0, share), classes)
@@ -218,7 +217,7 @@ def narrow(residual: Residual, fits: dict[int, Bool], tuning: ReductionTuning) -
     if problem.multiplicity is not None or residual.problem.shares_room:
         return None
     classes = residual.active().tolist()
-    rows = _find_needed(residual, fits, classes, waiting)
+    rows = _find_cheapest_machines(residual, fits, classes, waiting)
     if len(rows) == 0:
         return None
     place = places_in(rows, problem.machines)
@@ -289,7 +288,9 @@ def restrict(
     return few
 
 
-def _find_needed(residual: Residual, fits: dict[int, Bool], classes: list[int], most: int) -> Int64:
+def _find_cheapest_machines(
+    residual: Residual, fits: dict[int, Bool], classes: list[int], most: int
+) -> Int64:
     """Return the rows of each class's ``most`` cheapest machines, ascending; classes take different ones of
     equal cost.
     """

@@ -78,7 +78,7 @@ def place_whole_gangs(problem: PlacementProblem, means: Means) -> Placed:
     watch = means.stopwatch()
     board = Board(problem)
     board.book(best)
-    late = GangTrial(board, trial_of.tuning_left(), trial_of.closed).gangs(np.flatnonzero(~chosen))
+    late = GangTrial(board, trial_of.get_remaining_budget(), trial_of.closed).gangs(np.flatnonzero(~chosen))
     figures = placed.figures + tried.figures + again.figures  # bounds hold for the gangs that take part
     return replace(again, figures=figures).replace_assignments(
         Assignments.join([best, late]), watch.seconds()
@@ -157,7 +157,7 @@ class GangTrial:
             parts.append(Placed(place_rest(self._board)))
         return Placed.join(parts)
 
-    def tuning_left(self) -> PlacementTuning:
+    def get_remaining_budget(self) -> PlacementTuning:
         """Return the tuning for another trial in the same round, with the search budget that this trial has left."""
         return replace(self._tuning, gang_search_cells=self._search_cells)
 

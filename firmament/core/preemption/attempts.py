@@ -85,7 +85,7 @@ def preempt(
     if preemption.reclaims.any():
         # `QuotaReclaim` knows no domains, so trees of groups are left out.
         reclaim, claiming = QuotaReclaim(now), preemption.reclaims & ~_find_in_trees(problem)
-        if given_up := FlavorChoice(reclaim, placed).run(claiming, gang, need):
+        if given_up := FlavorChoice(reclaim, placed).trade_places_for_evictions(claiming, gang, need):
             placed = drop_places(placed, given_up)
         now = reclaim.run(claiming, gang, need)
     return waiting_together(problem, evictions(now)), placed

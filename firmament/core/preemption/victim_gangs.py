@@ -93,7 +93,7 @@ class VictimGangs:
         broken: dict[int, None] = {}
         todo = set(lost)
         while todo:
-            gang = max(todo)  # those inside have higher numbers
+            gang = max(todo)  # inner groups have higher numbers than those around them, so they come first
             todo.remove(gang)
             if 0 <= spare[gang] < lost[gang]:
                 broken[gang] = None

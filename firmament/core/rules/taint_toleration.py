@@ -16,7 +16,7 @@ from firmament.core.constraints.preferences import SoftCost
 from firmament.core.model import Machine, Taint, TaskClass, Toleration
 from firmament.core.reasons import Reason, explain_untolerated
 from firmament.core.rules.framework.node_rule import MachineRefusal, NodeRule, cost_of_score
-from firmament.core.selectors.taints import COMPARING, HARD_EFFECTS, decimal, is_tolerated
+from firmament.core.selectors.taints import COMPARING, HARD_EFFECTS, is_tolerated, parse_compared_integer
 from firmament.core.state.machines import MachineTable
 
 _TOLERATIONS_PER_LOOK = 4
@@ -67,7 +67,7 @@ class TaintToleration(NodeRule):
     def find_malformed(self, content: TaskClass) -> str:
         """Return which toleration compares with a value that is no integer; "" if none does."""
         for each in content.tolerations:
-            if each.operator in COMPARING and decimal(each.value) is None:
+            if each.operator in COMPARING and parse_compared_integer(each.value) is None:
                 return f"toleration of {each.key!r} compares with {each.value!r}, which is no integer"
         return ""
 

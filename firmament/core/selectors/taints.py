@@ -44,7 +44,7 @@ def tolerates(toleration: Toleration, taint: Taint) -> bool:
     return bool(toleration.key) and toleration.value == taint.value
 
 
-def decimal(text: str) -> int | None:
+def parse_compared_integer(text: str) -> int | None:
     """Return the integer that a toleration compares, or None; leading zeros or a plus sign are not allowed."""
     number = parse_integer(text)
     return number if str(number) == text else None
@@ -52,7 +52,7 @@ def decimal(text: str) -> int | None:
 
 def _compares(toleration: Toleration, taint: Taint) -> bool:
     """Return whether the taint's value lies above (Gt) or below (Lt) the toleration's (KEP-5471)."""
-    bound, found = decimal(toleration.value), decimal(taint.value)
+    bound, found = parse_compared_integer(toleration.value), parse_compared_integer(taint.value)
     if bound is None or found is None:
         return False
     return found > bound if toleration.operator == "Gt" else found < bound

@@ -70,7 +70,7 @@ class PendingEvictions:
         transitions.owe(cluster, waiting)
         for uid in going:
             notice = self._notices.get(uid)
-            if notice is not None:  # otherwise another decision evicts it; only that one can spare it
+            if notice is not None:  # without one, no round evicts it, and so no round can spare it
                 notice.waiting.add(who)
                 self._needless.discard(uid)
 

@@ -110,7 +110,9 @@ class MachineSamples:
 
     @contextmanager
     def leave_out(self, amounts: Float64) -> Iterator[None]:
-        """Subtract ``amounts`` (float64[M, K]) from all figures of machines, also over periods, within the context."""
+        """While the ``with`` block runs, lower all figures of machines, also those over periods, by ``amounts``
+        (float64[M, K]).
+        """
         self._aside = amounts
         try:
             yield

@@ -66,12 +66,12 @@ class BatchingWindow:
         self._last_events = None
         self._streaming = self._comes_alone = False
 
-    def reading(self, now: float) -> None:
-        """Record that a message has arrived, and is being applied until ``read`` is called."""
+    def note_message_arrived(self, now: float) -> None:
+        """Record that a message has arrived, and is being applied until ``note_message_applied`` is called."""
         self._reading = True
         self._read_at = now
 
-    def read(self, now: float, *, events: bool, small: bool = False) -> None:
+    def note_message_applied(self, now: float, *, events: bool, small: bool = False) -> None:
         """Record that the message has been applied; ``events``: whether it was a batch of events, ``small``: of few."""
         if events:
             pause = None if self._last_events is None else self._read_at - self._last_events

@@ -122,13 +122,13 @@ class DriverLoop:
         self._failures = 0
         self._last_fault = ""
 
-    def reading(self) -> None:
+    def note_message_arrived(self) -> None:
         """Record that a message has arrived and is about to be applied."""
-        self._window.reading(_now())
+        self._window.note_message_arrived(_now())
 
-    def read(self, *, events: bool = False, small: bool = False) -> None:
+    def note_message_applied(self, *, events: bool = False, small: bool = False) -> None:
         """Record that the message has been applied; ``events``: whether it contained events, ``small``: only few."""
-        self._window.read(_now(), events=events, small=small)
+        self._window.note_message_applied(_now(), events=events, small=small)
         self._wake.set()
 
     def in_sync(self) -> None:

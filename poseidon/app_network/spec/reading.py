@@ -80,7 +80,9 @@ class Reader:
         return None
 
     def bandwidth(self, parent: Object, key: str, path: str) -> int | None:
-        """Return the bits per second at a key; None if the quantity is missing or, with a defect, malformed."""
+        """Return the bits per second at a key; None if there are none, or if they are malformed, which is noted as a
+        defect.
+        """
         value = parent.get(key)
         if value is None:
             return None

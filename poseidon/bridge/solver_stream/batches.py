@@ -115,7 +115,7 @@ class HeldReports:
             return reports
         self._held += reports
         if self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(self._seconds, self._end_waiting)
+            self._timer = asyncio.get_running_loop().call_later(self._seconds, self._mark_reports_due)
         may_wait = not (leave or self._due) and len(self._held) <= self._few
         if may_wait and all(report.bound for report in reports):
             return ()
@@ -124,7 +124,7 @@ class HeldReports:
         held, self._held = self._held, []
         return held
 
-    def _end_waiting(self) -> None:
+    def _mark_reports_due(self) -> None:
         self._due = True
         self._wake()
 

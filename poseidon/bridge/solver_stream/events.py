@@ -188,7 +188,7 @@ class EventStream:
         heavy, nodes = stores.images.take_heavy()
         stores.classes.weigh_images(heavy)
         for node in nodes:
-            stores.machines.show_images(node, stores.images.heavy_on(node))
+            stores.machines.show_images(node, stores.images.list_heavy_images(node))
 
 
 def encode_pending(tasks: Iterable[Task]) -> Iterator[pb.Event]:

@@ -95,7 +95,7 @@ class ExtendedClaimStatus(KubeStruct, frozen=True):
 
 
 class PodClaimStatus(KubeStruct, frozen=True):
-    """The claim that was made for a pod; no name: none is needed."""
+    """One of a pod's claims, and the object that was made for it; ``resource_claim_name`` None: none is needed."""
 
     name: str = ""
     resource_claim_name: str | None = None

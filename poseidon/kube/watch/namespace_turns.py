@@ -123,7 +123,7 @@ class NamespaceTurns(Generic[T]):
         return max(0.0, min(each.not_before for each in self._waiting.values()) - self._clock())
 
     def charge(self, change: Change[T], took: float) -> None:
-        """Count ``took`` seconds for the namespace of a change that was passed on elsewhere."""
+        """Count ``took`` seconds for the namespace of a change that was handled at once, without waiting here."""
         self._charge(self._find(change), 1, took, self._clock())
 
     def _queue(self, change: Change[T]) -> _Namespace:

@@ -177,7 +177,7 @@ class MapWrite(NamedTuple):
     annotations: Mapping[str, str | None]
 
     def merge_with(self, earlier: MapWrite) -> MapWrite:
-        """Return this write merged with an ``earlier`` one of the same ConfigMap that was not made."""
+        """Return this write merged with an ``earlier`` one to the same ConfigMap that has not been sent."""
         return self._replace(
             data={**earlier.data, **self.data}, annotations={**earlier.annotations, **self.annotations}
         )
@@ -190,7 +190,7 @@ class MapWrite(NamedTuple):
 
 
 def merge_writes(write: Any, earlier: object) -> Any:
-    """Return a write merged with an ``earlier`` one about the same object that was not made."""
+    """Return a write merged with an ``earlier`` one to the same object that has not been sent."""
     match write, earlier:
         case (MapWrite(), MapWrite()) | (LabelWrite(), LabelWrite()):
             return write.merge_with(earlier)

@@ -28,7 +28,7 @@ _ENDED = frozenset({"Complete", "Failed", "Suspended", "SUCCEEDED", "FAILED", "S
 
 def read_ray_cluster(value: Value, known: Known) -> Iterator[PodSet]:  # noqa: ARG001 - asked alike
     """Yield the head and the workers of a cluster."""
-    yield from _cluster(mapping(value, "spec"), name_of(value))
+    yield from _read_cluster(mapping(value, "spec"), name_of(value))
 
 
 def read_ray_job(value: Value, known: Known) -> Iterator[PodSet]:
@@ -49,10 +49,10 @@ def read_ray_service(value: Value, known: Known) -> Iterator[PodSet]:
 def _unless_there(value: Value, known: Known, cluster: Value) -> Iterator[PodSet]:
     owned = known.list_owned(namespace_of(value), (text(value, "kind"), name_of(value)))
     if cluster and not any(each.kind == "RayCluster" for each in owned):
-        yield from _cluster(cluster, name_of(value))
+        yield from _read_cluster(cluster, name_of(value))
 
 
-def _cluster(spec: Value, name: str) -> Iterator[PodSet]:
+def _read_cluster(spec: Value, name: str) -> Iterator[PodSet]:
     if find(spec, "suspend") is True:
         return
     head = mapping(spec, "headGroupSpec", "template")

@@ -37,7 +37,7 @@ class PageMetrics:
 
     def count_answer(self, request: web.Request, status: int, seconds: float) -> None:
         """Count an answer by route and status, and its seconds."""
-        route = route_of(request)
+        route = find_route_pattern(request)
         self.requests.labels(route, str(status)).inc()
         self.seconds.labels(route).observe(seconds)
 
@@ -48,8 +48,8 @@ class PageMetrics:
         )
 
 
-def route_of(request: web.Request) -> str:
-    """Return the route of a request without names, so that the metric has few labels."""
+def find_route_pattern(request: web.Request) -> str:
+    """Return the pattern of a request's path, in which no names occur, so that the metric has few labels."""
     resource = request.match_info.route.resource
     if resource is None:
         return "unknown"

@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from poseidon.explanations import describe_outcome, plain
 from poseidon.ui.cluster.records import BOUND, ENDED, GATED, GONE, PENDING
-from poseidon.ui.single_file import file_session, single_file
+from poseidon.ui.single_file import describe_file_session, single_file
 from poseidon.ui.views.amounts import amount_text, in_order
 from poseidon.ui.views.flow.arcs import price_of
 from poseidon.ui.views.pending import reason_key
@@ -186,7 +186,7 @@ def draw_explanation(explanation: PodExplanation, at: float) -> dict[str, Any]:
 def single_page(explanation: PodExplanation, at: float) -> str:
     """Return the explanation of a pod as one self-contained web page, to be kept or sent."""
     path = "/".join(quote(each, safe="") for each in ("pods", *explanation.pod.split("/", 1)))
-    session = file_session("manifests", "explain", at, explanation.warnings)
+    session = describe_file_session("manifests", "explain", at, explanation.warnings)
     return single_file(
         explanation.pod, f"#/{path}", {"session": session, path: draw_explanation(explanation, at)}
     )

@@ -26,8 +26,8 @@ def batching(window: float = WINDOW) -> BatchingWindow:
 def message(
     window: BatchingWindow, begin: float, end: float, *, events: bool = True, small: bool = False
 ) -> None:
-    window.reading(begin)
-    window.read(end, events=events, small=small)
+    window.note_message_arrived(begin)
+    window.note_message_applied(end, events=events, small=small)
 
 
 def test_nothing_to_wait_for_when_nothing_has_changed():
@@ -49,10 +49,10 @@ def test_a_message_in_the_works_is_waited_for_up_to_the_window():
     window = batching()
     message(window, 1.000, 1.001)
     window.look()
-    window.reading(1.0015)
+    window.note_message_arrived(1.0015)
     assert window.compute_wait(1.010) == pytest.approx(0.011)
     assert window.compute_wait(1.021) == pytest.approx(0.0, abs=1e-9)
-    window.read(1.012, events=True)
+    window.note_message_applied(1.012, events=True)
     assert window.compute_wait(1.012) == pytest.approx(QUIET)
 
 
@@ -99,7 +99,7 @@ def test_where_rounds_are_short_a_stream_is_waited_for_as_much_shorter():
     assert window.compute_wait(1.006) == pytest.approx(WORTH_WAITING * 0.002)
     message(window, 1.0114, 1.0118)
     assert window.compute_wait(1.0118) == pytest.approx(QUIET)
-    window.reading(1.0125)
+    window.note_message_arrived(1.0125)
     assert window.compute_wait(1.013) == pytest.approx(0.013)
 
 
@@ -150,7 +150,7 @@ def test_a_message_in_the_works_is_waited_for_also_after_one_that_came_alone():
     window = after_a_short_round()
     message(window, 1.010, 1.011, small=True)
     window.look()
-    window.reading(1.0112)
+    window.note_message_arrived(1.0112)
     assert window.compute_wait(1.0113) > 0.0
 
 
@@ -185,9 +185,9 @@ def test_reports_of_bindings_announce_nothing():
 def test_a_snapshot_announces_nothing():
     window = batching()
     message(window, 1.000, 1.005)
-    window.reading(1.006)
+    window.note_message_arrived(1.006)
     window.forget_arrivals()
-    window.read(1.007, events=False)
+    window.note_message_applied(1.007, events=False)
     window.restart(1.008)
     message(window, 1.010, 1.011)
     window.look()

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import pytest
 from prometheus_client import CollectorRegistry
 
 from firmament.core.reasons import Reason, lack_of, too_few_places
+from poseidon import plan
 from poseidon.bridge.metrics import QUEUES, QueueDepths
 from poseidon.bridge.solver_stream.batches import AnswerTimes
 from poseidon.lifecycle.phases import Phase, PodRecord
 from poseidon.lifecycle.unschedulable import OTHER, PLUGINS, plugins_of
 from poseidon.volumes import requirements
 from protos.firmament.v1 import scheduler_pb2 as pb
+from tests.documentation.markdown import ROOT
 
 
 def record(phase=Phase.PENDING, *, schedulable=True, **fields) -> PodRecord:
@@ -63,6 +66,21 @@ def test_every_reason_of_solver_and_bridge_belongs_to_a_plugin():
     assert len(known) > 20
     for words in (*known, lack_of("cpu").words, too_few_places("volumes")):
         assert plugins_of(f"0/4 nodes are available: 4 {words}.") != (OTHER,), words
+
+
+@pytest.mark.parametrize(
+    ("files", "config", "expected"),
+    [
+        (("cohort.yaml", "fair.yaml"), "fair-config.yaml", {("Quota",)}),
+        (("two-queues.yaml", "jobs.yaml"), "config.yaml", {("Coscheduling", "Quota")}),
+    ],
+)
+def test_pods_that_wait_for_quota_are_counted_so(files, config, expected):
+    folder = ROOT / "examples" / "17-queues"
+    made = plan(*(str(folder / each) for each in ("nodes.yaml", *files)), config=str(folder / config))
+    waiting = [each for each in made.pending if "quota" in each.reason]
+    assert waiting
+    assert {plugins_of(each.reason) for each in waiting} == expected
 
 
 def test_unschedulable_pods_are_counted_by_plugins_of_a_fixed_list():

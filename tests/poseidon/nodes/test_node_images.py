@@ -54,7 +54,7 @@ def test_whatever_may_score_is_told(steps):
         if kind == "put":
             node, found = rest
             images.put(node, found)
-            on[node], told[node] = found, images.heavy_on(node)
+            on[node], told[node] = found, images.list_heavy_images(node)
         elif kind == "forget":
             images.forget(rest[0])
             on.pop(rest[0], None)
@@ -68,7 +68,7 @@ def test_whatever_may_score_is_told(steps):
                 assert name in wanted
                 assert 2 * containers * weight(name, on) >= LEAST_SUM, "told without need"
             least |= heavier
-            told |= {node: images.heavy_on(node) for node in nodes}
+            told |= {node: images.list_heavy_images(node) for node in nodes}
             for name in wanted:
                 for containers in range(1, MOST_CONTAINERS + 1):
                     if containers * weight(name, on) >= LEAST_SUM:

@@ -13,9 +13,9 @@ from poseidon.kube.api.pod_rules import Toleration
 from poseidon.pod_rules.node_affinity import (
     RESTART_ALL,
     USER_NAMESPACES,
-    decimal,
     feature_labels,
     is_tolerated,
+    parse_compared_integer,
 )
 
 KEYS = st.sampled_from(["", "a", "b"])
@@ -36,7 +36,7 @@ def test_bridge_and_solver_agree(key, operator, value, effect, its_key, its_valu
 
 @given(st.integers(-(2**63), 2**63 - 1))
 def test_every_number_of_64_bits_is_a_decimal(number):
-    assert decimal(str(number)) == number
+    assert parse_compared_integer(str(number)) == number
 
 
 @pytest.mark.parametrize(

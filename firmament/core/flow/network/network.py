@@ -91,7 +91,9 @@ def dearest_path(residual: Residual) -> int:
 
 
 def crowding_cost(residual: Residual, machine: Int64, nth: Int64 | int = 0) -> Int64:
-    """Return the crowding units that the ``nth[i]`` task (from 0) of this pass pays on ``machine[i]``."""
+    """Return the crowding, in hundredths of a point, that the ``nth[i]`` task (from 0) of this pass pays on
+    ``machine[i]``.
+    """
     problem = residual.problem
     step = problem.crowd_step()
     each = nth if problem.multiplicity is None else nth // problem.multiplicity[machine]

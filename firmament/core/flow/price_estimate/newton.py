@@ -260,7 +260,9 @@ def _settle(
             after = float(move @ tried.missing)
             if after >= -tuning.too_far * rise:
                 break
-            length *= np.float32(rise / (rise - after))  # where a linear slope would be 0
+            length *= np.float32(
+                rise / (rise - after)
+            )  # where the slope would be 0, were it linear up to here
             tried = smoothed.evaluate(point.worth + length * move)
         point = tried
     return point

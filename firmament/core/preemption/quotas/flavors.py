@@ -54,7 +54,7 @@ class FlavorChoice:
         self._early = terms.find_evicting_early()
         self._order = QuotaOrder(reclaim.present)
 
-    def run(self, able: Bool, gang: Int64, need: Int64) -> Places:
+    def trade_places_for_evictions(self, able: Bool, gang: Int64, need: Int64) -> Places:
         """Exchange places for evictions; return the places that are given up.
 
         ``able``: bool[C], classes that may evict for quota; ``gang``: int64[C], the gang whose tasks wait for places

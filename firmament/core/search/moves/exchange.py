@@ -75,7 +75,9 @@ class _TaskPlaces:
 
     def assignments(self) -> Assignments:
         """Return the number of tasks of each class on each machine, sorted by class, then machine."""
-        order = np.argsort(_narrow(self.cls), kind="stable")  # machines ascend already
+        order = np.argsort(
+            _narrow(self.cls), kind="stable"
+        )  # stable: tasks of a class stay sorted by machine
         cls, machine = self.cls[order], self.machine[order]
         first = np.flatnonzero(np.r_[True, (cls[1:] != cls[:-1]) | (machine[1:] != machine[:-1])])
         return Assignments(cls[first], machine[first], np.diff(first, append=len(cls)))
@@ -171,7 +173,7 @@ class ExchangeSizes:
         high = order.compress((size > self._smallest).take(order))[::-1]
         low = order.compress((size < self._largest).take(order))
         length = min(len(high), len(low))
-        # Heights fall along one order and rise along the other, so the pairs with a difference come first.
+        # ``high`` begins with the highest machine and ``low`` with the lowest, so pairs that differ come first.
         length = int(np.count_nonzero(height.take(high[:length]) > height.take(low[:length])))
         high, low = high[:length], low[:length]
         if turn % 3:
