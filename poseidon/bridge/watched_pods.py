@@ -381,7 +381,7 @@ class WatchedPods:
             self._stores.devices.remove_pod(uid)
         self._stores.extended_resources.drop_claim(uid)
         if self._stores.shared_gpus is not None:
-            self._stores.shared_gpus.forget_pod(uid)
+            self._stores.shared_gpus.release_gpus(uid)
         self._stores.spreading.forget_pod(uid)
         if self._stores.queues is not None:
             self._stores.queues.forget_pod(uid)

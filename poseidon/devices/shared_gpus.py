@@ -145,7 +145,7 @@ class SharedGpus:
             self._note_turn(key, pod)
         return (PodDeviceClaim(self.system.driver, key, made=True, problem=problem),)
 
-    def forget_pod(self, uid: str) -> None:
+    def release_gpus(self, uid: str) -> None:
         """Forget a pod that is gone or has finished: others may have its GPUs."""
         pod = self._pods.pop(uid, None)
         if pod is not None:

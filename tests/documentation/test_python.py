@@ -11,7 +11,7 @@ import poseidon.api
 from poseidon.api.results import Answer
 from tests.documentation.markdown import ROOT, blocks, codes, text
 
-SHOWN = ("README.md", "docs/python.md", "docs/guides/pending-pod.md", "docs/guides/cost-model.md")
+SHOWN = ("docs/python.md", "docs/guides/pending-pod.md", "docs/guides/cost-model.md")
 
 
 @pytest.mark.parametrize("document", SHOWN)
