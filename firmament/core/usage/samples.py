@@ -110,7 +110,7 @@ class MachineSamples:
 
     @contextmanager
     def leave_out(self, amounts: Float64) -> Iterator[None]:
-        """Lower all figures of machines, also those over periods, by ``amounts``, float64[M, K], in the ``with`` block."""
+        """Lower machines' figures, also those over periods, by ``amounts``, float64[M, K], in the ``with`` block."""
         self._aside = amounts
         try:
             yield
