@@ -1,0 +1,239 @@
+"""Parts of the server that stand alone: who may use which cluster, addresses, steps, spans, lines and options."""
+
+from __future__ import annotations
+
+import logging
+import socket
+from typing import Any
+
+import pytest
+
+from firmament.core.results import DecidedOn, RoundResult, RoundStats
+from firmament.server.address import AddressError, ListenAddress, check_free, parse_address
+from firmament.server.credentials import Clients, names_of, parse_clients
+from firmament.server.driving.round_log import log_round
+from firmament.server.grpc_options import MESSAGE_BYTES, server_options
+from firmament.server.round_traces import trace_round
+from firmament.server.steps import RoundBeginning, StreamSteps
+from protos.conventions.tls import TlsError
+
+# --- clients ---------------------------------------------------------------------------------------------------------
+
+
+class Call:
+    """The peer of a call, by the names in its certificate."""
+
+    def __init__(self, common: str = "", *others: str) -> None:
+        self._told = {
+            "x509_common_name": [common.encode()],
+            "x509_subject_alternative_name": [each.encode() for each in others],
+            "transport_security_type": [b"ssl"],
+        }
+
+    def auth_context(self) -> dict[str, list[bytes]]:
+        return self._told
+
+
+def test_clients_are_given_as_names_and_clusters():
+    assert parse_clients([]) == {}
+    assert parse_clients(["a=x", "b=*", "a=y=z"]) == {"a": {"x", "y=z"}, "b": {"*"}}
+    for text in ("a", "=x", "a=", ""):
+        with pytest.raises(TlsError) as refused:
+            parse_clients([text])
+        assert str(refused.value) == f"--tls-client: {text!r} is not NAME=CLUSTER, as in poseidon=default"
+
+
+@pytest.mark.parametrize(
+    ("call", "cluster", "expected"),
+    [
+        (Call("a"), "x", True),
+        (Call("a"), "y", False),
+        (Call("a"), "x.observer", True),
+        (Call("a"), "xy", False),
+        (Call("", "a"), "x", True),
+        (Call("c", "b"), "anything", True),
+        (Call("c"), "x", False),
+        (Call(), "x", False),
+    ],
+)
+def test_names_in_certificates_allow_clusters(call: Call, cluster: str, expected: bool):
+    assert Clients(parse_clients(["a=x", "b=*"])).may(call, cluster) is expected
+    assert Clients().may(call, cluster)
+
+
+def test_a_refusal_names_the_certificate():
+    clients = Clients({})
+    assert clients.refusal(Call("b", "a"), "x") == (
+        "a certificate for a, b may not drive cluster 'x'; allow it with --tls-client"
+    )
+    assert clients.refusal(Call(), "x").startswith("a certificate for no name may not")
+    assert names_of(Call("n", "m")) == {"n", "m"}
+    assert names_of(Call()) == frozenset()
+
+
+# --- addresses -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "host", "port", "shown"),
+    [
+        ("localhost:80", "localhost", 80, "localhost:80"),
+        ("[::1]:80", "::1", 80, "[::1]:80"),
+        (":80", "0.0.0.0", 80, "0.0.0.0:80"),
+        ("a:0", "a", 0, "a:0"),
+        ("a:65535", "a", 65535, "a:65535"),
+    ],
+)
+def test_addresses(text: str, host: str, port: int, shown: str):
+    assert parse_address("--x", text) == ListenAddress(host, port)
+    assert str(parse_address("--x", text)) == shown
+
+
+@pytest.mark.parametrize("text", ["a", "a:", "a:b", "::1:80", "[::1:80", "a:٣", ""])
+def test_what_is_no_address(text: str):
+    with pytest.raises(AddressError) as refused:
+        parse_address("--x", text)
+    assert str(refused.value) == f"--x: {text!r} is not an address; write HOST:PORT"
+
+
+@pytest.mark.parametrize(("text", "any_port", "least"), [("a:65536", True, 0), ("a:0", False, 1)])
+def test_ports_out_of_range(text: str, any_port: bool, least: int):
+    with pytest.raises(AddressError) as refused:
+        parse_address("--x", text, any_port=any_port)
+    assert str(refused.value) == f"--x: {text!r}: port {text[2:]} is out of range; use {least} to 65535"
+    assert parse_address("--x", "a:1", any_port=False).port == 1
+
+
+def test_an_address_in_use_cannot_be_listened_on():
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        address = ListenAddress("127.0.0.1", taken.getsockname()[1])
+        with pytest.raises(AddressError) as refused:
+            check_free(address)
+        assert str(refused.value) == (
+            f"cannot listen on {address}: address already in use; choose another address"
+        )
+    check_free(address)
+
+
+# --- rounds ----------------------------------------------------------------------------------------------------------
+
+STATS = RoundStats(
+    machines=1, tasks=2, classes=3, placed=4, pending=5, arcs=6, solves=7, certified=True, gap=0.5
+)
+
+
+def test_steps_are_counted_within_a_recorded_stream():
+    times = iter([10.0, 11.0])
+    steps = StreamSteps(lambda: next(times))
+    steps.count_step()
+    assert steps.begin_round() is None
+    steps.restart(recorded=True)
+    steps.count_step()
+    steps.count_step()
+    begun = steps.begin_round()
+    assert begun == RoundBeginning(2, 10.0)
+    steps.count_step()
+    result = RoundResult(1)
+    assert steps.end_round(result, begun, direct=True).decided == DecidedOn(2, 3, 10.0, 11.0, True)
+    assert steps.end_round(result, None, direct=True) is result
+    steps.restart(recorded=False)
+    assert steps.begin_round() is None
+
+
+def test_a_round_takes_a_line_and_each_note_a_warning(caplog: pytest.LogCaptureFixture):
+    with caplog.at_level(logging.INFO, "firmament.server.driving.round_log"):
+        log_round("c", RoundResult(9, stats=STATS, notes=("odd", "odder")), 1.25)
+    assert [(each.levelname, each.getMessage()) for each in caplog.records] == [
+        ("WARNING", 'model note cluster=c note="odd"'),
+        ("WARNING", 'model note cluster=c note="odder"'),
+        (
+            "INFO",
+            (
+                "round cluster=c round=9 machines=1 tasks=2 classes=3 placed=4 pending=5 arcs=6 solves=7 "
+                "certified=true gap=0.500000 seconds=1.2500"
+            ),
+        ),
+    ]
+
+
+class Span:
+    """A span that notes when it was."""
+
+    def __init__(self, spans: list[Span], name: str, start: int, attributes: dict[str, Any]) -> None:
+        self.name, self.start, self.attributes, self.ended = name, start, attributes, -1
+        spans.append(self)
+
+    def end(self, at: int) -> None:
+        self.ended = at
+
+    def get_span_context(self) -> Any:
+        from opentelemetry.trace import SpanContext, TraceFlags
+
+        return SpanContext(0xAB, 0xC, False, TraceFlags(1))
+
+
+class Tracer:
+    """Starts such spans."""
+
+    def __init__(self) -> None:
+        self.spans: list[Span] = []
+
+    def start_span(self, name: str, _context: Any = None, *, start_time: int, attributes: Any = None) -> Span:
+        return Span(self.spans, name, start_time, attributes or {})
+
+
+def test_stages_follow_each_other_within_a_round(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("firmament.server.round_traces.time.time_ns", lambda: 10_000_000_000)
+    stats = RoundStats(
+        machines=1,
+        tasks=2,
+        classes=3,
+        placed=4,
+        pending=5,
+        arcs=6,
+        certified=True,
+        gap=0.5,
+        snapshot_seconds=0.5,
+        network_seconds=0.25,
+        solve_seconds=1.0,
+        admit_seconds=9.0,
+    )
+    tracer = Tracer()
+    parent = trace_round(tracer, "c", RoundResult(9, stats=stats), 2.0)  # type: ignore[arg-type]
+    assert parent == f"00-{'ab'.zfill(32)}-{'c'.zfill(16)}-01"
+    second = 1_000_000_000
+    assert [(each.name, each.start / second, each.ended / second) for each in tracer.spans] == [
+        ("round", 8.0, 10.0),
+        ("snapshot", 8.0, 8.5),
+        ("network", 8.5, 8.75),
+        ("solve", 8.75, 9.75),
+        ("admit", 9.75, 10.0),
+    ]
+    assert tracer.spans[0].attributes == {
+        "firmament.cluster": "c",
+        "firmament.round": 9,
+        "firmament.machines": 1,
+        "firmament.tasks": 2,
+        "firmament.classes": 3,
+        "firmament.placed": 4,
+        "firmament.pending": 5,
+        "firmament.arcs": 6,
+        "firmament.certified": True,
+        "firmament.gap": 0.5,
+    }
+
+
+def test_options_of_the_server():
+    assert dict(server_options(1000, 5.0, 2.5)) == {
+        "grpc.max_receive_message_length": 1000,
+        "grpc.max_send_message_length": 64 * 2**20,
+        "grpc.compression_enabled_algorithms_bitset": 1,
+        "grpc.so_reuseport": 0,
+        "grpc.server_handshake_timeout_ms": 2500,
+        "grpc.max_connection_idle_ms": 60_000,
+        "grpc.keepalive_time_ms": 30_000,
+        "grpc.keepalive_timeout_ms": 10_000,
+        "grpc.keepalive_permit_without_calls": 1,
+        "grpc.http2.min_ping_interval_without_data_ms": 5000,
+    }
+    assert MESSAGE_BYTES == 64 * 2**20
