@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import NamedTuple, TypeAlias
 
+from cost_models.group_terms import LevelRule
 from cost_models.interface import ContainerRow
 
 OPERATORS: frozenset[str] = frozenset({"In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"})
@@ -349,6 +350,10 @@ class JobGroup:
     expected_alike: bool = False
     """Whether the tasks that do not exist yet request what its tasks do. If so, none is placed unless there is room for
     all. Otherwise domains with that room come first, and others are used if there are none.
+    """
+    divided: tuple[tuple[str, LevelRule], ...] = ()
+    """A label of machines, with a rule about how the members of the group (its tasks, or the groups in it) are divided
+    over its values; each of these groups stays on machines with one value. At most one such pair.
     """
 
 

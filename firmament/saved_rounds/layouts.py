@@ -256,7 +256,9 @@ def _group_faults(terms: GroupTerms) -> Iterator[str]:
         if fits and here:  # units are in the order of their parents, and each parent has at least one
             steps = np.diff(parents, prepend=-1, append=above)
             fits &= bool(((steps >= 0) & (steps <= 1)).all())
-    if not fits:
+    if not fits and (
+        tree.levels or terms.groups
+    ):  # rounds with trees of groups alone need no tree of machines
         yield "topology.tree has units without leaves, or leaves that are nowhere"
     if any(len(group.rules) != len(tree.levels) for group in terms.groups.values()):
         yield f"topology.groups has rules for other levels than {len(tree.levels)}"
@@ -284,8 +286,12 @@ def _list_nested_faults(group: NestedGroup, labels: int) -> Iterator[str]:
     elif (group.parent >= np.arange(count)).any():
         yield "topology.groups has a tree in which a group comes before the one that it is in"
     named = [key for keys in (*group.within, *group.rather_within) for key in keys]
+    named += [each.label for each in group.divided]
     if any(not 0 <= key < labels for key in named):
         yield "topology.groups names labels out of range"
+    divided = [each.group for each in group.divided]
+    if len({*divided}) < len(divided) or any(not 0 <= each < count for each in divided):
+        yield "topology.groups divides groups out of range, or twice"
     parts = (group.part_class, group.part_group, group.part_count, group.part_to_come)
     if len({len(each) for each in parts}) > 1 or len(group.held_group) != len(group.held_machine):
         yield "topology.groups has parts or tasks that are not as many everywhere"

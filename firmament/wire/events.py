@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from cost_models.group_terms import Affinity, LevelRule
 from firmament.core.events import (
     BindingReport,
     ClassDefined,
@@ -149,8 +150,26 @@ def _job_groups(subject: str, messages: Iterable[pb.JobGroup]) -> tuple[JobGroup
             disrupted_whole=message.disrupted_whole,
             expected=message.expected,
             expected_alike=message.expected_alike,
+            divided=tuple(_level_rule(subject, f"{field}.divided", each) for each in message.divided),
         )
+        if len(message.divided) > 1:
+            raise refuse(subject, f"{field}.divided", f"has {len(message.divided)} rules; give a group one")
     return tuple(groups.values())
+
+
+def _level_rule(subject: str, field: str, message: pb.LevelRule) -> tuple[str, LevelRule]:
+    """Return a label and the rule about its values; refuse one that states what cannot be kept together."""
+    label = check_required(subject, f"{field}.label", message.label)
+    if message.hard and (message.partitions or message.least or message.most or message.factor):
+        raise refuse(subject, field, "is hard and has numbers; send either")
+    if message.most and message.least > message.most:
+        raise refuse(
+            subject, f"{field}.least", f"is {message.least}, more than most, {message.most}; lower it"
+        )
+    kind: Affinity = "spread" if message.spread else "pack"
+    return label, LevelRule(
+        kind, message.hard, message.partitions, message.least, message.most, max(message.factor, 1)
+    )
 
 
 def _class_removed(number: int) -> Event:

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
+from poseidon.group_trees.spec.constraints import SPREAD, LevelRule
 from poseidon.group_trees.spec.keys import CONSTRAINTS_ANNOTATION
 from poseidon.kube.api.pod_groups import CompositePodGroup, NativePodGroup
 from poseidon.kube.parsing.label_syntax import key_fault
@@ -51,6 +52,10 @@ class GroupNode:
     """How many pods the group will have, 0 if unknown."""
     expected_alike: bool = False
     """Whether the pods that do not exist yet request what the existing ones do."""
+    divided: tuple[tuple[str, LevelRule], ...] = ()
+    """A node label, with the rule by which the group's pods, or child groups, are divided over its values; or
+    nothing.
+    """
 
     def to_proto(self) -> pb.JobGroup:
         """Return the group as a message of the protocol."""
@@ -64,6 +69,18 @@ class GroupNode:
             disrupted_whole=self.disrupted_whole,
             expected=self.expected,
             expected_alike=self.expected_alike,
+            divided=[
+                pb.LevelRule(
+                    label=label,
+                    spread=rule.kind == SPREAD,
+                    hard=rule.hard,
+                    partitions=rule.partitions,
+                    least=rule.least,
+                    most=rule.most,
+                    factor=rule.factor if rule.factor > 1 else 0,
+                )
+                for label, rule in self.divided
+            ],
         )
 
 
@@ -161,6 +178,7 @@ class CompositeTrees:
                 rather_within=levels[key].rather_within,
                 apart=bool(levels[key].apart),
                 disrupted_whole=is_disrupted_whole(found.spec.disruption_mode),
+                divided=levels[key].divided,
             )
             nodes += _separate(node, levels[parent].apart) if parent is not None else [node]
         return tuple(nodes), ""

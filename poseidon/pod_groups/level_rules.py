@@ -20,12 +20,14 @@ class GroupLevels:
     """The rules of one group, as keys of node labels.
 
     ``within``, ``rather_within``: all pods of the group must, or should, share one value; ``apart``: each group in it
-    has a value of its own.
+    has a value of its own; ``divided``: the one label over whose values the pods, or the groups, of the group are
+    divided, with its rule.
     """
 
     within: tuple[str, ...] = ()
     rather_within: tuple[str, ...] = ()
     apart: tuple[str, ...] = ()
+    divided: tuple[tuple[str, LevelRule], ...] = ()
 
 
 NO_LEVELS = GroupLevels()
@@ -41,26 +43,26 @@ def read_group_levels(annotations: Mapping[str, str], *, of_groups: bool) -> tup
         return NO_LEVELS, ""
     reading = read_constraints(text, _PATH)
     faults = [*map(str, reading.defects), *reading.remarks]
-    for level, rule in reading.spec.items():
-        fault = key_fault(level) or _find_fault(rule, of_groups=of_groups)
-        if fault:
-            faults.append(f"{_PATH}.{level}: {fault}")
+    rules = dict(reading.spec)
+    faults += [f"{_PATH}.{level}: {fault}" for level in rules if (fault := key_fault(level))]
+    divided = tuple((level, rule) for level, rule in rules.items() if _divides(rule, of_groups=of_groups))
+    apart = tuple(level for level, rule in rules.items() if of_groups and rule.hard and rule.kind == SPREAD)
+    if len(divided) + (bool(apart) and bool(divided)) > 1:
+        remedy = "give it to the groups in this one" if of_groups else "keep one"
+        faults.append(f"{_PATH}.{divided[-1][0]}: is a second rule that divides; {remedy}")
     if faults:
         return NO_LEVELS, faults[0]
-    rules = reading.spec.items()
+    other = {level: rule for level, rule in rules.items() if level not in {*apart, *dict(divided)}}
     return GroupLevels(
-        within=tuple(level for level, rule in rules if rule.hard and rule.kind != SPREAD),
-        rather_within=tuple(level for level, rule in rules if not rule.hard),
-        apart=tuple(level for level, rule in rules if rule.hard and rule.kind == SPREAD),
+        within=tuple(level for level, rule in other.items() if rule.hard),
+        rather_within=tuple(level for level, rule in other.items() if not rule.hard),
+        apart=apart,
+        divided=divided,
     ), ""
 
 
-def _find_fault(rule: LevelRule, *, of_groups: bool) -> str:
-    """Return why a rule cannot be kept in a tree of groups, "" if it can."""
-    if rule.partitions or rule.most or rule.factor > 1:
-        return "in a tree of groups a rule takes neither partitions, min and max, nor factor; remove them"
-    if rule.kind == SPREAD and not rule.hard:
-        return "a tree of groups knows no soft spread; add hard, or make the type pack"
-    if rule.kind == SPREAD and not of_groups:
-        return "spread is for groups that have groups in them; give it to the CompositePodGroup"
-    return ""
+def _divides(rule: LevelRule, *, of_groups: bool) -> bool:
+    """Return whether a rule divides the members of a group; a hard spread of groups is told by ``apart`` instead."""
+    if rule.hard:
+        return rule.kind == SPREAD and not of_groups
+    return rule.kind == SPREAD or bool(rule.partitions or rule.most) or rule.factor > 1

@@ -1,8 +1,8 @@
-"""Finds cures for trees of groups: a coarser label for the groups of one level, or none."""
+"""Finds cures for trees of groups: for the groups of one level a coarser label, or none, or no rule to divide them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from firmament.core.changes import CureChange, CureKind
@@ -24,7 +24,7 @@ def cures_by_level(
     others: Sequence[TasksSubmitted] = (),
 ) -> Iterator[Cure]:
     """Yield what would give all waiting tasks of a tree places: the groups of one level go by a coarser label, or by
-    none; at most one cure of each kind.
+    none, or are not divided; at most one cure of each kind.
 
     Levels are tried from the tasks up; at most so many ``tries`` are made. ``others``: the other waiting tasks.
     """
@@ -43,6 +43,8 @@ def cures_by_level(
 def _propose(job: Job, levels: LabelLevels, kind: CureKind) -> Iterator[tuple[CureChange, Job]]:
     """Yield changes of one kind with the tree after them: the deepest level first, then the finest label."""
     depth = _find_depths(job.groups)
+    if kind is CureKind.DROP:
+        yield from _propose_undivided(job, depth)
     bound: dict[tuple[int, str], list[str]] = {}
     for each in job.groups:
         for key in each.within:
@@ -50,12 +52,27 @@ def _propose(job: Job, levels: LabelLevels, kind: CureKind) -> Iterator[tuple[Cu
     order = sorted(bound, key=lambda level: (-level[0], -len(levels.values.get(level[1], ())), level[1]))
     for level, key in order:
         names = bound[level, key]
-        where = f"group {names[0]}" if len(names) == 1 else f"the {len(names)} groups on level {level}"
-        subject = f"topology constraint of {where} by {key}"
+        subject = f"topology constraint of {_name(names, level)} by {key}"
         coarser = levels.find_coarser(key)[:_MOST_COARSER] if kind is CureKind.WIDEN else (None,)
         for label in coarser:
             groups = tuple(_relabel(each, key, label) if each.name in names else each for each in job.groups)
             yield CureChange(kind, subject, after=label), replace(job, groups=groups)
+
+
+def _propose_undivided(job: Job, depth: Mapping[str, int]) -> Iterator[tuple[CureChange, Job]]:
+    """Yield the tree without the rules that divide the groups of one level; the deepest level first."""
+    divided: dict[tuple[int, str], list[str]] = {}
+    for each in job.groups:
+        for key, _ in each.divided:
+            divided.setdefault((-depth[each.name], key), []).append(each.name)
+    for (level, key), names in sorted(divided.items()):
+        groups = tuple(replace(each, divided=()) if each.name in names else each for each in job.groups)
+        subject = f"rule of {_name(names, -level)} by {key}"
+        yield CureChange(CureKind.DROP, subject), replace(job, groups=groups)
+
+
+def _name(names: Sequence[str], level: int) -> str:
+    return f"group {names[0]}" if len(names) == 1 else f"the {len(names)} groups on level {level}"
 
 
 def _find_depths(groups: Sequence[JobGroup]) -> dict[str, int]:

@@ -1270,6 +1270,7 @@ class JobGroup(_message.Message):
     DISRUPTED_WHOLE_FIELD_NUMBER: _builtins.int
     EXPECTED_FIELD_NUMBER: _builtins.int
     EXPECTED_ALIKE_FIELD_NUMBER: _builtins.int
+    DIVIDED_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """required, unique in the job; TaskClass.group names it"""
     parent: _builtins.str
@@ -1292,6 +1293,10 @@ class JobGroup(_message.Message):
     def rather_within(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """the same as a wish: the first that can be had counts"""
 
+    @_builtins.property
+    def divided(self) -> _containers.RepeatedCompositeFieldContainer[Global___LevelRule]:
+        """how its tasks, or the groups in it, are divided over values of a label; at most one"""
+
     def __init__(
         self,
         *,
@@ -1304,14 +1309,59 @@ class JobGroup(_message.Message):
         disrupted_whole: _builtins.bool = ...,
         expected: _builtins.int = ...,
         expected_alike: _builtins.bool = ...,
+        divided: _abc.Iterable[Global___LevelRule] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["apart", b"apart", "disrupted_whole", b"disrupted_whole", "expected", b"expected", "expected_alike", b"expected_alike", "least", b"least", "name", b"name", "parent", b"parent", "rather_within", b"rather_within", "within", b"within"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["apart", b"apart", "disrupted_whole", b"disrupted_whole", "divided", b"divided", "expected", b"expected", "expected_alike", b"expected_alike", "least", b"least", "name", b"name", "parent", b"parent", "rather_within", b"rather_within", "within", b"within"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___JobGroup: _TypeAlias = JobGroup  # noqa: Y015
+
+@_typing.final
+class LevelRule(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    LABEL_FIELD_NUMBER: _builtins.int
+    SPREAD_FIELD_NUMBER: _builtins.int
+    HARD_FIELD_NUMBER: _builtins.int
+    PARTITIONS_FIELD_NUMBER: _builtins.int
+    LEAST_FIELD_NUMBER: _builtins.int
+    MOST_FIELD_NUMBER: _builtins.int
+    FACTOR_FIELD_NUMBER: _builtins.int
+    label: _builtins.str
+    """required; the label of machines whose values are the domains"""
+    spread: _builtins.bool
+    """as a wish: as evenly as possible; if false, over few domains"""
+    hard: _builtins.bool
+    """with spread: one in each domain; then no other field may be set"""
+    partitions: _builtins.int
+    """exactly so many domains are used; 0: any number"""
+    least: _builtins.int
+    """a used domain has at least so many; 0: no such bound"""
+    most: _builtins.int
+    """a used domain has at most so many; 0: no such bound"""
+    factor: _builtins.int
+    """a used domain has a multiple of this; 0: any number"""
+    def __init__(
+        self,
+        *,
+        label: _builtins.str = ...,
+        spread: _builtins.bool = ...,
+        hard: _builtins.bool = ...,
+        partitions: _builtins.int = ...,
+        least: _builtins.int = ...,
+        most: _builtins.int = ...,
+        factor: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["factor", b"factor", "hard", b"hard", "label", b"label", "least", b"least", "most", b"most", "partitions", b"partitions", "spread", b"spread"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___LevelRule: _TypeAlias = LevelRule  # noqa: Y015
 
 @_typing.final
 class Requirement(_message.Message):

@@ -9,16 +9,20 @@ from typing import Any
 import pytest
 
 from cost_models.group_terms import LevelRule
+from firmament.core.events import ClassDefined, JobDefined, TasksSubmitted
 from firmament.core.flow.problem import Assignments, PlacementProblem
+from firmament.core.model import Job, JobGroup, TaskClass
 from firmament.core.placement.outcome import PassOptions, no_timer
 from firmament.core.rounds import decide
 from firmament.core.tree_solver.groups import NO_GROUPS
+from firmament.core.tree_solver.nested.trees import Division
 from firmament.core.tree_solver.solver import ExactSolver
 from firmament.saved_rounds.saved_arrays import decode_arrays, encode_arrays
 from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.cost_models.tree_groups.scene import Constraints, cluster, group, machines, racks, tree
 from tests.firmament.core.rules.gangs.test_gangs import bound
 from tests.firmament.saved_rounds.rounds import refusal
+from tests.support.core import machine, scheduler
 from tests.support.rules import ints
 
 
@@ -54,6 +58,37 @@ def test_a_round_that_is_read_again_decides_the_same():
     assert repr(answers[0].assignments) == repr(answers[1].assignments)
     assert len(answers[0].assignments.cls) > 0
     assert answers[0].shortages == answers[1].shortages != {}
+
+
+@cache
+def nested() -> PlacementProblem:
+    """A tree of groups, one of which is divided by a rule."""
+    rule = LevelRule("spread", partitions=2)
+    groups = (JobGroup("root", least=1), JobGroup("work", "root", 2, divided=(("rack", rule),)))
+    core = scheduler([machine(f"m-{rack}", cpu=1, labels={"rack": f"r{rack}"}) for rack in range(3)])
+    core.apply(
+        [
+            JobDefined(Job("j", min_members=2, groups=groups)),
+            ClassDefined(1, TaskClass(requests=(("cpu", 1),), group="work")),
+            TasksSubmitted(1, ("a", "b"), job="j"),
+        ]
+    )
+    snapshot = core.open_round().snapshot
+    assert snapshot is not None
+    return snapshot.problem
+
+
+def test_rules_that_divide_a_group_come_back_as_they_were_and_are_checked():
+    assert repr(again(nested()).topology) == repr(nested().topology)
+    (number,) = nested().topology.nested
+    group = nested().topology.nested[number]
+    assert group.divided == (Division(1, 0, LevelRule("spread", partitions=2)),)
+    for division, fault in (
+        (Division(7, 0, LevelRule()), "topology.groups divides groups out of range, or twice"),
+        (Division(1, 7, LevelRule()), "topology.groups names labels out of range"),
+    ):
+        changed = {number: replace(group, divided=(division,))}
+        assert refusal(replace(nested(), topology=replace(nested().topology, nested=changed))) == fault
 
 
 def changed_terms(**changes: Any) -> PlacementProblem:

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cost_models.group_terms import LevelRule
 from firmament.core.events import (
     BindingReport,
     ClassDefined,
@@ -265,6 +266,32 @@ def test_a_job():
     assert isinstance(event, JobDefined)
     job = event.job
     assert (job.id, job.name, job.size, job.min_members, job.namespace) == ("j", "ns/j", 3, 2, "ns")
+
+
+def divided(*rules: pb.LevelRule) -> pb.Event:
+    return pb.Event(job=pb.Job(id="j", groups=[pb.JobGroup(name="g", divided=rules)]))
+
+
+def test_rules_that_divide_a_group():
+    rule = pb.LevelRule(label="rack", spread=True, partitions=2, least=1, most=3)
+    (event,) = event_from_proto(divided(rule))
+    assert isinstance(event, JobDefined)
+    (group,) = event.job.groups
+    assert group.divided == (("rack", LevelRule("spread", partitions=2, least=1, most=3)),)
+
+
+@pytest.mark.parametrize(
+    ("rules", "fault"),
+    [
+        ([pb.LevelRule()], r"divided\.label"),
+        ([pb.LevelRule(label="rack", hard=True, factor=2)], "is hard and has numbers"),
+        ([pb.LevelRule(label="rack", least=3, most=2)], "is 3, more than most, 2"),
+        ([pb.LevelRule(label="rack"), pb.LevelRule(label="zone")], "has 2 rules; give a group one"),
+    ],
+)
+def test_rules_that_cannot_be_kept_are_refused(rules, fault):
+    with pytest.raises(InvalidEventError, match=fault):
+        event_from_proto(divided(*rules))
 
 
 def test_updated_tasks_are_submitted_anew():

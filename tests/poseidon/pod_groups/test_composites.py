@@ -29,6 +29,7 @@ from poseidon.pod_groups.composites import FARTHEST_ROOT, CompositeTrees
 from poseidon.pod_groups.groups import Groups
 from poseidon.pod_groups.membership import COMPOSITE_POD_GROUP, NATIVE_POD_GROUP, ObjectKey
 from poseidon.pods.tasks import PriorityResolver
+from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.poseidon.pod_groups.objects import pod
 
 
@@ -153,18 +154,26 @@ def test_a_pod_leaves_the_tree_with_its_group():
             "root: metadata.annotations[sakkara.group.constraints]",
         ),
         (
-            (composite("root", rules='{"zone": {"type": "spread", "partitions": 2}}'), leaf("a", "root")),
-            ".zone: in a tree of groups a rule takes neither partitions, min and max, nor factor",
+            (composite("root", rules='{"zone": {"min": 2}}'), leaf("a", "root")),
+            ".zone.min: counts only together with max",
         ),
         (
-            (composite("root", rules='{"zone": {"type": "spread"}}'), leaf("a", "root")),
-            "knows no soft spread",
+            (
+                composite("root", rules='{"zone": {"type": "spread"}, "rack": {"factor": 2}}'),
+                leaf("a", "root"),
+            ),
+            ".rack: is a second rule that divides; give it to the groups in this one",
+        ),
+        (
+            (
+                composite("root"),
+                leaf(
+                    "a", "root", rules='{"zone": {"partitions": 2}, "rack": {"type": "spread", "hard": true}}'
+                ),
+            ),
+            ".rack: is a second rule that divides; keep one",
         ),
         ((composite("root", rules='{"no label!": {}}'), leaf("a", "root")), ".no label!: "),
-        (
-            (composite("root"), leaf("a", "root", rules='{"zone": {"type": "spread", "hard": true}}')),
-            "PodGroup a: metadata.annotations[sakkara.group.constraints].zone: spread is for groups that",
-        ),
         (
             (composite("root", disruption_mode={"all": {}}), leaf("a", "root")),
             "is Single in a group whose mode is All",
@@ -223,6 +232,20 @@ def test_rules_by_level_spread_the_groups_in_a_group_and_pack_pods():
         ("", 2, []),
         ("root", 2, ["zone"]),
         ("root", 1, ["rack"]),
+    ]
+
+
+def test_rules_by_level_divide_the_members_of_groups():
+    groups = Groups()
+    groups.put_pod("pod-x", pod("x", native="a"))
+    put(groups, composite("root", key="zone", rules='{"rack": {"type": "spread"}}'))
+    put(groups, leaf("a", "root", rules='{"rack": {"partitions": 2, "min": 2, "max": 4, "factor": 2}}'))
+    put(groups, leaf("b", "root", rules='{"host": {"type": "spread", "hard": true}, "zone": {"hard": true}}'))
+    job, _ = asked(groups)
+    assert [(each.name, [*each.within], [*each.divided]) for each in job.groups] == [
+        ("root", ["zone"], [pb.LevelRule(label="rack", spread=True)]),
+        ("a", [], [pb.LevelRule(label="rack", partitions=2, least=2, most=4, factor=2)]),
+        ("b", ["zone"], [pb.LevelRule(label="host", spread=True, hard=True)]),
     ]
 
 

@@ -29,17 +29,34 @@ def test_hard_and_soft_rules_of_levels():
     assert read(spread, of_groups=True) == (GroupLevels(apart=("rack",)), "")
 
 
+@pytest.mark.parametrize("of_groups", [False, True])
+def test_other_rules_divide_the_members_of_a_group(of_groups):
+    for rule in ({"type": "spread"}, {"partitions": 2}, {"min": 1, "max": 2}, {"factor": 2}):
+        levels, said = read({"rack": rule, "zone": {"hard": True}}, of_groups=of_groups)
+        ((label, divided),) = levels.divided
+        assert (label, levels.within, said) == ("rack", ("zone",), "")
+        assert (divided.partitions, divided.least, divided.most, divided.factor) == (
+            rule.get("partitions", 0),
+            rule.get("min", 0),
+            rule.get("max", 0),
+            rule.get("factor", 1),
+        )
+    alone = {"rack": {"type": "spread", "hard": True}}
+    assert bool(read(alone, of_groups=of_groups)[0].divided) == (not of_groups)
+
+
 @pytest.mark.parametrize(
     ("rules", "of_groups", "words"),
     [
-        ({"rack": {"type": "spread", "hard": True}}, False, "spread is for groups that have groups in them"),
-        ({"rack": {"type": "spread"}}, True, "a tree of groups knows no soft spread"),
-        ({"-": {"type": "pack"}}, True, "'-' is not a label key"),
+        ({"rack": {"factor": 2}, "zone": {"type": "spread", "hard": True}}, False, "zone: is a second rule"),
         (
-            {"rack": {"type": "pack", "partitions": 2}},
+            {"rack": {"type": "spread"}, "zone": {"type": "spread", "hard": True}},
             True,
-            "takes neither partitions, min and max, nor factor",
+            "rack: is a second rule",
         ),
+        ({"-": {"type": "pack"}}, True, "'-' is not a label key"),
+        ({"rack": {"type": "pack", "min": 2}}, True, "counts only together with max"),
+        ({"rack": {"hard": True, "factor": 2}}, False, "a hard rule takes neither partitions"),
         ("odd", True, KEY),
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import msgspec
@@ -125,6 +126,17 @@ def test_each_group_of_each_level_has_its_domain_and_its_members(composed):
     assert placed["llm"] == {ZONE: ["z1"]}
     assert (placed["llm-0"], placed["llm-1"]) == ({RACK: ["r1"]}, {RACK: ["r2"]})
     assert rows(tree, "nodes", "bound", "pending")[0] == (2, 4, 1)
+
+
+def test_the_domains_of_a_group_whose_pods_are_divided_are_shown():
+    found = cluster(native("a/p0", "work", node="n1"), native("a/p1", "work", node="n2"))
+    rules = {"sakkara.group.constraints": json.dumps({RACK: {"type": "spread", "partitions": 2}})}
+    work = {"metadata": {"name": "work", "namespace": "a", "annotations": rules}, "spec": leaf("llm", 2)}
+    put(found, COMPOSITE_POD_GROUP, ("llm", composite(least=1)))
+    found.groups.groups_changed(
+        NATIVE_POD_GROUP, [Change("work", msgspec.convert(work, GROUP_KINDS[NATIVE_POD_GROUP].struct))]
+    )
+    assert domains(only_tree(found))["work"] == {RACK: ["r1", "r2"]}
 
 
 def test_a_tree_is_whole_once_its_groups_are(composed):

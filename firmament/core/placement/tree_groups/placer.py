@@ -18,7 +18,7 @@ from firmament.core.flow.residual import admit
 from firmament.core.placement.outcome import Means
 from firmament.core.placement.tree_groups.nested_placer import KeptRoom, assign, bounds_by_requests, pose
 from firmament.core.tree_solver.groups import GroupTerms, TreeGroup
-from firmament.core.tree_solver.nested.solver import solve_nested
+from firmament.core.tree_solver.nested.divided.solver import solve_tree
 from firmament.core.tree_solver.nested.trees import NestedGroup
 from firmament.core.tree_solver.tree import Shortage
 from firmament.solvers.base import Solver
@@ -104,7 +104,7 @@ class GroupPlacer:
             )
             for full, most in capped:
                 posed.room.cap(full, most)
-            found = solve_nested(posed, self._steps)
+            found = solve_tree(posed, self._steps)
             if isinstance(found, Shortage):
                 return found.message
             proposed = assign(group, found)

@@ -24,9 +24,10 @@ from firmament.core.preemption.reprieve import reprieve_gangs
 from firmament.core.preemption.tree_groups.slots import LeafSlots
 from firmament.core.ranks import count_up
 from firmament.core.tree_solver.groups import AnyGroup, GroupTerms, TreeGroup
+from firmament.core.tree_solver.nested.divided.solver import solve_tree
 from firmament.core.tree_solver.nested.room import NestedRoom
 from firmament.core.tree_solver.nested.search import NestedPlaces, SearchSteps
-from firmament.core.tree_solver.nested.solver import NestedProblem, solve_nested
+from firmament.core.tree_solver.nested.solver import NestedProblem
 from firmament.core.tree_solver.nested.trees import LinkedGroup, NestedGroup
 from firmament.core.tree_solver.tree import Shortage
 from firmament.solvers.base import Solver
@@ -252,7 +253,7 @@ class NestedAttempt(_Attempt):
         shape_of = np.searchsorted(self._classes, group.part_class).tolist()
         room = NestedRoom(free.T, requests, slots, costs)
         posed = NestedProblem(LinkedGroup.link(group), self._terms.domains, room, shape_of)
-        found = solve_nested(posed, SearchSteps(PREEMPTION_STEPS))
+        found = solve_tree(posed, SearchSteps(PREEMPTION_STEPS))
         if isinstance(found, Shortage):
             return found
         self._found = found

@@ -11,12 +11,19 @@ from cost_models.interface import Int64
 from firmament.core.model import Job, JobGroup
 from firmament.core.rules.gangs.members import count_together, list_staying_members, name_group
 from firmament.core.state.cluster import Cluster
-from firmament.core.tree_solver.nested.trees import NestedDomains, NestedGroup
+from firmament.core.tree_solver.nested.trees import Division, NestedDomains, NestedGroup
 
 
 def list_labels(jobs: Sequence[Job]) -> list[str]:
     """Return the label keys that the groups of jobs name, sorted."""
-    return sorted({key for job in jobs for each in job.groups for key in (*each.within, *each.rather_within)})
+    return sorted(
+        {
+            key
+            for job in jobs
+            for each in job.groups
+            for key in (*each.within, *each.rather_within, *(label for label, _ in each.divided))
+        }
+    )
 
 
 def find_domains(cluster: Cluster, keys: Sequence[str]) -> NestedDomains:
@@ -77,6 +84,11 @@ def nest_groups(
         order=np.repeat(np.array(classes, dtype=np.int64), counts),
         refused=refused,
         fewest=count_together(job, int(known.sum())),
+        divided=tuple(
+            Division(at, place_of[label], rule)
+            for at, each in enumerate(groups)
+            for label, rule in each.divided
+        ),
     )
 
 

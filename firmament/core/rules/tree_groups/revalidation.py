@@ -69,8 +69,8 @@ class DecidedGroups:
         if job is None or not set(list_labels([job])) <= set(domains.keys):
             return False
         now = nest_groups(cluster, job, domains.keys, [], [])
-        same = (group.names, group.within, group.rather_within, group.apart)
-        same_now = (now.names, now.within, now.rather_within, now.apart)
+        same = (group.names, group.within, group.rather_within, group.apart, group.divided)
+        same_now = (now.names, now.within, now.rather_within, now.apart, now.divided)
         if same != same_now or not np.array_equal(group.parent, now.parent):
             return False
         rows = cluster.machines.row_of

@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from cost_models.interface import Bool, Int64
+from firmament.core.tree_solver.tree import Rule
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +22,18 @@ class NestedDomains:
     keys: tuple[str, ...]
     code: Int64
     values: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Division:
+    """A rule about how the members of a group (its tasks, or the groups in it) are divided over domains.
+
+    ``label``: the label (row of `NestedDomains`) of the domains. Each group in the group stays in one of them.
+    """
+
+    group: int
+    label: int
+    rule: Rule
 
 
 NO_DOMAINS = NestedDomains((), np.empty((0, 0), dtype=np.int64), ())
@@ -68,6 +81,8 @@ class NestedGroup:
     """Why the tree cannot be placed at all; "" if it can."""
     fewest: int = 0
     """The fewest waiting tasks that may be placed, of all groups together; the groups may need more."""
+    divided: tuple[Division, ...] = ()
+    """The groups whose members are divided over domains by rules, at most one rule for each."""
 
     def looks(self) -> tuple[object, ...]:
         """Return a key that is equal for trees that differ only in names and classes."""
@@ -83,6 +98,7 @@ class NestedGroup:
             self.held_group.tobytes(),
             self.held_machine.tobytes(),
             self.fewest,
+            self.divided,
         )
 
 

@@ -132,7 +132,8 @@ def _group(known: Known, tally: _Tally, whole: dict[str, bool], done: int) -> di
     there = len(tally.children) if inner else tally.bound + tally.pending
     total = max(there, node.least, 0 if inner else node.expected - done)
     whole[node.name] = members >= max(node.least, min(total, 1))
-    labels = [(label, True) for label in node.within] + [(label, False) for label in node.rather_within]
+    required = (*node.within, *(label for label, _ in node.divided))
+    labels = [(label, True) for label in required] + [(label, False) for label in node.rather_within]
     return {
         "name": node.name,
         "parent": node.parent,

@@ -1,4 +1,4 @@
-"""Cures of trees of groups: coarser labels for the groups of one level."""
+"""Cures of trees of groups: coarser labels for the groups of one level, or fewer rules."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.poseidon.offline.audit.test_audit import audited, in_racks
 from tests.poseidon.offline.objects import pod
 
 
-def in_tree(name: str, parent: str = "", least: int = 2, key: str = "") -> dict[str, Any]:
+def in_tree(name: str, parent: str = "", least: int = 2, key: str = "", rules: str = "") -> dict[str, Any]:
     kind, field = ("PodGroup", "minCount") if parent else ("CompositePodGroup", "minGroupCount")
     spec: dict[str, Any] = {"schedulingPolicy": {"gang": {field: least}}}
     if parent:
@@ -18,7 +18,9 @@ def in_tree(name: str, parent: str = "", least: int = 2, key: str = "") -> dict[
     if key:
         spec["schedulingConstraints"] = {"topology": [{"key": key}]}
     version = "scheduling.k8s.io/v1beta1" if parent else "scheduling.k8s.io/v1alpha3"
-    metadata = {"name": name, "namespace": "shop"}
+    metadata: dict[str, Any] = {"name": name, "namespace": "shop"}
+    if rules:
+        metadata["annotations"] = {"sakkara.group.constraints": rules}
     return {"apiVersion": version, "kind": kind, "metadata": metadata, "spec": spec}
 
 
@@ -54,3 +56,12 @@ def test_the_groups_of_one_level_of_a_tree_may_go_by_a_coarser_label_or_none(
     if not root_key:
         key = texts[0].rpartition(" by ")[0]
         assert f"{ZONE_LABEL} instead of rack in the topology constraint of {key}{after}" in of_level
+
+
+def test_a_group_of_a_tree_may_do_without_the_rule_that_divides_it(tmp_path):
+    rules = '{"rack": {"partitions": 9}}'
+    groups = [in_tree("tree", least=1), in_tree("a", "tree", 3, rules=rules)]
+    pods = [pod(f"a{index}", cpu=1, schedulingGroup={"podGroupName": "a"}) for index in range(3)]
+    found = audited(tmp_path, *in_racks(), *groups, *pods)
+    cured = [each["text"] for each in found["cures"] if each["pod"] == "shop/a0"]
+    assert "do without rule of group a by rack; then all 3 pods that wait together have places" in cured

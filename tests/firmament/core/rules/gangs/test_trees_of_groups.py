@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from typing import Any
 
+from cost_models.group_terms import LevelRule
 from firmament.core.configuration import RoundOptions
 from firmament.core.events import (
     BindingReport,
@@ -258,6 +261,53 @@ def test_groups_that_are_to_be_apart_take_different_domains():
     placed, _ = place([*racks(4, 2), *tree(groups, {"one": 2, "two": 2})])
     assert rack_of(placed, "one") != rack_of(placed, "two")
     assert len(placed) == 4
+
+
+def divided(name: str, parent: str, needs: int, **rule: Any) -> JobGroup:
+    return replace(group(name, parent, needs), divided=((RACK, LevelRule(**rule)),))
+
+
+def test_pods_are_divided_over_racks_by_a_rule_and_a_lost_one_comes_back_where_it_keeps_the_rule():
+    groups = (group("root", "", 1, ZONE), divided("work", "root", 4, kind="spread", partitions=2, factor=2))
+    core = scheduler([*racks(3, 1, 3, 3), *tree(groups, {"work": 4})])
+    placed = {each.uid: each.machine for each in core.run_round().deltas}
+    assert Counter(at.split("-")[1] for at in placed.values()) == {"2": 2, "3": 2}
+    core.report([BindingReport(uid, at, bound=True) for uid, at in placed.items()])
+    core.apply([TaskRemoved("j-work-0"), TasksSubmitted(1, ("j-work-new",), job="j")])
+    (again,) = core.run_round().deltas
+    assert rack_of({again.uid: again.machine}, "work") == rack_of({"-work-": placed["j-work-0"]}, "work")
+
+
+def test_a_divided_group_grows_as_far_as_its_rule_allows():
+    groups = (group("root", "", 1), divided("work", "root", 2, factor=2))
+    placed, _ = place([*racks(3, 3), *loose(tree(groups, {"work": 5}), 2)])
+    assert Counter(at.split("-")[1] for at in placed.values()) == {"0": 2, "1": 2}
+
+
+def test_groups_in_a_group_are_divided_each_as_a_whole():
+    inside = [group(name, "root", 1) for name in "abcd"]
+    groups = (divided("root", "", 4, least=2, most=2), *inside)
+    placed, _ = place([*racks(3, 2, 2), *tree(groups, {"a": 1, "b": 1, "c": 1, "d": 1})])
+    assert sorted(Counter(at.split("-")[1] for at in placed.values()).values()) == [2, 2]
+    placed, told = place([*racks(3, 1), *tree(groups, {"a": 1, "b": 1, "c": 1, "d": 1})])
+    assert not placed
+    assert (
+        "group root must have its 4 groups in domains with 2 in each; the roomiest domains take 3, 1" in told
+    )
+
+
+def test_a_divided_group_evicts_what_is_in_its_way_and_no_more():
+    core = scheduler(racks(2, 2, 2), options=RoundOptions(preemption=True))
+    core.apply([ClassDefined(1, TaskClass(requests=(("cpu", 1),)))])
+    core.apply([TasksBound(f"m-{rack}-0", 1, (f"low-{rack}",)) for rack in range(3)])
+    groups = (group("root", "", 1), divided("work", "root", 4, partitions=2, factor=2))
+    events = tree(groups, {"work": 4}, first=2)
+    core.apply([replace(each, priority=5) if isinstance(each, TasksSubmitted) else each for each in events])
+    deltas = core.run_round().deltas
+    evicted = {each.uid for each in deltas if each.kind is DeltaKind.PREEMPT}
+    placed = Counter(each.machine.split("-")[1] for each in deltas if each.kind is DeltaKind.PLACE)
+    assert sorted(placed.values()) == [2, 2]
+    assert evicted == {f"low-{rack}" for rack in placed}
 
 
 def test_a_pod_that_replaces_another_goes_to_the_domain_of_its_group():

@@ -1,0 +1,139 @@
+"""Says why a tree of groups with divisions has no places: the level whose rule cannot be kept, and what it lacks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from firmament.core.reasons import format_number
+from firmament.core.tree_solver.nested.divided.members import FoundMembers
+from firmament.core.tree_solver.nested.divided.profiles import DomainRoom, iterate_profiles
+from firmament.core.tree_solver.nested.divided.search import DividedSearch
+from firmament.core.tree_solver.nested.search import SearchSteps
+from firmament.core.tree_solver.nested.solver import STEPS, NestedProblem, solve_nested
+from firmament.core.tree_solver.nested.trees import Division
+from firmament.core.tree_solver.tree import Rule, Shortage, limits
+
+BLAMED = 8
+"""The most rules of a level that are left out one by one when the level's rules cannot be kept."""
+NAMED_ROOMS = 4
+"""The most domains whose room a message names."""
+
+
+def explain_divisions(problem: NestedProblem, steps: SearchSteps) -> Shortage:
+    """Return why a tree with divisions finds no places.
+
+    Without any division it may find none either; then that is why. Else the rules are added level by level, from the
+    tasks up; the first level that leaves no placement is named.
+    """
+    group, room = problem.group, problem.room
+    mark = room.mark()
+    plain = solve_nested(replace(problem, group=replace(group, divided=())), steps)
+    room.undo(mark)
+    if isinstance(plain, Shortage):
+        return plain
+    active: list[Division] = []
+    for depth in sorted({group.depth[each.group] for each in group.divided}, reverse=True):
+        level = [each for each in group.divided if group.depth[each.group] == depth]
+        active += level
+        placed, certain = _try_with(problem, active)
+        if not placed:
+            return _blame(problem, active, level, certain=certain)
+    # These searches found places, so only the limit on steps made the first search fail.
+    return Shortage("", "no way was found to divide its groups by their rules", 0)
+
+
+def _try_with(problem: NestedProblem, divisions: Sequence[Division]) -> tuple[bool, bool]:
+    """Return whether a tree with ``divisions`` alone finds places, and if not, whether that is certain."""
+    mark = problem.room.mark()
+    if not divisions:
+        return True, True  # the tree without divisions has places
+    posed = replace(problem, group=replace(problem.group, divided=tuple(divisions)), hints={})
+    found, certain = DividedSearch(posed).find_places(SearchSteps(STEPS))
+    problem.room.undo(mark)
+    return found is not None, certain
+
+
+def _blame(
+    problem: NestedProblem, active: Sequence[Division], level: Sequence[Division], *, certain: bool
+) -> Shortage:
+    """Return a shortage that names the one rule without which the tree has places, or else the whole level."""
+    named = list(level)
+    for division in level[:BLAMED] if len(level) > 1 else ():
+        if _try_with(problem, [each for each in active if each != division])[0]:
+            named = [division]
+            break
+    group, domains = problem.group, problem.domains
+    labels = ", ".join(sorted({domains.keys[each.label] for each in named}))
+    where = f"level {group.depth[level[0].group] + 1} ({labels})"
+    posed = replace(problem, group=replace(group, divided=tuple(named)))
+    found = DividedSearch(posed).found
+    lacks = [_explain_lack(problem, each, members) for each, members in zip(named, found, strict=True)]
+    alone = next((at for at, lack in enumerate(lacks) if lack), 0 if len(named) == 1 else -1)
+    way = "there is no way" if certain else "no way was found"
+    if alone < 0:
+        return Shortage(where, f"{where}: {way} to divide its {len(named)} groups by their rules", 0)
+    rest = lacks[alone] or f"{way} to do so together with the other groups"
+    name, demand = group.names[named[alone].group], _describe(problem, named[alone], found[alone])
+    return Shortage(where, f"{where}: group {name} must have {demand}; {rest}", 0)
+
+
+def _count_members(found: FoundMembers) -> int:
+    return sum(found.members.waiting) + sum(found.members.held.values())
+
+
+def _describe(problem: NestedProblem, division: Division, found: FoundMembers) -> str:
+    """Return what a rule demands, for people: "its 8 pods in exactly 2 domains, 2 to 4 in each"."""
+    rule, of_groups = division.rule, bool(problem.group.children[division.group])
+    one = "group" if of_groups else "pod"
+    return f"its {format_number(_count_members(found), one)} {describe_rule(rule, of_groups=of_groups)}"
+
+
+def describe_rule(rule: Rule, *, of_groups: bool) -> str:
+    """Return what a rule demands of the members of a group, for people: "in exactly 2 domains, 2 to 4 in each"."""
+    if rule.hard:
+        return "in domains of their own"
+    demands = []
+    if rule.partitions:
+        demands.append(f"exactly {format_number(rule.partitions, 'domain')}")
+    if rule.most:
+        many = f"{rule.least}" if rule.least == rule.most else f"{rule.least} to {rule.most}"
+        demands.append(f"{many} in each" if demands else f"domains with {many} in each")
+    if rule.factor > 1:
+        demands.append(
+            f"a multiple of {rule.factor} in each"
+            if demands
+            else f"domains with a multiple of {rule.factor} in each"
+        )
+    if not demands:
+        return "each in one domain" if of_groups else "in domains"
+    return f"in {', '.join(demands)}"
+
+
+def _explain_lack(problem: NestedProblem, division: Division, found: FoundMembers) -> str:
+    """Return why the members of one group cannot be divided, even without the other groups; "" if they could be."""
+    members, count = found.members, _count_members(found)
+    held = tuple(members.held.values())
+    code = problem.domains.code[division.label]
+    there = len(np.unique(code[code >= 0]))
+    numbers = range(max(members.least, sum(held), 1), count + 1)
+
+    def is_possible(rooms: Sequence[DomainRoom]) -> bool:
+        rule = division.rule
+        return any(next(iterate_profiles(limits(rule), True, total, rooms), ()) for total in numbers)
+
+    if not is_possible([DomainRoom(held, (count,) * len(held), (count,) * count)]):
+        range_ = f"{numbers[0]} to {count}" if len(numbers) > 1 else f"{count}"
+        return f"no such numbers add up to {range_}"
+    if not is_possible([DomainRoom(held, (count,) * len(held), (count,) * max(0, there - len(held)))]):
+        return f"there {'is' if there == 1 else 'are'} {format_number(there, 'domain')}"
+    if not is_possible(members.rooms):
+        best = max(members.rooms, key=lambda room: sum(room.most) + sum(room.held_most))
+        rooms = sorted((*best.held_most, *best.most), reverse=True)
+        words = ", ".join(map(str, rooms[:NAMED_ROOMS])) or "none"
+        return (
+            f"the roomiest domains take {words}" if len(rooms) > 1 else f"the roomiest domain takes {words}"
+        )
+    return ""

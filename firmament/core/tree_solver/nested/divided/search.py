@@ -1,0 +1,122 @@
+"""Searches places for a tree of groups some of which are divided over domains by rules.
+
+Each rule has choices: how many members share a domain, and which members these are. For each combination of choices,
+the best ones first, the tree is one of groups that must be apart, for which places are searched as for any other tree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from heapq import heappop, heappush
+
+import numpy as np
+
+from firmament.core.tree_solver.nested.counts import find_whole
+from firmament.core.tree_solver.nested.divided.choices import DivisionChoices
+from firmament.core.tree_solver.nested.divided.members import FoundMembers, find_members
+from firmament.core.tree_solver.nested.divided.variants import ChosenDivision, Variant, build_variant
+from firmament.core.tree_solver.nested.search import NestedPlaces, SearchSteps
+from firmament.core.tree_solver.nested.solver import STEPS, NestedProblem
+
+VARIANTS = 400
+"""The most combinations of choices that are tried for one tree."""
+MORE = 8
+"""The number of combinations that are tried after the first that has places, if it leaves tasks out."""
+SHARE = 4
+"""The part of a tree's steps that one combination may take, as a divisor."""
+
+
+class DividedSearch:
+    """A search for places of a tree with divisions; those that are found are booked in the problem's room."""
+
+    def __init__(self, problem: NestedProblem) -> None:
+        self._problem = problem
+        group = problem.group
+        there = np.bincount(group.held_group, minlength=len(group.names))
+        np.add.at(there, group.part_group, group.part_count)
+        completable = find_whole(group, there.tolist())
+        self._divisions = group.divided
+        self._found = [
+            find_members(group, each, problem.domains, problem.room, problem.shape_of, completable)
+            for each in group.divided
+        ]
+        self._choices = [
+            DivisionChoices(division.rule, found.members)
+            for division, found in zip(self._divisions, self._found, strict=True)
+        ]
+
+    @property
+    def found(self) -> Sequence[FoundMembers]:
+        """The members of each group that is divided, in the order of the divisions."""
+        return self._found
+
+    def find_places(self, steps: SearchSteps) -> tuple[NestedPlaces | None, bool]:
+        """Return places, or None, and whether it is certain then that there are none."""
+        problem, room = self._problem, self._problem.room
+        groups = len(problem.group.names)
+        given = SearchSteps(max(min(STEPS, steps.left), SHARE * groups))
+        before, certain, more = given.left, True, MORE
+        total = int(problem.group.part_count[~problem.group.part_to_come].sum())
+        best: NestedPlaces | None = None
+        for number, variant in enumerate(self._iterate_variants()):
+            if given.left <= 0 or number >= VARIANTS or not more:
+                certain = False
+                break
+            mark = room.mark()
+            own = SearchSteps(max(min(given.left, STEPS // SHARE), SHARE * len(variant.group.names)))
+            most = own.left
+            shape_of = [problem.shape_of[part] for part in variant.part_of]
+            posed = NestedProblem(variant.group, problem.domains, room, shape_of)
+            places, sure = posed.search_places(own)
+            given.left -= max(most - own.left, 1)
+            room.undo(mark)
+            more -= best is not None
+            certain &= sure
+            if places is None or places.tasks < max(problem.group.fewest, 1):
+                continue
+            if best is None or places.tasks > best.tasks:
+                best = replace(places, part=np.array(variant.part_of, dtype=np.int64)[places.part])
+            if best.tasks == total:
+                break
+        steps.left -= before - given.left
+        if best is not None:
+            self._book(best)
+        return best, certain and all(each.is_complete for each in self._choices)
+
+    def _book(self, places: NestedPlaces) -> None:
+        for part in np.unique(places.part).tolist():
+            own = places.part == part
+            machines, at = np.unique(places.machine[own], return_inverse=True)
+            counts = np.bincount(at.reshape(-1), places.count[own], len(machines)).astype(np.int64)
+            self._problem.room.take(self._problem.shape_of[part], machines, counts)
+
+    def _iterate_variants(self) -> Iterator[Variant]:
+        """Yield the trees for all combinations of choices that may have places; best first, by the sum of ranks and by
+        how many members are left out.
+        """
+        group, domains = self._problem.group, self._problem.domains
+        first = (0,) * len(self._choices)
+        todo = [(self._weigh(first), first)]
+        seen = {first}
+        while todo:
+            _, ranks = heappop(todo)
+            chosen = {}
+            for division, found, choices, rank in zip(
+                self._divisions, self._found, self._choices, ranks, strict=True
+            ):
+                choice = choices.get(rank)
+                assert choice is not None  # only ranks that exist are noted
+                chosen[division.group] = ChosenDivision(division, found, choice)
+            variant = build_variant(group, domains, chosen)
+            if len(variant.part_of):
+                yield variant
+            for place, choices in enumerate(self._choices):
+                following = (*ranks[:place], ranks[place] + 1, *ranks[place + 1 :])
+                if following not in seen and choices.get(following[place]) is not None:
+                    seen.add(following)
+                    heappush(todo, (self._weigh(following), following))
+
+    def _weigh(self, ranks: Sequence[int]) -> tuple[int, int]:
+        found = [choices.get(rank) for choices, rank in zip(self._choices, ranks, strict=True)]
+        return sum(each.left for each in found if each is not None), sum(ranks)
