@@ -76,16 +76,20 @@ def pin_pod_sets(
     return replace(problem, pins=pins)
 
 
-def list_confinements(problem: PlacementProblem, classes: Sequence[int]) -> Iterator[dict[int, Bool]]:
+def list_confinements(
+    problem: PlacementProblem, classes: Sequence[int], *, alone: bool = False
+) -> Iterator[dict[int, Bool]]:
     """Yield how the pod sets among some classes of a gang may choose flavors: by class, bool[M], the machines left.
 
-    The first choices come first. Without pod sets, one choice that confines nobody.
+    The first choices come first. Without pod sets, one choice that confines nobody. ``alone``: tasks that are in no
+    gang are pod sets, too.
     """
     terms = problem.quotas
-    if terms is None or not any(terms.same_flavor) or not len(problem.gang):
+    if terms is None or not any(terms.same_flavor):
         yield {}
         return
-    draws = {cls: int(terms.draw[problem.shape[cls]]) for cls in classes if problem.gang[cls] >= 0}
+    in_gang = problem.gang >= 0 if len(problem.gang) else np.zeros(problem.classes, dtype=np.bool_)
+    draws = {cls: int(terms.draw[problem.shape[cls]]) for cls in classes if alone or in_gang[cls]}
     same = {cls: draw for cls, draw in draws.items() if draw >= 0 and terms.takes_same_flavor(draw)}
     chosen = [cls for cls, draw in same.items() if _has_choice(terms, draw)]
     machines = [list(iterate_machines(terms, same[cls])) for cls in chosen]

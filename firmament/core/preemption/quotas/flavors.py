@@ -21,7 +21,13 @@ from firmament.core.constraints.quota_order import QuotaOrder
 from firmament.core.flow.problem import Assignments
 from firmament.core.preemption.node_state import PreemptionState
 from firmament.core.preemption.quotas.reclaim import QuotaReclaim, Reclaimed
-from firmament.core.preemption.quotas.units import QuotaUnit
+from firmament.core.preemption.quotas.units import (
+    QuotaUnit,
+    confine_unit,
+    find_drawn,
+    list_units,
+    make_unit,
+)
 
 Places = tuple[tuple[int, int], ...]
 """Class and machine of each task."""
@@ -67,8 +73,8 @@ class FlavorChoice:
         able = able & np.append(self._early, False)[node]
         if not able.any():
             return ()
-        wishes = [(self._reclaim.make_unit(_count(places)), places) for places in self._list_placed(able)]
-        wishes += [(unit, ()) for unit in self._reclaim.list_units(able, gang, need)]
+        wishes = [(make_unit(state, _count(places)), places) for places in self._list_placed(able)]
+        wishes += [(unit, ()) for unit in list_units(state, able, gang, need)]
         wishes.sort(key=lambda wish: wish[0].newcomer.importance, reverse=True)
         # Of a queue that would rather not borrow, the least important tasks are those that do.
         in_turn = [wish for wish in wishes if self._looks_in_order(wish[0])]
@@ -142,7 +148,9 @@ class FlavorChoice:
             if number in present or self._has_quota(unit, cell):
                 continue
             base.confined = {cls: cell.machines for cls, _ in unit.members}
-            found = self._reclaim.choose(self._confine(unit, cell))
+            found = self._reclaim.choose(
+                confine_unit(base, unit, [(cls, cell.kind) for cls, _ in unit.members])
+            )
             if found is None:
                 continue
             height = self._find_height(found.state, unit, found.state.taken[len(base.taken) :])
@@ -152,17 +160,12 @@ class FlavorChoice:
                 best, least = found, height
         return best
 
-    def _confine(self, unit: QuotaUnit, cell: _FlavorPart) -> QuotaUnit:
-        """Return a unit as it draws on quotas in one cell."""
-        columns = self._reclaim.find_drawn([(cls, cell.kind) for cls, _ in unit.members])
-        return QuotaUnit(unit.members, unit.newcomer._replace(columns=columns))
-
     def _find_height(self, state: PreemptionState, unit: QuotaUnit, places: Sequence[tuple[int, int]]) -> int:
         """Return how far up in the tree a unit borrows that has ``places`` in ``state``; 0 if it need not borrow."""
         assert state.quotas is not None
         drawn = [(cls, int(self._terms.kind[machine])) for cls, machine in places]
         order = self._order.go_on(state.quotas)
-        return order.find_height(unit.newcomer.node, self._reclaim.find_drawn(drawn))
+        return order.find_height(unit.newcomer.node, find_drawn(state, drawn))
 
     def _has_quota(self, unit: QuotaUnit, cell: _FlavorPart) -> bool:
         """Return whether a unit has quota in a cell without evictions, so that only room is lacking there."""

@@ -10,14 +10,14 @@ Each eviction must raise the *potential* of the tree (`quotas/potential`), so ta
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 from cost_models.interface import Bool, Int64
-from firmament.core.constraints.quota_order import QuotaShares, list_amounts, list_columns
+from firmament.core.constraints.quota_order import QuotaShares, list_columns
 from firmament.core.constraints.quota_room import QuotaRoom
 from firmament.core.placement.pod_sets import list_confinements
 from firmament.core.preemption.node_state import PreemptionState
@@ -29,11 +29,16 @@ from firmament.core.preemption.quotas.bounds import (
     list_within_reach,
 )
 from firmament.core.preemption.quotas.circles import is_taken_back
-from firmament.core.preemption.quotas.potential import QuotaPotential, importance_of, rank_of
-from firmament.core.preemption.quotas.units import QuotaUnit, put_unit
+from firmament.core.preemption.quotas.potential import QuotaPotential, importance_of
+from firmament.core.preemption.quotas.units import (
+    QuotaUnit,
+    confine_unit,
+    find_drawn,
+    list_units,
+    put_unit,
+)
 from firmament.core.preemption.quotas.victim_sets import add_companions, keeps_gangs, list_victim_sets
 from firmament.core.preemption.quotas.victims import (
-    Newcomer,
     ShareRule,
     find_candidates,
     find_while_borrowing,
@@ -96,7 +101,7 @@ class QuotaReclaim:
 
         ``gang``: int64[C], the gang of each class, -1 for none; ``need``: int64[G], how many tasks each gang needs.
         """
-        for unit in self.list_units(able, gang, need):
+        for unit in list_units(self.state, able, gang, need):
             while self._trials > 0 and self._reclaim(unit):
                 if not self.may_repeat(unit):
                     break
@@ -106,38 +111,6 @@ class QuotaReclaim:
         """Return whether more tasks wait that are just like a unit that has got its place."""
         (cls, count), *others = unit.members
         return not others and count == 1 and bool(self.state.remaining[cls] > 0)
-
-    def list_units(self, able: Bool, gang: Int64, need: Int64) -> Iterator[QuotaUnit]:
-        """Yield the units of the classes ``able`` that wait, the most important first; arguments as for ``run``."""
-        state, problem = self.state, self.state.problem
-        quotas = problem.quotas
-        assert quotas is not None
-        drawing = able & (quotas.find_nodes(problem.shape) >= 0) & (state.remaining > 0)
-        units = []
-        for number in np.unique(gang[drawing]).tolist():
-            members = np.flatnonzero(drawing & (gang == number))
-            if number < 0:
-                units += [self.make_unit(((cls, 1),)) for cls in members.tolist()]
-                continue
-            wanted, left = [], int(need[number])
-            for cls in members.tolist():
-                count = min(left, int(state.remaining[cls]))
-                left -= count
-                wanted += [(cls, count)] if count else []
-            if not left:
-                units.append(self.make_unit(tuple(wanted)))
-        yield from sorted(units, key=lambda unit: unit.newcomer.importance, reverse=True)
-
-    def make_unit(self, members: tuple[tuple[int, int], ...]) -> QuotaUnit:
-        """Return the unit of some tasks: classes and the number of tasks of each."""
-        state, terms = self.state, self.state.problem.quotas
-        assert terms is not None
-        draws = [terms.draws[int(terms.draw[state.problem.shape[cls]])] for cls, _ in members]
-        node = next(draw.node for draw in draws if draw.node >= 0)
-        columns = {column for draw in draws if draw.node == node for column in list_columns(draw)}
-        own = int(state.preemption.own[members[0][0]]) if len(state.preemption.own) else -1
-        importance = max(rank_of(state, cls) for cls, _ in members)
-        return QuotaUnit(members, Newcomer(node, tuple(sorted(columns)), importance, own))
 
     def _book(self, quotas: QuotaRoom, victim: int, count: int) -> None:
         """Book a task's quota as used again (1) or free (-1)."""
@@ -159,15 +132,34 @@ class QuotaReclaim:
         return True
 
     def _choose_flavor(self, unit: QuotaUnit) -> Reclaimed | None:
-        """Return the same as ``choose``, in the first flavors that do for all pod sets of a unit; see `pod_sets`."""
-        for confined in list_confinements(self.state.problem, [cls for cls, _ in unit.members]):
+        """Return the same as ``choose``, where queues ask for it in the same flavors for each pod set; see `pod_sets`.
+
+        These are the first flavors in which no task of the unit's own queue leaves, otherwise the first that do, as
+        in Kueue (``pkg/scheduler/flavorassigner``, ``isPreferred``).
+        """
+        best = None
+        for confined in list_confinements(self.state.problem, [cls for cls, _ in unit.members], alone=True):
             self.state.confined = confined
-            found = self.choose(unit)
+            found = self.choose(self._narrow(unit, confined))
             self.state.confined = {}
-            if found is not None:
-                found.state.confined = {}
+            if found is None:
+                continue
+            found.state.confined = {}
+            if not (self._node[found.victims] == unit.newcomer.node).any():
                 return found
-        return None
+            best = best or found
+        return best
+
+    def _narrow(self, unit: QuotaUnit, confined: Mapping[int, Bool]) -> QuotaUnit:
+        """Return a unit as it draws on quotas where its classes have only the machines in ``confined``, by class."""
+        terms = self.state.problem.quotas
+        assert terms is not None
+        if len(confined) < len(unit.members):
+            return unit
+        kinds = [
+            (cls, kind) for cls, left in confined.items() for kind in np.unique(terms.kind[left]).tolist()
+        ]
+        return confine_unit(self.state, unit, kinds)
 
     def describe(self, unit: QuotaUnit) -> tuple[object, ...]:
         """Return a key that units share for which the same victims would do."""
@@ -229,18 +221,24 @@ class QuotaReclaim:
 
     def _list_by_shares(self, unit: QuotaUnit, candidates: list[int], *, lenient: bool) -> list[int]:
         """Return the candidates that fair shares allow to evict one after another, in that order."""
-        machines = self._guess_machines(unit)
+        machines = self._guess_machines(unit, candidates)
         if machines is None:
             return []
         ordered = self._order_by_shares(unit, machines, candidates, lenient=lenient)
         return [victim for group in ordered for victim in group]
 
-    def _guess_machines(self, unit: QuotaUnit) -> list[tuple[int, int]] | None:
-        """Return class and machine of each task of a unit as if quotas were unlimited, or None if room is lacking."""
-        trial, terms = self.state.copy(), self.state.problem.quotas
-        assert terms is not None
-        trial.quotas = None
-        return put_unit(trial, unit)
+    def _guess_machines(self, unit: QuotaUnit, candidates: list[int]) -> list[tuple[int, int]] | None:
+        """Return class and machine of each task of a unit as if quotas were unlimited, or None if room is lacking even
+        without the candidates.
+        """
+        for leaving in ([], add_companions(self.state, candidates, [])):
+            trial = self.state.copy()
+            trial.quotas = None
+            trial.evict(leaving)
+            places = put_unit(trial, unit)
+            if places is not None:
+                return places
+        return None
 
     def _order_by_shares(
         self, unit: QuotaUnit, places: Sequence[tuple[int, int]], victims: Sequence[int], *, lenient: bool
@@ -260,22 +258,11 @@ class QuotaReclaim:
         newcomer = unit.newcomer._replace(columns=self._find_drawn_at(places))
         return rule.order(trial, newcomer, list(groups.values()), self._book, lenient=lenient)
 
-    def find_drawn(self, places: Sequence[tuple[int, int]]) -> tuple[int, ...]:
-        """Return the quota columns that tasks would draw on at ``places`` (class, kind of machine)."""
-        terms, found = self.state.problem.quotas, set[int]()
-        assert terms is not None
-        for cls, kind in places:
-            draw = int(terms.draw[self.state.problem.shape[cls]])
-            if draw >= 0:
-                drawn = list_amounts(terms.draws[draw], terms.covers[kind])
-                found.update(column for column, _ in drawn)
-        return tuple(sorted(found))
-
     def _find_drawn_at(self, places: Sequence[tuple[int, int]]) -> tuple[int, ...]:
         """Return the quota columns that tasks would draw on at ``places`` (class, machine)."""
         terms = self.state.problem.quotas
         assert terms is not None
-        return self.find_drawn([(cls, int(terms.kind[machine])) for cls, machine in places])
+        return find_drawn(self.state, [(cls, int(terms.kind[machine])) for cls, machine in places])
 
     # --- sets of victims -----------------------------------------------------------------------------------------
 

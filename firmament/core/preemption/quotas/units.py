@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from cost_models.interface import Bool, Int64
+from firmament.core.constraints.quota_order import list_amounts, list_columns
 from firmament.core.preemption.node_state import PreemptionState
+from firmament.core.preemption.quotas.potential import rank_of
 from firmament.core.preemption.quotas.victims import Newcomer
 
 
@@ -16,6 +20,59 @@ class QuotaUnit:
 
     members: tuple[tuple[int, int], ...]
     newcomer: Newcomer
+
+
+def list_units(state: PreemptionState, able: Bool, gang: Int64, need: Int64) -> Iterator[QuotaUnit]:
+    """Yield the units of the classes ``able`` (bool[C]) that wait for quota, the most important first.
+
+    ``gang``: int64[C], the gang of each class, -1 for none; ``need``: int64[G], how many tasks each gang needs.
+    """
+    problem = state.problem
+    quotas = problem.quotas
+    assert quotas is not None
+    drawing = able & (quotas.find_nodes(problem.shape) >= 0) & (state.remaining > 0)
+    units = []
+    for number in np.unique(gang[drawing]).tolist():
+        members = np.flatnonzero(drawing & (gang == number))
+        if number < 0:
+            units += [make_unit(state, ((cls, 1),)) for cls in members.tolist()]
+            continue
+        wanted, left = [], int(need[number])
+        for cls in members.tolist():
+            count = min(left, int(state.remaining[cls]))
+            left -= count
+            wanted += [(cls, count)] if count else []
+        if not left:
+            units.append(make_unit(state, tuple(wanted)))
+    yield from sorted(units, key=lambda unit: unit.newcomer.importance, reverse=True)
+
+
+def make_unit(state: PreemptionState, members: tuple[tuple[int, int], ...]) -> QuotaUnit:
+    """Return the unit of some tasks: classes and the number of tasks of each."""
+    terms = state.problem.quotas
+    assert terms is not None
+    draws = [terms.draws[int(terms.draw[state.problem.shape[cls]])] for cls, _ in members]
+    node = next(draw.node for draw in draws if draw.node >= 0)
+    columns = {column for draw in draws if draw.node == node for column in list_columns(draw)}
+    own = int(state.preemption.own[members[0][0]]) if len(state.preemption.own) else -1
+    importance = max(rank_of(state, cls) for cls, _ in members)
+    return QuotaUnit(members, Newcomer(node, tuple(sorted(columns)), importance, own))
+
+
+def confine_unit(state: PreemptionState, unit: QuotaUnit, places: Sequence[tuple[int, int]]) -> QuotaUnit:
+    """Return a unit as it draws on quotas if its tasks are at ``places`` (class, kind of machine)."""
+    return QuotaUnit(unit.members, unit.newcomer._replace(columns=find_drawn(state, places)))
+
+
+def find_drawn(state: PreemptionState, places: Sequence[tuple[int, int]]) -> tuple[int, ...]:
+    """Return the quota columns that tasks draw on at ``places`` (class, kind of machine)."""
+    terms, found = state.problem.quotas, set[int]()
+    assert terms is not None
+    for cls, kind in places:
+        draw = int(terms.draw[state.problem.shape[cls]])
+        if draw >= 0:
+            found.update(column for column, _ in list_amounts(terms.draws[draw], terms.covers[kind]))
+    return tuple(sorted(found))
 
 
 def put_unit(state: PreemptionState, unit: QuotaUnit) -> list[tuple[int, int]] | None:

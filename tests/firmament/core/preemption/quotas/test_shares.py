@@ -30,9 +30,11 @@ def _came(result: RoundResult) -> set[str]:
     return {delta.uid for delta in result.deltas if delta.kind is DeltaKind.PLACE}
 
 
-def _scene(quotas: list[Event], running: Running, waits: tuple[str, int, int]) -> Scheduler:
+def _scene(
+    quotas: list[Event], running: Running, waits: tuple[str, int, int], room: int = 1_000_000
+) -> Scheduler:
     """A cluster with running tasks, and one that waits: ``new``."""
-    events: list[Event] = [machine("m", cpu=1_000_000, pods=1_000), flavor("any"), *quotas]
+    events: list[Event] = [machine("m", cpu=room, pods=1_000), flavor("any"), *quotas]
     for number, (uid, (queue, cpu, priority)) in enumerate(running.items(), 10):
         events.append(ClassDefined(number, task_class(cpu, queue=queue)))
         events.append(TasksBound("m", number, (uid,), priority=priority))
@@ -65,6 +67,11 @@ def _ones(**counts: int) -> Running:
 def test_quota_of_its_own_is_taken_back_from_who_borrows_most():
     core = _scene(_three(), {**_ones(a=4, b=5)}, ("c", 1, 0))
     assert _gone(core.run_round()) == {"b5"}
+
+
+def test_quota_is_taken_back_where_machines_are_full_too():
+    core = _scene(_three(), _ones(a=3, b=6), ("c", 2, 0), room=9)
+    assert _gone(core.run_round()) == {"b5", "b6"}
 
 
 def test_who_borrows_takes_from_who_borrows_more_and_leaves_it_as_much():

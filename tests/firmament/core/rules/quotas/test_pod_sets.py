@@ -124,6 +124,36 @@ def test_a_pod_set_evicts_in_one_flavor(policy: str):
     assert len(set(where.values())) == 1
 
 
+@pytest.mark.parametrize(("priority", "evicted"), [(2, "other-0"), (9, "own-0")])
+def test_a_task_evicts_in_the_first_flavor_in_which_its_own_queue_keeps_all(priority: int, evicted: str):
+    """Its queue can evict a task of its own in red, and in green one of a queue with a larger share, if that is less
+    important.
+    """
+    fair = {"parent": "top", "fair": True}
+    strategies = ["LessThanOrEqualToFinalShare", "LessThanInitialShare"]
+    policies = {"within": "LowerPriority", "reclaim": "LowerPriority", "strategies": strategies}
+    core = scheduler(
+        *_machines(10_000, 10_000),
+        *_flavors(),
+        quota("top", fair=True),
+        _team(7000, 7000, preemption=policies, **fair),
+        quota("other", {"red": {"cpu": 3000}, "green": {"cpu": 3000}}, **fair),
+        ClassDefined(1, task_class(5000, queue="team")),
+        ClassDefined(2, task_class(8000, queue="team")),
+        ClassDefined(3, task_class(5000, queue="other")),
+        options=RoundOptions(preemption=True),
+    )
+    core.apply(
+        [
+            TasksBound("red", 1, ("own-0",), priority=1),
+            TasksBound("green", 3, ("other-0",), priority=priority),
+            TasksSubmitted(2, ("late",), priority=5),
+        ]
+    )
+    result = core.run_round()
+    assert [each.uid for each in result.deltas if each.kind is DeltaKind.PREEMPT] == [evicted]
+
+
 def test_random_gangs_go_iff_some_flavor_has_enough_and_none_is_divided():
     """The oracle tries every flavor for each pod set of the only gang, by counting."""
     went = 0
