@@ -1,0 +1,90 @@
+"""Changes of one level of a tree of groups: which are tried, in which order, and how they are called."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+
+from firmament.core.changes import CureKind
+from firmament.core.cures.levels import cures_by_level
+from firmament.core.events import TasksSubmitted
+from firmament.core.model import Job, JobGroup, Machine
+from firmament.core.rescheduling.trials import TogetherChange
+
+JOB = Job(
+    "g",
+    groups=(
+        JobGroup("all", least=2, within=("zone",)),
+        JobGroup("left", "all", least=1, within=("rack",)),
+        JobGroup("right", "all", least=1, within=("rack", "zone")),
+    ),
+)
+WAITING = [TasksSubmitted(1, ("t",))]
+
+
+class Trying:
+    """Tries changes of a job, of which some help."""
+
+    def __init__(self, helps: Any = lambda within: not within) -> None:
+        self.tried: list[tuple[tuple[str, ...], ...]] = []
+        self._helps = helps
+        self._labels = {
+            f"m{at}": {"host": f"h{at}", "rack": f"r{at // 2}", "row": f"w{at // 4}", "zone": f"z{at // 8}"}
+            for at in range(16)
+        }
+
+    @property
+    def machines(self) -> Sequence[str]:
+        return list(self._labels)
+
+    def machine(self, name: str) -> Machine:
+        return Machine(name, {}, labels=self._labels[name])
+
+    def places_together(self, waiting: Any, change: TogetherChange, others: Any) -> Mapping[str, str] | None:
+        assert (waiting, others, change.former) == (WAITING, (), JOB)
+        assert change.job is not None
+        within = tuple(each.within for each in change.job.groups)
+        self.tried.append(within)
+        return {"t": "m3", "u": "m4"} if self._helps(within) else None
+
+
+def cures(trials: Trying, tries: int = 99) -> list[tuple[CureKind, str, object, str, int]]:
+    asked: Any = trials
+    return [
+        (step.kind, step.subject, step.after, cure.machine, cure.together)
+        for cure in cures_by_level(asked, WAITING, JOB, tries)
+        for step in cure.steps
+    ]
+
+
+def test_levels_are_tried_from_the_tasks_up_and_labels_from_the_finest():
+    trials = Trying()
+    assert cures(trials) == []
+    assert trials.tried == [
+        (("zone",), ("row",), ("row", "zone")),
+        (("zone",), ("zone",), ("zone", "zone")),
+        (("zone",), (), ("zone",)),
+        (("zone",), ("rack",), ("rack",)),
+        ((), ("rack",), ("rack", "zone")),
+    ]
+
+
+def test_at_most_one_cure_of_each_kind_is_found():
+    trials = Trying(lambda within: within[1] != ("rack",) or within[0] == ())
+    assert cures(trials) == [
+        (CureKind.WIDEN, "topology constraint of the 2 groups on level 2 by rack", "row", "m3", 2),
+        (CureKind.DROP, "topology constraint of the 2 groups on level 2 by rack", None, "m3", 2),
+    ]
+    only = Trying(lambda within: within[2] == ("rack",))
+    assert cures(only) == [(CureKind.DROP, "topology constraint of group right by zone", None, "m3", 2)]
+    root = Trying(lambda within: within[0] == ())
+    assert cures(root) == [(CureKind.DROP, "topology constraint of group all by zone", None, "m3", 2)]
+
+
+@pytest.mark.parametrize("tries", [0, 1, 3])
+def test_tries_are_limited(tries: int):
+    trials = Trying()
+    assert cures(trials, tries) == []
+    assert len(trials.tried) == tries
