@@ -303,7 +303,7 @@ class Scheduler(ClusterQuestions):
         deltas = self._requeue.moves.finish(cluster, snapshot) if may_move else []
         evicting, lost = list[Delta](), np.empty(0, dtype=np.int64)
         if placement.evictions:
-            evicting, lost = evict(context, snapshot, assignments, placement.evictions)
+            evicting, lost = evict(context, snapshot, assignments, placement.evictions, self._clock())
         deltas += evicting
         date_assumptions(cluster, self._clock())
         pending, unscheduled = np.empty(0, dtype=np.int64), list[Unscheduled]()

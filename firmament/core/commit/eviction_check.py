@@ -51,7 +51,7 @@ class EvictionCheck:
 
     def standing(self) -> Bool:
         """Return which decisions still hold: bool[N]."""
-        dropped: Bool = np.zeros(len(self._decided), dtype=np.bool_)
+        dropped = self._find_circles()
         moved_on = self._cluster.version != self._snapshot.version
         by_machine: dict[int, list[int]] = {}
         for index, each in enumerate(self._decided):
@@ -88,6 +88,22 @@ class EvictionCheck:
                 dropped[indices] = dropped[indices].any()
             if int(dropped.sum()) == before:
                 return
+
+    def _find_circles(self) -> Bool:
+        """Return decisions that would close a circle with earlier evictions, or with decisions before them: bool[N]."""
+        dropped: Bool = np.zeros(len(self._decided), dtype=np.bool_)
+        chains, cluster = self._context.evictions.chains, self._cluster
+        if not chains.any:
+            return dropped
+        trial = chains.copy()
+        for index, each in enumerate(self._decided):
+            guest, victims = int(self._guests[index]), self._preemption.row[list(each.evicts)].tolist()
+            origins = trial.find_origins(cluster, trial.find_workload(cluster, guest)) if victims else set()
+            if any(trial.find_workload(cluster, victim) in origins for victim in victims):
+                dropped[index] = True
+            else:
+                trial.note(cluster, guest, victims, 0.0)
+        return dropped
 
     def _counts_on(self, index: int) -> set[int]:
         return {victim for victim in self._decided[index].awaits if victim in self._told}

@@ -25,7 +25,11 @@ from firmament.core.state.tasks import TaskPhase
 
 
 def evict(
-    context: RoundContext, snapshot: Snapshot, placed: Assignments, decided: Sequence[PreemptionDecision]
+    context: RoundContext,
+    snapshot: Snapshot,
+    placed: Assignments,
+    decided: Sequence[PreemptionDecision],
+    now: float,
 ) -> tuple[list[Delta], Int64]:
     """Turn evictions into deltas: first the victims, then the tasks that come in their place.
 
@@ -47,9 +51,25 @@ def evict(
             cluster.mark(snapshot.machine_names[each.machine])
     kept, given, unserved = _settle(cluster, snapshot, preemption, kept)
     deltas = _carry_out(cluster, context.evictions, snapshot, preemption, placed, kept)
+    if len(preemption.draw) or context.evictions.chains.any:
+        _note(context, preemption, kept, now)
     if given:
         deltas = [delta._replace(allocations=given.get(delta.uid, ())) for delta in deltas]
     return deltas, np.append(lost, unserved)
+
+
+def _note(
+    context: RoundContext,
+    preemption: PreemptionProblem,
+    kept: Sequence[tuple[PreemptionDecision, int]],
+    now: float,
+) -> None:
+    """Record who was evicted for whom. A circle needs an eviction for quota, so the first one recorded is in such a
+    round.
+    """
+    for each, guest in kept:
+        victims = preemption.row[list(each.evicts)].tolist()
+        context.evictions.chains.note(context.cluster, guest, victims, now)
 
 
 def _settle(

@@ -12,7 +12,7 @@ from firmament.core.board.board import Board
 from firmament.core.constraints.counters import RuleState
 from firmament.core.diagnosis.contention import Contention
 from firmament.core.diagnosis.gang_constraints import GangConstraints
-from firmament.core.diagnosis.preemption_reasons import PreemptionReasons
+from firmament.core.diagnosis.preemption_reasons import PreemptionReasons, explain_origins
 from firmament.core.filters.root_causes import RootCauses
 from firmament.core.filters.static_rows import StaticRow, verdict
 from firmament.core.flow.problem import Assignments
@@ -93,6 +93,7 @@ def pending_reasons(
         message = content.invalid or (
             together + why + preemption.explain(int(snapshot.cls[index]), int(rows[0]), causes)
         )
+        message += explain_origins(cluster, snapshot, index)
         told = [row for row in rows.tolist() if tasks.message[row] != message]
         tell(cluster, told, message)
         if told:

@@ -10,14 +10,36 @@ from firmament.core.queue.importance import Importance
 from firmament.core.ranks import places_in
 from firmament.core.reasons import Stage, summarise
 from firmament.core.rules.node_resources import find_refusals_by_resource
+from firmament.core.snapshot.snapshot import Snapshot
 from firmament.core.state.cluster import Cluster
+from firmament.core.state.eviction_chains import MEMORY
 from firmament.core.state.tasks import TaskPhase
 
 NOT_HELPFUL = "Preemption is not helpful for scheduling"
 NO_VICTIMS = "No preemption victims found for incoming pod"
 IN_VAIN = " no new claims to deallocate, preemption: "
 """Comes after all other reasons: kube-scheduler looks for devices to take back, then for victims."""
+MOST_NAMED = 3
+"""Tasks that a message names; of others it says how many there are."""
 NEVER = f"{IN_VAIN}not eligible due to preemptionPolicy=Never."
+
+
+def explain_origins(cluster: Cluster, snapshot: Snapshot, index: int) -> str:
+    """Return a sentence about tasks that a class (index in the problem) must not evict now, "" if there are none."""
+    preemption = snapshot.preemption
+    by_place = None if preemption is None else preemption.origins.get(index)
+    if preemption is None or not by_place:
+        return ""
+    rows = preemption.row[np.unique(np.concatenate(list(by_place.values())))].tolist()
+    names = [cluster.tasks.name[row] for row in rows if cluster.tasks.state[row] == TaskPhase.BOUND]
+    if not names:
+        return ""
+    listed = ", ".join(sorted(names)[:MOST_NAMED])
+    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+    return (
+        f" It may not evict {listed}{more} now: it lost its place through evictions that began with them in the last "
+        f"{MEMORY / 60:.0f} min."
+    )
 
 
 def sum_evictable(cluster: Cluster, importance: Importance, rows: Int64, reach: int) -> tuple[Int64, Int64]:

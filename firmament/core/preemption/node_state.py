@@ -209,7 +209,22 @@ class PreemptionState:
         """Return bool[G]: gangs that may leave as a whole for a class: of lower priority, and not its own gang."""
         whole = self.gangs.find_whole(self.spare, int(self.preemption.priority[cls]))
         whole[self._find_own(cls)] = False
+        origins = self.preemption.gang[self.find_origins(cls)]
+        whole[origins[origins >= 0]] = False
         return whole
+
+    def find_origins(self, cls: int, count: int | None = None) -> Int64:
+        """Return tasks that must not leave for the next ``count`` tasks of a class that get places, or for any: int64.
+
+        The evictions through which these lost their places began with them.
+        """
+        by_place = self.preemption.origins.get(cls)
+        if by_place is None:
+            return np.empty(0, dtype=np.int64)
+        first = int(self.problem.counts[cls].sum() - self.remaining[cls])
+        last = first + count if count is not None else max(by_place) + 1
+        found = [by_place[place] for place in by_place if first <= place < last]
+        return np.unique(np.concatenate(found)) if found else np.empty(0, dtype=np.int64)
 
     def _find_own(self, cls: int) -> slice:
         """Return the numbers of the class's own gang and the groups in it."""
@@ -224,6 +239,7 @@ class PreemptionState:
             open_to = np.append((self.spare > 0) | self.find_whole_gangs(cls), True)
             open_to[self._find_own(cls)] = False
             may_go &= open_to[preemption.gang]
+        may_go[self.find_origins(cls)] = False
         return may_go & ~self._find_kept_by_quotas(cls) if may_go.any() else may_go
 
     def _find_kept_by_quotas(self, cls: int) -> Bool:

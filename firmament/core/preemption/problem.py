@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 import numpy as np
 
@@ -11,6 +13,9 @@ from firmament.core.constraints.ruleset import NO_RULES, RuleSet
 
 NOBODY = -(2**62)
 """Priority that stands for "no task"."""
+
+NO_ORIGINS: Mapping[int, Mapping[int, Int64]] = MappingProxyType({})
+"""Of tasks that were not evicted, or of which nobody that began it is left."""
 
 LOWEST_WEIGHT = 2**31
 """Weight of a victim of priority 0. As in kube-scheduler, it is added to every priority before they are summed: no
@@ -83,6 +88,11 @@ class PreemptionProblem:
     """int64[C], place of each class's first task in the order of ``age``. Empty without quotas."""
     age: Int64 = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     """int64[V], each task's place in the order in which tasks were created, then arrived. Empty without quotas."""
+
+    origins: Mapping[int, Mapping[int, Int64]] = field(default_factory=lambda: NO_ORIGINS)
+    """By class, and by place of a task among those of the class: tasks on machines that must not leave for it, because
+    the evictions through which it lost its place began with them.
+    """
 
     @property
     def victims(self) -> int:

@@ -118,10 +118,6 @@ class QuotaUsers:
         now = self._list_covered(filling, _edit(tail, gone, [self._ask(user) for user in come]))
         return (now > then) - (now < then)
 
-    def list_edited(self, without: Sequence[QuotaUser], come: Sequence[QuotaUser] = ()) -> list[AskedUser]:
-        """Return the users without some of them, and with those in ``come``."""
-        return _edit(self._asked, without, [self._ask(user) for user in come])
-
     def change(self, gone: Sequence[QuotaUser], come: Sequence[QuotaUser]) -> None:
         """Remove the users in ``gone``, and insert those in ``come``."""
         for user in gone:

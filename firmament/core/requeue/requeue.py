@@ -74,6 +74,8 @@ class Requeue:
         cluster.tasks.begin_round()
         if self.evictions.under_way:
             self.evictions.forget_gone(cluster)
+        if self.evictions.chains.any:
+            self.evictions.chains.find_successors(cluster)
         self._stale_reasons.open_round(cluster, now)
         waiting = self._list_called(only, now)
         if self.reservations.gangs.due:
@@ -151,6 +153,8 @@ class Requeue:
             self.reservations.refresh(cluster, self._static_rows, self._clock())
         if self._stale_reasons.call_stale(cluster, self._clock()):
             cluster.dirty.everywhere = True
+        if self.evictions.chains.any:
+            activate(cluster, np.array(self.evictions.chains.expire(cluster, self._clock()), dtype=np.int64))
         if self._costly.refresh():
             self.gangs.keep_unschedulable(cluster, self._clock())
         self.activate()
@@ -174,6 +178,8 @@ class Requeue:
             return max(0.0, float(tasks.not_before[pending].min()) - now) if len(pending) else None
         open_now = pending[~tasks.unschedulable[pending]]
         waits = [self.rebinding.next_in(self._cluster, now), self._costly.next_in(now)]
+        if self.evictions.chains.any and len(pending):
+            waits.append(self.evictions.chains.next_in(now))
         if self._cluster.jobs.had_gangs:
             waits.append(self.gangs.next_in(self._cluster, now))
         waits.append(self.reservations.next_in(now) if len(pending) else None)
@@ -193,7 +199,7 @@ class Requeue:
         cluster, tasks, held = self._cluster, self._cluster.tasks, self.reservations
         if cluster.jobs.had_gangs or cluster.machines.samples.last_change or cluster.promises.machine_of:
             return False
-        if held.held or held.gangs.held or self.evictions.under_way:
+        if held.held or held.gangs.held or self.evictions.under_way or self.evictions.chains.any:
             return False
         if self.rebinding.came or self._costly.since is not None:
             return False

@@ -13,7 +13,7 @@ from cost_models.interface import Bool, Int64, JointRows, Returned
 from firmament.core.constraints.ruleset import NO_RULES, RuleSet
 from firmament.core.flow.problem import PlacementProblem
 from firmament.core.model import Requirement, TaskSelector
-from firmament.core.preemption.problem import LOWEST_WEIGHT, PreemptionProblem
+from firmament.core.preemption.problem import LOWEST_WEIGHT, NO_ORIGINS, PreemptionProblem
 from firmament.core.queue.importance import Importance
 from firmament.core.record_kinds import BUDGET_RECORD
 from firmament.core.rules.registry import compile_rules, list_drawing, number_draws
@@ -21,6 +21,7 @@ from firmament.core.snapshot.grouping import PLACED, RoundContext, TaskGroups
 from firmament.core.snapshot.model_inputs import on_machines, resident_shapes
 from firmament.core.snapshot.victim_gangs import describe_gangs
 from firmament.core.state.cluster import Cluster
+from firmament.core.state.eviction_chains import EvictionChains
 from firmament.core.state.pending_evictions import PendingEvictions
 from firmament.core.state.tasks import TaskPhase, TaskTable
 
@@ -83,7 +84,35 @@ def preemption_problem(
         occupied=occupied if returning else None,
         **describe_gangs(cluster, rows, of_classes),
         **(_quota_fields(cluster, problem, kinds[kind], claims, groups, rows) if contested else {}),
+        origins=_find_origins(cluster, context.evictions.chains, groups, rows),
     )
+
+
+def _find_origins(
+    cluster: Cluster, chains: EvictionChains, groups: TaskGroups, rows: Int64
+) -> Mapping[int, Mapping[int, Int64]]:
+    """Return ``PreemptionProblem.origins``; ``rows``: int64[V], the tasks on machines."""
+    if not chains.any:
+        return NO_ORIGINS
+    size = len(cluster.tasks.uid)
+    waiting, present = np.full(size, -1, dtype=np.int64), np.full(size, -1, dtype=np.int64)
+    waiting[groups.tasks] = np.arange(len(groups.tasks))
+    present[rows] = np.arange(len(rows))
+    found: dict[int, dict[int, Int64]] = {}
+    for workload in chains.list_evicted():
+        own = waiting[np.array(chains.list_tasks(cluster, workload), dtype=np.int64)]
+        own = own[own >= 0]
+        if not len(own):
+            continue
+        origins = chains.find_origins(cluster, workload)
+        began = [row for origin in origins for row in chains.list_tasks(cluster, origin)]
+        victims = present[np.array(began, dtype=np.int64)]
+        victims = np.sort(victims[victims >= 0])
+        if len(victims):
+            for each in own.tolist():
+                cls = int(np.searchsorted(groups.first, each, side="right")) - 1
+                found.setdefault(cls, {})[each - int(groups.first[cls])] = victims
+    return found
 
 
 def _find_evicting(cluster: Cluster, groups: TaskGroups) -> Bool:

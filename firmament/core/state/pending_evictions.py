@@ -12,6 +12,7 @@ from cost_models.interface import Int64
 from firmament.core.record_kinds import BUDGET_RECORD
 from firmament.core.state import transitions
 from firmament.core.state.cluster import Cluster
+from firmament.core.state.eviction_chains import EvictionChains
 from firmament.core.state.tasks import TaskPhase
 
 _NOBODY: Int64 = np.empty(0, dtype=np.int64)
@@ -39,11 +40,13 @@ _BOUND: Final = int(TaskPhase.BOUND)
 class PendingEvictions:
     """The tasks of a cluster that were evicted, but have neither left nor been spared.
 
-    ``under_way``: whether any eviction is under way; otherwise no other method has anything to return.
+    ``under_way``: whether any eviction is under way; otherwise no other method has anything to return. ``chains``: the
+    evictions of late, also those that are over.
     """
 
     def __init__(self) -> None:
         self.under_way = False
+        self.chains = EvictionChains()
         self._notices: dict[str, _Notice] = {}
         self._counted_on: dict[_Waiting, list[str]] = {}
         self._waiting: Int64 | None = None
@@ -93,6 +96,7 @@ class PendingEvictions:
         notice = self._notices.pop(tasks.uid[victim], None)
         self._needless.discard(tasks.uid[victim])
         transitions.let_stay(cluster, victim)
+        self.chains.take_back(cluster, victim)
         if notice is None:
             return []
         lost = {each for who in notice.waiting for each in self._companions.get(who, (who,))}

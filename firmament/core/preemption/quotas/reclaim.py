@@ -5,7 +5,8 @@ Among equal numbers, fair shares decide whose turn it is where queues use them; 
 evicted. Disruption budgets are exceeded only if unavoidable. A waiting gang is placed as a whole or not at all, and an
 evicted gang leaves as a whole. Nothing is evicted for quota that tasks that leave anyway give back.
 
-Each eviction must raise the *potential* of the tree (`quotas/potential`), so tasks never evict each other in a circle.
+Quotas must cover more important tasks afterwards (`quotas/coverage`), and no task leaves for one that waits because of
+evictions that began with it (`state/eviction_chains`): so evictions never form a circle.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from firmament.core.preemption.quotas.bounds import (
     list_within_reach,
 )
 from firmament.core.preemption.quotas.circles import is_taken_back
-from firmament.core.preemption.quotas.potential import QuotaPotential, importance_of
+from firmament.core.preemption.quotas.coverage import QuotaCoverage, importance_of
 from firmament.core.preemption.quotas.units import (
     QuotaUnit,
     confine_unit,
@@ -82,9 +83,8 @@ class QuotaReclaim:
         assert terms is not None
         assert quotas is not None
         self._node = state.drawn
-        shares = QuotaShares(terms)
-        self._potential = QuotaPotential(state, self._node, shares)
-        self._shares = shares
+        self._coverage = QuotaCoverage(state, self._node)
+        self._shares = QuotaShares(terms)
         self._in_vain: set[tuple[object, ...]] = set()
         self.present = quotas.copy()
         """The quotas before anybody leaves, even those who leave anyway."""
@@ -164,13 +164,17 @@ class QuotaReclaim:
     def describe(self, unit: QuotaUnit) -> tuple[object, ...]:
         """Return a key that units share for which the same victims would do."""
         looks = tuple((int(self.state.problem.shape[cls]), count) for cls, count in unit.members)
-        return looks, unit.newcomer.importance[0]
+        return looks, unit.newcomer.importance[0], *self._list_origins(unit)
+
+    def _list_origins(self, unit: QuotaUnit) -> list[int]:
+        """Return tasks with which the evictions began through which those of a unit lost their places."""
+        return [each for cls, count in unit.members for each in self.state.find_origins(cls, count).tolist()]
 
     def accept(self, found: Reclaimed) -> None:
         """Move to the state after victims have been chosen for a unit."""
         victims, after = found
         self._went += victims
-        self._potential.follow(after, victims)
+        self._coverage.follow(after, victims)
         for place in range(len(self.state.taken), len(after.taken)):
             after.elsewhere[place] = (*self._went, *self._leaving)
         self.state = after
@@ -209,6 +213,7 @@ class QuotaReclaim:
         state, preemption = self.state, self.state.preemption
         drawing = np.asarray(self._drawing[list(unit.newcomer.columns)].any(axis=0))
         may_go = find_candidates(state, self._node, unit.newcomer) & drawing[preemption.draw]
+        may_go[self._list_origins(unit)] = False
         found = np.flatnonzero(may_go)
         order = np.lexsort(
             (
@@ -334,7 +339,7 @@ class QuotaReclaim:
 
     def _try_enough(self, choice: _Choice, victims: list[int]) -> PreemptionState | None:
         """Return the same as ``_try``, if it is known that each class of the unit by itself has quota."""
-        if self._trials <= 0:
+        if self._trials <= 0 or not set(victims).isdisjoint(self._list_origins(choice.unit)):
             return None
         self._trials -= 1
         (node, _, importance, _), trial = choice.unit.newcomer, self._place(choice.unit, victims)
@@ -342,9 +347,8 @@ class QuotaReclaim:
             return None
         if is_taken_back(trial, self._node, choice.unit.newcomer, victims):
             return None
-        queues = {*self._node[victims].tolist(), node}
-        rises = self._potential.rises(self.state, trial, queues, node, importance, victims)
-        return trial if rises else None
+        better = self._coverage.is_better(self.state, trial, node, importance, victims)
+        return trial if better else None
 
     def _place(self, unit: QuotaUnit, victims: list[int]) -> PreemptionState | None:
         """Return the state after evicting victims and placing a unit, or None if the unit finds no places."""

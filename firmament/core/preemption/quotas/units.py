@@ -10,7 +10,7 @@ import numpy as np
 from cost_models.interface import Bool, Int64
 from firmament.core.constraints.quota_order import list_amounts, list_columns
 from firmament.core.preemption.node_state import PreemptionState
-from firmament.core.preemption.quotas.potential import rank_of
+from firmament.core.preemption.quotas.coverage import rank_of
 from firmament.core.preemption.quotas.victims import Newcomer
 
 

@@ -6,7 +6,7 @@ import random
 
 import numpy as np
 
-from firmament.core.constraints.quota_order import QuotaOrder
+from firmament.core.constraints.quota_order import QuotaOrder, list_amounts
 from firmament.core.constraints.quota_room import QuotaRoom
 from firmament.core.constraints.quota_terms import Draw, DrawGroup, QuotaTerms
 from firmament.core.constraints.quota_tree import UNBOUNDED, QuotaTree
@@ -80,9 +80,10 @@ class World:
 
     def list_covered(self, users: list[QuotaUser]) -> list[tuple[int, int]]:
         """Go through all, from the beginning."""
-        listed = QuotaUsers(self.terms, self.begin, users).list_edited(())
         filling, found = self.begin(), []
-        for user, asked in listed:
+        for user in sorted(users, key=lambda user: user.importance, reverse=True):
+            draw, kind = self.terms.draws[user.draw], self.terms.kind[user.machine]
+            asked = list_amounts(draw, self.terms.covers[kind])
             used = filling.add(user, asked)
             if all(used[column] <= self.terms.tree.subtree[self.node, column] for column, _ in asked):
                 found.append(user.importance)

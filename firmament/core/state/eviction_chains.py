@@ -1,0 +1,222 @@
+"""Which workload was evicted for which one of late, so that no eviction closes a circle.
+
+A workload is a task, or a gang as a whole. A task that its owner creates again after an eviction counts as the same
+workload. Each eviction is an arc from the workload that comes to one that goes. The *origins* of a workload are those
+from which arcs lead to it: it waits because of them, so it must not evict them in turn. Thus the arcs never form a
+circle, and evictions end (docs/decisions/0036).
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+
+from firmament.core.model import TaskClass
+from firmament.core.record_kinds import FLAVOR_RECORD, QUOTA_RECORD
+from firmament.core.state.cluster import Cluster
+from firmament.core.state.tasks import TaskPhase
+
+MEMORY = 600.0
+"""Seconds for which an eviction is remembered. It should be longer than one turn of a circle takes, so several times
+the termination grace period of a pod (30 s unless stated); a workload may have to wait for so long although it could
+rightly evict another one.
+"""
+
+Workload: TypeAlias = tuple[str, str]
+"""The id of a gang's job and "", or "" and the uid that a task had when it was first evicted or evicted others."""
+
+
+@dataclass(frozen=True, slots=True)
+class _EvictedTask:
+    """A task that was evicted, by which its successor is known."""
+
+    workload: Workload
+    uid: str
+    job: str
+    content: TaskClass
+    priority: int
+    told: float
+    """When it was evicted."""
+
+    def is_followed_by(self, cluster: Cluster, task: int) -> bool:
+        """Return whether a task (row) of the same job may have been created in place of this one."""
+        tasks = cluster.tasks
+        return bool(
+            tasks.arrived[task] >= self.told
+            and tasks.priority[task] == self.priority
+            and cluster.classes.rows[int(tasks.cls[task])].content == self.content
+        )
+
+
+class EvictionChains:
+    """The evictions of a cluster within the last `MEMORY` seconds; lost when the solver restarts.
+
+    ``any``: whether there are any; otherwise no method has anything to return.
+    """
+
+    def __init__(self) -> None:
+        self.any = False
+        self._origins: dict[Workload, dict[Workload, float]] = {}
+        """By workload that had to go: those that came instead, and when each was noted last."""
+        self._noted: deque[tuple[float, Workload, Workload]] = deque()
+        """Time, workload that came, workload that went; the oldest first."""
+        self._evicted: dict[Workload, _EvictedTask] = {}
+        """Tasks that were evicted, and may be created again."""
+        self._first: dict[str, Workload] = {}
+        """By uid of a task that was created again: its workload."""
+        self._present: dict[Workload, str] = {}
+        """The same the other way round."""
+        self._stated: tuple[int, ...] = ()
+        """How often quotas and flavors had changed."""
+
+    def copy(self) -> EvictionChains:
+        """Return an independent copy."""
+        twin = EvictionChains()
+        twin.any = self.any
+        twin._origins = {workload: dict(origins) for workload, origins in self._origins.items()}
+        twin._noted, twin._stated = self._noted.copy(), self._stated
+        twin._evicted, twin._first = dict(self._evicted), dict(self._first)
+        twin._present = dict(self._present)
+        return twin
+
+    def find_workload(self, cluster: Cluster, task: int) -> Workload:
+        """Return the workload of a task (row)."""
+        job = cluster.tasks.job[task]
+        if cluster.jobs.gang(job) is not None:
+            return job, ""
+        uid = cluster.tasks.uid[task]
+        return self._first.get(uid, ("", uid))
+
+    def list_tasks(self, cluster: Cluster, workload: Workload) -> list[int]:
+        """Return the tasks (rows) of a workload that are there now."""
+        job, uid = workload
+        if job:
+            return cluster.jobs.members(job)
+        row = cluster.tasks.row_of.get(self._present.get(workload, uid))
+        return [] if row is None else [row]
+
+    def note(self, cluster: Cluster, coming: int, going: Iterable[int], now: float) -> None:
+        """Record that tasks (rows) are evicted for one that comes (row)."""
+        comes, tasks = self.find_workload(cluster, coming), cluster.tasks
+        if not self._origins:
+            self._stated = _count_changes(cluster)
+        for task in going:
+            goes = self.find_workload(cluster, task)
+            if goes == comes:
+                continue
+            self.any = True
+            self._origins.setdefault(goes, {})[comes] = now
+            self._noted.append((now, comes, goes))
+            if goes[1]:
+                content = cluster.classes.rows[int(tasks.cls[task])].content
+                self._evicted[goes] = _EvictedTask(
+                    goes, tasks.uid[task], tasks.job[task], content, int(tasks.priority[task]), now
+                )
+
+    def take_back(self, cluster: Cluster, task: int) -> None:
+        """Record that a task (row) that was evicted last stays after all."""
+        workload = self.find_workload(cluster, task)
+        origins = self._origins.get(workload)
+        if not origins:
+            return
+        last = max(origins.values())
+        for origin in [each for each, noted in origins.items() if noted == last]:
+            self._drop(origin, workload)
+        self._evicted.pop(workload, None)
+
+    def expire(self, cluster: Cluster, now: float) -> list[int]:
+        """Forget evictions that are too old, or all if quotas have changed; return waiting tasks (rows) to be tried
+        again because of that.
+        """
+        changed = _count_changes(cluster) != self._stated
+        if not changed and (self.next_in(now) or 0.0) > 0:
+            return []
+        evicted = self.list_evicted()
+        while self._noted and (changed or self._noted[0][0] <= now - MEMORY):
+            noted, comes, goes = self._noted.popleft()
+            if self._origins.get(goes, {}).get(comes) == noted:
+                self._drop(comes, goes)
+        rows = sorted({row for each in evicted for row in self.list_tasks(cluster, each)})
+        self._drop_names()
+        tasks = cluster.tasks
+        return [row for row in rows if tasks.state[row] == TaskPhase.PENDING and not tasks.refused[row]]
+
+    def next_in(self, now: float) -> float | None:
+        """Return the seconds until an eviction is forgotten, None if there is none."""
+        return max(0.0, self._noted[0][0] + MEMORY - now) if self._noted else None
+
+    def find_origins(self, cluster: Cluster, workload: Workload) -> set[Workload]:
+        """Return the workloads that a workload must not evict: those from which evictions led to its own.
+
+        What went through workloads that have ended does not count.
+        """
+        found: set[Workload] = set()
+        todo = [workload]
+        while todo:
+            for origin in self._origins.get(todo.pop(), ()):
+                if origin not in found and self._is_there(cluster, origin):
+                    found.add(origin)
+                    todo.append(origin)
+        found.discard(workload)
+        return found
+
+    def list_evicted(self) -> list[Workload]:
+        """Return the workloads that have origins, in a fixed order."""
+        return list(self._origins)
+
+    def _drop(self, comes: Workload, goes: Workload) -> None:
+        del self._origins[goes][comes]
+        if not self._origins[goes]:
+            del self._origins[goes]
+            self.any = bool(self._origins)
+            self._evicted.pop(goes, None)
+
+    def _drop_names(self) -> None:
+        """Drop what is known of workloads without an eviction."""
+        if self._first:
+            known = {*self._origins, *(each for origins in self._origins.values() for each in origins)}
+            self._first = {uid: each for uid, each in self._first.items() if each in known}
+            self._present = {each: uid for each, uid in self._present.items() if each in known}
+
+    def _is_there(self, cluster: Cluster, workload: Workload) -> bool:
+        """Return whether a workload has tasks, or was evicted and may be created again."""
+        job, uid = workload
+        if job:
+            return job in cluster.jobs.ids
+        return workload in self._evicted or self._present.get(workload, uid) in cluster.tasks.row_of
+
+    def find_successors(self, cluster: Cluster) -> None:
+        """Let tasks that owners of evicted ones have created since then count as the same workloads, in order."""
+        tasks = cluster.tasks
+        lost: dict[str, list[_EvictedTask]] = {}
+        for workload, each in list(self._evicted.items()):
+            row = tasks.row_of.get(each.uid)
+            if row is not None and tasks.state[row] == TaskPhase.PENDING:
+                del self._evicted[workload]  # it waits itself
+            elif each.job:
+                lost.setdefault(each.job, []).append(each)
+        for job, evicted in lost.items():
+            rows = np.array(cluster.jobs.members(job), dtype=np.int64)
+            rows = rows[tasks.state[rows] == TaskPhase.PENDING]
+            new = [
+                row
+                for row in rows[np.argsort(tasks.sequence[rows])].tolist()
+                if tasks.uid[row] not in self._first and ("", tasks.uid[row]) not in self._origins
+            ]
+            for each in evicted:
+                successor = next((row for row in new if each.is_followed_by(cluster, row)), None)
+                if successor is not None:
+                    new.remove(successor)
+                    uid = tasks.uid[successor]
+                    self._first.pop(each.uid, None)
+                    self._first[uid], self._present[each.workload] = each.workload, uid
+                    del self._evicted[each.workload]
+
+
+def _count_changes(cluster: Cluster) -> tuple[int, ...]:
+    """Return how often quotas and flavors have changed."""
+    return tuple(cluster.records.changes[kind] for kind in (QUOTA_RECORD, FLAVOR_RECORD))
