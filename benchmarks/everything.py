@@ -11,7 +11,7 @@ from benchmarks.environment import environment
 from benchmarks.measuring import MeasureOptions, Stage, measure_workload
 from benchmarks.quality.comparing import comparators, compare
 from benchmarks.quality.optimum import measure_optimum
-from benchmarks.rounds.growth import measure_growth
+from benchmarks.rounds.growing.growth import measure_growth
 
 RULES = (
     "anti-affinity",

@@ -15,7 +15,7 @@ import yaml
 from benchmarks.declarative.loading import Workload, WorkloadError
 from benchmarks.declarative.runner import Measured, Runner
 from benchmarks.processes.grpc_stage import solver_process
-from benchmarks.processes.server_limits import ServerLimits
+from benchmarks.processes.parts.server_limits import ServerLimits
 from benchmarks.quality.placement_quality import CostObserver, cluster_quality
 from benchmarks.targets.algorithm import AlgorithmTarget
 from benchmarks.targets.cluster import ClusterTarget

@@ -24,7 +24,7 @@ from benchmarks.bursts.scenario import (
     new_pods,
     running_nodes,
 )
-from benchmarks.processes.stepped import SteppedCluster
+from benchmarks.processes.parts.stepped import SteppedCluster
 from poseidon.testbed.api_server.bulk import create_object
 from poseidon.testbed.api_server.reports import ReportOptions
 

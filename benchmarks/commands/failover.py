@@ -56,7 +56,7 @@ def failover(output: str, save: Path | None, **options: Any) -> None:
     """
     from benchmarks.environment import environment
     from benchmarks.processes.failover import run_failover
-    from benchmarks.processes.failover_processes import FailoverOptions
+    from benchmarks.processes.parts.failover_processes import FailoverOptions
     from poseidon.testbed.harness.child import ChildDiedError
 
     try:

@@ -36,6 +36,6 @@ from benchmarks.commands.options import OUTPUT, SAVE, SEED, emit, make_runs_opti
 @SAVE
 def gangs(output: str, save: Path | None, **options: Any) -> None:
     """Measure gangs decided in one round by the core alone: with room for all of them, and for some."""
-    from benchmarks.rounds.gangs import GangOptions, measure_gangs
+    from benchmarks.rounds.features.gangs import GangOptions, measure_gangs
 
     emit(measure_gangs(GangOptions(**options), progress=progress()), output, save)

@@ -73,8 +73,8 @@ def controllers(only: str) -> None:
     status 1: a scenario did not come out as it should.
     """
     from benchmarks.judge.control_plane import VARIABLE, ControlPlaneError, binaries
-    from benchmarks.judge.scenarios import SCENARIOS
     from benchmarks.judge.session import run_scenarios
+    from benchmarks.judge.staged.scenarios import SCENARIOS
     from poseidon.kube.client.errors import KubeError
     from poseidon.testbed.harness.child import ChildDiedError
 

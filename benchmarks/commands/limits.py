@@ -66,11 +66,11 @@ def growth(
     exponent it grows.
     """
     from benchmarks.reports.tables import print_growth
-    from benchmarks.rounds.growth import measure_growth, measure_memory_growth
+    from benchmarks.rounds.growing.growth import measure_growth, measure_memory_growth
     from poseidon.testbed.harness.child import ChildDiedError
 
     if wide:
-        from benchmarks.rounds.wide_growth import AXES, measure_wide_growth
+        from benchmarks.rounds.growing.wide_growth import AXES, measure_wide_growth
 
         emit(measure_wide_growth(AXES, runs=runs, progress=progress()), output, save)
         return

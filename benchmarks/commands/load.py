@@ -41,7 +41,7 @@ def load(
     """Measure rounds with and without the load_threshold overlay, and beside a stream of reports about all
     machines.
     """
-    from benchmarks.rounds.load import LoadOptions, measure_load
+    from benchmarks.rounds.features.load import LoadOptions, measure_load
     from benchmarks.scenario import Scenario
 
     options = LoadOptions(Scenario(nodes, tasks, classes, str(fill), seed), pairs, interval)

@@ -34,7 +34,7 @@ def numa(
 
     Also measures what the overlay costs, as a ratio, if no machine has a record.
     """
-    from benchmarks.rounds.numa import NumaOptions, measure_numa
+    from benchmarks.rounds.features.numa import NumaOptions, measure_numa
     from benchmarks.scenario import Scenario
 
     scenario = Scenario(nodes, pods, classes, "0.5", seed)

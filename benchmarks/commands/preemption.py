@@ -34,6 +34,6 @@ def preemption(output: str, save: Path | None, **options: Any) -> None:
     """Measure pods placed per second by evicting others, by the core alone, and what preemption costs without
     victims.
     """
-    from benchmarks.rounds.preemption import PreemptionOptions, measure_preemption
+    from benchmarks.rounds.features.preemption import PreemptionOptions, measure_preemption
 
     emit(measure_preemption(PreemptionOptions(**options), progress=progress()), output, save)

@@ -28,6 +28,6 @@ SHAPES = ("deep", "wide", "fill", "unschedulable", "reclaim", "consolidate", "id
 @SAVE
 def queues(output: str, save: Path | None, **options: Any) -> None:
     """Measure rounds with queues, by the core alone, in seconds of processor time."""
-    from benchmarks.rounds.queues import QueueOptions, measure_queues
+    from benchmarks.rounds.features.queues import QueueOptions, measure_queues
 
     emit(measure_queues(QueueOptions(**options), progress=progress()), output, save)

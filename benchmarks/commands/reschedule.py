@@ -35,7 +35,7 @@ def reschedule(output: str, save: Path | None, **options: Any) -> None:
     their bounds.
     """
     from benchmarks.quality.rescheduling import ReschedulingOptions, measure_rescheduling
-    from benchmarks.rounds.beside import measure_beside
+    from benchmarks.rounds.beside_move_planning import measure_beside
 
     asked, say = ReschedulingOptions(**options), progress()
     found = measure_rescheduling(asked, progress=say)

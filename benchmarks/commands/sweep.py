@@ -19,7 +19,7 @@ def sweep(only: tuple[str, ...], most: int | None, runs: int, output: str, save:
     """Measure processor time per task at neighbouring sizes, a factor of 1.5 or less apart; it should grow by
     half at most.
     """
-    from benchmarks.rounds.sweep import measure_sweep, series
+    from benchmarks.rounds.growing.sweep import measure_sweep, series
 
     every = {each.name: each for each in series()}
     for name in only:

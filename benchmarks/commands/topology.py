@@ -30,6 +30,6 @@ def topology(output: str, save: Path | None, **options: Any) -> None:
     """Measure processor time of the solver for one group, by rules and trees; then whole rounds of the core,
     by the clock.
     """
-    from benchmarks.rounds.topology import TopologyOptions, measure_topology
+    from benchmarks.rounds.features.topology import TopologyOptions, measure_topology
 
     emit(measure_topology(TopologyOptions(**options), progress=progress()), output, save)

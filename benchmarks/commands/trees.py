@@ -30,6 +30,6 @@ from benchmarks.commands.options import OUTPUT, SAVE, emit, make_runs_option, pr
 @SAVE
 def trees(output: str, save: Path | None, **options: Any) -> None:
     """Measure trees of groups decided in one round by the core alone."""
-    from benchmarks.rounds.trees import TreeOptions, measure_trees
+    from benchmarks.rounds.features.trees import TreeOptions, measure_trees
 
     emit(measure_trees(TreeOptions(**options), progress=progress()), output, save)

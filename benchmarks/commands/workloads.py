@@ -93,7 +93,7 @@ def run(
     from benchmarks.declarative.loading import WorkloadError, load_workload
     from benchmarks.environment import environment
     from benchmarks.measuring import MeasureOptions, measure_workload
-    from benchmarks.processes.server_limits import ServerLimits
+    from benchmarks.processes.parts.server_limits import ServerLimits
     from benchmarks.reports.tables import print_workloads
     from benchmarks.targets.base import TargetError
     from poseidon.testbed.harness.child import ChildDiedError

@@ -20,7 +20,7 @@ import grpc
 
 from benchmarks.comparators import original_messages as wire
 from benchmarks.comparators.base import Contest, NotMeasuredError, Outcome, assignments
-from benchmarks.processes.free_ports import free_ports
+from benchmarks.processes.parts.free_ports import free_ports
 from firmament.core.flow.problem import PlacementProblem
 from firmament.core.flow.residual import Residual, admit
 

@@ -20,7 +20,7 @@ from benchmarks.environment import environment
 from benchmarks.head_to_head.arenas import list_controllers
 from benchmarks.judge.api import Api
 from benchmarks.judge.control_plane import ControlPlane, ControlPlaneOptions
-from benchmarks.judge.scenario_parts import reason
+from benchmarks.judge.staged.scenario_parts import reason
 from benchmarks.reports.sheets import Report, Sheet, number
 from benchmarks.targets.watching import PodWatch, watching
 from poseidon.demo.tracker import PodName

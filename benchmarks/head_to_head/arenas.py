@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.judge.control_plane import ControlPlane, ControlPlaneOptions
-from benchmarks.processes.usage import Roots
+from benchmarks.processes.parts.usage import Roots
 from poseidon.testbed.harness.stack import Stack, StackOptions
 
 GATES = ("GenericWorkload=true", "GangScheduling=true")

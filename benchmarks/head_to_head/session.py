@@ -16,7 +16,7 @@ from benchmarks.head_to_head.cases import Case, Sizes
 from benchmarks.head_to_head.results import Results
 from benchmarks.head_to_head.shared_cluster import SharedCluster
 from benchmarks.head_to_head.target import HeadToHeadTarget
-from benchmarks.processes.usage import UsageSampler
+from benchmarks.processes.parts.usage import UsageSampler
 from benchmarks.targets.base import TargetError
 from benchmarks.targets.schedulers import BindingsOnly, KubeScheduler, Ours, SchedulerUnderTest
 from poseidon.demo.tracker import percentile

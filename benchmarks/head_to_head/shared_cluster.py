@@ -11,7 +11,7 @@ from typing import Self
 import msgspec
 
 from benchmarks.declarative.templates import Manifest
-from benchmarks.processes.cluster_objects import (
+from benchmarks.processes.parts.cluster_objects import (
     create_object,
     delete_object,
     delete_pod,

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from benchmarks.declarative.templates import Manifest
 from benchmarks.head_to_head.shared_cluster import SharedCluster
-from benchmarks.processes.cluster_objects import in_parallel
-from benchmarks.processes.usage import UsageSampler
+from benchmarks.processes.parts.cluster_objects import in_parallel
+from benchmarks.processes.parts.usage import UsageSampler
 from benchmarks.targets.base import Figures, TargetError
 from benchmarks.targets.schedulers import SchedulerUnderTest
 from poseidon.demo.tracker import PodName

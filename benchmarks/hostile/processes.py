@@ -19,7 +19,7 @@ import msgspec
 from benchmarks.hostile.delays import BOUND, HostileOptions, sum_up
 from benchmarks.hostile.pods import MALLORY, SHAPES, Room, hostile_pod
 from benchmarks.processes.end_to_end import EndToEndOptions, node_objects, pod_objects
-from benchmarks.processes.usage import UsageSampler, stack_roots
+from benchmarks.processes.parts.usage import UsageSampler, stack_roots
 from benchmarks.targets.watching import PodWatch, watching
 from poseidon.demo.seeding import BULK_PATH, create_in_bulk, ensure_namespace
 from poseidon.demo.tracker import PodName

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from benchmarks.judge.objects import NAMESPACES, Object, make_object
+from benchmarks.judge.random_cluster.objects import NAMESPACES, Object, make_object
 from poseidon.kube.client.errors import ApiError
 from poseidon.kube.client.media_types import MERGE_PATCH
 from poseidon.kube.client.transport import Transport

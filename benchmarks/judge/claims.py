@@ -6,8 +6,8 @@ import asyncio
 from contextlib import suppress
 
 from benchmarks.judge.api import Api
-from benchmarks.judge.objects import Object, make_object
-from benchmarks.judge.storage import BOUND, DRIVERS
+from benchmarks.judge.random_cluster.objects import Object, make_object
+from benchmarks.judge.random_cluster.storage import BOUND, DRIVERS
 from poseidon.kube.client.errors import KubeError
 
 SELECTED = "volume.kubernetes.io/selected-node"

@@ -13,8 +13,8 @@ from typing import Self
 
 import yaml
 
-from benchmarks.judge.objects import Object
-from benchmarks.processes.free_ports import free_ports
+from benchmarks.judge.random_cluster.objects import Object
+from benchmarks.processes.parts.free_ports import free_ports
 from poseidon.kube.client.errors import KubeError
 from poseidon.kube.client.settings import load_settings
 from poseidon.kube.client.transport import Transport

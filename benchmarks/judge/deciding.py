@@ -10,7 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from benchmarks.judge.api import Api
-from benchmarks.judge.objects import OURS, Object, key_of
+from benchmarks.judge.random_cluster.objects import OURS, Object, key_of
 from poseidon.embedding import load_configuration
 from poseidon.manifests.loader import load_manifests
 from poseidon.offline.plan import make_plan

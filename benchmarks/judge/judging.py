@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 from benchmarks.judge.api import Api
 from benchmarks.judge.deciding import Decision, get_scheduled_condition
-from benchmarks.judge.objects import JUDGE, Object, RandomCluster, expression, key_of
+from benchmarks.judge.random_cluster.objects import JUDGE, Object, RandomCluster, expression, key_of
 from benchmarks.judge.verdicts import Finding, PendingMessages, SeedResult
 
 ORDERS = 4

@@ -7,7 +7,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 
 from benchmarks.judge.api import Api
-from benchmarks.judge.objects import HOSTNAME, Object, make_object
+from benchmarks.judge.random_cluster.objects import HOSTNAME, Object, make_object
 from poseidon.kube.client.errors import ApiError, KubeError
 
 LEASES = "kube-node-lease"

@@ -15,13 +15,13 @@ from benchmarks.judge.api import Api
 from benchmarks.judge.claims import run_claims
 from benchmarks.judge.control_plane import ControlPlane, ControlPlaneOptions
 from benchmarks.judge.deciding import by_processes, plan
-from benchmarks.judge.generation import random_cluster
 from benchmarks.judge.judging import Judge
 from benchmarks.judge.kubelets import Kubelets
-from benchmarks.judge.objects import RandomCluster
-from benchmarks.judge.queued_jobs import CONFIGURATION as QUEUED
-from benchmarks.judge.scenario_parts import ScenarioError
-from benchmarks.judge.scenarios import SCENARIOS
+from benchmarks.judge.random_cluster.generation import random_cluster
+from benchmarks.judge.random_cluster.objects import RandomCluster
+from benchmarks.judge.staged.queued_jobs import CONFIGURATION as QUEUED
+from benchmarks.judge.staged.scenario_parts import ScenarioError
+from benchmarks.judge.staged.scenarios import SCENARIOS
 from benchmarks.judge.verdicts import SeedResult
 from poseidon.kube.client.settings import load_settings
 from poseidon.kube.client.transport import Transport

@@ -23,7 +23,7 @@ import psutil
 
 from benchmarks.environment import environment
 from benchmarks.processes.end_to_end import EndToEndOptions, node_objects, pod_objects
-from benchmarks.processes.free_ports import free_ports
+from benchmarks.processes.parts.free_ports import free_ports
 from poseidon.demo.seeding import create_in_bulk, ensure_namespace
 from poseidon.demo.solver_client import SolverClient
 from poseidon.kube.client.settings import load_settings

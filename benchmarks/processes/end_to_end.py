@@ -17,9 +17,9 @@ from typing import Any, Literal
 import msgspec
 import numpy as np
 
-from benchmarks.processes.cluster_objects import remove_namespace
+from benchmarks.processes.parts.cluster_objects import remove_namespace
+from benchmarks.processes.parts.usage import UsageSampler, stack_roots
 from benchmarks.processes.scheduled_events import await_scheduled_events
-from benchmarks.processes.usage import UsageSampler, stack_roots
 from benchmarks.scenario import MIB, PODS_PER_MACHINE, SHAPES
 from poseidon.demo.run import following
 from poseidon.demo.seeding import create_in_bulk, ensure_namespace

@@ -23,7 +23,7 @@ import msgspec
 
 from benchmarks.judge.api import Api
 from benchmarks.processes.end_to_end import EndToEndOptions, node_objects, pod_objects
-from benchmarks.processes.failover_processes import (
+from benchmarks.processes.parts.failover_processes import (
     FailoverOptions,
     RealServer,
     RestartedProcess,

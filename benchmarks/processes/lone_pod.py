@@ -18,8 +18,8 @@ from benchmarks.environment import environment
 from benchmarks.head_to_head.arenas import ArenaOptions, open_arena
 from benchmarks.head_to_head.shared_cluster import SharedCluster
 from benchmarks.head_to_head.target import HeadToHeadTarget
-from benchmarks.processes.collector import Collector, collecting
-from benchmarks.processes.usage import UsageSampler
+from benchmarks.processes.parts.collector import Collector, collecting
+from benchmarks.processes.parts.usage import UsageSampler
 from benchmarks.reports.sheets import Report, Sheet, number
 from benchmarks.targets.schedulers import Ours
 from poseidon.demo.tracker import PodName, percentile

@@ -16,10 +16,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 
 from benchmarks.environment import environment
-from benchmarks.processes.collector import collecting
 from benchmarks.processes.end_to_end import EndToEndOptions, run_end_to_end
-from benchmarks.processes.free_ports import free_ports
 from benchmarks.processes.grpc_stage import run_grpc, solver_process
+from benchmarks.processes.parts.collector import collecting
+from benchmarks.processes.parts.free_ports import free_ports
 from benchmarks.scenario import Scenario, machine_events
 
 _SCRAPE_SECONDS = 1.0

@@ -43,7 +43,9 @@ async def measure_requests(count: int, in_flight: int, runs: int) -> dict[str, A
             ("http", []),
             ("https", ["--tls-cert", str(certificate), "--tls-key", str(key)]),
         ):
-            server = Child("the server", "benchmarks.targets.created", arguments, folder / f"{scheme}.log")
+            server = Child(
+                "the server", "benchmarks.targets.answering_server", arguments, folder / f"{scheme}.log"
+            )
             await server.start()
             try:
                 url = await server.read_address()

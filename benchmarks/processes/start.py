@@ -14,7 +14,7 @@ from typing import Any
 
 from benchmarks.environment import environment
 from benchmarks.processes.end_to_end import EndToEndOptions, node_objects, pod_objects
-from benchmarks.processes.usage import UsageSampler, stack_roots
+from benchmarks.processes.parts.usage import UsageSampler, stack_roots
 from poseidon.demo.seeding import create_in_bulk
 from poseidon.demo.solver_client import SolverClient
 from poseidon.kube.client.settings import load_settings

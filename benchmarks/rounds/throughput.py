@@ -10,7 +10,7 @@ from typing import Any
 from benchmarks.algorithm import AlgorithmRun, run_bursts
 from benchmarks.environment import environment
 from benchmarks.processes.grpc_stage import run_grpc, solver_process
-from benchmarks.rounds.bare import RecordingSolver, bare_seconds
+from benchmarks.rounds.solver_alone import RecordingSolver, bare_seconds
 from benchmarks.scenario import Scenario, machine_events, next_burst, task_events
 from firmament.core.configuration import CoreConfiguration
 from firmament.core.events import Event

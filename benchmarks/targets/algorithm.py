@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from benchmarks.declarative.templates import Manifest
 from benchmarks.targets.base import Figures
-from benchmarks.targets.books import Books
+from benchmarks.targets.bridge_translation import Books
 from firmament.core.configuration import CoreConfiguration
 from firmament.core.results import MachineState
 from firmament.core.rounds import OpenRound, Placement

@@ -12,7 +12,7 @@ from typing import Self
 import msgspec
 
 from benchmarks.declarative.templates import CLUSTER_SCOPED, Manifest
-from benchmarks.processes.cluster_objects import (
+from benchmarks.processes.parts.cluster_objects import (
     create_object,
     delete_object,
     delete_pod,
@@ -20,8 +20,8 @@ from benchmarks.processes.cluster_objects import (
     in_parallel,
     remove_namespace,
 )
+from benchmarks.processes.parts.usage import UsageSampler, stack_roots
 from benchmarks.processes.scheduled_events import await_scheduled_events
-from benchmarks.processes.usage import UsageSampler, stack_roots
 from benchmarks.targets.base import Figures, TargetError
 from benchmarks.targets.schedulers import SchedulerUnderTest
 from benchmarks.targets.watching import watching

@@ -11,7 +11,7 @@ from grpc import aio
 
 from benchmarks.declarative.templates import Manifest
 from benchmarks.targets.base import Figures, TargetError
-from benchmarks.targets.books import Books
+from benchmarks.targets.bridge_translation import Books
 from poseidon.bridge.solver_stream.batches import split_events
 from poseidon.demo.tracker import PodName
 from protos.firmament.v1 import scheduler_pb2 as pb

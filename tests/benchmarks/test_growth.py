@@ -10,10 +10,10 @@ from benchmarks.algorithm import run_events
 from benchmarks.declarative.loading import load_workload
 from benchmarks.declarative.runner import Runner
 from benchmarks.reports.core import growth_sheets
-from benchmarks.rounds.growth import PROCESSES, measure_growth, measure_memory_growth
+from benchmarks.rounds.growing.growth import PROCESSES, measure_growth, measure_memory_growth
 from benchmarks.targets.algorithm import AlgorithmTarget
 from benchmarks.targets.base import TargetError
-from benchmarks.targets.told import ToldEvents
+from benchmarks.targets.recorded_events import ToldEvents
 from firmament.configuration.document import build_core, load
 from firmament.solvers.ortools_solver import OrToolsSolver
 

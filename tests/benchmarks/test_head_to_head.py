@@ -19,7 +19,7 @@ from benchmarks.head_to_head.document import BEGIN, DOCS, END, DocumentError, in
 from benchmarks.head_to_head.results import Results
 from benchmarks.head_to_head.session import CLIENT, KUBE, OURS, HeadToHeadOptions, run_head_to_head
 from benchmarks.head_to_head.shared_cluster import SharedCluster
-from benchmarks.processes.cluster_objects import ensure_empty_namespace, remove_namespace
+from benchmarks.processes.parts.cluster_objects import ensure_empty_namespace, remove_namespace
 from benchmarks.reports.head_to_head import head_to_head_sheets
 from poseidon.kube.api.collections import NAMESPACES, NODES, PODS
 from poseidon.kube.client.settings import load_settings

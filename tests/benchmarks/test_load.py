@@ -7,7 +7,7 @@ import json
 from click.testing import CliRunner
 
 from benchmarks.__main__ import main
-from benchmarks.rounds.load import report_batches
+from benchmarks.rounds.features.load import report_batches
 from benchmarks.scenario import Scenario, machine_events
 from firmament.core.events import MachineSampled, TasksBound
 from firmament.wire.events import events_from_proto

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.reports.core import sweep_sheets
-from benchmarks.rounds import sweep
-from benchmarks.rounds.sweep import FACTOR, Series, measure_sweep, series, sizes
+from benchmarks.rounds.growing import sweep
+from benchmarks.rounds.growing.sweep import FACTOR, Series, measure_sweep, series, sizes
 from benchmarks.scenario import Scenario
 
 SERIES = Series("tasks", "tasks", 4, 64, (15, 31), lambda size: Scenario(10, size, 1))

@@ -10,7 +10,7 @@ import pytest
 from benchmarks.declarative.loading import load_workload
 from benchmarks.declarative.runner import Runner
 from benchmarks.measuring import MeasureOptions, measure_workload
-from benchmarks.processes.server_limits import ServerLimits
+from benchmarks.processes.parts.server_limits import ServerLimits
 from benchmarks.targets.algorithm import AlgorithmTarget
 from benchmarks.targets.base import TargetError
 from benchmarks.targets.schedulers import KubeScheduler

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from benchmarks.__main__ import main
 from benchmarks.algorithm import run_bursts
 from benchmarks.reports.report import load_results, render
-from benchmarks.rounds.bare import RecordingSolver, bare_seconds
+from benchmarks.rounds.solver_alone import RecordingSolver, bare_seconds
 from benchmarks.rounds.throughput import ThroughputOptions, measure
 from benchmarks.scenario import Scenario, machine_events, next_burst, task_events
 from firmament.core.configuration import CoreConfiguration, RoundOptions

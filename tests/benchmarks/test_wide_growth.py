@@ -8,8 +8,8 @@ import pytest
 
 from benchmarks.reports.charts import sections
 from benchmarks.reports.core import wide_growth_sheets
-from benchmarks.rounds import wide_growth
-from benchmarks.rounds.wide_growth import Axis, Measured, measure_size, measure_wide_growth
+from benchmarks.rounds.growing import wide_growth
+from benchmarks.rounds.growing.wide_growth import Axis, Measured, measure_size, measure_wide_growth
 from benchmarks.scenario import Scenario
 from poseidon.ui.report import LineChart
 

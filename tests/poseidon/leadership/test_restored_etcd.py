@@ -14,7 +14,7 @@ import yaml
 
 from benchmarks.judge.api import Api
 from benchmarks.judge.control_plane import VARIABLE, ControlPlane, binaries
-from benchmarks.judge.objects import Object
+from benchmarks.judge.random_cluster.objects import Object
 from poseidon.kube.client.settings import load_settings
 from poseidon.kube.client.transport import Transport
 from poseidon.testbed.harness.stack import Stack, StackOptions

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.judge.generation import random_cluster
-from benchmarks.judge.objects import NAMESPACES, OURS, Object, make_object
+from benchmarks.judge.random_cluster.generation import random_cluster
+from benchmarks.judge.random_cluster.objects import NAMESPACES, OURS, Object, make_object
 from firmament.core.results import Delta, DeltaKind
 from poseidon.embedding import load_configuration
 from poseidon.manifests.loader import load_manifests

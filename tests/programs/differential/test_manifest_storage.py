@@ -6,7 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.judge.objects import HOSTNAME, OURS, REGION, ZONE, Object, expression, make_object
+from benchmarks.judge.random_cluster.objects import (
+    HOSTNAME,
+    OURS,
+    REGION,
+    ZONE,
+    Object,
+    expression,
+    make_object,
+)
 from firmament.core.results import Delta, DeltaKind
 from tests.programs.differential.checker import Rule, accepting_nodes
 from tests.programs.differential.manifest_plans import planned_objects

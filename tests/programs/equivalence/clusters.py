@@ -6,8 +6,8 @@ import random
 from collections.abc import Iterable
 from zlib import crc32
 
-from benchmarks.judge.generation import random_cluster
-from benchmarks.judge.objects import NAMESPACES, Object, chance, make_object
+from benchmarks.judge.random_cluster.generation import random_cluster
+from benchmarks.judge.random_cluster.objects import NAMESPACES, Object, chance, make_object
 
 MOST_NODES, MOST_RUNNING, MOST_WAITING = 8, 8, 16
 NOW = 1_800_000_000.0

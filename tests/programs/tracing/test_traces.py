@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from click.testing import CliRunner, Result
 
-from benchmarks.processes.collector import collecting
+from benchmarks.processes.parts.collector import collecting
 from firmament.cli import main as firmament
 from poseidon.bridge.binding_traces import MOST_OF_A_ROUND
 from poseidon.cli import main as poseidon

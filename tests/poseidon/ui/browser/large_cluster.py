@@ -21,7 +21,7 @@ import aiohttp
 import click
 import psutil
 
-from benchmarks.processes.free_ports import free_ports
+from benchmarks.processes.parts.free_ports import free_ports
 from poseidon.demo.seeding import create_in_bulk, ensure_namespace
 from poseidon.demo.solver_client import SolverClient
 from poseidon.kube.client.settings import load_settings

@@ -1,8 +1,8 @@
 """Measures rounds of waiting tasks, in turn by themselves and together with a process that plans moves of running
 tasks.
 
-``python -m benchmarks.rounds.beside MACHINES TASKS CLASSES`` is that process: it says when it is ready, and then plans
-for ever.
+``python -m benchmarks.rounds.beside_move_planning MACHINES TASKS CLASSES`` is that process: it says when it is ready,
+and then plans for ever.
 """
 
 from __future__ import annotations
@@ -29,7 +29,14 @@ _PAUSE = 0.05
 def measure_beside(machines: int, tasks: int, classes: int, pairs: int) -> dict[str, float]:
     """Return the median seconds of a round of 500 tasks, and the median ratio of pairs."""
     scheduler, _ = build_drifted(Drifted(machines, tasks, classes))
-    words = [sys.executable, "-m", "benchmarks.rounds.beside", str(machines), str(tasks), str(classes)]
+    words = [
+        sys.executable,
+        "-m",
+        "benchmarks.rounds.beside_move_planning",
+        str(machines),
+        str(tasks),
+        str(classes),
+    ]
     with subprocess.Popen(words, stdout=subprocess.PIPE) as planner:
         try:
             assert planner.stdout is not None

@@ -5,8 +5,18 @@ from __future__ import annotations
 import copy
 import random
 
-from benchmarks.judge.objects import APPS, GPU, HOSTNAME, NAMESPACES, OURS, TIERS, Object, chance, make_object
-from benchmarks.judge.rules import node_rules, pod_rules
+from benchmarks.judge.random_cluster.objects import (
+    APPS,
+    GPU,
+    HOSTNAME,
+    NAMESPACES,
+    OURS,
+    TIERS,
+    Object,
+    chance,
+    make_object,
+)
+from benchmarks.judge.random_cluster.rules import node_rules, pod_rules
 
 IMAGE = "registry.example/app:1"
 OVERHEAD = {"cpu": "150m", "memory": "120Mi"}

@@ -12,7 +12,7 @@ from itertools import product
 import numpy as np
 
 from benchmarks.environment import environment
-from benchmarks.rounds.topology_rounds import RoundOptions, measure_rounds
+from benchmarks.rounds.features.topology_rounds import RoundOptions, measure_rounds
 from cost_models.interface import Int64
 from firmament.core.tree_solver.solver import ExactSolver
 from firmament.core.tree_solver.tree import Rule, Shortage, Tree, build_tree

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from benchmarks.declarative.templates import Manifest
 from benchmarks.targets.base import Figures, TargetError
-from benchmarks.targets.books import Books
+from benchmarks.targets.bridge_translation import Books
 from firmament.core.configuration import CoreConfiguration
 from firmament.core.events import Event
 from firmament.wire.events import events_from_proto

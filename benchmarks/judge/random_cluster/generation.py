@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import random
 
-from benchmarks.judge.nodes import random_nodes
-from benchmarks.judge.objects import RandomCluster
-from benchmarks.judge.pods import make_running_pods, make_waiting_pods, pod_scaffold
-from benchmarks.judge.storage import add_volumes, storage_scaffold
+from benchmarks.judge.random_cluster.nodes import random_nodes
+from benchmarks.judge.random_cluster.objects import RandomCluster
+from benchmarks.judge.random_cluster.pods import make_running_pods, make_waiting_pods, pod_scaffold
+from benchmarks.judge.random_cluster.storage import add_volumes, storage_scaffold
 
 
 def random_cluster(seed: int) -> RandomCluster:

@@ -9,12 +9,12 @@ from contextlib import suppress
 from typing import Any
 
 from benchmarks.judge.api import Api
-from benchmarks.judge.devices import devices
 from benchmarks.judge.kubelets import Kubelets
-from benchmarks.judge.moving import rescheduling
-from benchmarks.judge.objects import HOSTNAME, JUDGE, OURS, make_object
-from benchmarks.judge.queued_jobs import queued_jobs
-from benchmarks.judge.scenario_parts import (
+from benchmarks.judge.random_cluster.objects import HOSTNAME, JUDGE, OURS, make_object
+from benchmarks.judge.staged.devices import devices
+from benchmarks.judge.staged.moving import rescheduling
+from benchmarks.judge.staged.queued_jobs import queued_jobs
+from benchmarks.judge.staged.scenario_parts import (
     NAMESPACE,
     ScenarioError,
     deployment,

@@ -9,8 +9,8 @@ from collections import Counter
 
 from benchmarks.judge.api import Api
 from benchmarks.judge.kubelets import Kubelets
-from benchmarks.judge.objects import make_object
-from benchmarks.judge.scenario_parts import (
+from benchmarks.judge.random_cluster.objects import make_object
+from benchmarks.judge.staged.scenario_parts import (
     NAMESPACE,
     ScenarioError,
     deployment,

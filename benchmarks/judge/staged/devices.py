@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from benchmarks.judge.api import Api
 from benchmarks.judge.kubelets import Kubelets
-from benchmarks.judge.objects import Object, make_object
-from benchmarks.judge.scenario_parts import (
+from benchmarks.judge.random_cluster.objects import Object, make_object
+from benchmarks.judge.staged.scenario_parts import (
     NAMESPACE,
     ScenarioError,
     deployment,

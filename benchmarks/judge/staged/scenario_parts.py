@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 
 from benchmarks.judge.api import Api
 from benchmarks.judge.kubelets import ENDS_AFTER
-from benchmarks.judge.objects import HOSTNAME, OURS, Object, expression, make_object
+from benchmarks.judge.random_cluster.objects import HOSTNAME, OURS, Object, expression, make_object
 
 NAMESPACE = "red"
 _SECONDS, _POLL_SECONDS = 90.0, 0.2

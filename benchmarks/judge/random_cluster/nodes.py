@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from benchmarks.judge.objects import GPU, HOSTNAME, REGION, ZONE, Object, chance
+from benchmarks.judge.random_cluster.objects import GPU, HOSTNAME, REGION, ZONE, Object, chance
 
 ZONES = ("a", "b", "c", "d")
 TAINTS: tuple[tuple[Object, float], ...] = (

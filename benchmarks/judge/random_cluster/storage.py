@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import random
 
-from benchmarks.judge.objects import HOSTNAME, ZONE, Object, chance, expression, key_of, make_object
+from benchmarks.judge.random_cluster.objects import (
+    HOSTNAME,
+    ZONE,
+    Object,
+    chance,
+    expression,
+    key_of,
+    make_object,
+)
 
 DRIVER = "disk.csi.example.com"
 POOL = "pool.csi.example.com"

@@ -13,7 +13,7 @@ from benchmarks.declarative.loading import load_workload
 from benchmarks.declarative.runner import Runner
 from benchmarks.environment import environment
 from benchmarks.processes.start import StartOptions, run_start
-from benchmarks.targets.told import ToldEvents
+from benchmarks.targets.recorded_events import ToldEvents
 from firmament.configuration.document import build_core, load
 from firmament.core.configuration import CoreConfiguration
 from firmament.memory import relax_garbage_collection

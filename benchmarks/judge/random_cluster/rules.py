@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from benchmarks.judge.objects import (
+from benchmarks.judge.random_cluster.objects import (
     APPS,
     HOSTNAME,
     NAMESPACES,

@@ -1,0 +1,1 @@
+"""Makes random clusters from seeds: nodes, pods, rules and storage."""

@@ -1,0 +1,1 @@
+"""Scenarios of what controllers and people do to a cluster; each checks its expected outcome."""

@@ -1,0 +1,1 @@
+"""Parts of measurements: helping processes, limits, objects in a cluster, and what processes use."""
