@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cost_models.interface import Bool, Int64
+from cost_models.numa.kubelet_simulation import ZoneRoom
 from cost_models.numa.requests import Requests
-from cost_models.numa.room import ZoneRoom
 
 INVALID = "invalid node topology data"
 UNKNOWN = "no node topology data"

@@ -23,10 +23,10 @@ from itertools import combinations, islice
 import numpy as np
 
 from cost_models.interface import Bool, Float64, Int64
-from cost_models.numa.masks import MOST_ZONES, spread_over
 from cost_models.numa.records import LARGEST
 from cost_models.numa.requests import Requests
 from cost_models.numa.scores import PERFECT
+from cost_models.numa.zone_sets import MOST_ZONES, spread_over
 from cost_models.numa.zones import ZoneTable
 
 SETS_AT_ONCE = 128

@@ -36,14 +36,14 @@ from cost_models.interface import (
     ShapeBatch,
 )
 from cost_models.numa.arguments import MODEL_NAME, NumaOptions, read_options
-from cost_models.numa.capacity_tracker import ZoneLedger, read_room
 from cost_models.numa.filter import UNKNOWN, FilterRows, filter_rows
+from cost_models.numa.kubelet_simulation import SINGLE, ZoneRoom
 from cost_models.numa.least_zones import least_zones_scores
 from cost_models.numa.records import RECORD_KIND
 from cost_models.numa.requests import PodRequests, bad_hints, compile_requests, pods_of, resources_of
-from cost_models.numa.room import SINGLE, ZoneRoom
 from cost_models.numa.room_after_eviction import ZoneOpening
 from cost_models.numa.scores import PERFECT, STRATEGIES, allocation_scores
+from cost_models.numa.zone_ledger import ZoneLedger, read_room
 from cost_models.numa.zones import ZoneReader, ZoneTable, find_uncounted, zone_room
 
 LOCAL_DISTANCE = 10

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from cost_models.interface import Bool, ContainerRow, Int64, ShapeBatch, ShapeRow
 from cost_models.numa.arguments import NumaOptions
-from cost_models.numa.containers import Alignment
 from cost_models.numa.records import POLICIES
+from cost_models.numa.single_zone_alignment import Alignment
 
 HINT = "firmament.io/numa-policy"
 """Pod annotation: the weakest policy of the kubelet that the pod accepts."""

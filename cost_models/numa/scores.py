@@ -23,8 +23,8 @@ import numpy as np
 
 from cost_models.interface import Float64, Int64
 from cost_models.numa.arguments import NumaOptions
+from cost_models.numa.kubelet_simulation import SINGLE
 from cost_models.numa.requests import Requests
-from cost_models.numa.room import SINGLE
 from cost_models.numa.zones import ZoneTable
 
 PERFECT = 100

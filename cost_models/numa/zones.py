@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from cost_models.api.parsed_records import Parsed, RecordParser
 from cost_models.interface import Arrivals, Bool, Float64, Int64, MachineColumns
 from cost_models.numa.arguments import NumaOptions
-from cost_models.numa.containers import UNLIMITED, UNLISTED
+from cost_models.numa.kubelet_simulation import SINGLE, ZoneRoom
 from cost_models.numa.records import RECORD_KIND, UNKNOWN_DISTANCE, ZoneTopology, parse_topology
 from cost_models.numa.requests import ALWAYS_ALLOCATABLE, Requests, is_host_level
-from cost_models.numa.room import SINGLE, ZoneRoom
+from cost_models.numa.single_zone_alignment import UNLIMITED, UNLISTED
 
 NO_RECORD = -1
 

@@ -9,8 +9,8 @@ from firmament.core.constraints.default_spread import SpreadTerms
 from firmament.core.constraints.pairs import NO_PAIRS
 from firmament.core.few_tasks.placing import PlacedDirectly
 from firmament.core.flow.column_generation import FlowOutcome
+from firmament.core.flow.heights_and_prices import DualPrices, RoundHeights
 from firmament.core.flow.problem import COST_UNITS_PER_POINT, Assignments, Costing, PlacementProblem
-from firmament.core.flow.terms import DualPrices, RoundHeights
 from firmament.core.placement.cost import compute_gap, compute_placed_cost
 from firmament.core.placement.gang_room import RoomSearch, find_gang_room
 from firmament.core.placement.outcome import FirstFlow, Means, PassOptions, Placed, Timer

@@ -30,8 +30,8 @@ from firmament.core.constraints.ruleset import (
     RequiredSpread,
     RuleSet,
 )
+from firmament.core.flow.heights_and_prices import DualPrices, HeightCharge, RoundHeights
 from firmament.core.flow.problem import WAIT_BUCKETS, Assignments, PlacementProblem
-from firmament.core.flow.terms import DualPrices, HeightCharge, RoundHeights
 from firmament.core.tree_solver.groups import NO_GROUPS, GroupTerms, TreeGroup
 from firmament.core.tree_solver.nested.trees import NestedGroup
 from firmament.core.tree_solver.tree import Tree

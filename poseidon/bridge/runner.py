@@ -17,9 +17,9 @@ from poseidon.bridge.held_actions import HeldActions
 from poseidon.bridge.metrics import BridgeMetrics, QueueDepths
 from poseidon.bridge.options import BridgeOptions
 from poseidon.bridge.queue_figures import QueueCollector
-from poseidon.bridge.rounds import RoundHistory
-from poseidon.bridge.solver_stream.peer import DistrustedError
+from poseidon.bridge.round_history import RoundHistory
 from poseidon.bridge.solver_stream.session import Session
+from poseidon.bridge.solver_stream.session_interface import DistrustedError
 from poseidon.bridge.solver_stream.stream import NeedsChangedError
 from poseidon.bridge.state import BridgeState
 from poseidon.bridge.watching import Watching
@@ -33,7 +33,7 @@ from poseidon.leadership.election import Role
 from poseidon.leadership.elector import Leadership, OnlyBridge
 from poseidon.lifecycle.phases import Stories
 from poseidon.lifecycle.placements import kind_of, parts_of
-from poseidon.lifecycle.refusals import ROUNDS, SECONDS, Distrust
+from poseidon.lifecycle.refused_deltas import ROUNDS, SECONDS, Distrust
 from poseidon.pods.visibility import visible_to
 from poseidon.recording.recorder import StreamRecorder
 from protos.firmament.v1 import scheduler_pb2 as pb

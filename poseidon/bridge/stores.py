@@ -30,8 +30,8 @@ from poseidon.lifecycle.pending_reasons import PendingReasons
 from poseidon.lifecycle.phases import PodRecord, Stories
 from poseidon.lifecycle.placements import Placements
 from poseidon.lifecycle.pod_records import PodRecords
-from poseidon.lifecycle.recovery import RefusedPods
-from poseidon.lifecycle.refusals import Refusals
+from poseidon.lifecycle.refused_deltas import Refusals
+from poseidon.lifecycle.refused_pods import RefusedPods
 from poseidon.lifecycle.volume_effects import VolumeEffects
 from poseidon.metrics_sources.samples import SOURCES, SampleBook
 from poseidon.namespaces import Namespaces
@@ -42,7 +42,7 @@ from poseidon.pod_groups.groups import Groups
 from poseidon.pod_rules.default_spread import Spreading
 from poseidon.pods.classes import ClassTable
 from poseidon.pods.daemon_sets import DaemonSets
-from poseidon.pods.programs import RuntimeHistory
+from poseidon.pods.learnt_run_times import RuntimeHistory
 from poseidon.pods.tasks import PriorityResolver
 from poseidon.pods.visibility import visible_to
 from poseidon.queues.book import QueueBook

@@ -46,7 +46,7 @@ from poseidon.lifecycle.actions import (
     RecreateRefused,
     WithdrawEviction,
 )
-from poseidon.lifecycle.recovery import RECREATIONS
+from poseidon.lifecycle.refused_pods import RECREATIONS
 
 _log = logging.getLogger(__name__)
 

@@ -12,7 +12,7 @@ import click
 
 from poseidon.commands.agent_options import repetition_options, work_off
 from poseidon.commands.connection import connect, connection_options
-from poseidon.commands.endings import fault
+from poseidon.commands.output_and_exit import fault
 
 
 @click.command("bandwidth-agent")

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import click
 
 from poseidon.commands.connection import connect, connection_options, get_chosen_solvers, solver_options
-from poseidon.commands.endings import print_json
 from poseidon.commands.options import config_option, output_option
+from poseidon.commands.output_and_exit import print_json
 from poseidon.commands.run import bridge_options, name_observer
 from protos.conventions.tls import tls_options
 

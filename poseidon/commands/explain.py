@@ -18,9 +18,9 @@ from poseidon.commands.connection import (
     live_faults,
     solver_options,
 )
-from poseidon.commands.endings import bad_input, fault, print_json, warn, write_page
 from poseidon.commands.offline_input import Source, offline_options
 from poseidon.commands.options import page_option
+from poseidon.commands.output_and_exit import bad_input, fault, print_json, warn, write_page
 from protos.conventions.logs import one_line
 from protos.conventions.tls import read_chosen_tls, tls_options
 

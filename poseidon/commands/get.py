@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from poseidon.commands.connection import connection_options, names_cluster
-from poseidon.commands.endings import print_json, warn
 from poseidon.commands.offline_input import Source, offline_options
+from poseidon.commands.output_and_exit import print_json, warn
 from protos.conventions.configuration import API_VERSION, KIND
 
 if TYPE_CHECKING:

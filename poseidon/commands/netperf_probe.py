@@ -11,8 +11,8 @@ import click
 
 from poseidon.commands.agent_options import repeat, repetition_options, run_until_stopped, work_off
 from poseidon.commands.connection import connect, connection_options
-from poseidon.commands.endings import fault
 from poseidon.commands.options import HostPort
+from poseidon.commands.output_and_exit import fault
 
 _log = logging.getLogger("poseidon.netperf-probe")
 

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 import click
 
 from poseidon.commands.connection import connect, connection_options, live_faults, serve_metrics
-from poseidon.commands.endings import print_json, warn
 from poseidon.commands.offline_input import Source
 from poseidon.commands.options import (
     HostPort,
@@ -25,6 +24,7 @@ from poseidon.commands.options import (
     scheduler_names_option,
     seconds_option,
 )
+from poseidon.commands.output_and_exit import print_json, warn
 from protos.conventions.command_line import format_count, format_count_with_verb
 
 if TYPE_CHECKING:

@@ -27,8 +27,8 @@ from poseidon.commands.connection import (
     serve_metrics,
     solver_options,
 )
-from poseidon.commands.endings import fault, stop_event
 from poseidon.commands.options import HostPort, config_option, override_names, scheduler_names_option
+from poseidon.commands.output_and_exit import fault, stop_event
 from protos.conventions import event_loop
 from protos.conventions.logs import configure, logging_options
 from protos.conventions.tls import TlsFiles, read_chosen_tls, tls_options
@@ -195,7 +195,7 @@ def _start(arguments: _Arguments) -> None:
 async def _bridge(arguments: _Arguments) -> None:
     from poseidon.bridge.binding_traces import BindingTraces
     from poseidon.bridge.options import describe
-    from poseidon.bridge.rounds import RoundHistory
+    from poseidon.bridge.round_history import RoundHistory
     from poseidon.bridge.runner import BridgeProcess
     from poseidon.bridge.supervisor import Supervisor
     from poseidon.kube.environment import Environment

@@ -14,8 +14,8 @@ from poseidon.commands.connection import (
     live_faults,
     solver_options,
 )
-from poseidon.commands.endings import print_json, stop_event
 from poseidon.commands.options import output_option, seconds_option
+from poseidon.commands.output_and_exit import print_json, stop_event
 from protos.conventions.command_line import format_count
 from protos.conventions.tls import read_chosen_tls, tls_options
 

@@ -11,8 +11,8 @@ import click
 
 from poseidon.commands.connection import connect, connection_options, get_chosen_solvers, solver_options
 from poseidon.commands.doctor import examine
-from poseidon.commands.endings import fault, warn
 from poseidon.commands.options import config_option
+from poseidon.commands.output_and_exit import fault, warn
 from poseidon.commands.run import bridge_options
 from protos.conventions.command_line import format_count
 from protos.conventions.tls import tls_options

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from poseidon.commands.endings import bad_input, fault, write_page
+from poseidon.commands.output_and_exit import bad_input, fault, write_page
 from poseidon.commands.progress import show_progress
 
 

@@ -17,7 +17,7 @@ from poseidon.leadership.options import LeaderElectionOptions
 from poseidon.lifecycle.evictions.review import EvictionLimits
 from poseidon.lifecycle.nominations import MoveOptions
 from poseidon.lifecycle.pending_reasons import AnnouncementOptions
-from poseidon.lifecycle.recovery import RecoveryOptions
+from poseidon.lifecycle.refused_pods import RecoveryOptions
 from poseidon.metrics_sources.options import UtilisationOptions
 from poseidon.queues.options import QueueOptions
 from poseidon.volumes.binding import VolumeOptions

@@ -18,7 +18,7 @@ from poseidon.lifecycle.pending_bindings import PendingBindings
 from poseidon.lifecycle.pending_reasons import PendingReasons
 from poseidon.lifecycle.phases import UNDER_WAY, UNPLACED, Event, Phase, PodRecord
 from poseidon.lifecycle.pod_records import PodRecords
-from poseidon.lifecycle.refusals import Kind, Reason, Refusals
+from poseidon.lifecycle.refused_deltas import Kind, Reason, Refusals
 from poseidon.nodes.machines import Machines
 from poseidon.volumes.state import VolumeState
 from protos.firmament.v1 import scheduler_pb2 as pb

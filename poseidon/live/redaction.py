@@ -20,7 +20,7 @@ from poseidon.kube.api.storage import (
     LEGACY_DEFAULT_CLASS,
     SELECTED_NODE,
 )
-from poseidon.lifecycle.recovery import RECREATIONS
+from poseidon.lifecycle.refused_pods import RECREATIONS
 from poseidon.manifests.controllers.volumes import PROVISIONED_BY
 from poseidon.offline.evictability import REFUSALS, SAFE_VOLUMES
 from poseidon.pod_groups.demands import MIN_PARALLELISM

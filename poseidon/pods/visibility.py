@@ -8,8 +8,8 @@ from typing import NamedTuple, TypeAlias
 
 from poseidon.kube.api.pods import Pod
 from poseidon.pods.estimates import NODE_ANNOTATIONS, POD_ANNOTATIONS
+from poseidon.pods.learnt_run_times import PROGRAM, program
 from poseidon.pods.moves import MOVE_ANNOTATIONS
-from poseidon.pods.programs import PROGRAM, program
 from poseidon.pods.resources import BANDWIDTH_ANNOTATIONS
 from protos.firmament.v1 import scheduler_pb2 as pb
 

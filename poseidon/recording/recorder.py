@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any
 
 from poseidon.recording.segments import SegmentWriter
-from poseidon.recording.standing import StandingState
+from poseidon.recording.stream_state import StandingState
 from protos.conventions.secrets import redact_configuration
 from protos.firmament.v1 import scheduler_pb2 as pb
 

@@ -10,7 +10,7 @@ from poseidon.embedding import EmbeddedTrials
 from poseidon.group_trees.status.placement import natural
 from poseidon.offline.freeing import FreeNodes, find_free_nodes, make_trials
 from poseidon.rescheduling.cluster_access import NOT_FREED
-from poseidon.rescheduling.standing import Standing
+from poseidon.rescheduling.initial_cluster import Standing
 
 _LOAD = "load_threshold"
 

@@ -10,6 +10,7 @@ from poseidon.manifests.loader import Manifests
 from poseidon.pods.resources import effective_requests
 from poseidon.rescheduling.cluster_access import FREED
 from poseidon.rescheduling.failures import list_failed, state_digest
+from poseidon.rescheduling.initial_cluster import Standing, examine
 from poseidon.rescheduling.moves import PlannedMove, Waves, divide_into_waves
 from poseidon.rescheduling.objectives import (
     Choice,
@@ -19,7 +20,6 @@ from poseidon.rescheduling.objectives import (
     choose_moves,
     rehearse,
 )
-from poseidon.rescheduling.standing import Standing, examine
 
 
 @dataclass(frozen=True, slots=True)

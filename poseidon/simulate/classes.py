@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from poseidon.bridge.state import BridgeState
 from poseidon.kube.api.pods import Pod
-from poseidon.pods.programs import PROGRAM
+from poseidon.pods.learnt_run_times import PROGRAM
 from poseidon.pods.tasks import Task, task
 from poseidon.pods.tree_place import TreePlace
 from poseidon.simulate.workloads.columns import Int64, WorkTemplate

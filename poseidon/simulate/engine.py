@@ -22,8 +22,8 @@ from poseidon.simulate.measurements import Record
 from poseidon.simulate.node_events import NodeChange, NodeChanges, NodeEvents
 from poseidon.simulate.nodes import SimulatedMachines
 from poseidon.simulate.request_limit import RequestBucket
+from poseidon.simulate.run_time_records import ToldRuns
 from poseidon.simulate.tasks import TaskColumns, TaskProgress
-from poseidon.simulate.told_runs import ToldRuns
 from poseidon.simulate.workloads.columns import ALONE, Int64, Work
 from protos.firmament.v1 import scheduler_pb2 as pb
 

@@ -18,7 +18,7 @@ from poseidon.manifests.loader import Manifests
 from poseidon.offline.cluster import build_offline_cluster
 from poseidon.simulate.engine import Clock
 from poseidon.simulate.forecast import DRAWS, MOST_WORK, forecast_starts
-from poseidon.simulate.observed import RunFamilies, learn_run_times, look_back, set_beginnings
+from poseidon.simulate.learning_from_pods import RunFamilies, learn_run_times, look_back, set_beginnings
 from poseidon.simulate.presentation import format_span
 from poseidon.simulate.scenario.document import ClusterPart, Scenario
 from poseidon.simulate.setup import assemble

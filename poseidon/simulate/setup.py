@@ -16,7 +16,7 @@ from poseidon.manifests.documents import Given, GivenObject
 from poseidon.manifests.loader import ManifestError, Manifests, load_manifests
 from poseidon.nodes.machines import machine
 from poseidon.offline.cluster import OfflineCluster, build_offline_cluster
-from poseidon.pods.programs import KIND as HISTORY
+from poseidon.pods.learnt_run_times import KIND as HISTORY
 from poseidon.pods.resources import amounts
 from poseidon.pods.tasks import workload_of
 from poseidon.simulate.classes import TaskKinds, TemplateError, request_row, translate_templates
@@ -25,9 +25,9 @@ from poseidon.simulate.measurements import Record
 from poseidon.simulate.node_events import NodeEvents
 from poseidon.simulate.nodes import PoolError, SimulatedMachines, check_pool, nodes_of
 from poseidon.simulate.request_limit import RequestBucket
+from poseidon.simulate.run_time_records import ToldRuns
 from poseidon.simulate.scenario.document import Generator, NodePool, Scenario
 from poseidon.simulate.tasks import TaskColumns
-from poseidon.simulate.told_runs import ToldRuns
 from poseidon.simulate.workloads.columns import ALONE, Work, no_work
 from poseidon.simulate.workloads.generator import generate, template_of
 from poseidon.simulate.workloads.traces import Recorded, TraceError, read_trace

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from firmament.core.flow.heights_and_prices import HeightCharge, RoundHeights
 from firmament.core.flow.problem import Assignments, PlacementProblem
-from firmament.core.flow.terms import HeightCharge, RoundHeights
 
 
 def with_heights(

@@ -8,8 +8,8 @@ import numpy as np
 
 from cost_models.interface import Int64
 from firmament.core.commit.eviction_check import EvictionCheck
+from firmament.core.commit.hand_out_devices import settle_guests
 from firmament.core.commit.placements import binding_dependencies, keeps_order
-from firmament.core.commit.settling import settle_guests
 from firmament.core.flow.problem import Assignments
 from firmament.core.model import ClaimAllocation
 from firmament.core.preemption.problem import PreemptionDecision, PreemptionProblem

@@ -12,9 +12,9 @@ from dataclasses import replace
 from functools import partial
 
 from firmament.core.changes import ChangedMachine, CureChange, CureKind, CureProposal, TrialChange
-from firmament.core.cures.levels import cures_by_level
+from firmament.core.cures.gang_cures import cures_together
+from firmament.core.cures.group_tree_cures import cures_by_level
 from firmament.core.cures.proposals import Cure, propose_for_cause, propose_new_machine
-from firmament.core.cures.together import cures_together
 from firmament.core.events import Event, JobDefined, TasksSubmitted
 from firmament.core.intake.events import alone
 from firmament.core.label_levels import LabelLevels

@@ -13,7 +13,8 @@ from functools import cached_property
 import numpy as np
 
 from cost_models.interface import Bool, Int64
-from firmament.core.flow.generation import generate_columns
+from firmament.core.flow.generation_loop import generate_columns
+from firmament.core.flow.heights_and_prices import DualPrices
 from firmament.core.flow.network.arc_columns import OfferedArcs, choose_first_columns
 from firmament.core.flow.network.network import (
     Network,
@@ -30,7 +31,6 @@ from firmament.core.flow.optimality.primal_dual_repair import repair_flow
 from firmament.core.flow.price_estimate.equilibrium import estimate_prices
 from firmament.core.flow.problem import Assignments
 from firmament.core.flow.residual import Residual
-from firmament.core.flow.terms import DualPrices
 from firmament.core.flow.truncation import find_unfilled_machines, plan_steps, solve_near
 from firmament.core.flow.tuning import FlowTuning
 from firmament.solvers.base import FlowSolution, Solver, SolverTimeoutError

@@ -13,7 +13,7 @@ from firmament.core.constraints.default_spread import NO_SPREAD, SpreadTerms
 from firmament.core.constraints.pairs import NO_PAIRS, PairRules
 from firmament.core.constraints.quota_terms import QuotaTerms
 from firmament.core.constraints.ruleset import NO_RULES, RuleSet
-from firmament.core.flow.terms import NO_HEIGHTS, DualPrices, RoundHeights
+from firmament.core.flow.heights_and_prices import NO_HEIGHTS, DualPrices, RoundHeights
 from firmament.core.ranks import distinct
 from firmament.core.tree_solver.groups import NO_GROUPS, GroupTerms
 from firmament.solvers.base import Int32

@@ -16,8 +16,8 @@ from types import MappingProxyType
 import numpy as np
 
 from cost_models.interface import Bool, Float64, Int64
+from firmament.core.board.admit_one_by_one import replay
 from firmament.core.board.board import Board
-from firmament.core.board.replay import replay
 from firmament.core.constraints.counters import RuleState
 from firmament.core.constraints.preferences import soft_cost
 from firmament.core.constraints.ruleset import ClassRules, PreferredSpread, RequiredSpread, RuleSet

@@ -34,8 +34,8 @@ from firmament.core.queue.class_work import (
     unit_of_gang,
     units_of_classes,
 )
-from firmament.core.queue.gang_limits import explain_too_large
-from firmament.core.queue.turns import Turns, namespaces_of
+from firmament.core.queue.gang_size_limits import explain_too_large
+from firmament.core.queue.namespace_turns import Turns, namespaces_of
 from firmament.core.rules.registry import NodeRules
 from firmament.core.rules.tree_groups.compilation import list_groups
 from firmament.core.state.cluster import Cluster

@@ -23,9 +23,9 @@ import numpy as np
 from cost_models.interface import Int64
 from firmament.core.configuration import RoundOptions
 from firmament.core.filters.static_rows import StaticRows
-from firmament.core.queue.expected_ends import find_start
 from firmament.core.queue.lasting_use import lasting_use
-from firmament.core.queue.turns import Turns, namespaces_of
+from firmament.core.queue.namespace_turns import Turns, namespaces_of
+from firmament.core.queue.stated_ends import find_start
 from firmament.core.rules.gangs.members import count_missing_members, list_able_members
 from firmament.core.state.cluster import Cluster
 from firmament.core.state.tasks import TaskPhase

@@ -20,10 +20,10 @@ import numpy as np
 from cost_models.interface import Bool, Int64
 from firmament.core.configuration import RoundOptions
 from firmament.core.filters.static_rows import StaticRows
-from firmament.core.queue.expected_ends import find_start
 from firmament.core.queue.gang_reservations import GangReservations
 from firmament.core.queue.lasting_use import lasting_use
-from firmament.core.queue.turns import Turns, namespaces_of
+from firmament.core.queue.namespace_turns import Turns, namespaces_of
+from firmament.core.queue.stated_ends import find_start
 from firmament.core.rules.gangs.members import count_missing_members
 from firmament.core.rules.node_name import list_pinned_rows
 from firmament.core.state.cluster import Cluster

@@ -15,7 +15,7 @@ from firmament.core.flow.problem import COST_UNITS_PER_POINT, Assignments, Place
 from firmament.core.reasons import Cause, StatedReason
 from firmament.core.results import RoundStats
 from firmament.core.round_flow.kept_back import Reasons, find_kept_back
-from firmament.core.round_flow.rooms import (
+from firmament.core.round_flow.refusals_and_prices import (
     BY_RULES,
     ShapeGate,
     find_gates,

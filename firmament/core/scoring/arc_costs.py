@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from cost_models.interface import Float64, Int64
 from firmament.core.configuration import WeightedModel
 from firmament.core.constraints.preferences import SoftCost
+from firmament.core.flow.heights_and_prices import NO_HEIGHTS, HeightCharge, RoundHeights
 from firmament.core.flow.problem import COST_UNITS_PER_POINT
-from firmament.core.flow.terms import NO_HEIGHTS, HeightCharge, RoundHeights
 from firmament.core.scoring.kept_rows import Charges, Recall, scatter, take_over
 from firmament.core.scoring.round_assessment import LARGEST_COST, RoundAssessment, holds, native_figures
 from firmament.solvers.base import Int32

@@ -8,8 +8,8 @@ from typing import TypeAlias
 import numpy as np
 
 from cost_models.interface import Int64
+from firmament.core.board.admit_one_by_one import in_valid_order
 from firmament.core.board.board import Board
-from firmament.core.board.replay import in_valid_order
 from firmament.core.flow.problem import Assignments, PlacementProblem
 from firmament.core.flow.residual import Residual
 from firmament.core.search.driver import SearchBudget

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from cost_models.interface import Int64
-from firmament.core.flow.terms import DualPrices
+from firmament.core.flow.heights_and_prices import DualPrices
 from firmament.core.snapshot.snapshot import Snapshot
 
 MOST_ROUNDS = 16

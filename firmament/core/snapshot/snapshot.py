@@ -12,8 +12,8 @@ from cost_models.interface import Bool, Int64, Ledger, MachineColumns, Needs, Op
 from firmament.core.configuration import CoreConfiguration
 from firmament.core.constraints.default_spread import NO_SPREAD
 from firmament.core.constraints.pairs import NO_PAIRS
+from firmament.core.flow.heights_and_prices import DualPrices
 from firmament.core.flow.problem import PlacementProblem
-from firmament.core.flow.terms import DualPrices
 from firmament.core.model import Machine
 from firmament.core.placement.gang_room import RoomSearch
 from firmament.core.preemption.problem import PreemptionProblem

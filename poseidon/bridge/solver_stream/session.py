@@ -24,7 +24,7 @@ from poseidon.bridge.solver_stream.batches import (
     split_events,
     split_items,
 )
-from poseidon.bridge.solver_stream.peer import DistrustedError, Peer
+from poseidon.bridge.solver_stream.session_interface import DistrustedError, Peer
 from poseidon.bridge.solver_stream.stream import (
     Call,
     CredentialsChangedError,

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeAlias, cast
 from urllib.parse import urlsplit
 
-from poseidon.kube.client.openings import Openings
+from poseidon.kube.client.connection_openings import Openings
 from poseidon.kube.client.replies import MalformedReplyError, Reply, ReplyReader, read_whole
 
 _PORTS = {"http": 80, "https": 443}

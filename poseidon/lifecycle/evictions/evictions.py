@@ -9,7 +9,7 @@ from poseidon.lifecycle.actions import Action, Evict, WithdrawEviction
 from poseidon.lifecycle.evictions.review import Asked, EvictionReview, Verdict
 from poseidon.lifecycle.phases import UNDER_WAY, Event, Phase, PodRecord
 from poseidon.lifecycle.pod_records import PodRecords
-from poseidon.lifecycle.refusals import Kind, Reason, Refusals
+from poseidon.lifecycle.refused_deltas import Kind, Reason, Refusals
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 

@@ -15,7 +15,7 @@ from pydantic import Field
 from poseidon.lifecycle.jobs import Jobs
 from poseidon.lifecycle.phases import Phase, PodRecord
 from poseidon.lifecycle.pod_records import PodRecords
-from poseidon.lifecycle.refusals import Reason
+from poseidon.lifecycle.refused_deltas import Reason
 from poseidon.pod_groups.groups import Groups
 from poseidon.pods.tasks import Task
 from protos.conventions.configuration import Section

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from poseidon.recording.standing import StandingState, StandingTask
+from poseidon.recording.stream_state import StandingState, StandingTask
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 _FACTS = frozenset({"record", "record_removed", "machine_sample", "machine_sample_removed"})

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from aiohttp import web
 
     from poseidon.ui.cures import Cures
-    from poseidon.ui.known import Known
+    from poseidon.ui.page_data import Known
 
 _HEADER = "X-Poseidon"
 _BODY_SECONDS = 10.0

@@ -11,7 +11,7 @@ from poseidon.ui.server.routes import PREFIX
 if TYPE_CHECKING:
     from aiohttp import web
 
-    from poseidon.ui.known import Known
+    from poseidon.ui.page_data import Known
     from poseidon.ui.queues import Queues
 
 

@@ -12,7 +12,7 @@ from poseidon.ui.views.overview import standing
 
 if TYPE_CHECKING:
     from poseidon.live.figures import Values
-    from poseidon.ui.known import Known
+    from poseidon.ui.page_data import Known
 
 
 class FigurePoll:

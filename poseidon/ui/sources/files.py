@@ -21,7 +21,7 @@ from poseidon.offline.feeding import as_created
 from poseidon.pod_groups.kinds import GROUP_KINDS
 from poseidon.ui.cluster.evictions import PREEMPTED, Eviction
 from poseidon.ui.cluster.store import ClusterStore
-from poseidon.ui.known import About, Capabilities, Known, SolverStanding
+from poseidon.ui.page_data import About, Capabilities, Known, SolverStanding
 from poseidon.ui.round_book import MOST_ROUNDS, summary
 from poseidon.ui.sources.following import zones_taker
 from poseidon.ui.sources.measured import MeasuredUse

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from poseidon.kube.api.nodes import Node
     from poseidon.kube.api.resource import Change, Resource
     from poseidon.kube.environment import Environment
-    from poseidon.ui.known import Known
+    from poseidon.ui.page_data import Known
     from poseidon.ui.sources.measured import MeasuredUse
 
 _Take: TypeAlias = "Callable[[Sequence[Change[Any]]], None]"

@@ -12,7 +12,7 @@ from poseidon.kube.client.errors import KubeError
 if TYPE_CHECKING:
     from poseidon.configuration.document import BridgeConfiguration
     from poseidon.kube.client.transport import Transport
-    from poseidon.ui.known import Known
+    from poseidon.ui.page_data import Known
 
 _DEFAULT_NAME = "poseidon"
 _DEFAULT_NAMESPACE = "poseidon"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from poseidon.ui import intervals
 from poseidon.ui.audience import Audience
 from poseidon.ui.cluster.store import ClusterStore
-from poseidon.ui.known import About, Capabilities, Known, SolverStanding
+from poseidon.ui.page_data import About, Capabilities, Known, SolverStanding
 from poseidon.ui.sources.figures import FigurePoll
 from poseidon.ui.sources.following import followers
 from poseidon.ui.sources.lease import LeasePoll

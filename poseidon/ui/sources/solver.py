@@ -22,7 +22,7 @@ from protos.firmament.v1 import scheduler_pb2_grpc as pb_grpc
 if TYPE_CHECKING:
     from poseidon.explanations import Verdict
     from poseidon.ui.cluster.records import PodEntry
-    from poseidon.ui.known import Known, SolverState
+    from poseidon.ui.page_data import Known, SolverState
     from protos.conventions.tls import TlsFiles
 
 _PATIENCE = 10.0

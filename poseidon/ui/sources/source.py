@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from poseidon.explanations import Verdict
     from poseidon.ui.cluster.records import PodEntry
-    from poseidon.ui.known import Known
+    from poseidon.ui.page_data import Known
     from protos.firmament.v1 import scheduler_pb2 as pb
 
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from poseidon.kube.api.node_topology import NodeResourceTopology, ZoneResource
     from poseidon.ui.cluster.node_entry import NodeEntry
     from poseidon.ui.cluster.records import PodEntry
-    from poseidon.ui.known import Known
+    from poseidon.ui.page_data import Known
 
 MOST_DEVICES, MOST_USERS = 200, 20
 """Most devices of a node, most claims of a device and most pods of a claim in one answer."""

@@ -13,7 +13,7 @@ from poseidon.ui.views.pending import by_reason
 
 if TYPE_CHECKING:
     from poseidon.ui.cluster.store import ClusterStore
-    from poseidon.ui.known import Known
+    from poseidon.ui.page_data import Known
 
 _MOST_REASONS = 20
 _MOST_RESOURCES = 50

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from poseidon.explanations import PodExplanation, Verdict
     from poseidon.ui.cluster.records import PodEntry
     from poseidon.ui.cluster.store import ClusterStore
-    from poseidon.ui.known import Known
+    from poseidon.ui.page_data import Known
     from protos.firmament.v1 import scheduler_pb2 as pb
 
 _CHEAPEST = 50

@@ -11,7 +11,7 @@ from poseidon.ui.views.flow.arcs import arcs_of, class_label
 if TYPE_CHECKING:
     from poseidon.explanations import Verdict
     from poseidon.ui.cluster.records import PodEntry
-    from poseidon.ui.known import Known
+    from poseidon.ui.page_data import Known
     from protos.firmament.v1 import scheduler_pb2 as pb
 
 _MOST = 10

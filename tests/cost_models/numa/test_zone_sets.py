@@ -8,7 +8,7 @@ import random
 import numpy as np
 import pytest
 
-from cost_models.numa.containers import (
+from cost_models.numa.single_zone_alignment import (
     ADMITTED,
     UNLIMITED,
     UNLISTED,
@@ -17,7 +17,7 @@ from cost_models.numa.containers import (
     slots_at,
     slots_everywhere,
 )
-from cost_models.numa.masks import choose_sets, spread_over
+from cost_models.numa.zone_sets import choose_sets, spread_over
 from tests.support.effort import examples
 
 

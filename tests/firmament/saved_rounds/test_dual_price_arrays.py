@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from firmament.core.flow.heights_and_prices import DualPrices
 from firmament.core.flow.problem import Assignments
-from firmament.core.flow.terms import DualPrices
 from firmament.saved_rounds.saved_arrays import decode_arrays, encode_arrays
 from tests.firmament.saved_rounds.rounds import refusal
 from tests.support.core import problem

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from cost_models.api.arrays import Arrays
-from cost_models.numa.capacity_tracker import ZoneLedger
 from cost_models.numa.numa_fit import NumaFit
+from cost_models.numa.zone_ledger import ZoneLedger
 from firmament.core.configuration import CoreConfiguration, WeightedModel
 from firmament.core.events import Event, TasksBound
 from firmament.core.flow.problem import Assignments, PlacementProblem

@@ -18,7 +18,7 @@ from poseidon.kube.client.credentials import HeaderCredentials
 from poseidon.kube.client.settings import ConnectionSettings
 from poseidon.kube.client.transport import Transport
 from poseidon.kube.environment import Environment
-from poseidon.lifecycle.refusals import ROUNDS
+from poseidon.lifecycle.refused_deltas import ROUNDS
 from poseidon.testbed.api_server.server import SimulatedCluster
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.poseidon.bridge.scripted_solver import ScriptedSolver, running_solver

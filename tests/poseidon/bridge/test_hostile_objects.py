@@ -19,7 +19,7 @@ from poseidon.kube.api.pod_groups import ScaledOwner, ScaleSpec
 from poseidon.kube.api.pods import Pod
 from poseidon.kube.write.patch_writer import MapWrite
 from poseidon.lifecycle.actions import Action
-from poseidon.lifecycle.recovery import RECREATIONS, RecoveryOptions
+from poseidon.lifecycle.refused_pods import RECREATIONS, RecoveryOptions
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.poseidon.bridge.objects import gone, node, pod, present
 from tests.poseidon.bridge.solver_view import PENDING, SolverView

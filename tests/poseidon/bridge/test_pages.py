@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from poseidon.bridge.rounds import RoundHistory
+from poseidon.bridge.round_history import RoundHistory
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 

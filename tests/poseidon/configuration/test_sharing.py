@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from poseidon.configuration.document import load
-from poseidon.lifecycle.recovery import RecoveryOptions
+from poseidon.lifecycle.refused_pods import RecoveryOptions
 from protos.conventions.configuration_file import ConfigurationError
 
 HEADER = "apiVersion: firmament.io/v1alpha1\nkind: SchedulerConfiguration\n"

@@ -6,7 +6,12 @@ from typing import Any
 
 import pytest
 
-from poseidon.disruption_budgets.evictions import BudgetAnswers, is_counted, is_known_unready, parse_selector
+from poseidon.disruption_budgets.budget_answers import (
+    BudgetAnswers,
+    is_counted,
+    is_known_unready,
+    parse_selector,
+)
 from poseidon.kube.api.decoding import convert_object
 from poseidon.kube.api.pod_groups import DisruptionBudget
 from poseidon.kube.api.pods import Pod

@@ -6,7 +6,7 @@ import pytest
 
 from poseidon.lifecycle.pending_bindings import Dependencies, _enumerate_pods
 from poseidon.lifecycle.phases import PodRecord
-from poseidon.lifecycle.refusals import Kind, Reason, Refusals
+from poseidon.lifecycle.refused_deltas import Kind, Reason, Refusals
 from poseidon.pods.tasks import Task
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from poseidon.lifecycle.refusals import ROUNDS, SECONDS, Distrust
+from poseidon.lifecycle.refused_deltas import ROUNDS, SECONDS, Distrust
 
 
 def test_many_suspicious_rounds_in_a_short_time_are_too_many():

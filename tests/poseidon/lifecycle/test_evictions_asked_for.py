@@ -13,7 +13,7 @@ from poseidon.kube.api.metadata import ObjectMeta
 from poseidon.kube.api.pod_groups import PodGroup, PodGroupSpec
 from poseidon.lifecycle.actions import Bind, Evict
 from poseidon.lifecycle.evictions.review import SYSTEM_CRITICAL, EvictionLimits, EvictionRate, outranks
-from poseidon.lifecycle.refusals import Kind, Reason
+from poseidon.lifecycle.refused_deltas import Kind, Reason
 from poseidon.pods.classes import ClassTable
 from poseidon.pods.tasks import Task
 from protos.firmament.v1 import scheduler_pb2 as pb

@@ -10,7 +10,13 @@ from poseidon.kube.api.decoding import convert_object
 from poseidon.kube.api.pods import Pod
 from poseidon.lifecycle.actions import Action, AnnounceRefused, DeleteRefused, RecreateRefused
 from poseidon.lifecycle.phases import PodRecord
-from poseidon.lifecycle.recovery import RECREATIONS, RecoveryOptions, RefusedPods, is_refused, may_have_run
+from poseidon.lifecycle.refused_pods import (
+    RECREATIONS,
+    RecoveryOptions,
+    RefusedPods,
+    is_refused,
+    may_have_run,
+)
 from poseidon.pods.tasks import Task
 
 

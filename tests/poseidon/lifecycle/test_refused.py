@@ -10,7 +10,7 @@ from poseidon.configuration.document import BridgeConfiguration
 from poseidon.kube.api.metadata import Condition, OwnerReference, PodRef
 from poseidon.kube.api.pods import ContainerState, ContainerStatus, Running
 from poseidon.lifecycle.actions import AnnounceRefused, AnnounceScheduled, DeleteRefused, RecreateRefused
-from poseidon.lifecycle.recovery import RECREATIONS, RecoveryOptions, is_refused, may_have_run
+from poseidon.lifecycle.refused_pods import RECREATIONS, RecoveryOptions, is_refused, may_have_run
 from tests.poseidon.bridge.objects import gone, node, pod, present
 
 MESSAGE = "Pod was rejected: Node didn't have enough resource: cpu"

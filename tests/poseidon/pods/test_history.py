@@ -9,7 +9,7 @@ import pytest
 
 from poseidon.kube.api.decoding import convert_object
 from poseidon.kube.api.pods import Pod
-from poseidon.pods.programs import RuntimeHistory, program, runtime
+from poseidon.pods.learnt_run_times import RuntimeHistory, program, runtime
 
 
 def ended(second: Any, *, since: Any = 0) -> dict:

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from poseidon.embedding import EmbeddedScheduler, load_configuration
-from poseidon.recording.standing import StandingState
+from poseidon.recording.stream_state import StandingState
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.poseidon.recording.streams import BEGIN, DrawnStream
 from tests.support.effort import examples

@@ -10,9 +10,9 @@ from poseidon.cli import main
 from poseidon.embedding import load_configuration
 from poseidon.kube.api.metadata import seconds
 from poseidon.manifests.loader import load_manifests
+from poseidon.rescheduling.initial_cluster import examine
 from poseidon.rescheduling.objectives import Objective, ObjectiveOptions
 from poseidon.rescheduling.planning import plan_moves
-from poseidon.rescheduling.standing import examine
 from tests.poseidon.offline.objects import node, pod, pod_group
 
 NOW = "2026-11-24T10:00:10Z"

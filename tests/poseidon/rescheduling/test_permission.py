@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from poseidon.kube.api.metadata import ObjectMeta
 from poseidon.kube.api.namespaces import Namespace
-from poseidon.rescheduling.standing import Permission
+from poseidon.rescheduling.initial_cluster import Permission
 from tests.poseidon.bridge.objects import pod
 
 KEY = "firmament.io/reschedule"

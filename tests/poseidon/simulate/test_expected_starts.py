@@ -16,7 +16,7 @@ from poseidon.embedding import load_configuration
 from poseidon.kube.api.pods import Pod
 from poseidon.manifests.loader import load_manifests
 from poseidon.simulate.expected_starts import expect_starts
-from poseidon.simulate.observed import RunFamilies, learn_run_times
+from poseidon.simulate.learning_from_pods import RunFamilies, learn_run_times
 from poseidon.simulate.presentation import format_span
 from tests.poseidon.offline.objects import node, pod
 

@@ -11,7 +11,7 @@ import yaml
 from poseidon.simulate.checkpoint import from_bytes, to_bytes
 from poseidon.simulate.engine import Simulation
 from poseidon.simulate.report import make_report
-from poseidon.simulate.told_runs import ToldRuns
+from poseidon.simulate.run_time_records import ToldRuns
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.poseidon.simulate.scenarios import begin, kind, pool, scenario
 

@@ -12,7 +12,7 @@ from poseidon.kube.api.pods import Pod
 from poseidon.kube.api.resource import Change
 from poseidon.ui.cluster.records import PodEntry
 from poseidon.ui.cluster.store import ClusterStore
-from poseidon.ui.known import About, Capabilities, Known, SolverStanding
+from poseidon.ui.page_data import About, Capabilities, Known, SolverStanding
 from poseidon.ui.versions import Versions
 
 NOW = 1_800_000_000.0

@@ -9,7 +9,7 @@ from typing import Any
 from aiohttp.test_utils import TestClient, TestServer
 
 from poseidon.ui.audience import Audience
-from poseidon.ui.known import Known
+from poseidon.ui.page_data import Known
 from poseidon.ui.server.access import Access
 from poseidon.ui.server.application import Server
 from poseidon.ui.server.assets import Assets

@@ -29,7 +29,7 @@ from poseidon.kube.api.collections import GROUP_MAP_LABEL, TREE_MAP_LABEL
 from poseidon.kube.api.metadata import Number
 from poseidon.kube.api.pods import Pod
 from poseidon.kube.api.storage import LEGACY_CLASS, SELECTED_NODE
-from poseidon.lifecycle.recovery import RECREATIONS
+from poseidon.lifecycle.refused_pods import RECREATIONS
 from poseidon.pod_groups.demands import MIN_PARALLELISM
 from poseidon.pod_groups.membership import (
     GANG_ANNOTATION,
@@ -43,7 +43,7 @@ from poseidon.pods.estimates import (
     PRIORITY_CLASS_LABEL,
     QUALITY_LABEL,
 )
-from poseidon.pods.programs import PROGRAM
+from poseidon.pods.learnt_run_times import PROGRAM
 from poseidon.pods.resources import BANDWIDTH_ANNOTATIONS
 from poseidon.pods.visibility import APP_GROUP_LABEL, WORKLOAD_LABEL
 from poseidon.queues.claims import KAI_QUEUES, KOORDINATOR_QUOTA, KUEUE_QUEUE, VOLCANO_QUEUES, WORKER_SET

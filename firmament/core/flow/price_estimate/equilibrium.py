@@ -18,12 +18,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from cost_models.interface import Bool, Float64, Int64
+from firmament.core.flow.heights_and_prices import DualPrices
 from firmament.core.flow.price_estimate.continuation import continue_prices
 from firmament.core.flow.price_estimate.market import FORBIDDEN, CrowdingSteps, Float32, Market, MarketDemand
 from firmament.core.flow.price_estimate.newton import MarketPoint, balance, refine
 from firmament.core.flow.problem import PlacementProblem
 from firmament.core.flow.residual import Residual, machine_units
-from firmament.core.flow.terms import DualPrices
 from firmament.core.flow.tuning import PriceTuning
 from firmament.solvers.base import Int32
 

@@ -9,8 +9,8 @@ from itertools import islice, product
 import numpy as np
 
 from cost_models.interface import Int64
+from firmament.core.board.admit_one_by_one import replay
 from firmament.core.board.board import Board
-from firmament.core.board.replay import replay
 from firmament.core.constraints.preferences import soft_cost
 from firmament.core.flow.network.network import Arcs, crowding_cost, join_arcs
 from firmament.core.flow.problem import COST_UNITS_PER_POINT, Assignments

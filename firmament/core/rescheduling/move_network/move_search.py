@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cost_models.interface import Float64, Int64
-from firmament.core.flow.generation import generate_columns
+from firmament.core.flow.generation_loop import generate_columns
 from firmament.core.rescheduling.move_network.local_moves import add_local_moves
 from firmament.core.rescheduling.move_network.network import (
     FAR,

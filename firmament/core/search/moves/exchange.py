@@ -2,11 +2,9 @@
 
 A flow decides how many tasks each machine takes, and counts all of them as equally large. It leaves open which sizes go
 where: exchanging a large task for a small one costs the network as much on one machine as it saves on the other. Here,
-pairs of tasks change places wherever that lowers the cost of the sums of sizes (``firmament.core.flow.terms``): the
-fullest machines give large tasks to the emptiest, and take small ones for them.
-
-Nothing else changes: machines keep their number of tasks, classes theirs, and every limit holds. Tasks with rules stay
-where they are.
+pairs of tasks change places wherever that lowers the cost of the sums of sizes
+(``firmament.core.flow.heights_and_prices``): the fullest machines give large tasks to the emptiest, and take small ones
+for them.
 """
 
 from __future__ import annotations
@@ -18,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cost_models.interface import Bool, Float64, Int64
-from firmament.core.board.moving import ExchangeRoom
+from firmament.core.board.room_while_moving import ExchangeRoom
+from firmament.core.flow.heights_and_prices import RoundHeights, entries
 from firmament.core.flow.problem import Assignments, PlacementProblem
-from firmament.core.flow.terms import RoundHeights, entries
 from firmament.core.ranks import runs
 from firmament.core.search.driver import SearchBudget, SearchFigures, SearchLog, count_unsupported, search
 from firmament.core.search.movable import find_staying, movable

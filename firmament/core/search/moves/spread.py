@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cost_models.interface import Bool, Float64, Int64
-from firmament.core.board.moving import MovingRoom
+from firmament.core.board.room_while_moving import MovingRoom
 from firmament.core.constraints.default_spread import SpreadTerms
 from firmament.core.flow.problem import PlacementProblem
 from firmament.core.ranks import order_by, rank, rank_in_runs, runs

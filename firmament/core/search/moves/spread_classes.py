@@ -18,7 +18,7 @@ from itertools import cycle
 import numpy as np
 
 from cost_models.interface import Bool, Float64, Int64
-from firmament.core.board.moving import MovingRoom
+from firmament.core.board.room_while_moving import MovingRoom
 from firmament.core.constraints.default_spread import SpreadTerms
 from firmament.core.flow.problem import Assignments, PlacementProblem
 from firmament.core.ranks import rank_in_runs

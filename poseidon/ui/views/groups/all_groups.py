@@ -10,7 +10,7 @@ from poseidon.ui.views.groups.nested import find_tree, list_trees
 
 if TYPE_CHECKING:
     from poseidon.ui.cluster.store import ClusterStore
-    from poseidon.ui.known import Known
+    from poseidon.ui.page_data import Known
     from poseidon.ui.views.groups.gangs import Members
 
 

@@ -16,7 +16,7 @@ from poseidon.ui.cluster.records import BOUND
 if TYPE_CHECKING:
     from poseidon.app_network.spec.app_groups import Dependency, Workload
     from poseidon.app_network.spec.topologies import Levels
-    from poseidon.ui.known import Known
+    from poseidon.ui.page_data import Known
 
 MOST = 200
 SAME_ZONE_COST, UNMEASURED_COST = 1, 100

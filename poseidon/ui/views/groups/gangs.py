@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from poseidon.group_trees.status.placement import Placement
     from poseidon.pod_groups.membership import MemberPart, Membership
     from poseidon.ui.cluster.records import PodEntry
-    from poseidon.ui.known import Known
+    from poseidon.ui.page_data import Known
 
     Members = dict[Membership, list[PodEntry]]
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from poseidon.pod_groups.membership import MemberPart, Membership
     from poseidon.ui.cluster.records import PodEntry
-    from poseidon.ui.known import Known
+    from poseidon.ui.page_data import Known
     from poseidon.ui.views.groups.gangs import Members
 
 MOST_TREES = 200

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from cost_models.interface import JointRows
+from firmament.core.board.admit_one_by_one import in_valid_order, replay
 from firmament.core.board.board import Board
-from firmament.core.board.replay import in_valid_order, replay
 from firmament.core.constraints.ruleset import Attraction, ClassRules, Exclusion
 from firmament.core.reasons import Reason
 from tests.firmament.core.placement.rules import Units, apart, broken, proposed, ruled, together, units

@@ -9,12 +9,12 @@ import pytest
 
 from cost_models.interface import Bool
 from firmament.core.flow.column_generation import GenerationOptions, optimal_flow
+from firmament.core.flow.heights_and_prices import DualPrices
 from firmament.core.flow.price_estimate.continuation import continue_prices
 from firmament.core.flow.price_estimate.equilibrium import estimate_prices
 from firmament.core.flow.price_estimate.market import CrowdingSteps, MarketDemand, typical_step
 from firmament.core.flow.problem import PlacementProblem
 from firmament.core.flow.residual import Residual, machine_units
-from firmament.core.flow.terms import DualPrices
 from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.support.core import problem
 from tests.support.tuning import FLOW, PRICES

@@ -9,10 +9,10 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from firmament.core.flow.column_generation import GenerationOptions, optimal_flow
+from firmament.core.flow.heights_and_prices import DualPrices
 from firmament.core.flow.price_estimate.equilibrium import estimate_prices
 from firmament.core.flow.problem import PlacementProblem
 from firmament.core.flow.residual import Residual
-from firmament.core.flow.terms import DualPrices
 from firmament.core.placement.outcome import Means
 from firmament.core.placement.placing import place
 from firmament.solvers.ortools_solver import OrToolsSolver

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from firmament.core.flow.generation import generate_columns
+from firmament.core.flow.generation_loop import generate_columns
 
 
 @dataclass(frozen=True)

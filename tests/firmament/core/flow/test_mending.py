@@ -18,7 +18,7 @@ from firmament.core.flow.optimality.primal_dual_repair import repair_flow
 from firmament.core.flow.problem import PlacementProblem
 from firmament.core.flow.residual import Residual
 from firmament.solvers.ortools_solver import OrToolsSolver
-from tests.firmament.core.flow.test_generation import varied
+from tests.firmament.core.flow.test_generation_loop import varied
 from tests.support.core import problem
 from tests.support.tuning import FLOW
 

@@ -10,7 +10,7 @@ from firmament.core.flow.network.network import Network
 from firmament.core.flow.optimality.node_prices import NotOptimalError, Prices, node_prices
 from firmament.core.flow.residual import Residual
 from firmament.solvers.ortools_solver import OrToolsSolver
-from tests.firmament.core.flow.test_generation import fits, varied
+from tests.firmament.core.flow.test_generation_loop import fits, varied
 from tests.support.core import problem
 from tests.support.tuning import FLOW
 

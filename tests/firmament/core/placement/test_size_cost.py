@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from firmament.core.flow.terms import HeightCharge
+from firmament.core.flow.heights_and_prices import HeightCharge
 from firmament.core.placement.cost import network_cost, placement_cost
 from tests.firmament.core.placement.rules import proposed
 from tests.support.core import problem

@@ -12,16 +12,16 @@ from firmament.core.configuration import RoundOptions
 from firmament.core.events import ClassDefined, Event, JobDefined, TasksBound, TasksSubmitted
 from firmament.core.intake.events import apply_events
 from firmament.core.model import Job, TaskClass
-from firmament.core.queue import gang_limits, turns
+from firmament.core.queue import gang_size_limits, namespace_turns
 from firmament.core.queue.class_work import ClassWork, Unit, count_group_looks, estimate_work
-from firmament.core.queue.expected_ends import find_start
-from firmament.core.queue.gang_limits import explain_too_large
 from firmament.core.queue.gang_reservations import GangReservation, GangReservations, KeptPart
+from firmament.core.queue.gang_size_limits import explain_too_large
 from firmament.core.queue.importance import SYSTEM_CRITICAL, Importance, select_foremost
 from firmament.core.queue.lasting_use import lasting_use, longest_run
+from firmament.core.queue.namespace_turns import Turns, namespaces_of
 from firmament.core.queue.profiles import ProfileChoice
 from firmament.core.queue.reservations import Reservation, Reservations
-from firmament.core.queue.turns import Turns, namespaces_of
+from firmament.core.queue.stated_ends import find_start
 from firmament.core.rules.registry import default_rules
 from firmament.core.state.cluster import Cluster
 from firmament.core.state.tasks import UNGROUPED
@@ -75,7 +75,7 @@ def test_namespaces_are_those_of_names_or_classes():
 
 
 def test_the_namespace_served_longest_ago_is_forgotten(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(turns, "MOST_NAMESPACES", 2)
+    monkeypatch.setattr(namespace_turns, "MOST_NAMESPACES", 2)
     own = Turns()
     for name in ("a", "b", "a", "c"):
         own.serve(name)
@@ -153,17 +153,17 @@ def test_gangs_are_limited_by_terms_selections_and_looks(monkeypatch: pytest.Mon
     other = replace(labelled, requests=(("cpu", 1),))
     found, classes = work(labelled, other), ints(3, 4)
     assert explain_too_large(found, classes) == ""
-    monkeypatch.setattr(gang_limits, "MOST_TERMS_OF_A_GANG", 4)
-    monkeypatch.setattr(gang_limits, "MOST_SELECTED_OF_A_GANG", 8)
-    monkeypatch.setattr(gang_limits, "MOST_LOOKS_OF_A_GANG", int(found.looks[3:5].sum()) + 2 * 40)
+    monkeypatch.setattr(gang_size_limits, "MOST_TERMS_OF_A_GANG", 4)
+    monkeypatch.setattr(gang_size_limits, "MOST_SELECTED_OF_A_GANG", 8)
+    monkeypatch.setattr(gang_size_limits, "MOST_LOOKS_OF_A_GANG", int(found.looks[3:5].sum()) + 2 * 40)
     assert explain_too_large(found, classes) == ""
-    monkeypatch.setattr(gang_limits, "MOST_LOOKS_OF_A_GANG", int(found.looks[3:5].sum()) + 2 * 40 - 1)
+    monkeypatch.setattr(gang_size_limits, "MOST_LOOKS_OF_A_GANG", int(found.looks[3:5].sum()) + 2 * 40 - 1)
     assert explain_too_large(found, classes).startswith(
         "has 2 kinds of members, for whose specs a round looks"
     )
-    monkeypatch.setattr(gang_limits, "MOST_SELECTED_OF_A_GANG", 7)
+    monkeypatch.setattr(gang_size_limits, "MOST_SELECTED_OF_A_GANG", 7)
     assert "which select its 2 kinds of members 8 times; at most 7" in explain_too_large(found, classes)
-    monkeypatch.setattr(gang_limits, "MOST_TERMS_OF_A_GANG", 3)
+    monkeypatch.setattr(gang_size_limits, "MOST_TERMS_OF_A_GANG", 3)
     assert explain_too_large(found, classes).startswith(
         "has 4 terms of pod affinity and anti-affinity in the"
     )

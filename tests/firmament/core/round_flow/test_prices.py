@@ -13,7 +13,7 @@ from firmament.core.flow.network.network import compute_unscheduled_penalties, d
 from firmament.core.flow.problem import COST_UNITS_PER_POINT, PlacementProblem
 from firmament.core.flow.residual import Residual
 from firmament.core.placement.outcome import PassOptions, no_timer
-from firmament.core.round_flow.rooms import place_prices
+from firmament.core.round_flow.refusals_and_prices import place_prices
 from firmament.core.rounds import decide
 from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.support.core import problem

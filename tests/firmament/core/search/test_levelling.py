@@ -7,8 +7,8 @@ import pytest
 
 from cost_models.interface import Bool, Int64, JointRows
 from firmament.core.constraints.ruleset import ClassRules, RuleSet
+from firmament.core.flow.heights_and_prices import NO_HEIGHTS
 from firmament.core.flow.problem import Assignments, PlacementProblem
-from firmament.core.flow.terms import NO_HEIGHTS
 from firmament.core.placement.cost import placement_cost
 from firmament.core.search.moves.exchange import exchange_sizes
 from firmament.core.tree_solver.groups import GroupTerms, TreeGroup

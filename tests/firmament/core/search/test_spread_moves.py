@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firmament.core.board.moving import MovingRoom
+from firmament.core.board.room_while_moving import MovingRoom
 from firmament.core.constraints.default_spread import SpreadTerms
 from firmament.core.events import ClassDefined
 from firmament.core.flow.problem import WAIT_BUCKETS, Assignments, PlacementProblem

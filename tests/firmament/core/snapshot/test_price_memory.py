@@ -16,7 +16,7 @@ from firmament.core.events import (
     TaskRemoved,
     TasksSubmitted,
 )
-from firmament.core.flow.terms import DualPrices
+from firmament.core.flow.heights_and_prices import DualPrices
 from firmament.core.placement.outcome import no_timer
 from firmament.core.scheduler import Scheduler
 from firmament.core.snapshot.price_memory import MOST_ROUNDS, PriceMemory

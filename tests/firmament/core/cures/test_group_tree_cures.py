@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from firmament.core.changes import CureKind
-from firmament.core.cures.levels import cures_by_level
+from firmament.core.cures.group_tree_cures import cures_by_level
 from firmament.core.events import TasksSubmitted
 from firmament.core.model import Job, JobGroup, Machine
 from firmament.core.rescheduling.trials import TogetherChange

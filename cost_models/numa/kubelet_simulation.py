@@ -13,10 +13,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cost_models.interface import Bool, Int64
-from cost_models.numa.containers import ADMITTED, UNLIMITED, UNLISTED, admit, slots_at, slots_everywhere
-from cost_models.numa.masks import choose_sets, spread_over
 from cost_models.numa.records import POLICIES
 from cost_models.numa.requests import Requests
+from cost_models.numa.single_zone_alignment import (
+    ADMITTED,
+    UNLIMITED,
+    UNLISTED,
+    admit,
+    slots_at,
+    slots_everywhere,
+)
+from cost_models.numa.zone_sets import choose_sets, spread_over
 
 SIMULATED = 16
 """Where there is no formula for how many tasks fit a machine, so many are tried one after another at most."""

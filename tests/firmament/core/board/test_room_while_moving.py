@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from cost_models.interface import JointRows
 from firmament.core.board.board import is_displaced
-from firmament.core.board.moving import ExchangeRoom, MovingRoom, remaining_after
+from firmament.core.board.room_while_moving import ExchangeRoom, MovingRoom, remaining_after
 from firmament.core.flow.problem import Assignments, PlacementProblem
 from tests.firmament.core.placement.rules import proposed, units
 from tests.support.core import problem

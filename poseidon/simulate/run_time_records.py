@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from poseidon.pods.programs import PROGRAM, RuntimeHistory
+from poseidon.pods.learnt_run_times import PROGRAM, RuntimeHistory
 from poseidon.simulate.classes import TaskKinds
 from protos.firmament.v1 import scheduler_pb2 as pb
 

@@ -12,10 +12,10 @@ import numpy as np
 from cost_models.api.arrays import Arrays, Layout, MalformedArraysError, layout_faults
 from cost_models.interface import Bool, Int32, Int64
 from cost_models.numa.arguments import MODEL_NAME
-from cost_models.numa.containers import UNLIMITED
+from cost_models.numa.kubelet_simulation import ZoneRoom
 from cost_models.numa.records import POLICIES
 from cost_models.numa.requests import Requests
-from cost_models.numa.room import ZoneRoom
+from cost_models.numa.single_zone_alignment import UNLIMITED
 
 REASON = "cannot align pod"
 """Reason for a machine whose zones are full once the round's placements are there."""

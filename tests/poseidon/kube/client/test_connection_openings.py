@@ -6,8 +6,8 @@ import asyncio
 
 import pytest
 
-from poseidon.kube.client import openings
-from poseidon.kube.client.openings import AT_A_TIME, FEW, Openings
+from poseidon.kube.client import connection_openings
+from poseidon.kube.client.connection_openings import AT_A_TIME, FEW, Openings
 from tests.poseidon.kube.client.test_connections import OK, REQUEST, serving
 from tests.support.waiting import until
 
@@ -61,7 +61,12 @@ async def test_who_has_waited_longest_comes_first():
     opened = Opened()
     waiting = [asyncio.create_task(opened.openings.wait()) for _ in range(3)]
     await asyncio.sleep(0)
-    assert [opened.openings.hand_over(number) for number in (1, 2, 3, 4)] == [True, True, True, False]
+    assert [opened.openings.hand_over(number) for number in (1, 2, 3, 4)] == [
+        True,
+        True,
+        True,
+        False,
+    ]
     assert await asyncio.gather(*waiting) == [1, 2, 3]
 
 
@@ -108,7 +113,7 @@ async def test_a_request_that_was_cancelled_while_it_waited_is_passed_over():
 
 
 async def test_nobody_waits_for_long_for_a_server_that_does_not_answer(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(openings, "PATIENCE_SECONDS", 0.01)
+    monkeypatch.setattr(connection_openings, "PATIENCE_SECONDS", 0.01)
     opened = Opened()
     assert await opened.openings.wait() is None
     opened.openings.end()
@@ -116,7 +121,7 @@ async def test_nobody_waits_for_long_for_a_server_that_does_not_answer(monkeypat
 
 
 async def test_a_request_waits_as_long_as_others_are_answered(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(openings, "PATIENCE_SECONDS", 0.01)
+    monkeypatch.setattr(connection_openings, "PATIENCE_SECONDS", 0.01)
     opened = Opened()
     waiting = asyncio.create_task(opened.openings.wait())
     answering = asyncio.create_task(keep_answering(opened))
@@ -134,7 +139,7 @@ async def keep_answering(opened: Opened) -> None:
 
 
 async def test_a_request_that_has_waited_for_long_lets_others_open_first(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(openings, "PATIENCE_SECONDS", 0.01)
+    monkeypatch.setattr(connection_openings, "PATIENCE_SECONDS", 0.01)
     opened = Opened(present=0)
     assert all(opened.openings.begin() for _ in range(AT_A_TIME))
     opened.present = 5 * FEW
@@ -146,7 +151,7 @@ async def test_a_request_that_has_waited_for_long_lets_others_open_first(monkeyp
 
 
 async def test_a_near_server_gets_few_connections_however_many_requests_come(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(openings, "PATIENCE_SECONDS", 60.0)
+    monkeypatch.setattr(connection_openings, "PATIENCE_SECONDS", 60.0)
     async with serving() as (server, pool):
         replies = await asyncio.gather(*(pool.exchange(REQUEST) for _ in range(100)))
     assert all(reply.body == b"ok" for reply in replies)
@@ -154,7 +159,7 @@ async def test_a_near_server_gets_few_connections_however_many_requests_come(mon
 
 
 async def test_a_server_that_closes_each_connection_is_served_all_the_same(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(openings, "PATIENCE_SECONDS", 60.0)
+    monkeypatch.setattr(connection_openings, "PATIENCE_SECONDS", 60.0)
     async with serving() as (server, pool):
         server.answers = [CLOSING] * 50
         await asyncio.wait_for(asyncio.gather(*(pool.exchange(REQUEST) for _ in range(50))), 30)
@@ -162,7 +167,7 @@ async def test_a_server_that_closes_each_connection_is_served_all_the_same(monke
 
 
 async def test_requests_wait_no_longer_once_the_pool_is_closed(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(openings, "PATIENCE_SECONDS", 60.0)
+    monkeypatch.setattr(connection_openings, "PATIENCE_SECONDS", 60.0)
     async with serving() as (server, pool):
         server.answers = [OK[:-1]] * FEW
         requests = [asyncio.create_task(pool.exchange(REQUEST)) for _ in range(FEW + 2)]

@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 
 from cost_models.interface import Bool, Int64
+from firmament.core.flow.heights_and_prices import entries
 from firmament.core.flow.problem import Assignments, PlacementProblem
 from firmament.core.flow.residual import Residual
-from firmament.core.flow.terms import entries
 from firmament.core.ranks import order_by, runs, sum_before_in_runs
 
 
