@@ -434,3 +434,27 @@ def test_pods_that_have_succeeded_are_taken_off_the_group_that_they_were_in():
     groups.put_pod("pod-z", pod("z", native="b", node="n1", phase="Succeeded"))
     job, _ = asked(groups)
     assert [(each.name, each.least) for each in job.groups] == [("root", 2), ("a", 1), ("b", 0)]
+
+
+def test_the_root_of_groups_in_a_circle_is_the_first_by_name():
+    trees = CompositeTrees()
+    for name, parent in (("c", "a"), ("a", "b"), ("b", "c"), ("below", "c"), ("alone", "")):
+        trees.put(ObjectKey(COMPOSITE_POD_GROUP, "default", name), composite(name, parent))
+    roots = [
+        trees.find_root(ObjectKey(COMPOSITE_POD_GROUP, "default", name)).name for name in ("a", "b", "c")
+    ]
+    assert roots == ["a", "a", "a"]
+    assert trees.find_root(ObjectKey(COMPOSITE_POD_GROUP, "default", "below")).name == "a"
+    assert trees.find_root(ObjectKey(COMPOSITE_POD_GROUP, "default", "alone")).name == "alone"
+    assert trees.find_root(ObjectKey(NATIVE_POD_GROUP, "default", "unknown")).name == "unknown"
+
+
+def test_a_walk_meets_parents_first_and_each_group_once():
+    trees = CompositeTrees()
+    for name, parent in (("root", "middle"), ("middle", "root")):
+        trees.put(ObjectKey(COMPOSITE_POD_GROUP, "default", name), composite(name, parent))
+    trees.put(ObjectKey(NATIVE_POD_GROUP, "default", "leaf"), leaf("leaf", "middle"))
+    walked = [each.name for each in trees.walk(ObjectKey(COMPOSITE_POD_GROUP, "default", "root"))]
+    assert walked == ["root", "middle", "leaf"]
+    leaves = trees.list_leaves(ObjectKey(COMPOSITE_POD_GROUP, "default", "root"))
+    assert [each.name for each in leaves] == ["leaf"]

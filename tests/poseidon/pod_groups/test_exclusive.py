@@ -183,3 +183,17 @@ def test_what_makes_no_sense_is_said(pod, words):
     found = groups.group_of("u0")
     assert found is not None
     assert words in groups.waits_for(found)
+
+
+def test_one_pod_is_enough_to_start_each_part_of_a_group_with_subgroups():
+    groups = Groups()
+    more: dict[str, Any] = {**SUBGROUPS, "subgroup_policy_type": "LeaderExcluded"}
+    groups.put_pod("u1", worker(1, subgroup="0", size="5", **more))
+    group = groups.group_of("u1")
+    assert group is not None
+    assert [(each.name, each.least) for each in groups.job(group).groups] == [
+        ("w-0", 1),
+        ("leader", 1),
+        ("subgroup 0", 1),
+        ("subgroup 1", 1),
+    ]

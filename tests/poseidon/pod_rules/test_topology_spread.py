@@ -89,3 +89,20 @@ def test_defects_name_the_field(given, field, words):
     assert words in defects[0].problem
     assert message.invalid
     assert not message.spread
+
+
+@pytest.mark.parametrize(
+    ("given", "fault"),
+    [
+        ({"maxSkew": 2**31 - 1}, None),
+        ({"maxSkew": 2**31}, "maxSkew"),
+        ({"maxSkew": 0}, "maxSkew"),
+        ({"minDomains": 2**31 - 1}, None),
+        ({"minDomains": 2**31}, "minDomains"),
+        ({"minDomains": 0}, "minDomains"),
+    ],
+)
+def test_the_numbers_of_a_constraint_are_those_that_the_api_takes(given, fault):
+    _, defects = class_content(make({**HARD, **given}))
+    field = f"spec.topologySpreadConstraints[0].{fault}"
+    assert [each.field for each in defects] == ([field] if fault else [])

@@ -6,6 +6,9 @@ from typing import Any
 
 import pytest
 
+from poseidon.pod_rules.given_tolerations import GivenToleration
+from poseidon.queues.flavor_tolerations import list_given
+from poseidon.queues.model import CoveredResources, Flavor, QuotaNode
 from tests.poseidon.offline.objects import node, pod
 from tests.poseidon.queues.objects import LABEL, cluster_queue, flavor, local_queue, quotas
 from tests.poseidon.queues.test_book import Stage, queued
@@ -77,3 +80,29 @@ def test_what_a_flavor_tolerates_later_counts_for_pods_that_wait():
     assert tolerated() == [*before, "spot"]
     stage.tell(flavor("default", tier="spot"))
     assert tolerated() == before
+
+
+TAINT = {"key": "spot", "value": "yes", "effect": "NoSchedule"}
+ALL_OF_SPOT = ({"key": "spot", "operator": "Exists"},)
+OURS = GivenToleration("spot", "Exists", "")
+
+
+@pytest.mark.parametrize(
+    ("flavors", "given"),
+    [
+        ([Flavor("a", tolerations=ALL_OF_SPOT)], (OURS,)),
+        ([Flavor("a")], ()),
+        ([Flavor("a", tolerations=ALL_OF_SPOT, taints=(TAINT,))], (OURS,)),
+        ([Flavor("a", tolerations=ALL_OF_SPOT), Flavor("b", taints=(TAINT,))], ()),
+        ([Flavor("a", tolerations=ALL_OF_SPOT), Flavor("b", taints=({**TAINT, "key": "other"},))], (OURS,)),
+        ([Flavor("a", tolerations=ALL_OF_SPOT), Flavor("b", {}, (TAINT,), ALL_OF_SPOT)], (OURS,)),
+        ([Flavor("a", tolerations=ALL_OF_SPOT), Flavor("b", tolerations=ALL_OF_SPOT)], (OURS,)),
+        ([Flavor("a", tolerations=({"key": "spot", "operator": "Exists", "effect": "NoExecute"},))], ()),
+    ],
+)
+def test_the_tolerations_that_a_queue_gives(flavors, given):
+    covered = (CoveredResources(("cpu",), tuple(each.name for each in flavors)),)
+    known = {each.name: each for each in flavors}
+    assert list_given(QuotaNode("q", covered=covered), known) == given
+    assert list_given(QuotaNode("q", covered=(CoveredResources(("cpu",), ("lost",)),)), known) == ()
+    assert list_given(None, known) == ()

@@ -232,3 +232,103 @@ def test_what_is_not_honoured_is_named():
     )
     assert tree.ignored.keys() == {"ClusterQueue/a", "ResourceFlavor/tas"}
     assert "spec.admissionScope" in tree.ignored["ClusterQueue/a"]
+
+
+@pytest.mark.parametrize("field", ["parentName", "parent"])
+def test_cohorts_name_their_parents_by_either_field(field):
+    found = quotas_of(cohort("c", quotas(cpu=("1", "2", "1")), **{field: "root"}))
+    assert found["Cohort/c"].parent == "Cohort/root"
+    assert found["Cohort/c"].borrowing == {"default": {"cpu": 2000}}
+    assert quotas_of(cohort("c", parentName="new", parent="old"))["Cohort/c"].parent == "Cohort/new"
+    assert quotas_of(cohort("c"))["Cohort/c"].parent == ""
+
+
+@pytest.mark.parametrize(
+    ("given", "reason", "words"),
+    [
+        ({}, "", ""),
+        ({"stopPolicy": "None"}, "", ""),
+        ({"stopPolicy": "Hold"}, "Stopped", "is stopped; set spec.stopPolicy to None instead of Hold"),
+        ({"stopPolicy": "HoldAndDrain"}, "Stopped", "None instead of HoldAndDrain"),
+        ({"stopPolicy": "Pause"}, "InvalidSpec", "'Pause' is not one of None, Hold, HoldAndDrain"),
+        ({"queueingStrategy": "LIFO"}, "InvalidSpec", "spec.queueingStrategy"),
+        ({"flavorFungibility": {"whenCanBorrow": "Sometimes"}}, "InvalidSpec", "whenCanBorrow"),
+        ({"flavorFungibility": {"whenCanPreempt": "Sometimes"}}, "InvalidSpec", "whenCanPreempt"),
+        ({"flavorFungibility": {"preference": "Sometimes"}}, "InvalidSpec", "preference"),
+        ({"preemption": {"withinClusterQueue": "Any"}}, "InvalidSpec", "withinClusterQueue"),
+        (
+            {"preemption": {"reclaimWithinCohort": "LowerOrNewerEqualPriority"}},
+            "InvalidSpec",
+            "reclaimWithinCohort",
+        ),
+        (
+            {"preemption": {"borrowWithinCohort": {"policy": "Any"}}},
+            "InvalidSpec",
+            "borrowWithinCohort.policy",
+        ),
+        ({"admissionChecks": ["a", "b", "c", "d"]}, "AdmissionCheckNotFound", "(a, b, c)"),
+        ({"admissionChecksStrategy": {"admissionChecks": [{}, 1]}}, "AdmissionCheckNotFound", "((no name)"),
+        ({"admissionChecks": ["a"], "stopPolicy": "Hold"}, "Stopped", "is stopped"),
+        (
+            {"namespaceSelector": {"matchExpressions": [{"key": "a", "operator": "Near"}]}},
+            "InvalidSpec",
+            "spec.namespaceSelector",
+        ),
+    ],
+)
+def test_why_a_queue_admits_nothing(given, reason, words):
+    found = quotas_of(cluster_queue("a", quotas(cpu=1), **given))["ClusterQueue/a"]
+    assert found.reason == reason
+    assert words in found.problem
+    assert bool(found.problem) is bool(reason)
+    assert (found.nominal == {}) is (reason == "InvalidSpec"), "of a malformed one, no quota counts"
+
+
+def test_a_queue_that_is_being_deleted_admits_nothing():
+    queue = cluster_queue("a", quotas(cpu=1), stopPolicy="Hold")
+    queue["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    assert reason_of("ClusterQueue/a", queue) == "Terminating"
+    assert problem_of("ClusterQueue/a", queue) == "is being deleted"
+
+
+def test_flavors_must_exist_and_have_labels_that_nodes_can_have():
+    missing = cluster_queue("a", quotas("lost", cpu=1))
+    assert reason_of("ClusterQueue/a", missing) == "FlavorNotFound"
+    assert problem_of("ClusterQueue/a", missing).startswith("ResourceFlavor lost does not exist")
+    labelled = (flavor("odd", tier="-"), cluster_queue("a", quotas("odd", cpu=1)))
+    assert reason_of("ClusterQueue/a", *labelled) == "InvalidFlavor"
+    assert "ResourceFlavor odd: spec.nodeLabels" in problem_of("ClusterQueue/a", *labelled)
+
+
+@pytest.mark.parametrize(
+    ("given", "borrow", "preempt", "preference"),
+    [
+        ({}, "MayStopSearch", "TryNextFlavor", "BorrowingOverPreemption"),
+        ({"whenCanBorrow": "Borrow", "whenCanPreempt": "Preempt"}, "MayStopSearch", "MayStopSearch", None),
+        (
+            {"whenCanBorrow": "TryNextFlavor", "whenCanPreempt": "MayStopSearch"},
+            "TryNextFlavor",
+            "MayStopSearch",
+            None,
+        ),
+        (
+            {"preference": "PreemptionOverBorrowing"},
+            "MayStopSearch",
+            "TryNextFlavor",
+            "PreemptionOverBorrowing",
+        ),
+    ],
+)
+def test_how_far_flavors_are_searched(given, borrow, preempt, preference):
+    found = quotas_of(cluster_queue("a", quotas(cpu=1), flavorFungibility=given))["ClusterQueue/a"]
+    assert (found.when_can_borrow, found.when_can_preempt) == (borrow, preempt)
+    assert found.preference == (preference or "BorrowingOverPreemption")
+
+
+def test_the_strategies_of_shares_are_those_of_queues_alone():
+    shared = quotas_of(cluster_queue("a", cohort="c"), fair=True, strategies=["LessThanInitialShare"])
+    assert shared["ClusterQueue/a"].preemption.strategies == ("LessThanInitialShare",)
+    assert shared["Cohort/c"].preemption.strategies == ()
+    assert shared["Cohort/c"].fair
+    plain = quotas_of(cluster_queue("a"), strategies=["LessThanInitialShare"])
+    assert plain["ClusterQueue/a"].preemption.strategies == ()

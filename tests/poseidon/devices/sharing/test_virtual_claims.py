@@ -1,0 +1,53 @@
+"""Claims that stand for annotations of a pod: how they are told apart, and how they are written."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec.structs import replace
+
+from poseidon.devices.sharing.hami import ALLOCATED, GpuPart, make_allocation
+from poseidon.devices.sharing.systems import SYSTEMS
+from poseidon.devices.sharing.virtual_claims import CONTAINERS, build_patch, is_virtual, name_claim
+from poseidon.kube.api.devices import ResourceClaim
+from tests.poseidon.devices.objects import claim
+
+GIVEN = make_allocation("n1", "u", [[], [GpuPart("a", 5, 10)]])
+
+
+def virtual(given: object = None, system: str = "hami") -> ResourceClaim:
+    found = claim(name_claim("p", system), given=given, owner="p")
+    return replace(found, metadata=replace(found.metadata, annotations={CONTAINERS: "2"}))
+
+
+@pytest.mark.parametrize(
+    ("name", "stands"),
+    [
+        ("p:hami", True),
+        ("p:koordinator", True),
+        ("p", False),
+        (":hami", False),
+        ("p:other", False),
+        ("p-hami", False),
+    ],
+)
+def test_which_claims_stand_for_annotations(name, stands):
+    assert is_virtual(claim(name)) is stands
+
+
+@pytest.mark.parametrize(
+    ("before", "change", "written"),
+    [
+        (None, {"allocation": GIVEN}, True),
+        (GIVEN, {}, True),
+        (GIVEN, {"allocation": None}, False),
+        (None, {}, False),
+    ],
+)
+def test_a_change_is_written_to_the_pod(before, change, written):
+    path, patch = build_patch(virtual(before), change, 3.0)
+    assert path == "/api/v1/namespaces/default/pods/p"
+    assert patch["metadata"]["uid"] == "pod-p"
+    annotations = patch["metadata"]["annotations"]
+    assert annotations.keys() >= set(SYSTEMS["hami"].written)
+    assert annotations[ALLOCATED] == (";a,NVIDIA,5,10:;" if written else None)
+    assert any(each is not None for each in annotations.values()) is written
