@@ -26,6 +26,9 @@ from tests.support.waiting import Terminal
 # OpenBLAS has for the processor. Documents show what one family of processors leads to. Read when numpy is loaded.
 os.environ.setdefault("OPENBLAS_CORETYPE", "Haswell")
 
+# A solver that runs in a test's process forks; read when gRPC is imported (``firmament.server.process_copy``).
+os.environ["GRPC_ENABLE_FORK_SUPPORT"] = "0"
+
 # No test asks a server for which a public authority vouches; each process that imports aiohttp would read all of them.
 os.environ["SSL_CERT_FILE"] = os.devnull
 

@@ -7,14 +7,13 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from multiprocessing import get_context
 from typing import Any
 
 import msgspec
 
+from benchmarks.children import make_pool
 from benchmarks.environment import environment
 from benchmarks.hostile.groups import GROUP_SHAPES, HostileGroups, surroundings
 from benchmarks.hostile.pods import HOSTNAME, MALLORY, SHAPES, ZONE, Room, hostile_pod
@@ -83,7 +82,7 @@ class HostileOptions:
 def run_hostile(options: HostileOptions, progress: Callable[[str], None] = lambda _: None) -> dict[str, Any]:
     """Measure each shape on a cluster of its own, and compare with the same bursts without it."""
     rows = []
-    with ProcessPoolExecutor(options.workers, get_context("spawn")) as pool:
+    with make_pool(options.workers) as pool:
         for row in pool.map(partial(measure_shape, options), options.shapes):
             progress(f"{row['shape']}: {row['delaySeconds']:.2f} s")
             rows.append(row)

@@ -10,6 +10,7 @@ import click
 import firmament
 from firmament.configuration.document import load
 from firmament.server.address import AddressError, parse_address
+from firmament.server.process_copy import allow_copies
 from firmament.server.round_saver import ROUNDS_KEPT, SavedRoundsFolder, SavedRoundsFolderError
 from protos.conventions import event_loop
 from protos.conventions.configuration_file import ConfigurationError
@@ -66,6 +67,7 @@ def serve(
     log_format: str,
 ) -> None:
     """Run the solver: serve gRPC until SIGTERM or Ctrl-C."""
+    allow_copies()
     # grpc and the solver are imported only here, since ``--help`` does without them.
     from firmament.server import process
     from firmament.server.credentials import parse_clients

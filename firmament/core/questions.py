@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
+import numpy as np
+
 from cost_models.interface import Bool
 from firmament.core.diagnosis.explain import explain
 from firmament.core.diagnosis.listing import (
@@ -16,6 +18,7 @@ from firmament.core.diagnosis.listing import (
     machine_states,
     task_states,
 )
+from firmament.core.intake.cluster_events import ClusterEvents, list_events
 from firmament.core.profiles import Profiles
 from firmament.core.queue.profiles import BASE
 from firmament.core.results import BrokenRule, Explanation, MachineState, TaskState
@@ -24,6 +27,7 @@ from firmament.core.rules.registry import NodeRules
 from firmament.core.snapshot.grouping import RoundContext
 from firmament.core.snapshot.running_as_waiting import RunningSnapshot, snapshot_of_running
 from firmament.core.state.cluster import Cluster
+from firmament.core.state.tasks import TaskPhase
 
 
 class UnknownTaskError(KeyError):
@@ -87,6 +91,24 @@ class ClusterQuestions:
     def machine_states(self) -> Iterator[MachineState]:
         """Return all machines, in order of name."""
         return machine_states(self._cluster)
+
+    def count_assumed(self) -> int:
+        """Return how many placed tasks have no report on their binding yet."""
+        tasks = self._cluster.tasks
+        return int(np.count_nonzero(tasks.state[: len(tasks.uid)] == int(TaskPhase.ASSUMED)))
+
+    def knows(self, uid: str) -> bool:
+        """Return whether there is a task with that uid."""
+        return uid in self._cluster.tasks.row_of
+
+    def list_assumed(self) -> set[str]:
+        """Return the uids of the tasks that have been placed without a report on their binding yet."""
+        tasks = self._cluster.tasks
+        return {tasks.uid[row] for row in tasks.in_state(TaskPhase.ASSUMED).tolist()}
+
+    def list_events(self) -> ClusterEvents:
+        """Return events that describe the cluster to trials, see ``intake.cluster_events``."""
+        return list_events(self._cluster)
 
     def class_words(self, uids: Sequence[str]) -> list[ClassWords]:
         """Return the names of the classes of these tasks; for a task that is gone, its uid."""

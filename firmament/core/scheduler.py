@@ -143,6 +143,10 @@ class Scheduler(ClusterQuestions):
         if not self._in_round:
             self._drop_surplus()
 
+    def become_trial(self, solver: Solver) -> None:
+        """Solve with ``solver`` from now on, for a copy of a scheduler whose decisions nobody carries out."""
+        self._solver = solver
+
     def let_devices_move(self) -> None:
         """Let tasks that are removed release the devices of their own claims, as trials of moves need it.
 
@@ -381,11 +385,6 @@ class Scheduler(ClusterQuestions):
             bound=len(tasks.in_state(TaskPhase.BOUND)),
             rounds=self._rounds,
         )
-
-    def count_assumed(self) -> int:
-        """Return how many placed tasks have no report on their binding yet."""
-        tasks = self._cluster.tasks
-        return int(np.count_nonzero(tasks.state[: len(tasks.uid)] == int(TaskPhase.ASSUMED)))
 
     def last_network_dimacs(self) -> str:
         """Return the network of the last solve as DIMACS text; empty if nothing has been solved yet."""

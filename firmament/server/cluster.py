@@ -8,7 +8,8 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
@@ -277,6 +278,12 @@ class ServedCluster:
         """Drop the state: a round has taken effect, and its result cannot be sent to the driver."""
         with self._lock:
             self._lose()
+
+    @contextmanager
+    def hold_still(self) -> Iterator[Scheduler]:
+        """Return the context, for milliseconds, in which no round is open and nothing changes; see ``NoStateError``."""
+        with self._round_lock, self._lock:
+            yield self._get_scheduler()
 
     def explain(self, uid: str) -> Explanation:
         """Explain one task; raises ``NoStateError`` or ``UnknownTaskError``."""

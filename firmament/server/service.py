@@ -22,6 +22,8 @@ from firmament.server.cluster_registry import (
     UnknownClusterError,
 )
 from firmament.server.credentials import Clients
+from firmament.server.cures import BusySearchError, CureSearches
+from firmament.server.process_copy import CopyError
 from firmament.server.session import ProtocolError, SessionSettings, check_hello
 from firmament.server.session import Session as DriverSession
 from firmament.solvers.base import SolverClosedError
@@ -49,6 +51,7 @@ _CODES: Mapping[type[Exception], grpc.StatusCode] = {
     ClusterInUseError: grpc.StatusCode.FAILED_PRECONDITION,
     UnknownClusterError: grpc.StatusCode.NOT_FOUND,
     DecodeError: grpc.StatusCode.INVALID_ARGUMENT,
+    CopyError: grpc.StatusCode.INTERNAL,
 }
 """By type of error: the code with which a call ends; the error's text says why."""
 
@@ -107,6 +110,7 @@ class SchedulerService:
     ) -> None:
         self._clients = clients or Clients()
         self._questions = QuestionPool(settings.limits.questions)
+        self._cures = CureSearches()
         self._streams = 0
         self._registry = registry
         self._runner = runner
@@ -127,7 +131,8 @@ class SchedulerService:
             await asyncio.wait(self._asked)
 
     def close(self) -> None:
-        """End the threads that answer questions."""
+        """End the threads that answer questions, and a search for cures."""
+        self._cures.close()
         self._questions.close()
 
     async def Session(  # noqa: N802 - the protocol's name
@@ -204,8 +209,18 @@ class SchedulerService:
                 request, context, lambda it: explanation_to_proto(it.explain(request.task))
             )
         except UnknownTaskError:
-            message = f"task {request.task!r} is not known in cluster {request.cluster!r}"
-            await _abort(context, grpc.StatusCode.NOT_FOUND, message)
+            await _abort_unknown(request, context)
+
+    async def FindCures(self, request: pb.FindCuresRequest, context: Any) -> bytes:  # noqa: N802
+        """Answer the call of this name; see the protocol."""
+        cluster = await self._cluster(request.cluster, context)
+        try:
+            async with self._answering(context):
+                return await self._questions.ask(
+                    lambda: self._cures.ask(cluster, request.task, request.fixed)
+                )
+        except UnknownTaskError:
+            await _abort_unknown(request, context)
 
     async def ListState(self, request: pb.ListStateRequest, context: Any) -> bytes:  # noqa: N802
         """Answer the call of this name; see the protocol."""
@@ -277,7 +292,7 @@ class SchedulerService:
             yield
         except SolverClosedError:
             await _abort(context, grpc.StatusCode.UNAVAILABLE, "the server stops; ask again in a moment")
-        except (TooManyClustersError, TooManyQuestionsError) as error:
+        except (TooManyClustersError, TooManyQuestionsError, BusySearchError) as error:
             await self._refuse(context, str(error))
         except tuple(_CODES) as error:
             await _abort(context, _CODES[type(error)], str(error))
@@ -292,6 +307,12 @@ async def _abort(context: Any, code: grpc.StatusCode, message: str) -> NoReturn:
     """End the call by an exception: grpc.aio's ``abort`` always raises, which its stubs do not state."""
     await context.abort(code, message)
     raise AssertionError("unreachable")
+
+
+async def _abort_unknown(request: pb.ExplainRequest | pb.FindCuresRequest, context: Any) -> NoReturn:
+    """End a call about a task that is not known."""
+    message = f"task {request.task!r} is not known in cluster {request.cluster!r}"
+    await _abort(context, grpc.StatusCode.NOT_FOUND, message)
 
 
 def _network(cluster: ServedCluster) -> pb.ExportNetworkResponse:

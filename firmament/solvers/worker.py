@@ -48,7 +48,7 @@ def load_solver(factory: str) -> Solver:
 def main(arguments: list[str]) -> None:
     """Run a worker; ``arguments``: descriptors of socket, memory and lifeline, then ``package.module:Class``."""
     channel_fd, region_fd, lifeline_fd = (int(each) for each in arguments[:3])
-    _die_with_parent(lifeline_fd)
+    die_with_parent(lifeline_fd)
     keep_freed_memory()
     channel = socket.socket(fileno=channel_fd)
     region = SharedRegion(region_fd)
@@ -75,7 +75,7 @@ def _solve(solver: Solver, region: SharedRegion, arcs: int, nodes: int) -> tuple
     return SOLVED, solution.seconds, ""
 
 
-def _die_with_parent(lifeline: int) -> None:
+def die_with_parent(lifeline: int) -> None:
     """Let the kernel end this process as soon as the parent's end of the pipe closes, even during a solve.
 
     While a solver holds the interpreter's lock for seconds, no signal handler and no thread can run.

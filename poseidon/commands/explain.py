@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 _LIVE_OPTIONS = ("kubeconfig", "context", "firmament", "cluster_name", "timeout")
 _FILE_OPTIONS = ("config", "now", "strict")
-_OF_PODS = ("firmament", "cluster_name", "timeout", "most", "page_file")
+_OF_PODS = ("firmament", "cluster_name", "timeout", "most", "cures", "page_file")
 
 
 @click.command("explain")
@@ -65,6 +65,12 @@ _OF_PODS = ("firmament", "cluster_name", "timeout", "most", "page_file")
     is_flag=True,
     help="Also say when a pod that waits is expected to get a node: simulated, if others come as they did lately.",
 )
+@click.option(
+    "--cures",
+    is_flag=True,
+    help="Also say which changes would give a waiting pod a node, as the running solver finds by trial rounds; of "
+    "files that is always said.",
+)
 @page_option("Write the verdicts as one web page, too.")
 def explain(
     *,
@@ -75,6 +81,7 @@ def explain(
     pod: str | None,
     workload: str | None,
     when: bool,
+    cures: bool,
     page_file: Path | None,
 ) -> None:
     """Say, for one pod and every node: feasible or why not, and the cost of each model.
@@ -93,7 +100,7 @@ def explain(
     name = pod if "/" in pod else f"default/{pod}"
     _refuse_mixture(offline=source.names_files)
     given = source.read() if source.names_files else None
-    explained = _of_cluster(name, timeout) if given is None else _of_files(given, name)
+    explained = _of_cluster(name, timeout, cures=cures) if given is None else _of_files(given, name)
     if page_file is not None:
         from poseidon.ui.views.pods import single_page
 
@@ -170,7 +177,7 @@ def _of_files(given: ReadCluster, name: str) -> PodExplanation:
     return explained
 
 
-def _of_cluster(name: str, seconds: float) -> PodExplanation:
+def _of_cluster(name: str, seconds: float, *, cures: bool) -> PodExplanation:
     from poseidon.explanations import UnknownPodError
     from poseidon.kube.api.decoding import MalformedObjectError
     from poseidon.live.explain import explain_live
@@ -179,12 +186,21 @@ def _of_cluster(name: str, seconds: float) -> PodExplanation:
 
     async def ask() -> PodExplanation:
         async with transport:
-            return await explain_live(transport, *get_chosen_solvers(), name, seconds, read_chosen_tls())
+            return await explain_live(
+                transport,
+                *get_chosen_solvers(),
+                name,
+                seconds,
+                read_chosen_tls(),
+                time.time() if cures else None,
+            )
 
     try:
         with live_faults(transport):
-            return asyncio.run(ask())
+            explained = asyncio.run(ask())
     except UnknownPodError as error:
         raise bad_input([f"--pod: {error}"]) from None
     except MalformedObjectError as error:
         raise fault(one_line(f"pod {name}: {error}"), 1) from None
+    warn(explained.warnings)
+    return explained

@@ -63,10 +63,17 @@ async def list_collections(transport: Transport, annotations: Sequence[str] = ()
     ``annotations``: keys of annotations that are kept in addition to those that placement reads.
     """
     for resource in COLLECTIONS:
-        try:
-            yield await _fetch(transport, resource, frozenset(annotations))
-        except (KubeError, MalformedObjectError) as error:
-            yield Held(resource.name, problem=redact_credentials(str(error)))
+        yield await list_collection(transport, resource, annotations)
+
+
+async def list_collection(
+    transport: Transport, resource: Resource[Any], annotations: Sequence[str] = ()
+) -> Held:
+    """Return the objects of one collection; as ``list_collections``."""
+    try:
+        return await _fetch(transport, resource, frozenset(annotations))
+    except (KubeError, MalformedObjectError) as error:
+        return Held(resource.name, problem=redact_credentials(str(error)))
 
 
 async def _fetch(transport: Transport, resource: Resource[Any], annotations: frozenset[str]) -> Held:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
@@ -30,9 +31,11 @@ async def explain_live(
     name: str,
     seconds: float,
     tls: TlsFiles | None = None,
+    cures_at: float | None = None,
 ) -> PodExplanation:
     """Explain the pod ``namespace/name`` as the solver of ``cluster`` sees it now; ``targets``: addresses of solvers.
 
+    ``cures_at``: the time, in seconds since the epoch, if cures are sought, too; None if not.
     For a pod that the solver does not know there are no verdicts, and the outlook says why. Raises ``UnknownPodError``,
     ``KubeError``, ``MalformedObjectError``, ``NoAnswerError`` or ``TlsError``.
     """
@@ -46,7 +49,14 @@ async def explain_live(
         if cluster not in driven:
             outlook = (_say_which_are_driven(cluster, driven), *outlook)
     known = dict(sorted(read_verdicts(found).items())) if found is not None else {}
-    return PodExplanation(name, pod.spec.node_name, known, (), outlook)
+    explained = PodExplanation(name, pod.spec.node_name, known, (), outlook)
+    if cures_at is None or found is None or found.state != "PENDING":
+        return explained
+    from poseidon.live.cures import find_cures_of_pod
+    from poseidon.offline.explain import describe_cure
+
+    cures, warnings = await find_cures_of_pod(transport, targets, cluster, pod, seconds, cures_at, tls)
+    return replace(explained, warnings=warnings, cures=tuple(map(describe_cure, cures)))
 
 
 async def _read(transport: Transport, name: str) -> Pod:

@@ -18,6 +18,8 @@ Answer = TypeVar("Answer")
 _MOST_BYTES = 1 << 30
 """Largest answer: an explanation names every node with the verdict of each model."""
 _KEEPALIVE_SECONDS = 20.0
+_SEARCH_SECONDS = 30.0
+"""How long a solver seeks cures at most."""
 _NOT_KNOWN = (grpc.StatusCode.NOT_FOUND, grpc.StatusCode.FAILED_PRECONDITION)
 """Status codes of a solver that does not know the object in question, or not the whole cluster yet."""
 
@@ -35,6 +37,24 @@ async def explain_task(
     """
     request = pb.ExplainRequest(cluster=cluster, task=uid)
     return await _ask_in_order(targets, tls, lambda stub: stub.Explain(request, timeout=seconds))
+
+
+async def find_cures(
+    targets: Sequence[str],
+    cluster: str,
+    uid: str,
+    fixed: Sequence[str],
+    seconds: float,
+    tls: TlsFiles | None = None,
+) -> pb.FoundCures | None:
+    """Return what would give a waiting task a machine, by the first solver that knows it, as ``explain_task`` does.
+
+    ``fixed``: uids of tasks that may not be moved. Each solver has time for a search, and ``seconds`` more.
+    """
+    request = pb.FindCuresRequest(cluster=cluster, task=uid, fixed=fixed)
+    return await _ask_in_order(
+        targets, tls, lambda stub: stub.FindCures(request, timeout=_SEARCH_SECONDS + seconds)
+    )
 
 
 async def list_clusters(targets: Sequence[str], seconds: float, tls: TlsFiles | None = None) -> set[str]:
@@ -88,6 +108,8 @@ async def _ask_in_order(
             except grpc.aio.AioRpcError as error:
                 if error.code() in _NOT_KNOWN:
                     unknown = True  # ask the next target: it may serve the cluster
+                elif error.code() is grpc.StatusCode.UNIMPLEMENTED:
+                    faults.append(f"{target}: is of an older release, which cannot answer this question")
                 else:
                     details = " ".join((error.details() or "").split())
                     faults.append(f"{target}: {error.code().name}: {details}")

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
+import subprocess
+import sys
 
+import psutil
 import pytest
 
 from benchmarks.reports.charts import sections
@@ -12,6 +15,7 @@ from benchmarks.rounds.growing import wide_growth
 from benchmarks.rounds.growing.wide_growth import Axis, Measured, measure_size, measure_wide_growth
 from benchmarks.scenario import Scenario
 from poseidon.ui.report import LineChart
+from tests.support.waiting import wait_until
 
 
 def test_a_size_places_all_its_tasks_in_every_run():
@@ -45,3 +49,20 @@ def test_each_size_is_measured_in_a_process_of_its_own():
     axes = {"tasks": Axis((20, 40), Scenario(nodes=20, classes=2))}
     report = measure_wide_growth(axes, runs=1, progress=lambda _: None)
     assert [point["placed"] for point in report["results"][0]["points"]] == [20, 40]
+
+
+def test_processes_end_with_the_one_that_was_killed():
+    words = "import time; from benchmarks.children import make_pool; make_pool(1).submit(time.sleep, 600).result()"
+    parent = subprocess.Popen([sys.executable, "-c", words])
+    try:
+        wait_until(lambda: [each for each in psutil.Process(parent.pid).children() if _is_worker(each)])
+        workers = psutil.Process(parent.pid).children()
+    finally:
+        parent.kill()
+        parent.wait()
+    _, alive = psutil.wait_procs(workers, timeout=20.0)
+    assert not alive
+
+
+def _is_worker(process: psutil.Process) -> bool:
+    return "spawn_main" in " ".join(process.cmdline())

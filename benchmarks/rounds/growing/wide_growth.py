@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import math
-import multiprocessing
 import statistics
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from types import MappingProxyType
@@ -15,6 +13,7 @@ from typing import Any
 import psutil
 
 from benchmarks.algorithm import run_bursts
+from benchmarks.children import make_pool
 from benchmarks.environment import environment
 from benchmarks.scenario import Scenario, machine_events, task_events
 from firmament.core.configuration import CoreConfiguration
@@ -96,7 +95,7 @@ def _as_json(scenario: Scenario, measured: Measured) -> dict[str, Any]:
 
 def _measure_apart(scenario: Scenario, runs: int) -> Measured:
     """Measure in a new process, so that no size finds the memory of another."""
-    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
+    with make_pool(1) as pool:
         return pool.submit(measure_size, scenario, runs).result()
 
 

@@ -60,6 +60,15 @@ class Resource(Generic[T]):
         """Return it once per path, the preferred first."""
         return (self, *(replace(self, path=path, other_paths=()) for path in self.other_paths))
 
+    def narrow_to(self, namespace: str) -> Resource[T]:
+        """Return the part of it that is in one namespace."""
+
+        def shorten(path: str) -> str:
+            version, _, plural = path.rpartition("/")
+            return f"{version}/namespaces/{namespace}/{plural}"
+
+        return replace(self, path=shorten(self.path), other_paths=tuple(map(shorten, self.other_paths)))
+
     def query(self, **more: str) -> dict[str, str]:
         """Return the query of a request for these objects."""
         chosen = {"fieldSelector": self.field_selector, "labelSelector": self.label_selector}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from poseidon.embedding import EmbeddedTrials
@@ -27,22 +27,33 @@ def find_cures(
 
     ``nodes``: node by uid of the pods that have one. Changes that people cannot make to ``objects`` are left out.
     """
-    found = []
+    found: list[Cure] = []
     tried = trials.cures(pods, min(tries, _TRIES), _MOST)
     for pod in sorted(pods):
         for cure in tried.get(pod, ()):
-            changes = objects.changes(pod, (CureStep(step.kind.value, *step[1:]) for step in cure.steps))
-            if changes is not None:
-                moves = tuple(Move(uid, nodes[uid], target) for uid, target in sorted(cure.moves.items()))
-                made = Cure(pod, cure.machine, changes[0].kind, "", changes, moves, cure.rival, cure.together)
-                found.append(
-                    replace(_describe(made), commands=() if moves else objects.commands(pod, changes))
-                )
-        fewer = objects.fewer_replicas(pod, nodes)
-        if fewer is not None:
-            made = _describe(Cure(pod, "", fewer.kind, "", (fewer,), ()))
-            found.append(replace(made, commands=objects.commands(pod, (fewer,))))
+            steps = tuple(CureStep(step.kind.value, *step[1:]) for step in cure.steps)
+            moves = tuple(Move(uid, nodes[uid], target) for uid, target in sorted(cure.moves.items()))
+            made = Cure(pod, cure.machine, steps[0].kind, "", steps, moves, cure.rival, cure.together)
+            found += describe_cures([made], objects)
+        found += propose_fewer_replicas(pod, nodes, objects)
     return tuple(found)
+
+
+def describe_cures(cures: Iterable[Cure], objects: Objects) -> Iterator[Cure]:
+    """Yield those of some cures that people can make, with texts and commands."""
+    for each in cures:
+        changes = objects.changes(each.pod, each.changes)
+        if changes is not None:
+            made = _describe(replace(each, kind=changes[0].kind, changes=changes))
+            yield replace(made, commands=() if made.moves else objects.commands(each.pod, changes))
+
+
+def propose_fewer_replicas(pod: str, placed: Container[str], objects: Objects) -> Iterator[Cure]:
+    """Yield the cure that scales a pod's workload down to its ``placed`` pods (uids), if there is one."""
+    fewer = objects.fewer_replicas(pod, placed)
+    if fewer is not None:
+        made = _describe(Cure(pod, "", fewer.kind, "", (fewer,), ()))
+        yield replace(made, commands=objects.commands(pod, (fewer,)))
 
 
 def _describe(cure: Cure) -> Cure:

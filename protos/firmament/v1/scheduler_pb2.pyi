@@ -2787,6 +2787,181 @@ class ModelVerdict(_message.Message):
 Global___ModelVerdict: _TypeAlias = ModelVerdict  # noqa: Y015
 
 @_typing.final
+class FindCuresRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CLUSTER_FIELD_NUMBER: _builtins.int
+    TASK_FIELD_NUMBER: _builtins.int
+    FIXED_FIELD_NUMBER: _builtins.int
+    cluster: _builtins.str
+    """name given in Hello"""
+    task: _builtins.str
+    """uid"""
+    @_builtins.property
+    def fixed(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """uids of tasks that may not be moved"""
+
+    def __init__(
+        self,
+        *,
+        cluster: _builtins.str = ...,
+        task: _builtins.str = ...,
+        fixed: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["cluster", b"cluster", "fixed", b"fixed", "task", b"task"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___FindCuresRequest: _TypeAlias = FindCuresRequest  # noqa: Y015
+
+@_typing.final
+class FoundCures(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CURES_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def cures(self) -> _containers.RepeatedCompositeFieldContainer[Global___Cure]:
+        """by kind, then by size of the change; none if the task does not wait"""
+
+    def __init__(
+        self,
+        *,
+        cures: _abc.Iterable[Global___Cure] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["cures", b"cures"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___FoundCures: _TypeAlias = FoundCures  # noqa: Y015
+
+@_typing.final
+class Cure(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    STEPS_FIELD_NUMBER: _builtins.int
+    MACHINE_FIELD_NUMBER: _builtins.int
+    MOVES_FIELD_NUMBER: _builtins.int
+    RIVAL_FIELD_NUMBER: _builtins.int
+    TOGETHER_FIELD_NUMBER: _builtins.int
+    machine: _builtins.str
+    """name of the machine that the task would get"""
+    rival: _builtins.str
+    """name of another waiting task that would get the place first, "" for none"""
+    together: _builtins.int
+    """waiting tasks that then have places, this one among them; 0: it was tried alone"""
+    @_builtins.property
+    def steps(self) -> _containers.RepeatedCompositeFieldContainer[Global___CureStep]:
+        """what to change; of moves one step that only counts"""
+
+    @_builtins.property
+    def moves(self) -> _containers.RepeatedCompositeFieldContainer[Global___TaskMove]:
+        """moves of other tasks"""
+
+    def __init__(
+        self,
+        *,
+        steps: _abc.Iterable[Global___CureStep] | None = ...,
+        machine: _builtins.str = ...,
+        moves: _abc.Iterable[Global___TaskMove] | None = ...,
+        rival: _builtins.str = ...,
+        together: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["machine", b"machine", "moves", b"moves", "rival", b"rival", "steps", b"steps", "together", b"together"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Cure: _TypeAlias = Cure  # noqa: Y015
+
+@_typing.final
+class CureStep(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    KIND_FIELD_NUMBER: _builtins.int
+    SUBJECT_FIELD_NUMBER: _builtins.int
+    MACHINE_FIELD_NUMBER: _builtins.int
+    AMOUNT_BEFORE_FIELD_NUMBER: _builtins.int
+    VALUE_BEFORE_FIELD_NUMBER: _builtins.int
+    AMOUNT_AFTER_FIELD_NUMBER: _builtins.int
+    VALUE_AFTER_FIELD_NUMBER: _builtins.int
+    kind: _builtins.str
+    """as poseidon audit names it, such as "lower-request" """
+    subject: _builtins.str
+    """resource, key, taint or constraint"""
+    machine: _builtins.str
+    """name of the machine that is changed or that a new one is like, "" for none"""
+    amount_before: _builtins.int
+    """an amount, or the number of a constraint among those of its kind"""
+    value_before: _builtins.str
+    """a value of a label or an annotation"""
+    amount_after: _builtins.int
+    """an amount, or a wider limit"""
+    value_after: _builtins.str
+    """a value, or another label"""
+    def __init__(
+        self,
+        *,
+        kind: _builtins.str = ...,
+        subject: _builtins.str = ...,
+        machine: _builtins.str = ...,
+        amount_before: _builtins.int = ...,
+        value_before: _builtins.str = ...,
+        amount_after: _builtins.int = ...,
+        value_after: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["amount_after", b"amount_after", "amount_before", b"amount_before", "becomes", b"becomes", "value_after", b"value_after", "value_before", b"value_before", "was", b"was"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["amount_after", b"amount_after", "amount_before", b"amount_before", "becomes", b"becomes", "kind", b"kind", "machine", b"machine", "subject", b"subject", "value_after", b"value_after", "value_before", b"value_before", "was", b"was"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType_becomes: _TypeAlias = _typing.Literal["amount_after", "value_after"]  # noqa: Y015
+    _WhichOneofArgType_becomes: _TypeAlias = _typing.Literal["becomes", b"becomes"]  # noqa: Y015
+    _WhichOneofReturnType_was: _TypeAlias = _typing.Literal["amount_before", "value_before"]  # noqa: Y015
+    _WhichOneofArgType_was: _TypeAlias = _typing.Literal["was", b"was"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType_becomes) -> _WhichOneofReturnType_becomes | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType_was) -> _WhichOneofReturnType_was | None: ...
+
+Global___CureStep: _TypeAlias = CureStep  # noqa: Y015
+
+@_typing.final
+class TaskMove(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TASK_FIELD_NUMBER: _builtins.int
+    NAME_FIELD_NUMBER: _builtins.int
+    SOURCE_FIELD_NUMBER: _builtins.int
+    TARGET_FIELD_NUMBER: _builtins.int
+    task: _builtins.str
+    """uid"""
+    name: _builtins.str
+    """for people, such as "ns/name" """
+    source: _builtins.str
+    """name of the machine that it is on"""
+    target: _builtins.str
+    """name of the machine that it would go to"""
+    def __init__(
+        self,
+        *,
+        task: _builtins.str = ...,
+        name: _builtins.str = ...,
+        source: _builtins.str = ...,
+        target: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["name", b"name", "source", b"source", "target", b"target", "task", b"task"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___TaskMove: _TypeAlias = TaskMove  # noqa: Y015
+
+@_typing.final
 class ListStateRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 

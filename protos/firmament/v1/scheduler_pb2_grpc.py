@@ -52,6 +52,11 @@ class SchedulerStub:
                 request_serializer=protos_dot_firmament_dot_v1_dot_scheduler__pb2.ExplainRequest.SerializeToString,
                 response_deserializer=protos_dot_firmament_dot_v1_dot_scheduler__pb2.Explanation.FromString,
                 _registered_method=True)
+        self.FindCures = channel.unary_unary(
+                '/firmament.v1.Scheduler/FindCures',
+                request_serializer=protos_dot_firmament_dot_v1_dot_scheduler__pb2.FindCuresRequest.SerializeToString,
+                response_deserializer=protos_dot_firmament_dot_v1_dot_scheduler__pb2.FoundCures.FromString,
+                _registered_method=True)
         self.ListState = channel.unary_unary(
                 '/firmament.v1.Scheduler/ListState',
                 request_serializer=protos_dot_firmament_dot_v1_dot_scheduler__pb2.ListStateRequest.SerializeToString,
@@ -102,6 +107,14 @@ class SchedulerServicer:
 
     def Explain(self, request, context):
         """Says, for one task, which machines it may use, why not the others, and what each model charges.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def FindCures(self, request, context):
+        """Says which changes would give a waiting task a machine, each tried with a round in a copy of the solver's process.
+        One search at a time: RESOURCE_EXHAUSTED while another runs. Solvers of an older release do not know this call.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -160,6 +173,11 @@ def add_SchedulerServicer_to_server(servicer, server):
                     servicer.Explain,
                     request_deserializer=protos_dot_firmament_dot_v1_dot_scheduler__pb2.ExplainRequest.FromString,
                     response_serializer=protos_dot_firmament_dot_v1_dot_scheduler__pb2.Explanation.SerializeToString,
+            ),
+            'FindCures': grpc.unary_unary_rpc_method_handler(
+                    servicer.FindCures,
+                    request_deserializer=protos_dot_firmament_dot_v1_dot_scheduler__pb2.FindCuresRequest.FromString,
+                    response_serializer=protos_dot_firmament_dot_v1_dot_scheduler__pb2.FoundCures.SerializeToString,
             ),
             'ListState': grpc.unary_unary_rpc_method_handler(
                     servicer.ListState,
@@ -271,6 +289,33 @@ class Scheduler:
             '/firmament.v1.Scheduler/Explain',
             protos_dot_firmament_dot_v1_dot_scheduler__pb2.ExplainRequest.SerializeToString,
             protos_dot_firmament_dot_v1_dot_scheduler__pb2.Explanation.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def FindCures(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/firmament.v1.Scheduler/FindCures',
+            protos_dot_firmament_dot_v1_dot_scheduler__pb2.FindCuresRequest.SerializeToString,
+            protos_dot_firmament_dot_v1_dot_scheduler__pb2.FoundCures.FromString,
             options,
             channel_credentials,
             insecure,

@@ -50,6 +50,10 @@ class SchedulerStub:
     """
     Explain: _grpc.UnaryUnaryMultiCallable[_scheduler_pb2.ExplainRequest, _scheduler_pb2.Explanation]
     """Says, for one task, which machines it may use, why not the others, and what each model charges."""
+    FindCures: _grpc.UnaryUnaryMultiCallable[_scheduler_pb2.FindCuresRequest, _scheduler_pb2.FoundCures]
+    """Says which changes would give a waiting task a machine, each tried with a round in a copy of the solver's process.
+    One search at a time: RESOURCE_EXHAUSTED while another runs. Solvers of an older release do not know this call.
+    """
     ListState: _grpc.UnaryUnaryMultiCallable[_scheduler_pb2.ListStateRequest, _scheduler_pb2.ListStateResponse]
     """Lists what the solver knows of a cluster."""
     ExportNetwork: _grpc.UnaryUnaryMultiCallable[_scheduler_pb2.ExportNetworkRequest, _scheduler_pb2.ExportNetworkResponse]
@@ -78,6 +82,10 @@ class SchedulerAsyncStub(SchedulerStub):
     """
     Explain: _aio.UnaryUnaryMultiCallable[_scheduler_pb2.ExplainRequest, _scheduler_pb2.Explanation]  # type: ignore[assignment]
     """Says, for one task, which machines it may use, why not the others, and what each model charges."""
+    FindCures: _aio.UnaryUnaryMultiCallable[_scheduler_pb2.FindCuresRequest, _scheduler_pb2.FoundCures]  # type: ignore[assignment]
+    """Says which changes would give a waiting task a machine, each tried with a round in a copy of the solver's process.
+    One search at a time: RESOURCE_EXHAUSTED while another runs. Solvers of an older release do not know this call.
+    """
     ListState: _aio.UnaryUnaryMultiCallable[_scheduler_pb2.ListStateRequest, _scheduler_pb2.ListStateResponse]  # type: ignore[assignment]
     """Lists what the solver knows of a cluster."""
     ExportNetwork: _aio.UnaryUnaryMultiCallable[_scheduler_pb2.ExportNetworkRequest, _scheduler_pb2.ExportNetworkResponse]  # type: ignore[assignment]
@@ -121,6 +129,16 @@ class SchedulerServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_scheduler_pb2.Explanation, _abc.Awaitable[_scheduler_pb2.Explanation]]:
         """Says, for one task, which machines it may use, why not the others, and what each model charges."""
+
+    @_abc_1.abstractmethod
+    def FindCures(
+        self,
+        request: _scheduler_pb2.FindCuresRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_scheduler_pb2.FoundCures, _abc.Awaitable[_scheduler_pb2.FoundCures]]:
+        """Says which changes would give a waiting task a machine, each tried with a round in a copy of the solver's process.
+        One search at a time: RESOURCE_EXHAUSTED while another runs. Solvers of an older release do not know this call.
+        """
 
     @_abc_1.abstractmethod
     def ListState(

@@ -79,7 +79,7 @@ class ScriptedSolver(pb_grpc.SchedulerServicer):
     async def Schedule(self, request, context):  # noqa: N802 - the name in the protocol
         await context.abort(grpc.StatusCode.UNIMPLEMENTED, "the bridge calls only Session")
 
-    Explain = ListState = ExportNetwork = ListRounds = DescribeFlow = DeleteCluster = Schedule
+    Explain = FindCures = ListState = ExportNetwork = ListRounds = DescribeFlow = DeleteCluster = Schedule
 
     async def _read(self, requests, outgoing):
         sequence = 0

@@ -63,7 +63,7 @@ class FakeSolver(pb_grpc.SchedulerServicer):
     async def Schedule(self, request, context):  # noqa: N802
         await context.abort(grpc.StatusCode.UNIMPLEMENTED, "a page asks for nothing else")
 
-    ListState = ExportNetwork = DeleteCluster = Schedule
+    FindCures = ListState = ExportNetwork = DeleteCluster = Schedule
 
     async def Explain(self, request, context):  # noqa: N802
         self.asked.append("explain")
