@@ -135,7 +135,7 @@ def to_int(_: Spend, value: Any) -> int:
 
 def to_uint(spend: Spend, value: Any) -> UInt:
     """Return ``uint(value)``."""
-    return UInt(check_number(UInt(max(-1, to_int(spend, value) if not isinstance(value, UInt) else value))))
+    return UInt(check_number(value if isinstance(value, UInt) else UInt(to_int(spend, value))))
 
 
 def to_double(_: Spend, value: Any) -> float:

@@ -45,7 +45,6 @@ from firmament.core.rules.devices.cel.texts import (
     starts_with,
     trim_text,
 )
-from firmament.core.rules.devices.cel.tree import UInt
 from firmament.core.rules.devices.cel.values import (
     EvaluationError,
     Optional,
@@ -78,7 +77,7 @@ def calculate(sign: str, one: Any, other: Any) -> Any:
     if kind_of(one) != kind_of(other) or not is_number(one) or (sign == "%" and isinstance(one, float)):
         raise explain_unfit(sign, one, other)
     if sign == "-":
-        return check_number(type(one)(one - other) if one - other >= 0 or not isinstance(one, UInt) else -1)
+        return check_number(type(one)(one - other))
     if sign == "*":
         return check_number(type(one)(one * other))
     if isinstance(one, float):

@@ -108,25 +108,32 @@ def _unescape(body: str) -> str:
         parts.append(body[place:found])
         mark = body[found + 1]
         if mark in _DIGITS:
-            code, end = body[found + 2 : found + 2 + _DIGITS[mark]], found + 2 + _DIGITS[mark]
-            base = 16
+            start, digits, base = found + 2, _DIGITS[mark], 16
         elif mark in "0123":
-            code, end, base = body[found + 1 : found + 4], found + 4, 8
+            start, digits, base = found + 1, 3, 8
         elif mark in _ESCAPES or mark in "\\?\"'`":
             parts.append(_ESCAPES.get(mark, mark))
             place = found + 2
             continue
         else:
             raise ExpressionError(f"\\{mark} is no escape sequence")
+        place = start + digits
+        code = body[start:place]
         try:
-            read = chr(int(code, base))
-            read.encode()  # raises ValueError for halves of surrogate pairs
-            parts.append(read)
+            parts.append(_read_character(code, digits, base))
         except (ValueError, OverflowError) as error:
             raise ExpressionError(f"\\{mark}{code} is no character") from error
-        place = end
     parts.append(body[place:])
     return "".join(parts)
+
+
+def _read_character(code: str, digits: int, base: int) -> str:
+    """Return the character with a code of so many digits; raises ``ValueError`` if there is none."""
+    if len(code) < digits or not (code.isascii() and code.isalnum()):
+        raise ValueError("the code has other characters than digits, or too few")
+    found = chr(int(code, base))
+    found.encode()  # raises ValueError for halves of surrogate pairs
+    return found
 
 
 _RELATIONS = frozenset({"<", "<=", ">", ">=", "==", "!=", "in"})
