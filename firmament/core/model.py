@@ -352,8 +352,9 @@ class JobGroup:
     all. Otherwise domains with that room come first, and others are used if there are none.
     """
     divided: tuple[tuple[str, LevelRule], ...] = ()
-    """A label of machines, with a rule about how the members of the group (its tasks, or the groups in it) are divided
-    over its values; each of these groups stays on machines with one value. At most one such pair.
+    """Labels of machines, each with a rule about how the members of the group (its tasks, or the groups in it) are
+    divided over its values; each of these groups stays on machines with one value. The second rule divides the members
+    that share a value of the first label, and so on.
     """
 
 

@@ -289,9 +289,8 @@ def _list_nested_faults(group: NestedGroup, labels: int) -> Iterator[str]:
     named += [each.label for each in group.divided]
     if any(not 0 <= key < labels for key in named):
         yield "topology.groups names labels out of range"
-    divided = [each.group for each in group.divided]
-    if len({*divided}) < len(divided) or any(not 0 <= each < count for each in divided):
-        yield "topology.groups divides groups out of range, or twice"
+    if any(not 0 <= each.group < count for each in group.divided):
+        yield "topology.groups divides groups out of range"
     parts = (group.part_class, group.part_group, group.part_count, group.part_to_come)
     if len({len(each) for each in parts}) > 1 or len(group.held_group) != len(group.held_machine):
         yield "topology.groups has parts or tasks that are not as many everywhere"

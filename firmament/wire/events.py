@@ -152,8 +152,6 @@ def _job_groups(subject: str, messages: Iterable[pb.JobGroup]) -> tuple[JobGroup
             expected_alike=message.expected_alike,
             divided=tuple(_level_rule(subject, f"{field}.divided", each) for each in message.divided),
         )
-        if len(message.divided) > 1:
-            raise refuse(subject, f"{field}.divided", f"has {len(message.divided)} rules; give a group one")
     return tuple(groups.values())
 
 

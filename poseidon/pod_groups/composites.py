@@ -53,8 +53,8 @@ class GroupNode:
     expected_alike: bool = False
     """Whether the pods that do not exist yet request what the existing ones do."""
     divided: tuple[tuple[str, LevelRule], ...] = ()
-    """A node label, with the rule by which the group's pods, or child groups, are divided over its values; or
-    nothing.
+    """Node labels, each with the rule by which the group's pods, or child groups, are divided over its values; the
+    second rule divides those that share a value of the first label, and so on.
     """
 
     def to_proto(self) -> pb.JobGroup:

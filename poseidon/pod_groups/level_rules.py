@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from poseidon.group_trees.spec.constraints import SPREAD, LevelRule, read_constraints
 from poseidon.group_trees.spec.keys import CONSTRAINTS_ANNOTATION
@@ -15,19 +16,23 @@ from poseidon.kube.parsing.label_syntax import key_fault
 _PATH = f"metadata.annotations[{CONSTRAINTS_ANNOTATION}]"
 
 
+Divided: TypeAlias = tuple[tuple[str, LevelRule], ...]
+"""Labels with rules, coarsest first."""
+
+
 @dataclass(frozen=True, slots=True)
 class GroupLevels:
     """The rules of one group, as keys of node labels.
 
     ``within``, ``rather_within``: all pods of the group must, or should, share one value; ``apart``: each group in it
-    has a value of its own; ``divided``: the one label over whose values the pods, or the groups, of the group are
-    divided, with its rule.
+    has a value of its own; ``divided``: the labels over whose values the pods, or the groups, of the group are divided,
+    with their rules; the second rule divides what shares a value of the first label, and so on.
     """
 
     within: tuple[str, ...] = ()
     rather_within: tuple[str, ...] = ()
     apart: tuple[str, ...] = ()
-    divided: tuple[tuple[str, LevelRule], ...] = ()
+    divided: Divided = ()
 
 
 NO_LEVELS = GroupLevels()
@@ -45,11 +50,10 @@ def read_group_levels(annotations: Mapping[str, str], *, of_groups: bool) -> tup
     faults = [*map(str, reading.defects), *reading.remarks]
     rules = dict(reading.spec)
     faults += [f"{_PATH}.{level}: {fault}" for level in rules if (fault := key_fault(level))]
-    divided = tuple((level, rule) for level, rule in rules.items() if _divides(rule, of_groups=of_groups))
-    apart = tuple(level for level, rule in rules.items() if of_groups and rule.hard and rule.kind == SPREAD)
-    if len(divided) + (bool(apart) and bool(divided)) > 1:
-        remedy = "give it to the groups in this one" if of_groups else "keep one"
-        faults.append(f"{_PATH}.{divided[-1][0]}: is a second rule that divides; {remedy}")
+    divided: Divided = tuple((level, rule) for level, rule in rules.items() if _divides(rule))
+    apart: tuple[str, ...] = ()
+    if of_groups and all(rule.hard for _, rule in divided):
+        apart, divided = tuple(level for level, _ in divided), ()
     if faults:
         return NO_LEVELS, faults[0]
     other = {level: rule for level, rule in rules.items() if level not in {*apart, *dict(divided)}}
@@ -61,8 +65,6 @@ def read_group_levels(annotations: Mapping[str, str], *, of_groups: bool) -> tup
     ), ""
 
 
-def _divides(rule: LevelRule, *, of_groups: bool) -> bool:
-    """Return whether a rule divides the members of a group; a hard spread of groups is told by ``apart`` instead."""
-    if rule.hard:
-        return rule.kind == SPREAD and not of_groups
+def _divides(rule: LevelRule) -> bool:
+    """Return whether a rule divides the members of a group."""
     return rule.kind == SPREAD or bool(rule.partitions or rule.most) or rule.factor > 1

@@ -66,9 +66,13 @@ def _propose_undivided(job: Job, depth: Mapping[str, int]) -> Iterator[tuple[Cur
         for key, _ in each.divided:
             divided.setdefault((-depth[each.name], key), []).append(each.name)
     for (level, key), names in sorted(divided.items()):
-        groups = tuple(replace(each, divided=()) if each.name in names else each for each in job.groups)
+        groups = tuple(_undivide(each, key) if each.name in names else each for each in job.groups)
         subject = f"rule of {_name(names, -level)} by {key}"
         yield CureChange(CureKind.DROP, subject), replace(job, groups=groups)
+
+
+def _undivide(group: JobGroup, key: str) -> JobGroup:
+    return replace(group, divided=tuple(each for each in group.divided if each[0] != key))
 
 
 def _name(names: Sequence[str], level: int) -> str:

@@ -1295,7 +1295,7 @@ class JobGroup(_message.Message):
 
     @_builtins.property
     def divided(self) -> _containers.RepeatedCompositeFieldContainer[Global___LevelRule]:
-        """how its tasks, or the groups in it, are divided over values of a label; at most one"""
+        """how its tasks, or the groups in it, are divided: the second divides each share of the first"""
 
     def __init__(
         self,

@@ -286,7 +286,6 @@ def test_rules_that_divide_a_group():
         ([pb.LevelRule()], r"divided\.label"),
         ([pb.LevelRule(label="rack", hard=True, factor=2)], "is hard and has numbers"),
         ([pb.LevelRule(label="rack", least=3, most=2)], "is 3, more than most, 2"),
-        ([pb.LevelRule(label="rack"), pb.LevelRule(label="zone")], "has 2 rules; give a group one"),
     ],
 )
 def test_rules_that_cannot_be_kept_are_refused(rules, fault):

@@ -157,22 +157,6 @@ def test_a_pod_leaves_the_tree_with_its_group():
             (composite("root", rules='{"zone": {"min": 2}}'), leaf("a", "root")),
             ".zone.min: counts only together with max",
         ),
-        (
-            (
-                composite("root", rules='{"zone": {"type": "spread"}, "rack": {"factor": 2}}'),
-                leaf("a", "root"),
-            ),
-            ".rack: is a second rule that divides; give it to the groups in this one",
-        ),
-        (
-            (
-                composite("root"),
-                leaf(
-                    "a", "root", rules='{"zone": {"partitions": 2}, "rack": {"type": "spread", "hard": true}}'
-                ),
-            ),
-            ".rack: is a second rule that divides; keep one",
-        ),
         ((composite("root", rules='{"no label!": {}}'), leaf("a", "root")), ".no label!: "),
         (
             (composite("root", disruption_mode={"all": {}}), leaf("a", "root")),

@@ -29,6 +29,16 @@ def test_hard_and_soft_rules_of_levels():
     assert read(spread, of_groups=True) == (GroupLevels(apart=("rack",)), "")
 
 
+def test_several_rules_divide_in_the_order_in_which_they_are_written():
+    hard = {"type": "spread", "hard": True}
+    for of_groups in (False, True):
+        levels, said = read({"zone": {"partitions": 2}, "rack": hard}, of_groups=of_groups)
+        assert not said
+        assert [label for label, _ in levels.divided] == ["zone", "rack"]
+        assert not levels.apart
+    assert read({"zone": hard, "rack": hard}, of_groups=True)[0].apart == ("zone", "rack")
+
+
 @pytest.mark.parametrize("of_groups", [False, True])
 def test_other_rules_divide_the_members_of_a_group(of_groups):
     for rule in ({"type": "spread"}, {"partitions": 2}, {"min": 1, "max": 2}, {"factor": 2}):
@@ -48,12 +58,6 @@ def test_other_rules_divide_the_members_of_a_group(of_groups):
 @pytest.mark.parametrize(
     ("rules", "of_groups", "words"),
     [
-        ({"rack": {"factor": 2}, "zone": {"type": "spread", "hard": True}}, False, "zone: is a second rule"),
-        (
-            {"rack": {"type": "spread"}, "zone": {"type": "spread", "hard": True}},
-            True,
-            "rack: is a second rule",
-        ),
         ({"-": {"type": "pack"}}, True, "'-' is not a label key"),
         ({"rack": {"type": "pack", "min": 2}}, True, "counts only together with max"),
         ({"rack": {"hard": True, "factor": 2}}, False, "a hard rule takes neither partitions"),

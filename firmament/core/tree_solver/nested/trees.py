@@ -82,7 +82,9 @@ class NestedGroup:
     fewest: int = 0
     """The fewest waiting tasks that may be placed, of all groups together; the groups may need more."""
     divided: tuple[Division, ...] = ()
-    """The groups whose members are divided over domains by rules, at most one rule for each."""
+    """The rules by which members of groups are divided over domains. A second rule of a group divides the members that
+    share a domain by its first, and so on.
+    """
 
     def looks(self) -> tuple[object, ...]:
         """Return a key that is equal for trees that differ only in names and classes."""

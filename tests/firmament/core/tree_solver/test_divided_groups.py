@@ -29,9 +29,9 @@ Placed = tuple[tuple[int, int, int], ...]
 
 @dataclass(frozen=True)
 class DividedCase(Case):
-    """A tree with rules (label and rule by group), and tasks that are on machines already."""
+    """A tree with rules (labels and rules by group), and tasks that are on machines already."""
 
-    divided: dict[int, tuple[int, LevelRule]] = field(default_factory=dict)
+    divided: dict[int, list[tuple[int, LevelRule]]] = field(default_factory=dict)
     held: Placed = ()
 
     def problem(self) -> NestedProblem:
@@ -42,7 +42,7 @@ class DividedCase(Case):
         posed = super(DividedCase, left).problem()
         group = replace(
             posed.group,
-            divided=tuple(Division(at, *rule) for at, rule in self.divided.items()),
+            divided=tuple(Division(at, *rule) for at, rules in self.divided.items() for rule in rules),
             held_group=np.array([group for group, _, _ in self.held], dtype=np.int64),
             held_machine=np.array([machine for _, _, machine in self.held], dtype=np.int64),
         )
@@ -62,37 +62,48 @@ class DividedCase(Case):
             for each, (count, less) in enumerate(zip(own, spare, strict=True))
         ]
 
-    def count_members(self, group: int, where: Placed) -> Counter[int] | None:
+    def count_members(self, group: int, where: Placed) -> Counter[tuple[int, ...]] | None:
         """Count a divided group's members by domain; None if a group in it is in several, or a task in none."""
-        key, _ = self.divided[group]
+        keys = [key for key, _ in self.divided[group]]
         inside = [each for each, parent in enumerate(self.parent) if parent == group]
-        found = Counter[int]()
+        found = Counter[tuple[int, ...]]()
         if not inside:
-            found.update(self.code[key][machine] for at, _, machine in where if at == group)
+            found.update(self.name_domain(keys, machine) for at, _, machine in where if at == group)
         for child in inside:
-            codes = {self.code[key][machine] for at, _, machine in where if child in self.above(at)}
-            if len(codes) > 1:
+            names = {self.name_domain(keys, machine) for at, _, machine in where if child in self.above(at)}
+            if len(names) > 1:
                 return None
-            found.update(codes)
-        return None if -1 in found else found
+            found.update(names)
+        return None if any(-1 in name for name in found) else found
+
+    def name_domain(self, keys: Sequence[int], machine: int) -> tuple[int, ...]:
+        return tuple(self.code[key][machine] for key in keys)
 
     def keeps_rules(self, where: Placed) -> bool:
         """Whether the members of all divided groups are divided as their rules say, or are the same as before."""
-        for group, (_, rule) in self.divided.items():
+        for group, rules in self.divided.items():
             counts = self.count_members(group, where)
             if counts is None:
                 return False
             if counts == self.count_members(group, self.held):
                 continue
-            if rule.hard and any(count > 1 for count in counts.values()):
-                return False
-            if counts and rule.partitions and len(counts) != rule.partitions:
-                return False
-            if any(count % rule.factor for count in counts.values()):
-                return False
-            if rule.most and not all(rule.least <= count <= rule.most for count in counts.values()):
-                return False
+            for level, (_, rule) in enumerate(rules):
+                shares: dict[tuple[int, ...], Counter[int]] = {}
+                for name, count in counts.items():
+                    shares.setdefault(name[:level], Counter())[name[level]] += count
+                if not all(self.keeps_rule(rule, share) for share in shares.values()):
+                    return False
         return True
+
+    def keeps_rule(self, rule: LevelRule, counts: Counter[int]) -> bool:
+        """Whether counts of members by domain are as a rule says."""
+        if rule.hard and any(count > 1 for count in counts.values()):
+            return False
+        if rule.partitions and len(counts) != rule.partitions:
+            return False
+        if any(count % rule.factor for count in counts.values()):
+            return False
+        return not rule.most or all(rule.least <= count <= rule.most for count in counts.values())
 
     def placements(self, tasks: Sequence[tuple[int, int]], placed: Placed = ()) -> Iterator[Placed]:
         """Yield all placements of some tasks (group, size) that break no rule, with those that are placed."""
@@ -127,7 +138,7 @@ class DividedCase(Case):
 
 def draw_rule(draw: random.Random, *, of_groups: bool) -> LevelRule:
     kind = draw.choice(("pack", "spread"))
-    if not of_groups and draw.random() < 0.15:
+    if draw.random() < (0.05 if of_groups else 0.15):
         return LevelRule("spread", hard=True)
     least = draw.randint(1, 2)
     most = draw.choice((0, 0, least, least + 1))
@@ -146,16 +157,18 @@ def divided_case(seed: int, *, spare: bool = False) -> DividedCase:
     small = small_case(seed)
     machines = draw.randint(3, 5)
     zone = sorted(draw.choice((0, 0, 1)) for _ in range(machines))
+    most = max(1, 7 // len(small.tasks))  # the search through all placements takes no more than seven tasks
     case = DividedCase(
         parent=small.parent,
         within=[draw.choice((-1, -1, key)) for key in small.within],
-        tasks=[(group, size, draw.randint(1, 3)) for group, size, _ in small.tasks],
+        tasks=[(group, size, draw.randint(1, min(3, most))) for group, size, _ in small.tasks],
         room=[draw.randint(2, 6) for _ in range(machines)],
         code=[zone, [2 * at + draw.choice((0, 1)) for at in zone]],
     )
     for group in draw.sample(range(len(case.parent)), draw.choice((1, 1, 2)) if len(case.parent) > 1 else 1):
         of_groups = group in case.parent
-        case.divided[group] = draw.choice((0, 1, 1)), draw_rule(draw, of_groups=of_groups)
+        labels = draw.choice(([0], [1], [1], [0, 1]))
+        case.divided[group] = [(label, draw_rule(draw, of_groups=of_groups)) for label in labels]
     if spare:
         case = replace(case, spare=[draw.randint(0, max(0, count - 1)) for count in case.least])
     return case
@@ -234,7 +247,7 @@ def test_one_group_of_equal_pods_is_divided_as_its_wish_says_as_well_as_can_be(s
         tasks=[(0, 1, draw.randint(2, 5))],
         room=[draw.randint(0, 4) for _ in range(machines)],
         code=[sorted(draw.randint(0, 3) for _ in range(machines))],
-        divided={0: (0, rule)},
+        divided={0: [(0, rule)]},
     )
     found = solve(case)
 
@@ -264,7 +277,7 @@ def test_profiles_are_all_there_are_and_the_best_come_first(seed):
             sum(counts) == total
             and all(count >= before for count, before in zip(counts, held, strict=False))
             and (not rule.partitions or len(used) == rule.partitions)
-            and all(count % rule.factor == 0 for count in used)
+            and all(count % rule.factor == 0 and (count == 1 or not rule.hard) for count in used)
             and (not rule.most or all(rule.least <= count <= rule.most for count in used))
         )
 
@@ -287,7 +300,9 @@ def sorted_down(counts: Sequence[int]) -> list[int]:
 
 
 def pods_on(*rooms: int, pods: int, rule: LevelRule) -> DividedCase:
-    return DividedCase([-1, 0], [-1, -1], [(1, 1, pods)], rooms, [range(len(rooms))], divided={1: (0, rule)})
+    return DividedCase(
+        [-1, 0], [-1, -1], [(1, 1, pods)], rooms, [range(len(rooms))], divided={1: [(0, rule)]}
+    )
 
 
 @pytest.mark.parametrize(
@@ -315,6 +330,17 @@ def test_the_message_says_what_the_rule_lacks(case, words):
     found = solve(case)
     assert isinstance(found, Shortage)
     assert words in found.message
+
+
+def test_the_message_names_the_second_rule_of_a_group_if_that_stands_in_the_way():
+    rules = [(0, LevelRule(partitions=2)), (1, LevelRule("spread", hard=True))]
+    case = DividedCase([-1, 0], [-1, -1], [(1, 1, 4)], [2, 2, 2], [[0, 0, 1], [0, 1, 2]], divided={1: rules})
+    found = solve(case)
+    assert isinstance(found, Shortage)
+    assert found.message == (
+        "level 2 (label-1): group g1 must have its 4 pods in domains of their own within each domain of label-0; "
+        "there is no way to do so together with the other groups"
+    )
 
 
 def test_rules_are_told_in_words():

@@ -1,6 +1,6 @@
 """Lists the choices of a division: which members of a group share a domain, and which find none.
 
-A choice deals the members into *shares*, each of which is to go to a domain of its own. MemberCounts that are alike are
+A choice deals the members into *shares*, each of which is to go to a domain of its own. Members that are alike are
 counted, not told apart.
 """
 

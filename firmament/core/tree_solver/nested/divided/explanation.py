@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -13,7 +14,7 @@ from firmament.core.tree_solver.nested.divided.profiles import DomainRoom, itera
 from firmament.core.tree_solver.nested.divided.search import DividedSearch
 from firmament.core.tree_solver.nested.search import SearchSteps
 from firmament.core.tree_solver.nested.solver import STEPS, NestedProblem, solve_nested
-from firmament.core.tree_solver.nested.trees import Division
+from firmament.core.tree_solver.nested.trees import Division, LinkedGroup
 from firmament.core.tree_solver.tree import Rule, Shortage, limits
 
 BLAMED = 8
@@ -35,14 +36,32 @@ def explain_divisions(problem: NestedProblem, steps: SearchSteps) -> Shortage:
     if isinstance(plain, Shortage):
         return plain
     active: list[Division] = []
-    for depth in sorted({group.depth[each.group] for each in group.divided}, reverse=True):
-        level = [each for each in group.divided if group.depth[each.group] == depth]
+    for level in _list_levels(group):
         active += level
         placed, certain = _try_with(problem, active)
         if not placed:
             return _blame(problem, active, level, certain=certain)
     # These searches found places, so only the limit on steps made the first search fail.
     return Shortage("", "no way was found to divide its groups by their rules", 0)
+
+
+def _list_levels(group: LinkedGroup) -> list[list[Division]]:
+    """Return the divisions level by level, from the tasks up; on each level first those over the first label of each
+    group.
+    """
+    levels: dict[tuple[int, int], list[Division]] = {}
+    before = Counter[int]()
+    for each in group.divided:
+        levels.setdefault((-group.depth[each.group], before[each.group]), []).append(each)
+        before[each.group] += 1
+    return [level for _, level in sorted(levels.items(), key=lambda found: found[0])]
+
+
+def _find_above(group: LinkedGroup, division: Division) -> Division | None:
+    """Return the division of a group before this one, None if it is the first."""
+    own = [each for each in group.divided if each.group == division.group]
+    place = own.index(division)
+    return own[place - 1] if place else None
 
 
 def _try_with(problem: NestedProblem, divisions: Sequence[Division]) -> tuple[bool, bool]:
@@ -68,8 +87,8 @@ def _blame(
     group, domains = problem.group, problem.domains
     labels = ", ".join(sorted({domains.keys[each.label] for each in named}))
     where = f"level {group.depth[level[0].group] + 1} ({labels})"
-    posed = replace(problem, group=replace(group, divided=tuple(named)))
-    found = DividedSearch(posed).found
+    alone_in = (replace(problem, group=replace(group, divided=(each,))) for each in named)
+    found = [DividedSearch(each).found[0] for each in alone_in]
     lacks = [_explain_lack(problem, each, members) for each, members in zip(named, found, strict=True)]
     alone = next((at for at, lack in enumerate(lacks) if lack), 0 if len(named) == 1 else -1)
     way = "there is no way" if certain else "no way was found"
@@ -88,7 +107,11 @@ def _describe(problem: NestedProblem, division: Division, found: FoundMembers) -
     """Return what a rule demands, for people: "its 8 pods in exactly 2 domains, 2 to 4 in each"."""
     rule, of_groups = division.rule, bool(problem.group.children[division.group])
     one = "group" if of_groups else "pod"
-    return f"its {format_number(_count_members(found), one)} {describe_rule(rule, of_groups=of_groups)}"
+    above = _find_above(problem.group, division)
+    where = "" if above is None else f" within each domain of {problem.domains.keys[above.label]}"
+    return (
+        f"its {format_number(_count_members(found), one)} {describe_rule(rule, of_groups=of_groups)}{where}"
+    )
 
 
 def describe_rule(rule: Rule, *, of_groups: bool) -> str:
@@ -114,6 +137,8 @@ def describe_rule(rule: Rule, *, of_groups: bool) -> str:
 
 def _explain_lack(problem: NestedProblem, division: Division, found: FoundMembers) -> str:
     """Return why the members of one group cannot be divided, even without the other groups; "" if they could be."""
+    if _find_above(problem.group, division) is not None:
+        return ""
     members, count = found.members, _count_members(found)
     held = tuple(members.held.values())
     code = problem.domains.code[division.label]

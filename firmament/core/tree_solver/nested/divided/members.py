@@ -20,6 +20,9 @@ PLACES = 64
 apart.
 """
 
+MANY_PLACES = 100_000
+"""The largest number of a place before places are numbered anew."""
+
 
 @dataclass(frozen=True, slots=True)
 class FoundMembers:
@@ -70,10 +73,11 @@ def find_members(
         kinds = [(part,) for part in group.parts[number] if group.part_count[part]]
         waiting = tuple(int(group.part_count[part]) for (part,) in kinds)
         needs = [{shape_of[part]: 1} for (part,) in kinds]
-    rooms = tuple(
+    found_rooms = (
         _find_room(room, code, where, count_held, waiting, needs)
         for where in _list_places(group, number, domains)
     )
+    rooms = tuple(dict.fromkeys(found_rooms))
     stuck = frozenset(each for found in held.values() for each in found if not completable[each])
     return FoundMembers(
         MemberCounts(waiting, count_held, int(group.least[number]), rooms), tuple(kinds), held, stuck
@@ -91,11 +95,18 @@ def _describe_groups(group: LinkedGroup, shape_of: Sequence[int]) -> list[Hashab
     """Return for each group a key that is equal for groups that are alike, with the groups in them."""
     known: dict[Hashable, int] = {}
     looks: list[Hashable] = [None] * len(group.names)
-    divided = {each.group: (each.label, each.rule) for each in group.divided}
+    divided: dict[int, list[Hashable]] = {}
+    for each in group.divided:
+        divided.setdefault(each.group, []).append((each.label, each.rule))
     for number in reversed(range(len(looks))):
         tasks = tuple((shape_of[part], int(group.part_count[part])) for part in group.parts[number])
         inside = tuple(looks[child] for child in group.children[number])
-        own = group.within[number], group.rather_within[number], group.apart[number], divided.get(number)
+        own = (
+            group.within[number],
+            group.rather_within[number],
+            group.apart[number],
+            (*divided.get(number, ()),),
+        )
         look = (int(group.least[number]), own, tasks, inside)
         looks[number] = known.setdefault(look, len(known))
     return looks
@@ -118,10 +129,15 @@ def _list_places(group: LinkedGroup, number: int, domains: NestedDomains) -> lis
     machines = np.flatnonzero(allowed)
     if not keys or not len(machines):
         return [machines]
-    _, place = np.unique(domains.code[list(keys)][:, machines], axis=1, return_inverse=True)
-    place = place.reshape(-1)
+    place = np.zeros(len(machines), dtype=np.int64)
+    for key in keys:
+        codes = domains.code[key][machines]
+        place = place * (int(codes.max()) + 1) + codes
+        if int(place.max()) > MANY_PLACES:
+            place = np.unique(place, return_inverse=True)[1].reshape(-1)
     sizes = np.bincount(place)
-    return [machines[place == each] for each in np.argsort(-sizes, kind="stable")[:PLACES].tolist()]
+    largest = np.argsort(-sizes, kind="stable")[: min(PLACES, int((sizes > 0).sum()))]
+    return [machines[place == each] for each in largest.tolist()]
 
 
 def _find_room(

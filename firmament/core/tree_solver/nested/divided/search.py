@@ -2,6 +2,7 @@
 
 Each rule has choices: how many members share a domain, and which members these are. For each combination of choices,
 the best ones first, the tree is one of groups that must be apart, for which places are searched as for any other tree.
+If a group has several rules, the second one divides what shares a domain by the first, and so on.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from firmament.core.tree_solver.nested.divided.members import FoundMembers, find
 from firmament.core.tree_solver.nested.divided.variants import ChosenDivision, Variant, build_variant
 from firmament.core.tree_solver.nested.search import NestedPlaces, SearchSteps
 from firmament.core.tree_solver.nested.solver import STEPS, NestedProblem
+from firmament.core.tree_solver.nested.trees import Division
 
 VARIANTS = 400
 """The most combinations of choices that are tried for one tree."""
@@ -36,10 +38,13 @@ class DividedSearch:
         there = np.bincount(group.held_group, minlength=len(group.names))
         np.add.at(there, group.part_group, group.part_count)
         completable = find_whole(group, there.tolist())
-        self._divisions = group.divided
+        first: dict[int, Division] = {}
+        for each in group.divided:
+            first.setdefault(each.group, each)
+        self._divisions = tuple(first.values())
         self._found = [
             find_members(group, each, problem.domains, problem.room, problem.shape_of, completable)
-            for each in group.divided
+            for each in self._divisions
         ]
         self._choices = [
             DivisionChoices(division.rule, found.members)
@@ -48,7 +53,7 @@ class DividedSearch:
 
     @property
     def found(self) -> Sequence[FoundMembers]:
-        """The members of each group that is divided, in the order of the divisions."""
+        """The members of each group that is divided, in the order of the first divisions of groups."""
         return self._found
 
     def find_places(self, steps: SearchSteps) -> tuple[NestedPlaces | None, bool]:
@@ -67,8 +72,7 @@ class DividedSearch:
             own = SearchSteps(max(min(given.left, STEPS // SHARE), SHARE * len(variant.group.names)))
             most = own.left
             shape_of = [problem.shape_of[part] for part in variant.part_of]
-            posed = NestedProblem(variant.group, problem.domains, room, shape_of)
-            places, sure = posed.search_places(own)
+            places, sure = _search(NestedProblem(variant.group, problem.domains, room, shape_of), own)
             given.left -= max(most - own.left, 1)
             room.undo(mark)
             more -= best is not None
@@ -120,3 +124,10 @@ class DividedSearch:
     def _weigh(self, ranks: Sequence[int]) -> tuple[int, int]:
         found = [choices.get(rank) for choices, rank in zip(self._choices, ranks, strict=True)]
         return sum(each.left for each in found if each is not None), sum(ranks)
+
+
+def _search(problem: NestedProblem, steps: SearchSteps) -> tuple[NestedPlaces | None, bool]:
+    """Return places for a tree, with or without divisions, or None and whether it is certain that there are none."""
+    if problem.group.divided:
+        return DividedSearch(problem).find_places(steps)
+    return problem.search_places(steps)

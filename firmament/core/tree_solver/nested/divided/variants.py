@@ -24,7 +24,7 @@ class ChosenDivision:
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """A tree without divisions; ``part_of``: for each of its parts, the part of the original tree."""
+    """A tree without the first division of each group; ``part_of``: for each of its parts, the original one."""
 
     group: LinkedGroup
     part_of: tuple[int, ...]
@@ -54,6 +54,7 @@ class _Builder:
         self._apart: list[bool] = []
         self._parts: list[tuple[int, int, int]] = []  # original part, group, number of tasks
         self._held: list[tuple[int, int]] = []  # group, machine
+        self._divided: list[Division] = []
         self._tasks: list[list[int]] = [[] for _ in group.names]
         for at, machine in zip(group.held_group.tolist(), group.held_machine.tolist(), strict=True):
             self._tasks[at].append(machine)
@@ -78,7 +79,7 @@ class _Builder:
             part_to_come=group.part_to_come[part_of],
             held_group=np.array([at for at, _ in self._held], dtype=np.int64),
             held_machine=np.array([machine for _, machine in self._held], dtype=np.int64),
-            divided=(),
+            divided=tuple(self._divided),
         )
         return _leave_out_incomplete(Variant(variant, tuple(part_of)))
 
@@ -135,6 +136,7 @@ class _Builder:
             place = self._append(f"part {index + 1} of {name}", own, needed, (label,))
             if share.domain >= 0:
                 place_of[share.domain] = place
+            self._divided += [Division(place, each.label, each.rule) for each in self._list_further(number)]
             for child in inside:
                 self._add_group(child, place)
             if not of_groups:
@@ -143,6 +145,10 @@ class _Builder:
         code = self._domains.code[label]
         for machine in self._tasks[number]:
             self._held.append((place_of.get(int(code[machine]), own), machine))
+
+    def _list_further(self, number: int) -> list[Division]:
+        """Return the divisions of a group beyond the first, which divide each of its shares."""
+        return [each for each in self._group.divided if each.group == number][1:]
 
 
 def _leave_out_incomplete(variant: Variant) -> Variant:
