@@ -61,7 +61,7 @@ def _explain_path(task: str, machine: str, folder: Path, output: str) -> None:
     from firmament.saved_rounds.graphs import read_graph
     from firmament.saved_rounds.rerouting import describe_rerouting, find_rerouting
     from firmament.saved_rounds.saving import decode_round
-    from firmament.server.round_saver import read_round
+    from firmament.server.rounds.round_saver import read_round
 
     try:
         files = read_round(folder)

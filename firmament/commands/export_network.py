@@ -76,7 +76,7 @@ def _read_saved(folder: Path, form: str) -> bytes:
     from firmament.saved_rounds import SavedRoundError
     from firmament.saved_rounds.description import read_description
     from firmament.saved_rounds.graphs import read_graph, write_graph
-    from firmament.server.round_saver import read_round
+    from firmament.server.rounds.round_saver import read_round
 
     try:
         if form == "dimacs":

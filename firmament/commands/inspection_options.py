@@ -55,7 +55,7 @@ def asking(target: str, timeout: float) -> Iterator[SolverClient]:
     The program ends with one line: with status 1 if a question gets no answer, 2 if the options cannot be used.
     """
     from firmament.inspection.client import QuestionError, solver_client
-    from firmament.server.address import AddressError, parse_address
+    from firmament.server.access.address import AddressError, parse_address
 
     try:
         parse_address("--target", target, any_port=False)

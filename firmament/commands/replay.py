@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from firmament.commands.inspection_options import echo_json, output_option
-from firmament.server.round_saver import list_saved_rounds, read_round
+from firmament.server.rounds.round_saver import list_saved_rounds, read_round
 
 if TYPE_CHECKING:
     from firmament.saved_rounds.replaying import Replay

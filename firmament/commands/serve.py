@@ -9,9 +9,9 @@ import click
 
 import firmament
 from firmament.configuration.document import load
-from firmament.server.address import AddressError, parse_address
+from firmament.server.access.address import AddressError, parse_address
 from firmament.server.process_copy import allow_copies
-from firmament.server.round_saver import ROUNDS_KEPT, SavedRoundsFolder, SavedRoundsFolderError
+from firmament.server.rounds.round_saver import ROUNDS_KEPT, SavedRoundsFolder, SavedRoundsFolderError
 from protos.conventions import event_loop
 from protos.conventions.configuration_file import ConfigurationError
 from protos.conventions.logs import configure, logging_options
@@ -70,7 +70,7 @@ def serve(
     allow_copies()
     # grpc and the solver are imported only here, since ``--help`` does without them.
     from firmament.server import process
-    from firmament.server.credentials import parse_clients
+    from firmament.server.access.credentials import parse_clients
 
     try:
         configuration = load(config)

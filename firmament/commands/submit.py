@@ -97,7 +97,7 @@ def submit(
     """Drive a running solver with simulated machines and tasks, and print throughput and latencies."""
     from rich.console import Console
 
-    from firmament.server.address import AddressError, parse_address
+    from firmament.server.access.address import AddressError, parse_address
     from firmament.submit.client import SubmitOptions, TargetError
     from firmament.submit.report import print_table
     from firmament.submit.workload import WorkloadOptions

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from firmament.core.round_flow.assembly import first_tasks, snapshot_flow
 from firmament.saved_rounds.saving import RoundRecord
-from firmament.server.failing_classes import FailingRounds
-from firmament.server.fencing import GRACE_SECONDS, Fencing
-from firmament.server.round_history import RoundHistory
+from firmament.server.access.fencing import GRACE_SECONDS, Fencing
+from firmament.server.rounds.failing_classes import FailingRounds
+from firmament.server.rounds.round_history import RoundHistory
 from firmament.server.steps import RoundBeginning, StreamSteps
 
 if TYPE_CHECKING:

@@ -18,14 +18,14 @@ from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from firmament.configuration.document import SchedulerConfiguration, build_core
 from firmament.core.scheduler import Scheduler
 from firmament.memory import keep_freed_memory, relax_garbage_collection
-from firmament.server.address import ListenAddress, check_free
+from firmament.server.access.address import ListenAddress, check_free
+from firmament.server.access.credentials import Clients, server_credentials
+from firmament.server.access.grpc_options import PING_SECONDS, server_options
 from firmament.server.cluster import ServedCluster
 from firmament.server.cluster_registry import ClusterRegistry
-from firmament.server.credentials import Clients, server_credentials
 from firmament.server.driving.loop import RoundRunner
-from firmament.server.grpc_options import PING_SECONDS, server_options
 from firmament.server.metrics import Metrics
-from firmament.server.round_saver import SavedRoundsFolder, SavedRoundWriter
+from firmament.server.rounds.round_saver import SavedRoundsFolder, SavedRoundWriter
 from firmament.server.service import SchedulerService, add_service
 from firmament.server.session import SessionSettings
 from firmament.solvers.process_solver import DEFAULT_SOLVER, ProcessSolver

@@ -14,6 +14,7 @@ from google.protobuf.message import DecodeError
 from google.protobuf.message_factory import GetMessageClass
 
 from firmament.core.questions import UnknownTaskError
+from firmament.server.access.credentials import Clients
 from firmament.server.cluster import NoStateError, ServedCluster
 from firmament.server.cluster_registry import (
     ClusterInUseError,
@@ -21,7 +22,6 @@ from firmament.server.cluster_registry import (
     TooManyClustersError,
     UnknownClusterError,
 )
-from firmament.server.credentials import Clients
 from firmament.server.cures import BusySearchError, CureSearches
 from firmament.server.process_copy import CopyError
 from firmament.server.session import ProtocolError, SessionSettings, check_hello

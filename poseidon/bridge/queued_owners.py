@@ -14,8 +14,8 @@ from poseidon.kube.api.pod_groups import ScaledOwner, ScaleSpec
 from poseidon.kube.api.queues import QueuedOwner
 from poseidon.kube.api.resource import Change, Resource
 from poseidon.kube.quarantine import Quarantine
-from poseidon.manifests.workloads.fields import NotKnownError
-from poseidon.manifests.workloads.pod_sets import Known, PodSet
+from poseidon.manifests.workloads.common.fields import NotKnownError
+from poseidon.manifests.workloads.common.pod_sets import Known, PodSet
 from poseidon.manifests.workloads.queued import count_pods, resume
 from poseidon.manifests.workloads.table import FAMILIES
 

@@ -24,13 +24,13 @@ from poseidon.lifecycle.refused_pods import RECREATIONS
 from poseidon.manifests.controllers.volumes import PROVISIONED_BY
 from poseidon.offline.evictability import REFUSALS, SAFE_VOLUMES
 from poseidon.pod_groups.demands import MIN_PARALLELISM
-from poseidon.pod_groups.exclusive_topology import ANNOTATIONS as EXCLUSIVE_ANNOTATIONS
 from poseidon.pod_groups.membership import (
     FOREIGN_GANG_ANNOTATIONS,
     GANG_ANNOTATION,
     KUEUE_GROUP_SIZE,
     MIRROR_ANNOTATION,
 )
+from poseidon.pod_groups.readers.exclusive_topology import ANNOTATIONS as EXCLUSIVE_ANNOTATIONS
 from poseidon.pods.estimates import NODE_ANNOTATIONS, POD_ANNOTATIONS
 from poseidon.pods.resources import BANDWIDTH_ANNOTATIONS
 from poseidon.pods.templates import KAI_GPU_PARTS

@@ -11,7 +11,6 @@ from poseidon.kube.api.pod_groups import VolcanoPodGroup, VolcanoSubGroups
 from poseidon.kube.api.pods import Pod
 from poseidon.kube.quarantine import Quarantine
 from poseidon.pod_groups.demands import Demand, Described, Known, Source
-from poseidon.pod_groups.exclusive_topology import read_domain_part
 from poseidon.pod_groups.group import Group, GroupKey, group_key, new_group
 from poseidon.pod_groups.membership import (
     BUNDLE,
@@ -34,10 +33,11 @@ from poseidon.pod_groups.membership import (
     part_in,
     progress_of,
 )
+from poseidon.pod_groups.readers.exclusive_topology import read_domain_part
+from poseidon.pod_groups.readers.volcano import find_part, is_tree
 from poseidon.pod_groups.roles import Offered, choose_offered
 from poseidon.pod_groups.scheduler_names import ForeignMembers, Named
 from poseidon.pod_groups.sources import Sources, places
-from poseidon.pod_groups.volcano import find_part, is_tree
 from poseidon.pods import tasks as pod_translation
 from poseidon.pods.tasks import PriorityResolver
 

@@ -38,7 +38,6 @@ from poseidon.pod_groups.demands import (
     read_workload_demand,
     share_problem,
 )
-from poseidon.pod_groups.exclusive_topology import read_exclusive_job_demand, read_leader_worker_demand
 from poseidon.pod_groups.koordinator import gang_terms, list_bundled_gangs
 from poseidon.pod_groups.membership import (
     BUNDLE,
@@ -56,8 +55,12 @@ from poseidon.pod_groups.membership import (
     ObjectKey,
     bundle,
 )
-from poseidon.pod_groups.scheduler_trees import read_kai_group_demand, read_pod_gang_demand
-from poseidon.pod_groups.volcano import read_volcano_group_demand
+from poseidon.pod_groups.readers.exclusive_topology import (
+    read_exclusive_job_demand,
+    read_leader_worker_demand,
+)
+from poseidon.pod_groups.readers.scheduler_trees import read_kai_group_demand, read_pod_gang_demand
+from poseidon.pod_groups.readers.volcano import read_volcano_group_demand
 from poseidon.pods.tasks import get_qualified_name
 
 OWNER_KINDS = frozenset({"ReplicaSet", "StatefulSet", "Job", "Deployment"})

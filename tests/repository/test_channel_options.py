@@ -45,7 +45,7 @@ USED = used()
 
 def test_options_of_both_processes_are_found():
     files = {file for where in USED.values() for file in where}
-    assert {"firmament/server/grpc_options.py", "poseidon/bridge/solver_stream/stream.py"} <= files
+    assert {"firmament/server/access/grpc_options.py", "poseidon/bridge/solver_stream/stream.py"} <= files
 
 
 @pytest.mark.parametrize("option", sorted(USED))

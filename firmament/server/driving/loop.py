@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from firmament.server.cluster import NoStateError
 from firmament.server.driving.batching import BatchingWindow
 from firmament.server.driving.round_log import log_round
-from firmament.server.round_traces import trace_round
+from firmament.server.rounds.round_traces import trace_round
 from firmament.wire.rounds import EncodedRound, encode_round
 
 if TYPE_CHECKING:

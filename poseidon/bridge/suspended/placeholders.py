@@ -13,7 +13,7 @@ from poseidon.kube.api.pods import Pod
 from poseidon.kube.api.resource import Change
 from poseidon.lifecycle.actions import Evict
 from poseidon.lifecycle.pod_records import PodRecords
-from poseidon.manifests.workloads.fields import NotKnownError
+from poseidon.manifests.workloads.common.fields import NotKnownError
 from poseidon.pods.tasks import scheduler_of
 from poseidon.queues.book import QueueBook
 from poseidon.queues.claims import OwnerKey

@@ -15,8 +15,8 @@ from poseidon.kube.api.pods import EmptyDir, HostPath, Pod, PodSpec, PodVolume
 from poseidon.kube.api.queues import QueuedOwner
 from poseidon.kube.api.resource import Resource
 from poseidon.kube.api.workloads import PodTemplate
-from poseidon.manifests.workloads.fields import Value, find, is_over, mapping
-from poseidon.manifests.workloads.pod_sets import Known, PodSet, number_names
+from poseidon.manifests.workloads.common.fields import Value, find, is_over, mapping
+from poseidon.manifests.workloads.common.pod_sets import Known, PodSet, number_names
 from poseidon.manifests.workloads.queued import resume
 from poseidon.manifests.workloads.table import FAMILIES
 from poseidon.pod_groups.demands import read_queued_owner_demand

@@ -10,7 +10,7 @@ from typing import Any
 from poseidon.kube.api.decoding import MalformedObjectError
 from poseidon.manifests.validation import MAX_PODS
 from poseidon.manifests.wording import suggest_printing
-from poseidon.manifests.workloads.fields import (
+from poseidon.manifests.workloads.common.fields import (
     NotKnownError,
     Value,
     find,
@@ -21,7 +21,7 @@ from poseidon.manifests.workloads.fields import (
     number,
     text,
 )
-from poseidon.manifests.workloads.pod_sets import Known, PodSet, number_names
+from poseidon.manifests.workloads.common.pod_sets import Known, PodSet, number_names
 
 _ENDED = frozenset({"Succeeded", "Failed", "Error"})
 _WITH_PODS = ("container", "script", "resource", "data", "containerSet")

@@ -13,7 +13,7 @@ from typing import Any
 
 from poseidon.kube.api.decoding import MalformedObjectError
 from poseidon.manifests.wording import suggest_printing
-from poseidon.manifests.workloads.fields import (
+from poseidon.manifests.workloads.common.fields import (
     NotKnownError,
     Value,
     find,
@@ -24,7 +24,7 @@ from poseidon.manifests.workloads.fields import (
     number,
     text,
 )
-from poseidon.manifests.workloads.pod_sets import Known, PodGroupObject, PodSet, number_names
+from poseidon.manifests.workloads.common.pod_sets import Known, PodGroupObject, PodSet, number_names
 
 _TOPOLOGIES = ("ClusterTopology", "ClusterTopologyBinding")
 """Kinds of objects that define which node label stands for which domain."""

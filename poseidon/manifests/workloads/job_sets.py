@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from poseidon.manifests.wording import suggest_printing
-from poseidon.manifests.workloads.exclusive import give_own_domain, group_key
-from poseidon.manifests.workloads.fields import (
+from poseidon.manifests.workloads.common.fields import (
     NotKnownError,
     Value,
     find,
@@ -19,7 +18,8 @@ from poseidon.manifests.workloads.fields import (
     number,
     text,
 )
-from poseidon.manifests.workloads.pod_sets import Known, PodGroupObject, PodSet, number_names
+from poseidon.manifests.workloads.common.pod_sets import Known, PodGroupObject, PodSet, number_names
+from poseidon.manifests.workloads.exclusive_topology import give_own_domain, group_key
 from poseidon.pod_groups.membership import JOB_SET_DOMAIN
 
 _PREFIX = "jobset.sigs.k8s.io"

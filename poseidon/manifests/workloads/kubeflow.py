@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from poseidon.manifests.workloads.fields import Value, find, is_over, mapping, name_of, number, text
-from poseidon.manifests.workloads.pod_sets import Known, PodSet, number_names
+from poseidon.manifests.workloads.common.fields import Value, find, is_over, mapping, name_of, number, text
+from poseidon.manifests.workloads.common.pod_sets import Known, PodSet, number_names
 
 _PREFIX = "training.kubeflow.org"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from poseidon.manifests.workloads.fields import (
+from poseidon.manifests.workloads.common.fields import (
     Value,
     find,
     is_over,
@@ -15,7 +15,7 @@ from poseidon.manifests.workloads.fields import (
     number,
     text,
 )
-from poseidon.manifests.workloads.pod_sets import Known, PodSet, number_names
+from poseidon.manifests.workloads.common.pod_sets import Known, PodSet, number_names
 
 
 def read_workload(value: Value, known: Known) -> Iterator[PodSet]:

@@ -7,11 +7,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from poseidon.manifests.workloads.exclusive import give_own_domain, group_key
-from poseidon.manifests.workloads.fields import Value, items, mapping, name_of, namespace_of, number, text
-from poseidon.manifests.workloads.pod_sets import Known, PodSet, number_names
-from poseidon.pod_groups.exclusive_topology import SIZE, SUBGROUP_POLICY, SUBGROUP_SIZE, find_subgroup
+from poseidon.manifests.workloads.common.fields import (
+    Value,
+    items,
+    mapping,
+    name_of,
+    namespace_of,
+    number,
+    text,
+)
+from poseidon.manifests.workloads.common.pod_sets import Known, PodSet, number_names
+from poseidon.manifests.workloads.exclusive_topology import give_own_domain, group_key
 from poseidon.pod_groups.membership import LWS, LWS_DOMAIN, SUBGROUP_DOMAIN
+from poseidon.pod_groups.readers.exclusive_topology import SIZE, SUBGROUP_POLICY, SUBGROUP_SIZE, find_subgroup
 
 _ROLE = "disaggregatedset.x-k8s.io/role"
 

@@ -10,8 +10,8 @@ from poseidon.kube.api.decoding import MetadataOnly, convert_object
 from poseidon.kube.api.metadata import ObjectMeta, OwnerReference
 from poseidon.kube.api.pod_groups import ScaledOwner, ScaleSpec
 from poseidon.manifests.documents import Document
-from poseidon.manifests.workloads.fields import Value, mapping, number
-from poseidon.manifests.workloads.pod_sets import Known, PodSet, Reference
+from poseidon.manifests.workloads.common.fields import Value, mapping, number
+from poseidon.manifests.workloads.common.pod_sets import Known, PodSet, Reference
 
 
 def read_metadata(value: Value) -> ObjectMeta:

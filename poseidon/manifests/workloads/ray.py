@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from poseidon.manifests.workloads.fields import (
+from poseidon.manifests.workloads.common.fields import (
     Value,
     find,
     is_over,
@@ -18,7 +18,7 @@ from poseidon.manifests.workloads.fields import (
     number,
     text,
 )
-from poseidon.manifests.workloads.pod_sets import Known, PodSet, number_names
+from poseidon.manifests.workloads.common.pod_sets import Known, PodSet, number_names
 
 _AUTOSCALER = {"limits": {"cpu": "500m", "memory": "512Mi"}, "requests": {"cpu": "500m", "memory": "512Mi"}}
 """Requests of the autoscaler's container in the head pod, unless the cluster states others."""

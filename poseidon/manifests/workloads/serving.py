@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from poseidon.kube.api.decoding import MalformedObjectError
-from poseidon.manifests.workloads.fields import (
+from poseidon.manifests.workloads.common.fields import (
     NotKnownError,
     Value,
     find,
@@ -16,7 +16,7 @@ from poseidon.manifests.workloads.fields import (
     namespace_of,
     number,
 )
-from poseidon.manifests.workloads.pod_sets import Known, PodSet, number_names
+from poseidon.manifests.workloads.common.pod_sets import Known, PodSet, number_names
 
 _KSERVE, _KNATIVE = "serving.kserve.io", "serving.knative.dev"
 _LEAST = ("autoscaling.knative.dev/min-scale", "autoscaling.knative.dev/minScale")

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from poseidon.kube.api.decoding import MalformedObjectError
-from poseidon.manifests.workloads.fields import Value, find, mapping, name_of, number, text
-from poseidon.manifests.workloads.pod_sets import Known, PodSet, number_names
+from poseidon.manifests.workloads.common.fields import Value, find, mapping, name_of, number, text
+from poseidon.manifests.workloads.common.pod_sets import Known, PodSet, number_names
 
 _ENDED = frozenset({"COMPLETED", "FAILED", "SUBMISSION_FAILED"})
 _MEMORY = re.compile(r"(\d+)([kmgtp]?)b?", re.ASCII | re.IGNORECASE)

@@ -17,14 +17,14 @@ from poseidon.kube.api.workloads import PodTemplate
 from poseidon.manifests.documents import Document
 from poseidon.manifests.validation import MAX_PODS, Validator
 from poseidon.manifests.workloads.argo import read_rollout, read_workflow
-from poseidon.manifests.workloads.fields import NotKnownError, Value, name_of, namespace_of
+from poseidon.manifests.workloads.common.existing_pods import PresentPods, is_leaving
+from poseidon.manifests.workloads.common.fields import NotKnownError, Value, name_of, namespace_of
+from poseidon.manifests.workloads.common.pod_sets import Known, PodGroupObject, PodSet
 from poseidon.manifests.workloads.grove import read_pod_clique_set
 from poseidon.manifests.workloads.job_sets import read_job_set, read_train_job
 from poseidon.manifests.workloads.kubeflow import reader
 from poseidon.manifests.workloads.kueue import read_workload
 from poseidon.manifests.workloads.leader_worker_sets import read_disaggregated_set, read_leader_worker_set
-from poseidon.manifests.workloads.pod_sets import Known, PodGroupObject, PodSet
-from poseidon.manifests.workloads.present import PresentPods, is_leaving
 from poseidon.manifests.workloads.queued import list_owners, read_metadata, replace_value, resume
 from poseidon.manifests.workloads.ray import read_ray_cluster, read_ray_job, read_ray_service
 from poseidon.manifests.workloads.serving import read_inference_service, read_knative_service

@@ -5,8 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from poseidon.manifests.workloads.fields import Value, items, mapping, name_of, namespace_of, number, text
-from poseidon.manifests.workloads.pod_sets import Known, PodGroupObject, PodSet, number_names
+from poseidon.manifests.workloads.common.fields import (
+    Value,
+    items,
+    mapping,
+    name_of,
+    namespace_of,
+    number,
+    text,
+)
+from poseidon.manifests.workloads.common.pod_sets import Known, PodGroupObject, PodSet, number_names
 from poseidon.pod_groups.membership import VOLCANO_TASK
 
 PARTITION = "volcano.sh/partition-id"

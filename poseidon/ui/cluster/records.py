@@ -9,7 +9,6 @@ from msgspec import Struct
 
 from poseidon.group_trees.spec.keys import RANK_LABEL
 from poseidon.kube.api.metadata import ObjectMeta, seconds
-from poseidon.pod_groups.exclusive_topology import read_domain_part
 from poseidon.pod_groups.koordinator import NO_TERMS
 from poseidon.pod_groups.membership import (
     BUNDLE,
@@ -27,6 +26,7 @@ from poseidon.pod_groups.membership import (
     membership,
     part_in,
 )
+from poseidon.pod_groups.readers.exclusive_topology import read_domain_part
 from poseidon.pods.resizes import as_counted
 from poseidon.pods.resources import amounts, effective_requests
 from poseidon.pods.run_times import find_last_end

@@ -10,9 +10,9 @@ from typing import Any, cast
 import grpc
 
 from firmament.configuration.document import SchedulerConfiguration
-from firmament.server.address import ListenAddress
+from firmament.server.access.address import ListenAddress
 from firmament.server.process import ServeOptions, SolverServer
-from firmament.server.round_saver import SavedRoundsFolder
+from firmament.server.rounds.round_saver import SavedRoundsFolder
 from firmament.solvers.process_solver import DEFAULT_SOLVER
 from protos.firmament.v1 import scheduler_pb2 as pb
 from protos.firmament.v1 import scheduler_pb2_grpc

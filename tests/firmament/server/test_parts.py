@@ -8,7 +8,7 @@ import socket
 import grpc
 import pytest
 
-from firmament.server.address import AddressError, ListenAddress, check_free, parse_address
+from firmament.server.access.address import AddressError, ListenAddress, check_free, parse_address
 from firmament.server.outbox import DriverOutbox, Ending
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.support.time_limits import stretch

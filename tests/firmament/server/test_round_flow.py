@@ -7,8 +7,8 @@ from dataclasses import replace
 import grpc
 
 from firmament.saved_rounds.saving import RoundRecord
-from firmament.server import round_history
-from firmament.server.round_history import RoundHistory
+from firmament.server.rounds import round_history
+from firmament.server.rounds.round_history import RoundHistory
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.firmament.server.driving import Running, machine, task_class, tasks
 from tests.firmament.server.test_unary import code_of

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from firmament.core.results import DecidedOn, RoundResult, RoundStats
-from firmament.server.address import AddressError, ListenAddress, check_free, parse_address
-from firmament.server.credentials import Clients, names_of, parse_clients
+from firmament.server.access.address import AddressError, ListenAddress, check_free, parse_address
+from firmament.server.access.credentials import Clients, names_of, parse_clients
+from firmament.server.access.grpc_options import MESSAGE_BYTES, server_options
 from firmament.server.driving.round_log import log_round
-from firmament.server.grpc_options import MESSAGE_BYTES, server_options
-from firmament.server.round_traces import trace_round
+from firmament.server.rounds.round_traces import trace_round
 from firmament.server.steps import RoundBeginning, StreamSteps
 from protos.conventions.tls import TlsError
 
@@ -183,7 +183,7 @@ class Tracer:
 
 
 def test_stages_follow_each_other_within_a_round(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("firmament.server.round_traces.time.time_ns", lambda: 10_000_000_000)
+    monkeypatch.setattr("firmament.server.rounds.round_traces.time.time_ns", lambda: 10_000_000_000)
     stats = RoundStats(
         machines=1,
         tasks=2,

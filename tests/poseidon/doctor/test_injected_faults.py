@@ -18,8 +18,8 @@ import yaml
 from click.testing import CliRunner
 
 from firmament.configuration.document import SchedulerConfiguration
-from firmament.server.address import ListenAddress
-from firmament.server.credentials import parse_clients
+from firmament.server.access.address import ListenAddress
+from firmament.server.access.credentials import parse_clients
 from firmament.server.process import ServeOptions, SolverServer
 from poseidon.cli import main
 from poseidon.testbed.api_server import discovery

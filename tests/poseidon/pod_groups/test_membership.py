@@ -9,14 +9,6 @@ import pytest
 
 from poseidon.kube.api.decoding import convert_object
 from poseidon.kube.api.pods import Pod
-from poseidon.pod_groups.exclusive_topology import (
-    LEADER,
-    MOST_APART,
-    MOST_PODS,
-    find_subgroup,
-    read_domain_part,
-    read_leader_worker_demand,
-)
 from poseidon.pod_groups.membership import (
     NO_PART,
     DomainTerms,
@@ -33,6 +25,14 @@ from poseidon.pod_groups.membership import (
     membership,
     part_in,
     progress_of,
+)
+from poseidon.pod_groups.readers.exclusive_topology import (
+    LEADER,
+    MOST_APART,
+    MOST_PODS,
+    find_subgroup,
+    read_domain_part,
+    read_leader_worker_demand,
 )
 from poseidon.pod_rules.kept_terms import KeptTerm
 

@@ -12,7 +12,7 @@ import grpc
 from prometheus_client import CollectorRegistry
 
 from firmament.configuration.document import SchedulerConfiguration
-from firmament.server.address import ListenAddress
+from firmament.server.access.address import ListenAddress
 from firmament.server.process import ServeOptions, SolverServer
 from poseidon.bridge.metrics import BridgeMetrics
 from poseidon.bridge.solver_stream.session import Session, SessionOptions

@@ -15,8 +15,8 @@ from grpc import aio
 from firmament.cli import main as firmament
 from firmament.configuration.document import SchedulerConfiguration
 from firmament.inspection.client import QuestionError, solver_client
-from firmament.server.address import ListenAddress
-from firmament.server.credentials import parse_clients
+from firmament.server.access.address import ListenAddress
+from firmament.server.access.credentials import parse_clients
 from firmament.server.process import ServeOptions, SolverServer
 from poseidon.testbed.harness.child import Child
 from poseidon.testbed.kubeconfig import write_kubeconfig

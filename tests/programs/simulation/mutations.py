@@ -17,7 +17,7 @@ from firmament.core.rules.gangs import lifecycle, members
 from firmament.core.rules.gangs.members import count_missing_members
 from firmament.core.rules.quotas import compilation
 from firmament.core.state.device_book import DeviceBook
-from firmament.server.fencing import Fencing
+from firmament.server.access.fencing import Fencing
 from firmament.server.outbox import DriverOutbox
 from poseidon.bridge.suspended.placeholders import AdmissionStage, WorkloadAdmission
 from poseidon.bridge.suspended.resumptions import Resumptions

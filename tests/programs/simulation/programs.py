@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from firmament.configuration.document import SchedulerConfiguration, build_core
 from firmament.core.scheduler import Scheduler
+from firmament.server.access.fencing import Fencing
 from firmament.server.cluster import ServedCluster
 from firmament.server.cluster_registry import ClusterRegistry
 from firmament.server.driving.loop import RoundRunner
-from firmament.server.fencing import Fencing
 from firmament.server.metrics import Metrics
 from firmament.server.process import steady_clock
 from firmament.server.service import SchedulerService

@@ -15,14 +15,14 @@ import numpy as np
 
 from cost_models.interface import DeviceColumns, DeviceDemand
 from firmament.core.model import TaskClaim
-from firmament.core.rules.devices.inventory import Pool, PoolName, PublishedDevice
-from firmament.core.rules.devices.matching import DeviceSelectors, find_consumption
-from firmament.core.rules.devices.opening import sum_given
-from firmament.core.rules.devices.quantities import Amount
-from firmament.core.rules.devices.requests import ClaimSpec, Request
+from firmament.core.rules.devices.allocation.matching import DeviceSelectors, find_consumption
+from firmament.core.rules.devices.devices_after_eviction import sum_given
+from firmament.core.rules.devices.objects.inventory import Pool, PoolName, PublishedDevice
+from firmament.core.rules.devices.objects.quantities import Amount
+from firmament.core.rules.devices.objects.requests import ClaimSpec, Request
 from firmament.core.rules.devices.rule import DeviceMemory, recall_memory
 from firmament.core.rules.devices.usage import GivenAway
-from firmament.core.rules.devices.views import Relevant, SeenDevice, matters
+from firmament.core.rules.devices.visible_devices import Relevant, SeenDevice, matters
 from firmament.core.state.cluster import Cluster
 from firmament.core.state.machines import MachineTable
 

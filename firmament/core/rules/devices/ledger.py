@@ -16,12 +16,12 @@ import numpy as np
 
 from cost_models.api.arrays import Arrays
 from cost_models.interface import Bool, Int64, Opening
-from firmament.core.rules.devices.inventory import Pool, PoolName
-from firmament.core.rules.devices.requests import ClaimSpec
+from firmament.core.rules.devices.allocation.jointly_served_tasks import MOST_ROOM, Demand, Picks, StateTable
+from firmament.core.rules.devices.objects.inventory import Pool, PoolName
+from firmament.core.rules.devices.objects.requests import ClaimSpec
 from firmament.core.rules.devices.results import find_device
-from firmament.core.rules.devices.states import MOST_ROOM, Demand, Picks, StateTable
 from firmament.core.rules.devices.usage import GivenAway, usage_of
-from firmament.core.rules.devices.views import View
+from firmament.core.rules.devices.visible_devices import View
 
 REASON = "cannot allocate all claims"
 """What kube-scheduler says of nodes whose devices do not serve a pod."""

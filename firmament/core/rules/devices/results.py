@@ -8,11 +8,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from firmament.core.model import Requirement
-from firmament.core.rules.devices.inventory import Pool, PoolName, PublishedDevice
-from firmament.core.rules.devices.quantities import format_quantity
-from firmament.core.rules.devices.requests import ClaimSpec, Option
-from firmament.core.rules.devices.search import Pick
-from firmament.core.rules.devices.views import View, list_bits
+from firmament.core.rules.devices.allocation.search import Pick
+from firmament.core.rules.devices.objects.inventory import Pool, PoolName, PublishedDevice
+from firmament.core.rules.devices.objects.quantities import format_quantity
+from firmament.core.rules.devices.objects.requests import ClaimSpec, Option
+from firmament.core.rules.devices.visible_devices import View, list_bits
 
 
 def write_allocation(

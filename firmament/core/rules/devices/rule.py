@@ -26,8 +26,9 @@ from firmament.core.record_kinds import (
     DEVICE_RECORDS,
     DEVICE_SLICE_RECORD,
 )
-from firmament.core.rules.devices.features import NOTHING_OFF, FeaturesOff, read_features
-from firmament.core.rules.devices.inventory import BadDevicesError, read_terms
+from firmament.core.rules.devices.allocation.jointly_served_tasks import MOST_STATES, StateTable
+from firmament.core.rules.devices.allocation.matching import DeviceSelectors
+from firmament.core.rules.devices.devices_after_eviction import DeviceOpening, sum_given
 from firmament.core.rules.devices.ledger import (
     DeviceLedger,
     NamedClaim,
@@ -36,14 +37,13 @@ from firmament.core.rules.devices.ledger import (
     place_machines,
     share_out,
 )
-from firmament.core.rules.devices.matching import DeviceSelectors
-from firmament.core.rules.devices.opening import DeviceOpening, sum_given
-from firmament.core.rules.devices.requests import ClaimSpec, DeviceTerms, read_claim, read_class
+from firmament.core.rules.devices.objects.features import NOTHING_OFF, FeaturesOff, read_features
+from firmament.core.rules.devices.objects.inventory import BadDevicesError, read_terms
+from firmament.core.rules.devices.objects.requests import ClaimSpec, DeviceTerms, read_claim, read_class
 from firmament.core.rules.devices.results import write_allocation
 from firmament.core.rules.devices.saving import LedgerSources, restore_ledger, save_ledger
-from firmament.core.rules.devices.states import MOST_STATES, StateTable
 from firmament.core.rules.devices.usage import GivenAway, usage_of
-from firmament.core.rules.devices.views import DeviceInventory, View
+from firmament.core.rules.devices.visible_devices import DeviceInventory, View
 from firmament.core.rules.framework.limit_rule import LimitRule, PlacedTask, RoundDemand
 from firmament.core.state.cluster import Cluster
 from firmament.core.state.device_book import HeldDevices, PoolOfDevices

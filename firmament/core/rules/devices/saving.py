@@ -17,16 +17,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cost_models.api.arrays import Arrays, Bool, MalformedArraysError
-from firmament.core.rules.devices.features import NOTHING_OFF, FeaturesOff
-from firmament.core.rules.devices.inventory import BadDevicesError
+from firmament.core.rules.devices.allocation.jointly_served_tasks import StateTable
+from firmament.core.rules.devices.allocation.matching import DeviceSelectors
+from firmament.core.rules.devices.allocation.search import ViewUse
 from firmament.core.rules.devices.ledger import DeviceLedger, NamedClaim, ShapeClaims
-from firmament.core.rules.devices.matching import DeviceSelectors
-from firmament.core.rules.devices.quantities import Amount, simplify
-from firmament.core.rules.devices.requests import ClaimSpec, DeviceTerms, read_claim, read_class
-from firmament.core.rules.devices.search import ViewUse
-from firmament.core.rules.devices.states import StateTable
+from firmament.core.rules.devices.objects.features import NOTHING_OFF, FeaturesOff
+from firmament.core.rules.devices.objects.inventory import BadDevicesError
+from firmament.core.rules.devices.objects.quantities import Amount, simplify
+from firmament.core.rules.devices.objects.requests import ClaimSpec, DeviceTerms, read_claim, read_class
 from firmament.core.rules.devices.usage import GivenAway
-from firmament.core.rules.devices.views import DeviceInventory, Place
+from firmament.core.rules.devices.visible_devices import DeviceInventory, Place
 
 _CONTENT = "content"
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from firmament.core.rules.devices.inventory import Pool, PoolName
-from firmament.core.rules.devices.quantities import Amount
-from firmament.core.rules.devices.search import ViewUse
-from firmament.core.rules.devices.views import View, list_bits
+from firmament.core.rules.devices.allocation.search import ViewUse
+from firmament.core.rules.devices.objects.inventory import Pool, PoolName
+from firmament.core.rules.devices.objects.quantities import Amount
+from firmament.core.rules.devices.visible_devices import View, list_bits
 
 GivenAway = tuple[frozenset[str] | set[str], Mapping[str, Mapping[str, Amount]]]
 """Names of the devices that a single claim uses, and by name of each shared device the amounts in use."""

@@ -10,7 +10,7 @@ from poseidon.kube.api.pod_groups import VolcanoPodGroup
 from poseidon.pod_groups.composites import GroupNode, take_off
 from poseidon.pod_groups.demands import Demand, name_group_in_tree
 from poseidon.pod_groups.membership import COMPOSITE_POD_GROUP
-from poseidon.pod_groups.volcano import find_part
+from poseidon.pod_groups.readers.volcano import find_part
 from poseidon.ui.cluster.records import BOUND
 from poseidon.ui.views.groups.gangs import WAITING, WHOLE, find_message
 

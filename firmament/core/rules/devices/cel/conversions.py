@@ -15,7 +15,7 @@ from firmament.core.rules.devices.cel.values import (
     kind_of,
     parse_version,
 )
-from firmament.core.rules.devices.quantities import parse_quantity, simplify
+from firmament.core.rules.devices.objects.quantities import parse_quantity, simplify
 
 _LEAST, _MOST = -(2**63), 2**63 - 1
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
+from firmament.core.rules.devices.allocation.matching import find_consumption, show_device
 from firmament.core.rules.devices.cel.values import EvaluationError, Quantity
-from firmament.core.rules.devices.inventory import read_slice
-from firmament.core.rules.devices.matching import find_consumption, show_device
-from firmament.core.rules.devices.requests import DeviceTerms, Option, tolerates
-from firmament.core.rules.devices.views import SeenDevice
+from firmament.core.rules.devices.objects.inventory import read_slice
+from firmament.core.rules.devices.objects.requests import DeviceTerms, Option, tolerates
+from firmament.core.rules.devices.visible_devices import SeenDevice
 from tests.support.devices import DRIVER, device, slice_record
 
 RANGE = {"validRange": {"min": "2", "max": "8", "step": "3"}}

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from firmament.core.rules.devices.features import (
+from firmament.core.rules.devices.devices_after_eviction import sum_given
+from firmament.core.rules.devices.objects.features import (
     ADMIN_ACCESS,
     BINDING_CONDITIONS,
     CONSUMABLE_CAPACITY,
@@ -20,15 +21,14 @@ from firmament.core.rules.devices.features import (
     find_use,
     read_features,
 )
-from firmament.core.rules.devices.inventory import (
+from firmament.core.rules.devices.objects.inventory import (
     BadDevicesError,
     DeviceReach,
     build_pool,
     qualify,
     read_slice,
 )
-from firmament.core.rules.devices.opening import sum_given
-from firmament.core.rules.devices.requests import (
+from firmament.core.rules.devices.objects.requests import (
     MOST_RESULTS,
     AttributeConstraint,
     DeviceTerms,
@@ -38,7 +38,7 @@ from firmament.core.rules.devices.requests import (
     read_class,
 )
 from firmament.core.rules.devices.results import name_share
-from firmament.core.rules.devices.views import join_relevant, list_bits, matters
+from firmament.core.rules.devices.visible_devices import join_relevant, list_bits, matters
 from firmament.core.state.device_book import Holding
 from tests.support.devices import DRIVER, claim_spec, device, exactly, slice_spec
 

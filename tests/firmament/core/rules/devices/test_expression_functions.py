@@ -29,8 +29,8 @@ from firmament.core.rules.devices.cel.values import (
     count_size,
     parse_version,
 )
-from firmament.core.rules.devices.quantities import LONGEST as LONGEST_QUANTITY
-from firmament.core.rules.devices.quantities import format_quantity, parse_quantity, simplify
+from firmament.core.rules.devices.objects.quantities import LONGEST as LONGEST_QUANTITY
+from firmament.core.rules.devices.objects.quantities import format_quantity, parse_quantity, simplify
 
 GI = 2**30
 MOST = 2**63 - 1

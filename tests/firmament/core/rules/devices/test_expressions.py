@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
+from firmament.core.rules.devices.allocation.matching import FIELDS
 from firmament.core.rules.devices.cel.evaluation import MOST_WORK, Expression
 from firmament.core.rules.devices.cel.patterns import Pattern, PatternError
 from firmament.core.rules.devices.cel.tree import ExpressionError
 from firmament.core.rules.devices.cel.values import DomainMap, EvaluationError, Quantity, parse_version
-from firmament.core.rules.devices.matching import FIELDS
 
 DEVICE = {
     "driver": "gpu.example.com",

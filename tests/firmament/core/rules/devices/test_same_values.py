@@ -7,7 +7,7 @@ from itertools import combinations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.firmament.core.rules.devices.test_search import Bench
+from tests.firmament.core.rules.devices.allocation.test_search import Bench
 from tests.support.devices import device, slice_spec
 from tests.support.effort import examples
 

@@ -12,8 +12,8 @@ from cost_models.api.arrays import MalformedArraysError
 from firmament.core.events import Event
 from firmament.core.intake.events import apply_events
 from firmament.core.model import TaskClaim
-from firmament.core.rules.devices.features import TAINTS
 from firmament.core.rules.devices.ledger import DeviceLedger
+from firmament.core.rules.devices.objects.features import TAINTS
 from firmament.core.rules.devices.rule import make_ledger
 from firmament.core.rules.devices.saving import restore_ledger
 from firmament.core.state.cluster import Cluster

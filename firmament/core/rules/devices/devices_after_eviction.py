@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from cost_models.interface import Bool, Int64
+from firmament.core.rules.devices.allocation.jointly_served_tasks import ServedState
 from firmament.core.rules.devices.ledger import DeviceLedger
-from firmament.core.rules.devices.quantities import Amount, parse_quantity
-from firmament.core.rules.devices.states import ServedState
+from firmament.core.rules.devices.objects.quantities import Amount, parse_quantity
 from firmament.core.rules.devices.usage import GivenAway, usage_of
 from firmament.core.state.device_book import HeldDevices, PoolOfDevices
 

@@ -10,7 +10,7 @@ from typing import Any
 from poseidon.kube.api.decoding import MalformedObjectError
 from poseidon.manifests.documents import Document
 from poseidon.manifests.validation import MAX_PODS
-from poseidon.manifests.workloads.fields import Value
+from poseidon.manifests.workloads.common.fields import Value
 
 Reference = tuple[str, str]
 """Kind and name of an object in the namespace of the one that refers to it."""

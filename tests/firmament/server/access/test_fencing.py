@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firmament.server.fencing import AHEAD_SECONDS, GRACE_SECONDS, Fencing
+from firmament.server.access.fencing import AHEAD_SECONDS, GRACE_SECONDS, Fencing
 from tests.firmament.server.driving import Running, StreamEndedError, eventually, machine
 
 NOW = 1_800_000_000.0

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-from firmament.core.rules.devices.plan import NO_VALUES, AttributeIndex, Values
-from firmament.core.rules.devices.requests import AttributeConstraint
+from firmament.core.rules.devices.allocation.search_plan import NO_VALUES, AttributeIndex, Values
+from firmament.core.rules.devices.objects.requests import AttributeConstraint
 
 ConstraintState: TypeAlias = Values | tuple[Values, Values] | None
 """The attribute's values of the chosen devices: all values (distinct), the common values (match), or those of both

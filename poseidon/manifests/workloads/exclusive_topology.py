@@ -5,7 +5,7 @@ from __future__ import annotations
 from hashlib import sha1
 from typing import Any
 
-from poseidon.manifests.workloads.fields import Value, items, mapping
+from poseidon.manifests.workloads.common.fields import Value, items, mapping
 
 
 def group_key(namespace: str, name: str) -> str:

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from firmament.core.rules.devices.features import NOTHING_OFF, FeaturesOff
-from firmament.core.rules.devices.inventory import (
+from firmament.core.rules.devices.objects.features import NOTHING_OFF, FeaturesOff
+from firmament.core.rules.devices.objects.inventory import (
     BadDevicesError,
     DeviceReach,
     Pool,

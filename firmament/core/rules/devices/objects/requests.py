@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from firmament.core.rules.devices.features import LIST_ATTRIBUTES, NOTHING_OFF, FeaturesOff, find_use
-from firmament.core.rules.devices.inventory import BadDevicesError, read_amount
-from firmament.core.rules.devices.quantities import Amount
+from firmament.core.rules.devices.objects.features import LIST_ATTRIBUTES, NOTHING_OFF, FeaturesOff, find_use
+from firmament.core.rules.devices.objects.inventory import BadDevicesError, read_amount
+from firmament.core.rules.devices.objects.quantities import Amount
 
 MOST_RESULTS = 32
 """The most devices that the API allows a claim to get."""

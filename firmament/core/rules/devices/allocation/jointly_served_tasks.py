@@ -11,9 +11,8 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import TypeAlias
 
-from firmament.core.rules.devices.matching import DeviceSelectors
-from firmament.core.rules.devices.requests import ClaimSpec
-from firmament.core.rules.devices.search import (
+from firmament.core.rules.devices.allocation.matching import DeviceSelectors
+from firmament.core.rules.devices.allocation.search import (
     Pick,
     SearchOutcome,
     ViewUse,
@@ -21,7 +20,8 @@ from firmament.core.rules.devices.search import (
     find_devices,
     use_after,
 )
-from firmament.core.rules.devices.views import ViewKind
+from firmament.core.rules.devices.objects.requests import ClaimSpec
+from firmament.core.rules.devices.visible_devices import ViewKind
 
 Demand: TypeAlias = tuple[ClaimSpec, ...]
 """The claims of a task that need devices."""

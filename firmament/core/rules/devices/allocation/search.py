@@ -12,12 +12,23 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from firmament.core.rules.devices.match_attribute import ConstraintState, add_device, find_allowed, is_kept
-from firmament.core.rules.devices.matching import Consumption, DeviceSelectors, find_consumption
-from firmament.core.rules.devices.plan import AttributeIndex, SearchPlan
-from firmament.core.rules.devices.quantities import Amount
-from firmament.core.rules.devices.requests import MOST_RESULTS, PACKED, AttributeConstraint, ClaimSpec, Option
-from firmament.core.rules.devices.views import SeenDevice, ViewKind, list_bits
+from firmament.core.rules.devices.allocation.match_attribute import (
+    ConstraintState,
+    add_device,
+    find_allowed,
+    is_kept,
+)
+from firmament.core.rules.devices.allocation.matching import Consumption, DeviceSelectors, find_consumption
+from firmament.core.rules.devices.allocation.search_plan import AttributeIndex, SearchPlan
+from firmament.core.rules.devices.objects.quantities import Amount
+from firmament.core.rules.devices.objects.requests import (
+    MOST_RESULTS,
+    PACKED,
+    AttributeConstraint,
+    ClaimSpec,
+    Option,
+)
+from firmament.core.rules.devices.visible_devices import SeenDevice, ViewKind, list_bits
 
 MOST_PICKS = 20_000
 """The most devices that a search tries; that takes some hundredths of a second."""

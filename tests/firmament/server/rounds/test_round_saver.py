@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from firmament.cli import main
-from firmament.server.round_saver import (
+from firmament.server.rounds.round_saver import (
     SavedRoundsFolder,
     SavedRoundsFolderError,
     SavedRoundWriter,

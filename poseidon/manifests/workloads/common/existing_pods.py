@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from itertools import chain
 
 from poseidon.manifests.documents import Document
-from poseidon.manifests.workloads.fields import Value
-from poseidon.manifests.workloads.pod_sets import Known, PodSet, Reference
+from poseidon.manifests.workloads.common.fields import Value
+from poseidon.manifests.workloads.common.pod_sets import Known, PodSet, Reference
 
 
 @dataclass(frozen=True, slots=True)

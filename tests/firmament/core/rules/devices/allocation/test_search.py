@@ -13,20 +13,20 @@ from hypothesis import strategies as st
 
 from firmament.core.model import Machine
 from firmament.core.resources import ResourceIndex
-from firmament.core.rules.devices.matching import DeviceSelectors
-from firmament.core.rules.devices.requests import ClaimSpec, read_claim, read_class
-from firmament.core.rules.devices.results import find_device
-from firmament.core.rules.devices.search import (
+from firmament.core.rules.devices.allocation.matching import DeviceSelectors
+from firmament.core.rules.devices.allocation.search import (
     MOST_PICKS,
     SearchOutcome,
     ViewUse,
     count_plainly,
     find_devices,
 )
+from firmament.core.rules.devices.objects.requests import ClaimSpec, read_claim, read_class
+from firmament.core.rules.devices.results import find_device
 from firmament.core.rules.devices.usage import usage_of
-from firmament.core.rules.devices.views import DeviceInventory, View
+from firmament.core.rules.devices.visible_devices import DeviceInventory, View
 from firmament.core.state.machines import MachineTable
-from tests.firmament.core.rules.devices.exhaustive import Chosen, find_any, is_valid
+from tests.firmament.core.rules.devices.allocation.exhaustive import Chosen, find_any, is_valid
 from tests.support.devices import claim_spec, device, exactly, slice_spec
 from tests.support.effort import examples
 

@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 from firmament.core.rules.devices.cel.evaluation import MOST_WORK, Expression
 from firmament.core.rules.devices.cel.tree import ExpressionError
 from firmament.core.rules.devices.cel.values import DomainMap, EvaluationError, Quantity, parse_version
-from firmament.core.rules.devices.inventory import Capacity, Policy, PublishedDevice, qualify
-from firmament.core.rules.devices.quantities import Amount
-from firmament.core.rules.devices.requests import ClaimSpec, Option, tolerates
-from firmament.core.rules.devices.views import Relevant, SeenDevice, ViewKind, join_relevant
+from firmament.core.rules.devices.objects.inventory import Capacity, Policy, PublishedDevice, qualify
+from firmament.core.rules.devices.objects.quantities import Amount
+from firmament.core.rules.devices.objects.requests import ClaimSpec, Option, tolerates
+from firmament.core.rules.devices.visible_devices import Relevant, SeenDevice, ViewKind, join_relevant
 
 FIELDS = frozenset({"driver", "attributes", "capacity", "allowMultipleAllocations"})
 """The fields of a device that expressions can read."""

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from firmament.core.model import NodeSelectorTerm, Requirement
-from firmament.core.rules.devices.features import NOTHING_OFF, FeaturesOff, drop_from_slice
-from firmament.core.rules.devices.quantities import Amount, parse_quantity
+from firmament.core.rules.devices.objects.features import NOTHING_OFF, FeaturesOff, drop_from_slice
+from firmament.core.rules.devices.objects.quantities import Amount, parse_quantity
 
 PoolName: TypeAlias = tuple[str, str, int]
 """Driver, name and generation of a pool."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
-from firmament.core.rules.devices.matching import Candidates, DeviceSelectors, find_consumption
-from firmament.core.rules.devices.requests import ClaimSpec, Option
-from firmament.core.rules.devices.views import ViewKind
+from firmament.core.rules.devices.allocation.matching import Candidates, DeviceSelectors, find_consumption
+from firmament.core.rules.devices.objects.requests import ClaimSpec, Option
+from firmament.core.rules.devices.visible_devices import ViewKind
 
 Values: TypeAlias = frozenset[tuple[str, Any]]
 NO_VALUES: Values = frozenset()

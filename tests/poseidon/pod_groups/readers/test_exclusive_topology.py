@@ -8,8 +8,8 @@ import msgspec
 import pytest
 
 from poseidon.kube.api.pods import Pod
-from poseidon.pod_groups.exclusive_topology import find_subgroup
 from poseidon.pod_groups.groups import Groups
+from poseidon.pod_groups.readers.exclusive_topology import find_subgroup
 from poseidon.pod_rules.kept_terms import KeptTerm
 from tests.poseidon.pod_groups.objects import owner
 

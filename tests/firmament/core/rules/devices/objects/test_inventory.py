@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from firmament.core.rules.devices.inventory import Policy, read_slice
+from firmament.core.rules.devices.objects.inventory import Policy, read_slice
 from tests.support.devices import device, slice_record
 
 

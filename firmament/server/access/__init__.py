@@ -1,0 +1,1 @@
+"""Decides who may reach the server: addresses, certificates, fencing, options of connections."""

@@ -1,0 +1,1 @@
+"""Values that the readers of all projects share: fields, pod sets, existing pods."""

@@ -1,0 +1,1 @@
+"""Reads trees of groups as other projects describe them."""
