@@ -17,10 +17,10 @@ import msgspec
 from poseidon.agents.round_trip import Latency, MeasureError, ask
 from poseidon.app_network.spec.keys import domain_of
 from poseidon.app_network.spec.netperf import is_measurement, measurement_keys
-from poseidon.kube.api.app_network import ConfigMap
 from poseidon.kube.api.collections import NODES
 from poseidon.kube.api.decoding import decode_object
 from poseidon.kube.api.metadata import KubeStruct, ObjectMeta
+from poseidon.kube.api.other_projects.app_network import ConfigMap
 from poseidon.kube.api.resource import Resource
 from poseidon.kube.client.errors import ApiError
 from poseidon.kube.client.media_types import MERGE_PATCH

@@ -10,8 +10,8 @@ from poseidon.app_network.proposals import Finding, Notice, Proposal, propose, v
 from poseidon.app_network.spec.app_groups import AppGroupSpec, Workload, read_app_group
 from poseidon.app_network.spec.keys import APP_GROUP_KIND, ObjectKey
 from poseidon.app_network.spec.ordering import TopologyOrder, app_group_payload, topology_order
-from poseidon.kube.api.app_network import AppGroup
 from poseidon.kube.api.event_reasons import ConditionType, EventReason
+from poseidon.kube.api.other_projects.app_network import AppGroup
 
 
 class AppGroups(GoodStates[AppGroup, AppGroupSpec]):

@@ -12,8 +12,8 @@ from poseidon.app_network.proposals import Proposal
 from poseidon.app_network.spec.keys import ObjectKey
 from poseidon.app_network.state import NetworkBook
 from poseidon.app_network.topologies import MapName
-from poseidon.kube.api.app_network import ConfigMap
 from poseidon.kube.api.collections import APP_GROUPS, NETWORK_TOPOLOGIES, config_map
+from poseidon.kube.api.other_projects.app_network import ConfigMap
 from poseidon.kube.api.resource import Change
 from poseidon.kube.client.backoff import Backoff
 from poseidon.kube.client.errors import ApiError, KubeError

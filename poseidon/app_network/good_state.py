@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 from poseidon.app_network.spec.keys import ObjectKey
-from poseidon.kube.api.app_network import AppGroup, NetworkTopology
+from poseidon.kube.api.other_projects.app_network import AppGroup, NetworkTopology
 from poseidon.kube.parsing.defects import Defect
 from poseidon.kube.parsing.strict_json import JsonError, compact, loads
 

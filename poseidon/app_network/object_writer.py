@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 import msgspec
 
 from poseidon.app_network.spec.keys import APP_GROUP_KIND, TOPOLOGY_KIND, ObjectKey
-from poseidon.kube.api.app_network import AppGroup, NetworkTopology
 from poseidon.kube.api.collections import APP_GROUPS, NETWORK_TOPOLOGIES
 from poseidon.kube.api.decoding import MalformedObjectError, decode_object
+from poseidon.kube.api.other_projects.app_network import AppGroup, NetworkTopology
 from poseidon.kube.client.errors import ApiError, UnreachableError
 from poseidon.kube.client.media_types import MERGE_PATCH
 

@@ -10,8 +10,8 @@ from poseidon.app_network.options import NetworkArguments, NetworkOptions
 from poseidon.app_network.proposals import Notice, Proposal
 from poseidon.app_network.spec.keys import APP_GROUP_KIND, TOPOLOGY_KIND, ObjectKey
 from poseidon.app_network.topologies import MapName, Topologies
-from poseidon.kube.api.app_network import AppGroup, NetworkTopology
 from poseidon.kube.api.metadata import timestamp
+from poseidon.kube.api.other_projects.app_network import AppGroup, NetworkTopology
 from poseidon.kube.api.resource import Change
 from poseidon.kube.quarantine import Quarantine
 

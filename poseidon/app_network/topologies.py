@@ -11,8 +11,8 @@ from poseidon.app_network.proposals import MOST_SHOWN, Finding, Notice, Proposal
 from poseidon.app_network.spec.keys import KEY_OF_LEVEL, NETPERF_COSTS, REGION, TOPOLOGY_KIND, ZONE, ObjectKey
 from poseidon.app_network.spec.netperf import domain_costs, read_measurements
 from poseidon.app_network.spec.topologies import NO_PAIRS, Levels, TopologySpec, read_topology
-from poseidon.kube.api.app_network import NetworkTopology
 from poseidon.kube.api.event_reasons import ConditionType, EventReason
+from poseidon.kube.api.other_projects.app_network import NetworkTopology
 from poseidon.kube.parsing.defects import list_defects
 
 MapName: TypeAlias = tuple[str, str]

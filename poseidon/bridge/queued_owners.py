@@ -10,8 +10,8 @@ from msgspec.structs import replace
 from poseidon.bridge.suspended.resumptions import Resumptions
 from poseidon.bridge.suspended.workloads import api_version_of, read_workload
 from poseidon.kube.api.decoding import MalformedObjectError, convert_object
+from poseidon.kube.api.other_projects.queues import QueuedOwner
 from poseidon.kube.api.pod_groups import ScaledOwner, ScaleSpec
-from poseidon.kube.api.queues import QueuedOwner
 from poseidon.kube.api.resource import Change, Resource
 from poseidon.kube.quarantine import Quarantine
 from poseidon.manifests.workloads.common.fields import NotKnownError

@@ -10,7 +10,7 @@ from poseidon.bridge.queue_figures import FigureKeeper
 from poseidon.bridge.stores import Stores
 from poseidon.kube.api.event_reasons import EventReason
 from poseidon.kube.api.metadata import ObjectRef
-from poseidon.kube.api.queues import ClusterQueue
+from poseidon.kube.api.other_projects.queues import ClusterQueue
 from poseidon.lifecycle.actions import Action, AnnounceGroup
 from poseidon.queues.book import QueueBook
 from poseidon.queues.statuses import QueuedStanding, QueueStatuses

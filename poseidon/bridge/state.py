@@ -25,7 +25,7 @@ from poseidon.kube.api.devices import DeviceClass, NodeDeviceList, ResourceClaim
 from poseidon.kube.api.kinds import WatchedKind
 from poseidon.kube.api.metadata import KubeStruct
 from poseidon.kube.api.namespaces import Namespace
-from poseidon.kube.api.queues import QueuedOwner
+from poseidon.kube.api.other_projects.queues import QueuedOwner
 from poseidon.kube.api.resource import Change, Resource
 from poseidon.kube.quarantine import Quarantine
 from poseidon.kube.write.binder import BindOutcome

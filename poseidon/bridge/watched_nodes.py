@@ -6,8 +6,8 @@ import logging
 from collections.abc import Sequence
 
 from poseidon.bridge.stores import Stores
-from poseidon.kube.api.hyper_nodes import HyperNode
 from poseidon.kube.api.nodes import Node
+from poseidon.kube.api.other_projects.hyper_nodes import HyperNode
 from poseidon.kube.api.resource import Change
 from poseidon.nodes.machines import machine as machine_of
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from poseidon.custom_records import NameIndex
 from poseidon.kube.api.metadata import seconds
-from poseidon.kube.api.metrics import AggregatedUsage, NodeMetric, PodMetricInfo
+from poseidon.kube.api.other_projects.metrics import AggregatedUsage, NodeMetric, PodMetricInfo
 from poseidon.kube.api.resource import Change
 from poseidon.metrics_sources.amounts import amounts_in_use, parse_go_duration
 from poseidon.metrics_sources.intake import Fault, Intake

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from poseidon.kube.api.metadata import KubeStruct
-from poseidon.kube.api.metrics import NodeMetric, NodeMetrics, PodMetrics
+from poseidon.kube.api.other_projects.metrics import NodeMetric, NodeMetrics, PodMetrics
 from poseidon.metrics_sources.intake import ClusterView
 from poseidon.metrics_sources.koordinator import reading
 from poseidon.metrics_sources.metrics_server import node_reading, pod_reading

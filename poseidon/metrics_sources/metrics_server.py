@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from poseidon.kube.api.decoding import MalformedObjectError, decode_metadata, decode_object
 from poseidon.kube.api.metadata import KubeStruct
-from poseidon.kube.api.metrics import MetricsList, NodeMetrics, PodMetrics
+from poseidon.kube.api.other_projects.metrics import MetricsList, NodeMetrics, PodMetrics
 from poseidon.kube.client.errors import UnreachableError
 from poseidon.metrics_sources.amounts import add_amounts, amounts_in_use, parse_go_duration
 from poseidon.metrics_sources.intake import Fault, Intake

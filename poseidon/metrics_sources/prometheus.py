@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from poseidon.kube.api.decoding import MalformedObjectError, decode_object
-from poseidon.kube.api.metrics import QueryAnswer, QueryData, Series
+from poseidon.kube.api.other_projects.metrics import QueryAnswer, QueryData, Series
 from poseidon.kube.client.credentials import HeaderCredentials
 from poseidon.kube.client.errors import SettingsError, UnreachableError
 from poseidon.kube.client.settings import ConnectionSettings

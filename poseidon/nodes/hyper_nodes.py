@@ -6,7 +6,13 @@ import logging
 import re
 from collections.abc import Iterator, Mapping
 
-from poseidon.kube.api.hyper_nodes import NO_TIERS, HyperNode, HyperNodeMember, Tiers, name_tier
+from poseidon.kube.api.other_projects.hyper_nodes import (
+    NO_TIERS,
+    HyperNode,
+    HyperNodeMember,
+    Tiers,
+    name_tier,
+)
 from poseidon.kube.parsing.defects import shorten
 from poseidon.pod_rules.label_selectors import matches_labels
 

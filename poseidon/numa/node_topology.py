@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from poseidon.custom_records import CustomResource, Reading
 from poseidon.kube.api.collections import NODE_TOPOLOGIES, NODE_TOPOLOGIES_ALPHA1
 from poseidon.kube.api.metadata import Number, seconds
-from poseidon.kube.api.node_topology import NodeResourceTopology, Zone
+from poseidon.kube.api.other_projects.node_topology import NodeResourceTopology, Zone
 from poseidon.kube.parsing.defects import Defect
 from poseidon.kube.parsing.quantities import QuantityError, milli_units, whole_units
 from poseidon.lifecycle.phases import PodRecord

@@ -10,8 +10,8 @@ from msgspec.structs import replace as replace_struct
 
 from poseidon.configuration.document import BridgeConfiguration
 from poseidon.kube.api.metadata import ObjectMeta
+from poseidon.kube.api.other_projects.queues import WorkloadPriorityClass
 from poseidon.kube.api.pods import Container, Pod
-from poseidon.kube.api.queues import WorkloadPriorityClass
 from poseidon.manifests.loader import Manifests
 from poseidon.offline.cluster import OfflineCluster, build_offline_cluster
 from poseidon.offline.plan import Plan, schedule_pods

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from poseidon.configuration.document import BridgeConfiguration
 from poseidon.explanations import Remedy
 from poseidon.kube.api.nodes import PriorityClass
-from poseidon.kube.api.queues import WorkloadPriorityClass
+from poseidon.kube.api.other_projects.queues import WorkloadPriorityClass
 from poseidon.manifests.amounts import format_amount
 from poseidon.manifests.loader import Manifests
 from poseidon.offline.admission_trials import AdmissionChange, AdmissionTrials

@@ -11,11 +11,11 @@ from msgspec.structs import replace
 from poseidon.bridge.state import BridgeState
 from poseidon.disruption_budgets.records import BUDGET_RECORD
 from poseidon.kube.api import kinds
-from poseidon.kube.api.app_network import AppGroup, ConfigMap, NetworkTopology
 from poseidon.kube.api.kinds import WatchedKind
 from poseidon.kube.api.metadata import KubeStruct, ObjectMeta
 from poseidon.kube.api.namespaces import Namespace
-from poseidon.kube.api.node_topology import NodeResourceTopology
+from poseidon.kube.api.other_projects.app_network import AppGroup, ConfigMap, NetworkTopology
+from poseidon.kube.api.other_projects.node_topology import NodeResourceTopology
 from poseidon.kube.api.pod_groups import ScaledOwner
 from poseidon.kube.api.pods import Pod
 from poseidon.kube.api.resource import Change

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from poseidon.kube.api.nodes import PriorityClass
-from poseidon.kube.api.queues import ClusterQueue, WorkloadPriorityClass
+from poseidon.kube.api.other_projects.queues import ClusterQueue, WorkloadPriorityClass
 from poseidon.manifests.amounts import format_amount
 from poseidon.offline.admission_trials import AdmissionChange, AdmissionStep, AdmissionTrials, name_others
 from poseidon.offline.audit.findings import format_quantity

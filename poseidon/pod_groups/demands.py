@@ -10,6 +10,7 @@ from typing import TypeAlias
 from poseidon.group_trees.spec.described_maps import DescribedMap
 from poseidon.group_trees.spec.groups import GroupSpec, read_pod_group
 from poseidon.group_trees.spec.keys import CONSTRAINTS_ANNOTATION
+from poseidon.kube.api.other_projects.scheduler_groups import KaiPodGroup, PodGang
 from poseidon.kube.api.pod_groups import (
     CompositePodGroup,
     GroupPolicy,
@@ -21,7 +22,6 @@ from poseidon.kube.api.pod_groups import (
     VolcanoPodGroup,
     Workload,
 )
-from poseidon.kube.api.scheduler_groups import KaiPodGroup, PodGang
 from poseidon.kube.parsing.defects import Defect, shorten
 from poseidon.kube.parsing.label_syntax import key_fault
 from poseidon.kube.parsing.quantities import MAX_AMOUNT

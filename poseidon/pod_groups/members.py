@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 from poseidon.group_trees.spec.groups import GroupSpec
 from poseidon.group_trees.status.members import choose_members, member_of
-from poseidon.kube.api.hyper_nodes import Tiers
+from poseidon.kube.api.other_projects.hyper_nodes import Tiers
 from poseidon.kube.api.pod_groups import VolcanoPodGroup, VolcanoSubGroups
 from poseidon.kube.api.pods import Pod
 from poseidon.kube.quarantine import Quarantine

@@ -9,7 +9,8 @@ from poseidon.group_trees.spec.described_maps import DescribedMap
 from poseidon.group_trees.spec.groups import GroupSpec, read_pod_group
 from poseidon.group_trees.spec.keys import CONSTRAINTS_ANNOTATION
 from poseidon.kube.api.collections import GROUP_MAP_LABEL
-from poseidon.kube.api.hyper_nodes import NO_TIERS
+from poseidon.kube.api.other_projects.hyper_nodes import NO_TIERS
+from poseidon.kube.api.other_projects.scheduler_groups import KaiPodGroup, PodGang
 from poseidon.kube.api.pod_groups import (
     CompositePodGroup,
     NativePodGroup,
@@ -19,7 +20,6 @@ from poseidon.kube.api.pod_groups import (
     VolcanoPodGroup,
     Workload,
 )
-from poseidon.kube.api.scheduler_groups import KaiPodGroup, PodGang
 from poseidon.pod_groups.composites import CompositeTrees
 from poseidon.pod_groups.demands import (
     Demand,

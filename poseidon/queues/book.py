@@ -10,8 +10,8 @@ from typing import Any
 from poseidon.custom_records import CustomRecords, NameIndex
 from poseidon.kube.api.kinds import WatchedKind
 from poseidon.kube.api.namespaces import Namespace
+from poseidon.kube.api.other_projects.queues import LocalQueue
 from poseidon.kube.api.pods import Pod
-from poseidon.kube.api.queues import LocalQueue
 from poseidon.kube.api.resource import Change
 from poseidon.kube.quarantine import Quarantine
 from poseidon.namespaces import labels_of

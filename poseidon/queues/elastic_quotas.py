@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 import msgspec
 
 from poseidon.kube.api.metadata import ObjectMeta, Resources
-from poseidon.kube.api.queues import ElasticQuota, ElasticQuotaSpec, KoordinatorQuota
+from poseidon.kube.api.other_projects.queues import ElasticQuota, ElasticQuotaSpec, KoordinatorQuota
 from poseidon.kube.parsing.defects import Defect
 from poseidon.pods.resources import amounts
 from poseidon.queues.model import QuotaTrees

@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from poseidon.kube.api.queues import ClusterQueue, Cohort, FlavorFungibility, QueuePreemption, ResourceFlavor
+from poseidon.kube.api.other_projects.queues import (
+    ClusterQueue,
+    Cohort,
+    FlavorFungibility,
+    QueuePreemption,
+    ResourceFlavor,
+)
 from poseidon.kube.parsing.defects import Defect, list_defects, shorten
 from poseidon.kube.parsing.label_syntax import label_defects
 from poseidon.pod_rules.label_selectors import requirements

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from poseidon.kube.api.metadata import Number
-from poseidon.kube.api.queues import FairSharing, FlavorQuotas, ResourceGroup
+from poseidon.kube.api.other_projects.queues import FairSharing, FlavorQuotas, ResourceGroup
 from poseidon.kube.parsing.defects import Defect, shorten
 from poseidon.kube.parsing.quantities import QuantityError, amount, milli_units
 from poseidon.queues.model import CoveredResources

@@ -9,8 +9,7 @@ from typing import Any, Final, NamedTuple, Protocol, TypeVar
 from poseidon.kube.api import kinds
 from poseidon.kube.api.kinds import WatchedKind
 from poseidon.kube.api.metadata import KubeStruct, ObjectMeta
-from poseidon.kube.api.pod_rules import LabelSelector
-from poseidon.kube.api.queues import (
+from poseidon.kube.api.other_projects.queues import (
     ClusterQueue,
     Cohort,
     ElasticQuota,
@@ -21,6 +20,7 @@ from poseidon.kube.api.queues import (
     VolcanoQueue,
     WorkloadPriorityClass,
 )
+from poseidon.kube.api.pod_rules import LabelSelector
 from poseidon.kube.parsing.defects import shorten
 from poseidon.pod_rules.label_selectors import matches_labels
 from poseidon.pods.tasks import LOWEST

@@ -11,7 +11,7 @@ import msgspec
 from poseidon.kube.api import kinds
 from poseidon.kube.api.kinds import WatchedKind
 from poseidon.kube.api.metadata import Condition, timestamp
-from poseidon.kube.api.queues import ClusterQueue, LocalQueue
+from poseidon.kube.api.other_projects.queues import ClusterQueue, LocalQueue
 from poseidon.kube.write.patch_writer import QueueStatusWrite
 from poseidon.queues.book import QueueBook
 from poseidon.queues.claims import QueueReference

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 
-from poseidon.kube.api.queues import KaiQueue, KaiResource, VolcanoQueue
+from poseidon.kube.api.other_projects.queues import KaiQueue, KaiResource, VolcanoQueue
 from poseidon.kube.parsing.defects import Defect
 from poseidon.pods.resources import amounts
 from poseidon.queues.model import BEST_EFFORT, STRICT, UNLIMITED, QuotaTrees

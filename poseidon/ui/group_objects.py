@@ -12,9 +12,9 @@ from poseidon.pod_groups.sources import Sources
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from poseidon.kube.api.app_network import AppGroup, ConfigMap, NetworkTopology
-    from poseidon.kube.api.hyper_nodes import HyperNode
     from poseidon.kube.api.nodes import Node
+    from poseidon.kube.api.other_projects.app_network import AppGroup, ConfigMap, NetworkTopology
+    from poseidon.kube.api.other_projects.hyper_nodes import HyperNode
     from poseidon.kube.api.resource import Change
     from poseidon.pod_groups.demands import Source
 

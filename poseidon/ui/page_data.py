@@ -12,7 +12,7 @@ from poseidon.ui.history import FigureHistory
 from poseidon.ui.round_book import RoundBook
 
 if TYPE_CHECKING:
-    from poseidon.kube.api.node_topology import NodeResourceTopology
+    from poseidon.kube.api.other_projects.node_topology import NodeResourceTopology
     from poseidon.ui.cluster.store import ClusterStore
     from poseidon.ui.versions import Versions
 

@@ -12,8 +12,8 @@ import yaml
 
 from poseidon.configuration.document import BridgeConfiguration
 from poseidon.kube.api import collections, kinds
-from poseidon.kube.api.app_network import ConfigMap
 from poseidon.kube.api.collections import GROUP_MAPS, tree_maps
+from poseidon.kube.api.other_projects.app_network import ConfigMap
 from poseidon.kube.api.resource import Resource
 from poseidon.metrics_sources import koordinator, metrics_server
 from tests.deploy.manifests import (

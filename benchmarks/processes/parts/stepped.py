@@ -14,8 +14,8 @@ from poseidon.bridge.state import BridgeState
 from poseidon.embedding import EmbeddedScheduler
 from poseidon.kube.api.decoding import decode_object
 from poseidon.kube.api.metadata import KubeStruct
-from poseidon.kube.api.metrics import NodeMetric
 from poseidon.kube.api.nodes import Node
+from poseidon.kube.api.other_projects.metrics import NodeMetric
 from poseidon.kube.api.pods import Pod
 from poseidon.kube.api.resource import Change
 from poseidon.kube.write.binder import BindOutcome, BindRequest, BindResult

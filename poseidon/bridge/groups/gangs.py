@@ -10,9 +10,9 @@ from poseidon.bridge.groups.group_reports import GroupConditions, TopologyRecord
 from poseidon.bridge.groups.tree_groups import TopologyGroups
 from poseidon.group_trees.spec.described_maps import DescribedMap
 from poseidon.group_trees.spec.trees import TreeArguments
-from poseidon.kube.api.app_network import ConfigMap
 from poseidon.kube.api.event_reasons import EventReason
 from poseidon.kube.api.metadata import ObjectRef
+from poseidon.kube.api.other_projects.app_network import ConfigMap
 from poseidon.kube.api.pod_groups import PodGroup, SigsPodGroup, VolcanoPodGroup
 from poseidon.kube.api.pods import Pod
 from poseidon.kube.api.resource import Change

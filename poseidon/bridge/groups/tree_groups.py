@@ -12,8 +12,8 @@ from poseidon.group_trees.spec.described_maps import DescribedMap
 from poseidon.group_trees.spec.groups import MAX_SIZE, GroupMaps, GroupName, GroupSpec, remarks_on
 from poseidon.group_trees.spec.trees import TreeArguments, Trees
 from poseidon.group_trees.status.group_status import GroupLife, Outlook, Situation, State
-from poseidon.kube.api.app_network import ConfigMap
 from poseidon.kube.api.event_reasons import EventReason
+from poseidon.kube.api.other_projects.app_network import ConfigMap
 from poseidon.kube.api.resource import Change
 from poseidon.kube.quarantine import Quarantine
 from poseidon.lifecycle.actions import Action

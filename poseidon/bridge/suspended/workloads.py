@@ -10,9 +10,9 @@ from msgspec.structs import replace
 
 from poseidon.kube.api.decoding import MalformedObjectError, convert_object
 from poseidon.kube.api.metadata import ObjectMeta, ObjectRef, OwnerReference
+from poseidon.kube.api.other_projects.queues import QueuedOwner
 from poseidon.kube.api.pod_groups import ScaledOwner
 from poseidon.kube.api.pods import EmptyDir, HostPath, Pod, PodSpec, PodVolume
-from poseidon.kube.api.queues import QueuedOwner
 from poseidon.kube.api.resource import Resource
 from poseidon.kube.api.workloads import PodTemplate
 from poseidon.manifests.workloads.common.fields import Value, find, is_over, mapping

@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 
 from poseidon.group_trees.spec.json_text import Reading
 from poseidon.group_trees.spec.keys import LAST_GOOD
-from poseidon.kube.api.app_network import ConfigMap
+from poseidon.kube.api.other_projects.app_network import ConfigMap
 from poseidon.kube.parsing.defects import list_defects
 from poseidon.kube.parsing.strict_json import JsonError, compact, loads
 

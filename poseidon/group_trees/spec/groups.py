@@ -11,8 +11,8 @@ from poseidon.group_trees.spec.constraints import Constraints, read_constraints,
 from poseidon.group_trees.spec.described_maps import DescribedMaps
 from poseidon.group_trees.spec.json_text import Reading
 from poseidon.group_trees.spec.keys import CONSTRAINTS_ANNOTATION
-from poseidon.kube.api.app_network import ConfigMap
 from poseidon.kube.api.collections import GROUP_MAP_LABEL
+from poseidon.kube.api.other_projects.app_network import ConfigMap
 from poseidon.kube.api.pod_groups import PodGroup
 from poseidon.kube.parsing.defects import Defect
 from poseidon.kube.parsing.strict_json import compact

@@ -11,8 +11,8 @@ from pydantic import ConfigDict, Field, StrictStr
 from poseidon.group_trees.spec.described_maps import DescribedMap, DescribedMaps
 from poseidon.group_trees.spec.keys import NODE_LEVEL, RACK_LABEL, RACK_LEVEL, TREE_RECORDS
 from poseidon.group_trees.spec.tree import TREE_KEYS, Path, TreeSpec, read_tree
-from poseidon.kube.api.app_network import ConfigMap
 from poseidon.kube.api.collections import TREE_MAP_LABEL
+from poseidon.kube.api.other_projects.app_network import ConfigMap
 from protos.conventions.configuration import Section
 
 _TREE: Final = "the tree"

@@ -2,25 +2,14 @@
 
 from __future__ import annotations
 
-from poseidon.kube.api.app_network import AppGroup, ConfigMap, NetworkTopology
 from poseidon.kube.api.devices import DeviceClass, NodeDeviceList, ResourceClaim, ResourceSlice
-from poseidon.kube.api.hyper_nodes import HyperNode
-from poseidon.kube.api.metrics import NodeMetric
 from poseidon.kube.api.namespaces import Namespace
-from poseidon.kube.api.node_topology import NodeResourceTopology
 from poseidon.kube.api.nodes import Node, NodeOutline, PriorityClass, Service
-from poseidon.kube.api.pod_groups import (
-    CompositePodGroup,
-    DisruptionBudget,
-    NativePodGroup,
-    PodGroup,
-    ScaledOwner,
-    SigsPodGroup,
-    VolcanoPodGroup,
-    Workload,
-)
-from poseidon.kube.api.pods import Pod
-from poseidon.kube.api.queues import (
+from poseidon.kube.api.other_projects.app_network import AppGroup, ConfigMap, NetworkTopology
+from poseidon.kube.api.other_projects.hyper_nodes import HyperNode
+from poseidon.kube.api.other_projects.metrics import NodeMetric
+from poseidon.kube.api.other_projects.node_topology import NodeResourceTopology
+from poseidon.kube.api.other_projects.queues import (
     ClusterQueue,
     Cohort,
     ElasticQuota,
@@ -32,8 +21,19 @@ from poseidon.kube.api.queues import (
     VolcanoQueue,
     WorkloadPriorityClass,
 )
+from poseidon.kube.api.other_projects.scheduler_groups import KaiPodGroup, PodGang
+from poseidon.kube.api.pod_groups import (
+    CompositePodGroup,
+    DisruptionBudget,
+    NativePodGroup,
+    PodGroup,
+    ScaledOwner,
+    SigsPodGroup,
+    VolcanoPodGroup,
+    Workload,
+)
+from poseidon.kube.api.pods import Pod
 from poseidon.kube.api.resource import Resource
-from poseidon.kube.api.scheduler_groups import KaiPodGroup, PodGang
 from poseidon.kube.api.storage import (
     CsiDriver,
     CsiNode,

@@ -13,9 +13,9 @@ from typing import Any
 from poseidon.kube.api import collections, workloads
 from poseidon.kube.api.devices import ResourceClaimTemplate
 from poseidon.kube.api.metadata import KubeStruct
-from poseidon.kube.api.metrics import NodeMetrics, PodMetrics
 from poseidon.kube.api.namespaces import LimitRange, ResourceQuota
 from poseidon.kube.api.nodes import RuntimeClass
+from poseidon.kube.api.other_projects.metrics import NodeMetrics, PodMetrics
 from poseidon.kube.api.resource import Resource
 
 

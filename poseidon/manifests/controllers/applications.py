@@ -11,8 +11,8 @@ from poseidon.app_network.spec.keys import APP_GROUP_KIND, TOPOLOGY_KIND
 from poseidon.app_network.spec.netperf import DEFAULT_PERCENTILE, read_measurements
 from poseidon.app_network.spec.ordering import topology_order
 from poseidon.app_network.spec.topologies import read_topology
-from poseidon.kube.api.app_network import AppGroup, ConfigMap, NetworkTopology
 from poseidon.kube.api.metadata import KubeStruct
+from poseidon.kube.api.other_projects.app_network import AppGroup, ConfigMap, NetworkTopology
 from poseidon.kube.parsing.defects import Defect
 from poseidon.pods.tasks import get_qualified_name
 

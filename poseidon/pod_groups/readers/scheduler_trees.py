@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from poseidon.kube.api.scheduler_groups import (
+from poseidon.kube.api.other_projects.scheduler_groups import (
     GangTopologyConstraint,
     KaiPodGroup,
     KaiSubGroup,

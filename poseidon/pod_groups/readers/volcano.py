@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
-from poseidon.kube.api.hyper_nodes import Tiers, name_tier
 from poseidon.kube.api.metadata import ObjectMeta
+from poseidon.kube.api.other_projects.hyper_nodes import Tiers, name_tier
 from poseidon.kube.api.pod_groups import (
     VolcanoPodGroup,
     VolcanoPodGroupSpec,

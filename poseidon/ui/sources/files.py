@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from msgspec.structs import replace
 
 from poseidon.explanations import read_verdicts
-from poseidon.kube.api.app_network import AppGroup, ConfigMap, NetworkTopology
 from poseidon.kube.api.devices import ResourceClaim, ResourceSlice
-from poseidon.kube.api.hyper_nodes import HyperNode
 from poseidon.kube.api.metadata import Condition, KubeStruct
-from poseidon.kube.api.node_topology import NodeResourceTopology
+from poseidon.kube.api.other_projects.app_network import AppGroup, ConfigMap, NetworkTopology
+from poseidon.kube.api.other_projects.hyper_nodes import HyperNode
+from poseidon.kube.api.other_projects.node_topology import NodeResourceTopology
 from poseidon.kube.api.resource import Change
 from poseidon.offline.feeding import as_created
 from poseidon.pod_groups.kinds import GROUP_KINDS

@@ -11,8 +11,8 @@ from poseidon.kube.watch.reflector import Reflector
 from poseidon.pod_groups.kinds import GROUP_KINDS
 
 if TYPE_CHECKING:
-    from poseidon.kube.api.node_topology import NodeResourceTopology
     from poseidon.kube.api.nodes import Node
+    from poseidon.kube.api.other_projects.node_topology import NodeResourceTopology
     from poseidon.kube.api.resource import Change, Resource
     from poseidon.kube.environment import Environment
     from poseidon.ui.page_data import Known

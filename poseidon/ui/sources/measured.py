@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from poseidon.kube.api.decoding import MalformedObjectError, decode_object
-from poseidon.kube.api.metrics import MetricsList, NodeMetric, NodeMetrics
+from poseidon.kube.api.other_projects.metrics import MetricsList, NodeMetric, NodeMetrics
 from poseidon.kube.client.errors import KubeError
 from poseidon.metrics_sources.koordinator import reading
 from poseidon.metrics_sources.metrics_server import NODES_PATH, node_reading

@@ -10,7 +10,7 @@ from poseidon.ui.cluster.node_entry import HISTORY, Happening
 from poseidon.ui.views.amounts import amount_text, in_order, requests_text
 
 if TYPE_CHECKING:
-    from poseidon.kube.api.node_topology import NodeResourceTopology, ZoneResource
+    from poseidon.kube.api.other_projects.node_topology import NodeResourceTopology, ZoneResource
     from poseidon.ui.cluster.node_entry import NodeEntry
     from poseidon.ui.cluster.records import PodEntry
     from poseidon.ui.page_data import Known

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from poseidon.app_network.options import NetworkArguments, NetworkOptions
 from poseidon.app_network.state import NetworkBook
-from poseidon.kube.api.app_network import AppGroup, NetworkTopology
 from poseidon.kube.api.metadata import ObjectMeta
+from poseidon.kube.api.other_projects.app_network import AppGroup, NetworkTopology
 from poseidon.kube.api.pods import Pod, PodSpec, PodStatus
 from poseidon.kube.api.resource import Change
 from tests.poseidon.app_network.test_app_group_controller import app_group

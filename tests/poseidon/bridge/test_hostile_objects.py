@@ -12,9 +12,9 @@ from msgspec.structs import replace
 from poseidon.bridge.runner import Bridge, BridgeProcess
 from poseidon.bridge.state import BridgeState
 from poseidon.configuration.document import BridgeConfiguration
-from poseidon.kube.api.app_network import AppGroup, NetworkTopology
 from poseidon.kube.api.decoding import decode_metadata, decode_object, decode_page
 from poseidon.kube.api.metadata import ObjectMeta, OwnerReference, seconds
+from poseidon.kube.api.other_projects.app_network import AppGroup, NetworkTopology
 from poseidon.kube.api.pod_groups import ScaledOwner, ScaleSpec
 from poseidon.kube.api.pods import Pod
 from poseidon.kube.write.patch_writer import MapWrite

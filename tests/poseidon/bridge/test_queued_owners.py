@@ -7,8 +7,8 @@ from typing import Any
 from poseidon.bridge.queued_owners import owner_changes, read_scale
 from poseidon.kube.api.collections import QUEUED_OWNERS
 from poseidon.kube.api.metadata import GenerationMeta
+from poseidon.kube.api.other_projects.queues import QueuedOwner
 from poseidon.kube.api.pod_groups import ScaledOwner
-from poseidon.kube.api.queues import QueuedOwner
 from poseidon.kube.api.resource import Change
 from poseidon.kube.quarantine import Quarantine
 

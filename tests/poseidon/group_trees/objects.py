@@ -6,8 +6,8 @@ import json
 
 from msgspec.structs import replace
 
-from poseidon.kube.api.app_network import ConfigMap
 from poseidon.kube.api.metadata import ObjectMeta
+from poseidon.kube.api.other_projects.app_network import ConfigMap
 from tests.poseidon.bridge import objects
 
 RACKS: dict[str, dict[str, dict[str, str]]] = {"rack-0": {"n1": {}, "n2": {}}, "rack-1": {"n3": {}, "n4": {}}}

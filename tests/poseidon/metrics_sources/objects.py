@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from poseidon.kube.api.decoding import convert_object
-from poseidon.kube.api.metrics import NodeMetric, NodeMetrics, PodMetrics
+from poseidon.kube.api.other_projects.metrics import NodeMetric, NodeMetrics, PodMetrics
 
 NOON = 1_767_268_800.0
 NOON_TEXT = "2026-01-01T12:00:00Z"

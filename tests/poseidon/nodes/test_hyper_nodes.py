@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from poseidon.kube.api.hyper_nodes import HyperNode, name_tier
+from poseidon.kube.api.other_projects.hyper_nodes import HyperNode, name_tier
 from poseidon.nodes.hyper_nodes import HyperNodes
 from tests.support.effort import examples
 

@@ -10,7 +10,7 @@ import pytest
 from poseidon.bridge.state import BridgeState
 from poseidon.custom_records import CustomRecords, CustomResource, Reading
 from poseidon.kube.api.collections import NODE_TOPOLOGIES, NODE_TOPOLOGIES_ALPHA1
-from poseidon.kube.api.node_topology import NodeResourceTopology, TrackedMeta
+from poseidon.kube.api.other_projects.node_topology import NodeResourceTopology, TrackedMeta
 from poseidon.kube.api.resource import Change
 from poseidon.kube.client.settings import ConnectionSettings
 from poseidon.kube.client.transport import Transport

@@ -8,7 +8,7 @@ import pytest
 
 from cost_models.numa.records import parse_topology
 from poseidon.kube.api.decoding import convert_object
-from poseidon.kube.api.node_topology import NodeResourceTopology
+from poseidon.kube.api.other_projects.node_topology import NodeResourceTopology
 from poseidon.numa.fingerprints import of_hashes, pod_hash, xxhash64
 from poseidon.numa.node_topology import CountedPod, describe
 from protos.firmament.v1 import scheduler_pb2 as pb

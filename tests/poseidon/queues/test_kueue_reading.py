@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from poseidon.kube.api.decoding import convert_object
-from poseidon.kube.api.queues import ClusterQueue, Cohort, ResourceFlavor
+from poseidon.kube.api.other_projects.queues import ClusterQueue, Cohort, ResourceFlavor
 from poseidon.queues.kueue import read_kueue
 from tests.poseidon.queues.objects import cluster_queue, cohort, flavor, quotas
 

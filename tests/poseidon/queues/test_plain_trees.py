@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from poseidon.kube.api.decoding import convert_object
-from poseidon.kube.api.queues import ElasticQuota, KaiQueue, KoordinatorQuota, VolcanoQueue
+from poseidon.kube.api.other_projects.queues import ElasticQuota, KaiQueue, KoordinatorQuota, VolcanoQueue
 from poseidon.queues.elastic_quotas import read_elastic_quotas, read_koordinator
 from poseidon.queues.model import UNLIMITED
 from poseidon.queues.plain_trees import ANY_NODE

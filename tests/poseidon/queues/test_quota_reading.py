@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from poseidon.kube.api.decoding import convert_object
-from poseidon.kube.api.queues import FairSharing, ResourceGroup
+from poseidon.kube.api.other_projects.queues import FairSharing, ResourceGroup
 from poseidon.kube.parsing.defects import Defect
 from poseidon.queues.quota_reading import (
     MOST_FLAVORS,

@@ -7,7 +7,7 @@ import pytest
 
 from cost_models.network_aware import domains
 from poseidon.app_network.spec.keys import Domain
-from poseidon.kube.api.app_network import AppGroup, ConfigMap, NetworkTopology
+from poseidon.kube.api.other_projects.app_network import AppGroup, ConfigMap, NetworkTopology
 from poseidon.kube.api.pod_groups import PodGroup
 from poseidon.kube.api.resource import Change
 from poseidon.pod_groups.membership import POD_GROUP

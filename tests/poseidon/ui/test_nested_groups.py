@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from poseidon.kube.api.hyper_nodes import HyperNode
+from poseidon.kube.api.other_projects.hyper_nodes import HyperNode
 from poseidon.kube.api.resource import Change
 from poseidon.pod_groups.kinds import GROUP_KINDS
 from poseidon.pod_groups.membership import (

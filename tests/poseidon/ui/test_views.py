@@ -12,7 +12,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from poseidon.explanations import Charge, Verdict
-from poseidon.kube.api.node_topology import NodeResourceTopology
+from poseidon.kube.api.other_projects.node_topology import NodeResourceTopology
 from poseidon.live.figures import Figures, Quantiles
 from poseidon.ui.history import FigureHistory
 from poseidon.ui.views.amounts import amount_text, requests_text

@@ -24,9 +24,9 @@ from poseidon.group_trees.spec.keys import (
     RETRIES_LABEL,
     STATUS_LABEL,
 )
-from poseidon.kube.api.app_network import AppGroup, ConfigMap, NetworkTopology
 from poseidon.kube.api.collections import GROUP_MAP_LABEL, TREE_MAP_LABEL
 from poseidon.kube.api.metadata import Number
+from poseidon.kube.api.other_projects.app_network import AppGroup, ConfigMap, NetworkTopology
 from poseidon.kube.api.pods import Pod
 from poseidon.kube.api.storage import LEGACY_CLASS, SELECTED_NODE
 from poseidon.lifecycle.refused_pods import RECREATIONS

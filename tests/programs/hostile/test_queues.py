@@ -13,8 +13,8 @@ from poseidon.configuration.document import BridgeConfiguration
 from poseidon.embedding import EmbeddedScheduler, load_configuration
 from poseidon.kube.api import collections, kinds
 from poseidon.kube.api.decoding import MalformedObjectError, convert_object, decode_object
+from poseidon.kube.api.other_projects.queues import QueuedOwner
 from poseidon.kube.api.pods import Pod
-from poseidon.kube.api.queues import QueuedOwner
 from poseidon.kube.api.resource import Change
 from poseidon.queues.options import SOURCES, QueueOptions
 from tests.poseidon.bridge.objects import node, pod, present

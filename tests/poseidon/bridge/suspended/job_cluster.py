@@ -13,8 +13,8 @@ from poseidon.embedding import EmbeddedScheduler, load_configuration
 from poseidon.kube.api.collections import QUEUED_JOBS, QUEUED_OWNERS
 from poseidon.kube.api.decoding import convert_object
 from poseidon.kube.api.kinds import BY_NAME
+from poseidon.kube.api.other_projects.queues import QueuedOwner
 from poseidon.kube.api.pods import Pod
-from poseidon.kube.api.queues import QueuedOwner
 from poseidon.kube.api.resource import Change
 from poseidon.kube.write.binder import BindOutcome, BindRequest, BindResult
 from poseidon.kube.write.evictor import EvictionOutcome, EvictionRequest

@@ -17,8 +17,8 @@ from poseidon.bridge.suspended.workloads import (
 )
 from poseidon.kube.api.collections import QUEUED_JOBS, QUEUED_OWNERS
 from poseidon.kube.api.decoding import convert_object
+from poseidon.kube.api.other_projects.queues import QueuedOwner
 from poseidon.kube.api.pods import Pod, PodSpec
-from poseidon.kube.api.queues import QueuedOwner
 from tests.poseidon.bridge.suspended.job_cluster import job
 
 VERSION = "batch/v1"

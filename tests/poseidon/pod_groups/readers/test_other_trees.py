@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from poseidon.kube.api.decoding import convert_object
-from poseidon.kube.api.scheduler_groups import KaiPodGroup, PodGang
+from poseidon.kube.api.other_projects.scheduler_groups import KaiPodGroup, PodGang
 from poseidon.pod_groups.composites import MAX_COUNT, GroupNode
 from poseidon.pod_groups.demands import Demand
 from poseidon.pod_groups.readers.scheduler_trees import read_kai_group_demand, read_pod_gang_demand

@@ -9,8 +9,8 @@ import msgspec
 import pytest
 
 from poseidon.embedding import load_configuration
+from poseidon.kube.api.other_projects.scheduler_groups import KaiPodGroup, PodGang
 from poseidon.kube.api.pods import Pod
-from poseidon.kube.api.scheduler_groups import KaiPodGroup, PodGang
 from poseidon.manifests.loader import load_manifests
 from poseidon.offline.plan import make_plan
 from poseidon.pod_groups.group import Group

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from poseidon.kube.api.hyper_nodes import NO_TIERS, Tiers
+from poseidon.kube.api.other_projects.hyper_nodes import NO_TIERS, Tiers
 from poseidon.kube.api.pod_groups import VolcanoPodGroup
 from poseidon.kube.api.pods import Pod
 from poseidon.pod_groups.group import Group
