@@ -12,11 +12,11 @@ from itertools import count
 from typing import TypeAlias
 
 from firmament.core.rules.devices.allocation.matching import DeviceSelectors
+from firmament.core.rules.devices.allocation.plain_count import count_plainly
 from firmament.core.rules.devices.allocation.search import (
     Pick,
     SearchOutcome,
     ViewUse,
-    count_plainly,
     find_devices,
     use_after,
 )

@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from firmament.core.model import Machine
 from firmament.core.resources import ResourceIndex
 from firmament.core.rules.devices.allocation.matching import DeviceSelectors
+from firmament.core.rules.devices.allocation.plain_count import count_plainly
 from firmament.core.rules.devices.allocation.search import (
     MOST_PICKS,
     SearchOutcome,
     ViewUse,
-    count_plainly,
     find_devices,
 )
 from firmament.core.rules.devices.objects.requests import ClaimSpec, read_claim, read_class
