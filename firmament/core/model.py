@@ -323,6 +323,8 @@ class TaskClass:
     """Claims of devices."""
     group: str = ""
     """Name of the tasks' group in the tree of groups of their job, "" if it has none."""
+    flavor_group: str = ""
+    """Name of a group of pod sets: its tasks in a gang take the same flavors of quotas, "" for none."""
 
 
 @dataclass(frozen=True, slots=True)

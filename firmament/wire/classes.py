@@ -84,6 +84,7 @@ _FIELDS: Mapping[str, Decoder[Any]] = {
     "queue": _plain,
     "group": _plain,
     "profile": _plain,
+    "flavor_group": _plain,
 }
 """Decoders by field, without the rules about where tasks may go."""
 

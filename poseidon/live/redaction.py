@@ -33,7 +33,7 @@ from poseidon.pod_groups.membership import (
 from poseidon.pod_groups.readers.exclusive_topology import ANNOTATIONS as EXCLUSIVE_ANNOTATIONS
 from poseidon.pods.estimates import NODE_ANNOTATIONS, POD_ANNOTATIONS
 from poseidon.pods.resources import BANDWIDTH_ANNOTATIONS
-from poseidon.pods.templates import KAI_GPU_PARTS
+from poseidon.pods.templates import KAI_GPU_PARTS, POD_SET_GROUP
 from poseidon.pods.visibility import ANNOTATION_PREFIX
 from poseidon.queues.claims import KUEUE_QUEUE, VOLCANO_QUEUES
 from poseidon.queues.elastic_quotas import NAMESPACES, WEIGHT
@@ -46,6 +46,7 @@ ANNOTATIONS: frozenset[str] = frozenset(
         GANG_ANNOTATION,
         KUEUE_GROUP_SIZE,
         KUEUE_QUEUE,
+        POD_SET_GROUP,
         LAST_GOOD,
         LAST_GOOD_SPEC,
         LEGACY_CLASS,

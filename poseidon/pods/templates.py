@@ -42,6 +42,9 @@ from protos.firmament.v1 import scheduler_pb2 as pb
 NEVER = "Never"
 """The preemption policy of pods that wait rather than evict others."""
 
+POD_SET_GROUP = "kueue.x-k8s.io/podset-group-name"
+"""Annotation with the name of a group of pod sets of one workload of Kueue, such as a leader and its workers."""
+
 KAI_GPU_PARTS = ("gpu-fraction", "gpu-memory")
 """Annotations of KAI that request a part of a GPU without a resource: such a pod would share a GPU without being
 counted.
@@ -74,6 +77,8 @@ class ClassSource(Struct, frozen=True, gc=False, omit_defaults=True):
     """After how many seconds it has ended at the latest; 0: not known."""
     profile: str
     """The scheduler that it names, "" if its pods are placed as all others."""
+    flavor_group: str
+    """The group of pod sets that take the same flavors of a queue of Kueue, by its annotation; "" for none."""
     gpu_part: str
     """The annotation by which it asks KAI for a part of a GPU, "" for none."""
 
@@ -95,6 +100,7 @@ def class_source(
         daemon=daemon and visibility.daemons,
         run_seconds=find_run_seconds(pod),
         profile=spec.scheduler_name if spec.scheduler_name in visibility.profiles else "",
+        flavor_group=pod.metadata.annotations.get(POD_SET_GROUP, ""),
         gpu_part=next((key for key in KAI_GPU_PARTS if pod.metadata.annotations.get(key)), ""),
     )
 
@@ -150,6 +156,7 @@ def describe(source: ClassSource, visibility: Visibility) -> tuple[pb.TaskClass,
         daemon=source.daemon,
         run_seconds=source.run_seconds,
         profile=source.profile,
+        flavor_group=source.flavor_group,
     )
     too_much = describe_excess(source.spec)
     rules = pb.TaskClass(invalid=too_much) if too_much else _rules(source, defects)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from itertools import islice, product
 
 import numpy as np
@@ -14,30 +14,44 @@ MOST_CHOICES = 64
 """Combinations of flavors, one of each group of resources, that are considered for a set of tasks."""
 
 
-def list_flavor_choices(terms: QuotaTerms, draw: int) -> list[Bool]:
-    """Return bool[D] for each combination of flavors that tasks of a draw may take: the kinds of machines it covers.
+def list_flavor_choices(terms: QuotaTerms, draws: Sequence[int]) -> list[tuple[Bool, ...]]:
+    """Return for each combination of flavors that a set of tasks may take: for each of its ``draws``, bool[D], the
+    kinds of machines that it covers.
 
-    In the order of preference; without combinations that cover no machine, or the same ones as an earlier one.
+    All draws take the same flavor of a group of resources. In the order of preference; without combinations that cover
+    no machine for some draw, or the same ones as an earlier one.
     """
     present = np.bincount(terms.kind, minlength=len(terms.covers)) > 0
-    choices: dict[bytes, Bool] = {}
-    for flavors in islice(product(*(group.flavors for group in terms.draws[draw].groups)), MOST_CHOICES):
-        kinds = present & terms.covers[:, list(flavors)].all(axis=1)
-        if kinds.any():
-            choices.setdefault(kinds.tobytes(), kinds)
+    allowed: dict[tuple[int, int], tuple[int, ...]] = {}
+    for draw in (terms.draws[number] for number in draws):
+        for group in draw.groups:
+            before = allowed.get((draw.node, group.number), group.flavors)
+            allowed[draw.node, group.number] = tuple(each for each in before if each in group.flavors)
+    choices: dict[bytes, tuple[Bool, ...]] = {}
+    for flavors in islice(product(*allowed.values()), MOST_CHOICES):
+        taken = dict(zip(allowed, flavors, strict=True))
+        kinds = tuple(
+            present & terms.covers[:, [taken[draw.node, group.number] for group in draw.groups]].all(axis=1)
+            for draw in (terms.draws[number] for number in draws)
+        )
+        if all(each.any() for each in kinds):
+            choices.setdefault(b"".join(each.tobytes() for each in kinds), kinds)
     return list(choices.values())
 
 
-def find_flavor_choice(terms: QuotaTerms, draw: int, machines: Int64) -> Bool | None:
-    """Return bool[M], the machines covered by the first choice of flavors that covers ``machines`` (rows), or None if
-    no choice covers all of them.
+def find_flavor_choice(
+    terms: QuotaTerms, draws: Sequence[int], machines: Sequence[Int64]
+) -> list[Bool] | None:
+    """Return for each of a set's ``draws``, bool[M], the machines covered by the first choice of flavors that covers
+    all ``machines`` (for each draw, rows), or None if no choice does.
     """
-    kinds = np.unique(terms.kind[machines])
-    covering = (choice for choice in list_flavor_choices(terms, draw) if choice[kinds].all())
-    found = next(covering, None)
-    return None if found is None else found[terms.kind]
+    used = [np.unique(terms.kind[rows]) for rows in machines]
+    for choice in list_flavor_choices(terms, draws):
+        if all(kinds[found].all() for kinds, found in zip(choice, used, strict=True)):
+            return [kinds[terms.kind] for kinds in choice]
+    return None
 
 
-def iterate_machines(terms: QuotaTerms, draw: int) -> Iterator[Bool]:
-    """Yield the machines of each choice of flavors, in order: bool[M]."""
-    return (choice[terms.kind] for choice in list_flavor_choices(terms, draw))
+def list_machine_choices(terms: QuotaTerms, draws: Sequence[int]) -> list[list[Bool]]:
+    """Return the machines of each choice of flavors, in order: for each of a set's ``draws``, bool[M]."""
+    return [[kinds[terms.kind] for kinds in choice] for choice in list_flavor_choices(terms, draws)]

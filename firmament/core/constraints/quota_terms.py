@@ -25,6 +25,8 @@ class DrawGroup:
     """For each flavor, the column of each requested resource."""
     amounts: tuple[int, ...]
     """Requested amount of each resource; positive."""
+    number: int = 0
+    """Which group of its queue it is; 0 for all in rounds that were saved before it was known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +39,8 @@ class Draw:
     """What they request, by group of resources."""
     refused: str = ""
     """Why the tasks are not admitted at all, "" if they may be."""
+    together: str = ""
+    """Name of a group of pod sets: tasks of a gang that name the same one take the same flavors. "" for none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,11 +112,6 @@ class QuotaTerms:
     def is_sparing(self, node: int) -> bool:
         """Return whether tasks of a quota prefer a later flavor to borrowing in an earlier one."""
         return bool(self.sparing) and self.sparing[node]
-
-    def takes_same_flavor(self, draw: int) -> bool:
-        """Return whether all tasks of a class in a gang that take a draw take the same flavor."""
-        node = self.draws[draw].node
-        return node >= 0 and bool(self.same_flavor) and self.same_flavor[node]
 
     def find_evicting_early(self) -> Bool:
         """Return quotas whose tasks may evict others although there is a place in some flavor: bool[N]."""

@@ -26,7 +26,7 @@ from firmament.core.placement.gang_search import GangSearch
 from firmament.core.placement.outcome import Means, Placed, StageFigures
 from firmament.core.placement.pairs.waves import place_pairs, place_rest_of_pairs
 from firmament.core.placement.passes import place_all, place_greedily, place_leftovers
-from firmament.core.placement.pod_sets import find_divided, find_pod_sets, pin_pod_sets, place_pod_set
+from firmament.core.placement.pod_sets import find_divided, number_pod_sets, pin_pod_sets, place_pod_set
 from firmament.core.placement.quota_parts import list_by_quota
 from firmament.core.placement.tree_groups.groups import place_with_groups
 from firmament.core.placement.tuning import PlacementTuning
@@ -139,7 +139,7 @@ class GangTrial:
         self._searches = 0
         self._search_cells = self._tuning.gang_search_cells
         self._refused: set[tuple[object, ...]] = set()
-        self._pod_sets = find_pod_sets(self._problem)
+        self._pod_sets = number_pod_sets(self._problem)
 
     def place(self, means: Means) -> Placed:
         """Place all tasks, by priority and gangs first; in order of admission. Raises what the solver raises."""
@@ -246,10 +246,16 @@ class GangTrial:
     def _one_by_one(self, order: Int64) -> Assignments:
         """Place the classes of a gang in this order, as many tasks of each as possible."""
         parts = []
-        for cls in order.tolist():
-            self._limit_waiting(np.arange(self._problem.classes) == cls)
-            if self._pod_sets[cls]:
-                self._board, placed = place_pod_set(self._board, cls, place_rest)
+        # A pod set comes in the place of its first class.
+        _, first = np.unique(
+            np.where(self._pod_sets[order] < 0, -1 - order, self._pod_sets[order]), return_index=True
+        )
+        for cls in order[np.sort(first)].tolist():
+            number = int(self._pod_sets[cls])
+            together = order[self._pod_sets[order] == number] if number >= 0 else np.array([cls])
+            self._limit_waiting(np.isin(np.arange(self._problem.classes), together))
+            if number >= 0:
+                self._board, placed = place_pod_set(self._board, together.tolist(), place_rest)
                 parts.append(placed)
             else:
                 parts.append(place_rest(self._board))
@@ -257,7 +263,7 @@ class GangTrial:
             left = self._waiting.sum(axis=1)
             for part in parts:
                 np.subtract.at(left, part.cls, part.count)
-            again = np.isin(np.arange(self._problem.classes), order) & (left > 0) & ~self._pod_sets
+            again = np.isin(np.arange(self._problem.classes), order) & (left > 0) & (self._pod_sets < 0)
             remaining = np.zeros_like(self._waiting)
             remaining[again, -1] = left[again]
             self._board.residual.remaining = remaining

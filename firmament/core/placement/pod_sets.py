@@ -1,4 +1,6 @@
-"""Pod sets: the tasks of one class in a gang, which take the same flavor where their queue says so.
+"""Pod sets: tasks of a gang that take the same flavor where their queue says so.
+
+These are the tasks of one class, or of all classes of a gang that name the same group of pod sets (``Draw.together``).
 
 A flow knows no flavors of whole sets. So a set is placed by itself where a joint solution divides it: in each choice
 of flavors at a time. A solution that keeps to the flavors chosen then pins the set to their machines.
@@ -12,47 +14,70 @@ from itertools import islice, product
 
 import numpy as np
 
-from cost_models.interface import Bool
+from cost_models.interface import Bool, Int64
 from firmament.core.board.board import Board
 from firmament.core.constraints.quota_flavors import (
     MOST_CHOICES,
     find_flavor_choice,
-    iterate_machines,
     list_flavor_choices,
+    list_machine_choices,
 )
 from firmament.core.constraints.quota_order import QuotaOrder
 from firmament.core.constraints.quota_terms import QuotaTerms
 from firmament.core.flow.problem import Assignments, PlacementProblem
 
 
-def find_pod_sets(problem: PlacementProblem) -> Bool:
-    """Return the classes whose tasks all take the same one of several flavors: bool[C]."""
-    terms, sets = problem.quotas, np.zeros(problem.classes, dtype=np.bool_)
-    if terms is None or not any(terms.same_flavor) or not len(problem.gang):
-        return sets
+def list_pod_sets(
+    problem: PlacementProblem, among: Sequence[int] | None = None, *, alone: bool = False
+) -> list[list[int]]:
+    """Return the classes of each pod set that has several flavors to choose from.
+
+    ``among``: the only classes that are looked at; all if it is None. ``alone``: a task that is in no gang is a set,
+    too.
+    """
+    terms = problem.quotas
+    if terms is None or not any(terms.same_flavor):
+        return []
     draw = terms.draw[problem.shape]
-    same = np.append(terms.same_flavor, False)[terms.find_nodes_of(draw)] & (problem.gang >= 0)
-    several = [number for number in np.unique(draw[same]).tolist() if _has_choice(terms, number)]
-    return np.asarray(same & np.isin(draw, several))
+    gang = problem.gang if len(problem.gang) else np.full(problem.classes, -1, dtype=np.int64)
+    same = np.append(terms.same_flavor, False)[terms.find_nodes_of(draw)] & ((gang >= 0) | alone)
+    chosen = np.flatnonzero(same) if among is None else [cls for cls in among if same[cls]]
+    sets: dict[tuple[int, str], list[int]] = {}
+    for cls in map(int, chosen):
+        together = terms.draws[int(draw[cls])].together if gang[cls] >= 0 else ""
+        sets.setdefault((int(gang[cls]), together) if together else (-1 - cls, ""), []).append(cls)
+    has_choice: dict[tuple[int, ...], bool] = {}
+    for classes in sets.values():
+        draws = tuple(draw[classes].tolist())
+        if draws not in has_choice:
+            has_choice[draws] = _has_choice(terms, draws)
+    return [classes for classes in sets.values() if has_choice[tuple(draw[classes].tolist())]]
 
 
-def _has_choice(terms: QuotaTerms, draw: int) -> bool:
-    """Return whether tasks of a draw have several flavors to choose from that cover machines."""
-    many = any(len(group.flavors) > 1 for group in terms.draws[draw].groups)
-    return many and len(list_flavor_choices(terms, draw)) > 1
+def _has_choice(terms: QuotaTerms, draws: Sequence[int]) -> bool:
+    """Return whether some tasks of a set have several flavors to choose from that cover machines."""
+    return any(
+        any(len(group.flavors) > 1 for group in terms.draws[draw].groups)
+        and len(list_flavor_choices(terms, [draw])) > 1
+        for draw in dict.fromkeys(draws)
+    )
 
 
 def find_divided(problem: PlacementProblem, placed: Assignments) -> Bool:
     """Return the gangs with a pod set of which no choice of flavors covers all machines in ``placed``: bool[G]."""
     divided = np.zeros(len(problem.gang_need), dtype=np.bool_)
-    terms, sets = problem.quotas, find_pod_sets(problem)
-    if terms is None or not sets.any():
-        return divided
-    for cls in np.unique(placed.cls[sets[placed.cls]]).tolist():
-        machines = placed.machine[placed.cls == cls]
-        if find_flavor_choice(terms, int(terms.draw[problem.shape[cls]]), machines) is None:
-            divided[problem.gang[cls]] = True
+    for classes in list_pod_sets(problem):
+        if np.isin(placed.cls, classes).any() and _find_choice(problem, classes, placed) is None:
+            divided[problem.gang[classes[0]]] = True
     return divided
+
+
+def _find_choice(problem: PlacementProblem, classes: Sequence[int], placed: Assignments) -> list[Bool] | None:
+    """Return the machines of the first choice of flavors that a set has in ``placed``: for each class, bool[M]."""
+    assert problem.quotas is not None
+    draws = problem.quotas.draw[problem.shape[list(classes)]].tolist()
+    machines = [placed.machine[placed.cls == cls] for cls in classes]
+    return find_flavor_choice(problem.quotas, draws, machines)
 
 
 def pin_pod_sets(
@@ -62,17 +87,13 @@ def pin_pod_sets(
 
     ``waiting``: bool[C], the only classes that are pinned; all if it is None.
     """
-    terms, sets = problem.quotas, find_pod_sets(problem)
-    if waiting is not None:
-        sets &= waiting
-    if terms is None or not sets.any():
-        return problem
     pins = dict(problem.pins)
-    for cls in np.unique(placed.cls[sets[placed.cls]]).tolist():
-        machines = placed.machine[placed.cls == cls]
-        found = find_flavor_choice(terms, int(terms.draw[problem.shape[cls]]), machines)
-        if found is not None:
-            pins[cls] = np.flatnonzero(problem.limit_to_pins(cls, found))
+    for classes in list_pod_sets(problem):
+        if not np.isin(placed.cls, classes).any():
+            continue
+        for cls, found in zip(classes, _find_choice(problem, classes, placed) or (), strict=False):
+            if waiting is None or waiting[cls]:
+                pins[cls] = np.flatnonzero(problem.limit_to_pins(cls, found))
     return replace(problem, pins=pins)
 
 
@@ -81,24 +102,23 @@ def list_confinements(
 ) -> Iterator[dict[int, Bool]]:
     """Yield how the pod sets among some classes of a gang may choose flavors: by class, bool[M], the machines left.
 
-    The first choices come first. Without pod sets, one choice that confines nobody. ``alone``: tasks that are in no
-    gang are pod sets, too.
+    The first choices come first. Without pod sets, one choice that confines nobody. ``alone``: as in `list_pod_sets`.
     """
-    terms = problem.quotas
-    if terms is None or not any(terms.same_flavor):
+    sets, terms = list_pod_sets(problem, classes, alone=alone), problem.quotas
+    if terms is None or not sets:
         yield {}
         return
-    in_gang = problem.gang >= 0 if len(problem.gang) else np.zeros(problem.classes, dtype=np.bool_)
-    draws = {cls: int(terms.draw[problem.shape[cls]]) for cls in classes if alone or in_gang[cls]}
-    same = {cls: draw for cls, draw in draws.items() if draw >= 0 and terms.takes_same_flavor(draw)}
-    chosen = [cls for cls, draw in same.items() if _has_choice(terms, draw)]
-    machines = [list(iterate_machines(terms, same[cls])) for cls in chosen]
-    for choice in islice(product(*machines), MOST_CHOICES):
-        yield dict(zip(chosen, choice, strict=True))
+    choices = [list_machine_choices(terms, terms.draw[problem.shape[members]].tolist()) for members in sets]
+    for choice in islice(product(*choices), MOST_CHOICES):
+        yield {
+            cls: left
+            for members, machines in zip(sets, choice, strict=True)
+            for cls, left in zip(members, machines, strict=True)
+        }
 
 
 def place_pod_set(
-    board: Board, cls: int, place_rest: Callable[[Board], Assignments]
+    board: Board, classes: Sequence[int], place_rest: Callable[[Board], Assignments]
 ) -> tuple[Board, Assignments]:
     """Return a copy of ``board`` on which the waiting tasks of a pod set have places, all in one choice of flavors.
 
@@ -107,18 +127,33 @@ def place_pod_set(
     """
     problem, terms = board.problem, board.problem.quotas
     assert terms is not None
-    draw = int(terms.draw[problem.shape[cls]])
-    sparing = terms.is_sparing(terms.draws[draw].node)
+    draws: list[int] = terms.draw[problem.shape[list(classes)]].tolist()
+    sparing = terms.is_sparing(terms.draws[draws[0]].node)
     best, least = (board.copy(), Assignments.empty()), (0, 0)
     order = QuotaOrder(board.residual.quotas) if sparing and board.residual.quotas is not None else None
-    for machines in iterate_machines(terms, draw):
-        rows = np.flatnonzero(problem.limit_to_pins(cls, machines))
-        trial = board.for_problem(replace(problem, pins={**problem.pins, cls: rows}))
+    for machines in list_machine_choices(terms, draws):
+        pins = {
+            cls: np.flatnonzero(problem.limit_to_pins(cls, left))
+            for cls, left in zip(classes, machines, strict=True)
+        }
+        trial = board.for_problem(replace(problem, pins={**problem.pins, **pins}))
         placed = place_rest(trial)
         tasks = int(placed.count.sum())
         borrows = 0
         if order is not None and tasks:
-            borrows = order.find_standing([(draw, int(terms.kind[placed.machine[0]]), tasks)]).borrows
+            drawn = [
+                (int(terms.draw[problem.shape[cls]]), int(terms.kind[machine]), count)
+                for cls, machine, count in placed.entries()
+            ]
+            borrows = order.find_standing(drawn).borrows
         if (-tasks, borrows) < least:
             best, least = (trial.for_problem(problem), placed), (-tasks, borrows)
     return best
+
+
+def number_pod_sets(problem: PlacementProblem) -> Int64:
+    """Return the pod set of each class, as its place among `list_pod_sets`; -1 for none: int64[C]."""
+    numbers = np.full(problem.classes, -1, dtype=np.int64)
+    for number, classes in enumerate(list_pod_sets(problem)):
+        numbers[classes] = number
+    return numbers

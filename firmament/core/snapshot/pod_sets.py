@@ -9,7 +9,8 @@ import numpy as np
 
 from firmament.core.constraints.quota_flavors import find_flavor_choice
 from firmament.core.flow.problem import PlacementProblem
-from firmament.core.placement.pod_sets import find_pod_sets
+from firmament.core.placement.pod_sets import list_pod_sets
+from firmament.core.rules.quotas.compilation import number_draws
 from firmament.core.snapshot.grouping import TaskGroups
 from firmament.core.state.cluster import Cluster
 
@@ -21,17 +22,26 @@ def pin_started_pod_sets(
 
     ``jobs``: the job of each gang. A set whose tasks have machines of no common flavor is left alone.
     """
-    sets, terms, tasks = find_pod_sets(problem), problem.quotas, cluster.tasks
-    if terms is None or not sets.any():
+    terms, tasks = problem.quotas, cluster.tasks
+    sets = list_pod_sets(problem)
+    if terms is None or not sets:
         return problem
     pins = dict(problem.pins)
-    for cls in np.flatnonzero(sets).tolist():
-        rows = np.array(cluster.jobs.members(jobs[int(problem.gang[cls])]), dtype=np.int64)
-        machines = tasks.machine[rows[tasks.cls[rows] == groups.cls[cls]]]
-        machines = machines[machines >= 0]
-        if not len(machines):
+    draw = terms.draw[problem.shape]
+    for classes in sets:
+        rows = np.array(cluster.jobs.members(jobs[int(problem.gang[classes[0]])]), dtype=np.int64)
+        rows = rows[tasks.machine[rows] >= 0]
+        together = terms.draws[int(draw[classes[0]])].together
+        begun = number_draws(cluster, terms, tasks.cls[rows].tolist())
+        joined = [terms.draws[number].together == together != "" for number in begun.tolist()]
+        known = (begun >= 0) & (
+            np.isin(tasks.cls[rows], groups.cls[classes]) | np.array(joined, dtype=np.bool_)
+        )
+        if not known.any():
             continue
-        found = find_flavor_choice(terms, int(terms.draw[problem.shape[cls]]), machines)
-        if found is not None:
-            pins[cls] = np.flatnonzero(problem.limit_to_pins(cls, found))
+        draws = np.append(draw[classes], begun[known]).tolist()
+        nowhere = [np.empty(0, dtype=np.int64)] * len(classes)
+        found = find_flavor_choice(terms, draws, [*nowhere, *tasks.machine[rows[known], np.newaxis]])
+        for cls, left in zip(classes, found or (), strict=False):
+            pins[cls] = np.flatnonzero(problem.limit_to_pins(cls, left))
     return replace(problem, pins=pins)

@@ -1580,6 +1580,7 @@ class TaskClass(_message.Message):
     CLAIMS_FIELD_NUMBER: _builtins.int
     GROUP_FIELD_NUMBER: _builtins.int
     PROFILE_FIELD_NUMBER: _builtins.int
+    FLAVOR_GROUP_FIELD_NUMBER: _builtins.int
     id: _builtins.int
     """chosen by the client, unique in the stream, never 0"""
     namespace: _builtins.str
@@ -1608,6 +1609,8 @@ class TaskClass(_message.Message):
     """name of the tasks' group in their job's tree of groups; empty: none"""
     profile: _builtins.str
     """name of the profile by which the tasks are placed; empty or unknown: as all others"""
+    flavor_group: _builtins.str
+    """name of a group of pod sets: its tasks in a gang take the same flavors of quotas; empty: none"""
     @_builtins.property
     def requests(self) -> _containers.RepeatedCompositeFieldContainer[Global___Quantity]:
         """per task; the "pods" slot is added by the server"""
@@ -1740,10 +1743,11 @@ class TaskClass(_message.Message):
         claims: _abc.Iterable[Global___TaskClaim] | None = ...,
         group: _builtins.str = ...,
         profile: _builtins.str = ...,
+        flavor_group: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["affinity", b"affinity", "annotations", b"annotations", "anti_affinity", b"anti_affinity", "assumed", b"assumed", "attachments", b"attachments", "claims", b"claims", "containers", b"containers", "daemon", b"daemon", "disks", b"disks", "group", b"group", "id", b"id", "images", b"images", "invalid", b"invalid", "labels", b"labels", "limits", b"limits", "machine", b"machine", "namespace", b"namespace", "never_preempts", b"never_preempts", "new_storage", b"new_storage", "node_selector", b"node_selector", "overhead", b"overhead", "ports", b"ports", "preferred", b"preferred", "preferred_affinity", b"preferred_affinity", "preferred_anti_affinity", b"preferred_anti_affinity", "profile", b"profile", "qos", b"qos", "queue", b"queue", "requests", b"requests", "required", b"required", "run_seconds", b"run_seconds", "runs_to_completion", b"runs_to_completion", "service_class", b"service_class", "spread", b"spread", "terminating", b"terminating", "tolerations", b"tolerations", "volumes", b"volumes"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["affinity", b"affinity", "annotations", b"annotations", "anti_affinity", b"anti_affinity", "assumed", b"assumed", "attachments", b"attachments", "claims", b"claims", "containers", b"containers", "daemon", b"daemon", "disks", b"disks", "flavor_group", b"flavor_group", "group", b"group", "id", b"id", "images", b"images", "invalid", b"invalid", "labels", b"labels", "limits", b"limits", "machine", b"machine", "namespace", b"namespace", "never_preempts", b"never_preempts", "new_storage", b"new_storage", "node_selector", b"node_selector", "overhead", b"overhead", "ports", b"ports", "preferred", b"preferred", "preferred_affinity", b"preferred_affinity", "preferred_anti_affinity", b"preferred_anti_affinity", "profile", b"profile", "qos", b"qos", "queue", b"queue", "requests", b"requests", "required", b"required", "run_seconds", b"run_seconds", "runs_to_completion", b"runs_to_completion", "service_class", b"service_class", "spread", b"spread", "terminating", b"terminating", "tolerations", b"tolerations", "volumes", b"volumes"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -152,6 +152,7 @@ def test_every_field_of_a_class_is_read():
         "queue": "ClusterQueue/a",
         "group": "prefill",
         "profile": "batch",
+        "flavor_group": "lws",
     }
     assert set(filled) == set(pb.TaskClass.DESCRIPTOR.fields_by_name) - {"id"}
     for name, value in filled.items():

@@ -92,6 +92,16 @@ def test_pods_that_run_to_completion_are_known_as_such():
     assert [table.message(number).runs_to_completion for number in (1, 2, 3)] == [False, True, True]
 
 
+def test_pods_of_one_group_of_pod_sets_say_so_to_the_solver():
+    table = ClassTable()
+    plain = make_pod()
+    annotations = {"kueue.x-k8s.io/podset-group-name": "llm"}
+    grouped = msgspec.structs.replace(
+        plain, metadata=msgspec.structs.replace(plain.metadata, annotations=annotations)
+    )
+    assert [table.message(table.intern(pod)).flavor_group for pod in (plain, grouped)] == ["", "llm"]
+
+
 def test_pods_say_how_long_they_run_by_their_deadline_or_an_annotation():
     table = ClassTable()
 

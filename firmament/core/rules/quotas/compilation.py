@@ -134,9 +134,9 @@ class StatedQuotas:
         asked = {resource: amount for resource, amount in content.requests if amount > 0}
         groups = tuple(
             self._build_draw_group(
-                group, {name: asked[name] for name in group.resources if name in asked}, content
+                number, group, {name: asked[name] for name in group.resources if name in asked}, content
             )
-            for group in quota.groups
+            for number, group in enumerate(quota.groups)
             if not asked.keys().isdisjoint(group.resources)
         )
         covered = {resource for group in quota.groups for resource in group.resources} | {PODS}
@@ -146,10 +146,10 @@ class StatedQuotas:
             return Draw(node, groups, f"quota: queue {content.queue} has no flavor for {beyond[0]}")
         if not all(group.flavors for group in groups):
             return Draw(node, groups, f"quota: no flavor of queue {content.queue} is for such a task")
-        return Draw(node, groups)
+        return Draw(node, groups, together=content.flavor_group)
 
     def _build_draw_group(
-        self, group: FlavorGroup, asked: Mapping[str, int], content: TaskClass
+        self, number: int, group: FlavorGroup, asked: Mapping[str, int], content: TaskClass
     ) -> DrawGroup:
         known = [
             name for name in group.flavors if name in self.flavors and self._tolerates_flavor(name, content)
@@ -158,6 +158,7 @@ class StatedQuotas:
             tuple(self.flavor_names.index(name) for name in known),
             tuple(tuple(self.columns[name, resource] for resource in asked) for name in known),
             tuple(asked.values()),
+            number,
         )
 
     def _tolerates_flavor(self, name: str, content: TaskClass) -> bool:
@@ -264,7 +265,7 @@ class _DrawNumbers:
         """Return the number of what a task of a class takes of quotas; -1: nothing."""
         if not content.queue:
             return -1
-        key = content.queue, content.requests, mark_tolerated(content)
+        key = content.queue, content.requests, content.flavor_group, mark_tolerated(content)
         found = self._of_content.get(key)
         if found is None:
             found = self._of_content[key] = self.known.setdefault(book.find_draw(content), len(self.known))

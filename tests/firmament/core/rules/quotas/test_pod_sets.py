@@ -69,6 +69,36 @@ def test_two_pod_sets_of_a_gang_may_take_two_flavors():
     assert {where[uid] for uid in uids("job-2", 2)} == {"green"}
 
 
+def _leader_and_workers(workers: int) -> list[Event]:
+    """A gang of a leader and its workers, two pod sets of one group."""
+    return [
+        JobDefined(Job("job", size=1 + workers, min_members=1 + workers)),
+        *_gang("job", 1, 1, task_class(1000, queue="team", flavor_group="lws")),
+        *_gang("job", 2, workers, task_class(2000, queue="team", flavor_group="lws")),
+    ]
+
+
+def test_a_leader_and_its_workers_take_the_same_flavor():
+    machines, flavors = _machines(9000, 9000), _flavors()
+    core = scheduler(*machines, *flavors, _team(8000, 9000), *_leader_and_workers(4))
+    assert set(_find_places(core.run_round()).values()) == {"green"}
+    # In red there is enough for the leader, in green for the workers, and in none of them for both.
+    core = scheduler(*machines, *flavors, _team(1000, 8000), *_leader_and_workers(4))
+    result = core.run_round()
+    assert not _find_places(result)
+    assert messages(result)["job-1-0"]
+
+
+def test_workers_that_come_later_take_the_flavor_of_their_leader():
+    core = scheduler(
+        *_machines(9000, 9000), *_flavors(), _team(3000, 9000), JobDefined(Job("job", size=3, min_members=2))
+    )
+    leader, *workers = _leader_and_workers(2)[1:]
+    core.apply([leader, TasksBound("red", 1, uids("job-1", 1), job="job")])
+    core.apply(workers)
+    assert list(_find_places(core.run_round()).values()) == ["red"]
+
+
 def test_a_pod_set_that_no_flavor_can_take_waits_and_another_gang_goes():
     core = scheduler(
         *_machines(3000, 3000),
