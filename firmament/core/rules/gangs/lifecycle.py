@@ -23,10 +23,9 @@ from firmament.core.rules.gangs.least_room import list_lacking_resources
 from firmament.core.rules.gangs.members import (
     Surplus,
     count_by_group,
-    count_members,
     count_missing_beside,
     count_missing_members,
-    is_bound_whole,
+    find_progress,
     list_able_members,
 )
 from firmament.core.rules.quotas.compilation import takes_same_flavor
@@ -353,14 +352,14 @@ class GangLifecycle:
                 continue
             status = self._statuses.setdefault(job_id, _GangStatus(whole=job.was_whole))
             status.withheld = False
-            bound, assumed, leaving = count_members(cluster, job_id)
-            if count_missing_members(cluster, job) <= 0:
+            progress = find_progress(cluster, job)
+            if progress.is_placed:
                 status.failed, status.message = False, ""
-            if is_bound_whole(cluster, job):
+            if progress.is_bound:
                 status.whole, status.since = True, None
-            elif bound + assumed == 0:
+            elif progress.bound + progress.assumed == 0:
                 # A member that was asked to leave may stay after all, so the gang counts as whole until it has left.
-                status.whole, status.since = status.whole and leaving > 0, None
+                status.whole, status.since = status.whole and progress.leaving > 0, None
             elif not status.whole and status.since is None and not status.failed:
                 status.since = now
 
@@ -374,16 +373,16 @@ def _list_pending(cluster: Cluster, job_id: str) -> list[int]:
 
 def _build_state(cluster: Cluster, job: Job, status: _GangStatus, evictions: PendingEvictions) -> GangState:
     """Return the state of a gang to be reported: its phase, its placed members, and what it waits for."""
-    bound, assumed, leaving = count_members(cluster, job.id)
+    progress = find_progress(cluster, job)
     phase, message = GangPhase.WAITING, status.message
-    if is_bound_whole(cluster, job):
+    if progress.is_bound:
         phase, message = GangPhase.BOUND, ""
     elif status.failed:
         phase = GangPhase.FAILED
-    elif leaving:
+    elif progress.leaving:
         phase, message = GangPhase.PREEMPTED, "members make room for more important tasks"
-    elif count_missing_members(cluster, job) <= 0:
+    elif progress.is_placed:
         preempting = evictions.is_awaited(cluster, cluster.jobs.members(job.id))
         phase, message = GangPhase.PREEMPTING if preempting else GangPhase.PLACED, ""
     members = len(cluster.jobs.members(job.id))
-    return GangState(job.id, phase, message, members, bound + assumed, job.min_members)
+    return GangState(job.id, phase, message, members, progress.bound + progress.assumed, job.min_members)

@@ -2,9 +2,10 @@
 
 - A group with rules may have members beyond its size: these wait until another member leaves (`Surplus`).
 - A member whose binding was refused is bound on the same machine again, a few times, before it loses its place
-(`Rebinding`). - A running gang may have further tasks that wait, each for a place of its own. If a round evicts the
-whole gang for more important tasks and places such a task too, the task is held back, so that no part of a gang is
-left (`hold_back_decisions`).
+  (`Rebinding`).
+- A running gang may have further tasks that wait, each for a place of its own. If a round evicts the whole gang for
+  more important tasks and places such a task too, the task is held back, so that no part of a gang is left
+  (`hold_back_decisions`).
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -73,15 +75,35 @@ def count_together(job: Job, held: int) -> int:
     return job.min_members - held
 
 
-def is_bound_whole(cluster: Cluster, job: Job) -> bool:
-    """Return whether all members that a gang needs are bound."""
-    if job.groups:
-        tasks = cluster.tasks
-        staying = list_staying_members(cluster, job.id)
-        bound = staying[tasks.state[staying] == int(TaskPhase.BOUND)].tolist()
-        have = Counter(name_group(cluster, row) for row in bound)
-        return bool(bound) and count_lacking(job, have) <= 0
-    return count_members(cluster, job.id)[0] >= job.min_members
+class GangProgress(NamedTuple):
+    """How far the members of a gang have got: the numbers that `count_members` returns, and what they come to."""
+
+    bound: int
+    assumed: int
+    leaving: int
+    is_placed: bool
+    """Whether all members that the gang needs are bound or assumed."""
+    is_bound: bool
+    """Whether all members that the gang needs are bound."""
+
+
+def find_progress(cluster: Cluster, job: Job) -> GangProgress:
+    """Return how far the members of a gang have got."""
+    bound, assumed, leaving = count_members(cluster, job.id)
+    if not job.groups:
+        least = job.min_members
+        return GangProgress(bound, assumed, leaving, bound + assumed >= least, bound >= least)
+    is_placed = count_missing_members(cluster, job) <= 0
+    return GangProgress(bound, assumed, leaving, is_placed, _is_bound_tree(cluster, job))
+
+
+def _is_bound_tree(cluster: Cluster, job: Job) -> bool:
+    """Return whether all members that a tree of groups needs are bound."""
+    tasks = cluster.tasks
+    staying = list_staying_members(cluster, job.id)
+    bound = staying[tasks.state[staying] == int(TaskPhase.BOUND)].tolist()
+    have = Counter(name_group(cluster, row) for row in bound)
+    return bool(bound) and count_lacking(job, have) <= 0
 
 
 def list_staying_members(cluster: Cluster, job_id: str) -> Int64:
