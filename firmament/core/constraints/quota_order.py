@@ -15,7 +15,6 @@ import numpy as np
 from cost_models.interface import Bool, Int64
 from firmament.core.constraints.quota_room import QuotaRoom
 from firmament.core.constraints.quota_terms import Draw, QuotaTerms
-from firmament.core.constraints.quota_tree import list_levels
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -132,8 +131,9 @@ class QuotaOrder:
         if terms.fair[wanted.node]:
             return None
         covered = terms.covers[kind]
-        if any(sum(covered[flavor] for flavor in group.flavors) > 1 for group in wanted.groups):
-            return None
+        for group in wanted.groups:
+            if len(group.flavors) > 1 and sum(covered[flavor] for flavor in group.flavors) > 1:
+                return None
         passed = {column: amount * count for column, amount in list_amounts(wanted, covered)}
         path = use.list_path(wanted.node)
         for each in path[:-1]:
@@ -173,7 +173,7 @@ def _measure_heights(terms: QuotaTerms) -> Int64:
     """Return the number of levels below each quota: int64[N]."""
     parent = terms.tree.parent
     height = np.zeros(len(parent), dtype=np.int64)
-    for level in reversed(list_levels(parent)):
+    for level in reversed(terms.tree.levels):
         below = level[parent[level] >= 0]
         np.maximum.at(height, parent[below], height[below] + 1)
     return height

@@ -86,6 +86,8 @@ class QuotaRoom:
         kinds = len(self.terms.covers)
         if draw.node < 0 or draw.refused:
             return np.zeros(kinds, dtype=np.int64)
+        if len(draw.groups) == 1 and len(draw.groups[0].flavors) == 1:
+            return self.terms.covers[:, draw.groups[0].flavors[0]] * self.units_in(draw, draw.groups[0], 0)
         units = np.full(kinds, ENDLESS, dtype=np.int64)
         for group in draw.groups:
             if len(group.flavors) == 1:
@@ -99,11 +101,10 @@ class QuotaRoom:
 
     def units_in(self, draw: Draw, group: DrawGroup, place: int) -> int:
         """Return for how many more tasks one flavor (index ``place``) has enough of a group of resources."""
-        left = (
-            self.use.get_left(draw.node, column) // amount
-            for column, amount in zip(group.columns[place], group.amounts, strict=True)
-        )
-        return max(0, min(left, default=ENDLESS))
+        units = ENDLESS
+        for column, amount in zip(group.columns[place], group.amounts, strict=True):
+            units = min(units, self.use.get_left(draw.node, column) // amount)
+        return max(0, units)
 
     def close_full(self, machines: Bool, shape: int) -> None:
         """Clear in ``machines`` (bool[M]) those on which quotas have no room for one more task of a shape."""

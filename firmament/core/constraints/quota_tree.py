@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
@@ -27,7 +28,7 @@ UNBOUNDED = 2**60
 """Amount that stands for no limit; above any sum of amounts."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class QuotaTree:
     """N nodes, each after its parent, and J columns, each for a flavor and a resource; immutable."""
 
@@ -41,6 +42,16 @@ class QuotaTree:
     """int64[N, J], the most that a node may use beyond its subtree quota; `UNBOUNDED` for no limit."""
     limit: Int64
     """int64[N, J], the most that may be used at it and below it; `UNBOUNDED` for no limit."""
+
+    @cached_property
+    def levels(self) -> list[Int64]:
+        """The nodes by depth, roots first: int64 per level."""
+        return list_levels(self.parent)
+
+    @cached_property
+    def paths(self) -> dict[int, tuple[int, ...]]:
+        """By node, as far as it has been asked for: the node and those above it, up to its root."""
+        return {}
 
     @classmethod
     def build(
@@ -104,12 +115,10 @@ class TreeUse:
     """int64[N, J], own use plus use of the nodes below beyond their local quotas."""
     total: Int64 = field(init=False)
     """int64[N, J], all use at the node and below it."""
-    _levels: list[Int64] = field(init=False)
     _paths: dict[int, tuple[int, ...]] = field(init=False)
 
     def __post_init__(self) -> None:
-        self._levels = list_levels(self.tree.parent)
-        self._paths = {}
+        self._paths = self.tree.paths
         self.own = self.own.copy()
         self._sum_up()
 
@@ -122,7 +131,7 @@ class TreeUse:
     def _sum_up(self) -> None:
         tree = self.tree
         self.used, self.total = self.own.copy(), self.own.copy()
-        for level in reversed(self._levels[1:]):
+        for level in reversed(self.tree.levels[1:]):
             above = tree.parent[level]
             np.add.at(self.used, above, np.maximum(self.used[level] - tree.local[level], 0))
             np.add.at(self.total, above, self.total[level])
@@ -134,7 +143,7 @@ class TreeUse:
         tree = self.tree
         available = tree.subtree - self.used  # true at roots; computed for the others
         most = tree.limit - self.total
-        for level in self._levels[1:]:
+        for level in self.tree.levels[1:]:
             local, used, above = tree.local[level], self.used[level], tree.parent[level]
             beyond = tree.subtree[level] - np.maximum(used, local) + tree.borrowing[level]
             available[level] = np.maximum(local - used, 0) + np.minimum(available[above], beyond)
@@ -160,13 +169,15 @@ class TreeUse:
         """Return what is available at a node."""
         tree = self.tree
         path = self.list_path(node)
-        available = tree.subtree.item(path[-1], column) - self.used.item(path[-1], column)
+        top = path[-1]
+        available = tree.subtree.item(top, column) - self.used.item(top, column)
+        most = tree.limit.item(top, column) - self.total.item(top, column)
         for each in path[-2::-1]:
             local, used = tree.local.item(each, column), self.used.item(each, column)
             beyond = tree.subtree.item(each, column) - max(used, local) + tree.borrowing.item(each, column)
             available = max(local - used, 0) + min(available, beyond)
-        most = [tree.limit.item(each, column) - self.total.item(each, column) for each in path]
-        return min(available, *most)
+            most = min(most, tree.limit.item(each, column) - self.total.item(each, column))
+        return min(available, most)
 
     def get_own_left(self, node: int, column: int) -> int:
         """Return what a node has left of its subtree quota; negative if it borrows."""

@@ -36,6 +36,16 @@ class _Cell:
 
 
 @dataclass(slots=True)
+class _Room:
+    """Room for classes that are alike."""
+
+    tasks: Int64
+    """int64[M], how many tasks of one of the classes each machine takes alone."""
+    places: dict[tuple[tuple[int, ...], int, int], int] = field(default_factory=dict)
+    """By flavors, index of a cell of these, and number of tasks: for how many of the tasks the cell has room."""
+
+
+@dataclass(slots=True)
 class _Claim:
     """A class that waits for quota."""
 
@@ -85,7 +95,7 @@ class _Dealing:
         self._followers: dict[int, list[int]] = {}
         self._waiting: list[tuple[QuotaStanding | int, int]] = []
         self._by_shares = bool(plan.terms.fair.any())
-        self._rooms: dict[tuple[bytes, bytes], Int64] = {}
+        self._rooms: dict[tuple[bytes, bytes], _Room] = {}
         self._covers: dict[tuple[int, ...], list[tuple[Int64, Bool]]] = {}
 
     def run(self) -> None:
@@ -142,8 +152,11 @@ class _Dealing:
             self._covers[flavors] = self._part_machines(flavors)
         room = self._count_room(claim.cls)
         cells = []
-        for kinds, machines in self._covers[flavors]:
-            places = int(np.minimum(room[machines], claim.left).sum())
+        for number, (kinds, machines) in enumerate(self._covers[flavors]):
+            key = flavors, number, claim.left
+            places = room.places.get(key)
+            if places is None:
+                places = room.places[key] = int(np.minimum(room.tasks[machines], claim.left).sum())
             if places:
                 cells.append(_Cell(kinds, machines, places))
         return cells
@@ -156,16 +169,16 @@ class _Dealing:
         parts = [present[cell_of.reshape(-1) == number] for number in range(len(covers))]
         return [(kinds, np.isin(terms.kind, kinds)) for kinds in parts]
 
-    def _count_room(self, cls: int) -> Int64:
-        """Return how many tasks of a class each machine takes alone, without quotas: int64[M]."""
+    def _count_room(self, cls: int) -> _Room:
+        """Return how many tasks of a class machines take without quotas."""
         residual, problem = self._residual, self._residual.problem
         shape = int(problem.shape[cls])
         key = problem.requests[shape].tobytes(), problem.feasible[shape].tobytes()
         alike = problem.takes_requests_alone and cls not in problem.pins
         if alike and key in self._rooms:
             return self._rooms[key]
-        room = residual.units(np.full(problem.machines, shape), np.arange(problem.machines), quotas=False)
-        room = np.where(problem.limit_to_pins(cls, problem.feasible[shape]), room, 0)
+        tasks = residual.units(np.full(problem.machines, shape), np.arange(problem.machines), quotas=False)
+        room = _Room(np.where(problem.limit_to_pins(cls, problem.feasible[shape]), tasks, 0))
         if alike:
             self._rooms[key] = room
         return room

@@ -124,6 +124,26 @@ class StatedQuotas:
             fill("guarantee", 0),
         )
 
+    @cached_property
+    def fields(self) -> Mapping[str, Any]:
+        """The fields of `QuotaTerms` that depend on records alone."""
+        nodes = self.nodes
+        return {
+            "tree": self.tree,
+            "names": tuple(quota.name for quota in nodes),
+            "columns": tuple(self.columns),
+            "flavor": _find_places([flavor for flavor, _ in self.columns], self.flavor_names),
+            "resource": _find_places([resource for _, resource in self.columns], self.resource_names),
+            "weight": np.array([quota.weight for quota in nodes], dtype=np.float64),
+            "fair": np.array([quota.fair for quota in nodes], dtype=np.bool_),
+            "strict": np.array([quota.strict for quota in nodes], dtype=np.bool_),
+            "sparing": tuple(quota.sparing for quota in nodes),
+            "evicts_first": tuple(quota.evicts_first for quota in nodes),
+            "evicts_before_borrowing": tuple(quota.evicts_before_borrowing for quota in nodes),
+            "same_flavor": tuple(quota.same_flavor for quota in nodes),
+            **_encode_policies([quota.preemption for quota in nodes]),
+        }
+
     def find_draw(self, content: TaskClass) -> Draw:
         """Return what a task of a class takes of its queue's quota, or why the queue admits no such task."""
         quota = self.quotas.get(content.queue)
@@ -194,20 +214,8 @@ def build_terms(cluster: Cluster, contents: Sequence[TaskClass], without: int = 
     residents = list(_list_residents(cluster, book, draws, without))
     kind, covers = _find_kinds(cluster, book)
     terms = QuotaTerms(
-        tree=book.tree,
-        names=tuple(quota.name for quota in book.nodes),
-        columns=tuple(book.columns),
-        flavor=_find_places([flavor for flavor, _ in book.columns], book.flavor_names),
-        resource=_find_places([resource for _, resource in book.columns], book.resource_names),
+        **book.fields,
         own=np.zeros_like(book.tree.subtree),
-        weight=np.array([quota.weight for quota in book.nodes], dtype=np.float64),
-        fair=np.array([quota.fair for quota in book.nodes], dtype=np.bool_),
-        strict=np.array([quota.strict for quota in book.nodes], dtype=np.bool_),
-        sparing=tuple(quota.sparing for quota in book.nodes),
-        evicts_first=tuple(quota.evicts_first for quota in book.nodes),
-        evicts_before_borrowing=tuple(quota.evicts_before_borrowing for quota in book.nodes),
-        same_flavor=tuple(quota.same_flavor for quota in book.nodes),
-        **_encode_policies([quota.preemption for quota in book.nodes]),
         kind=kind,
         covers=covers,
         draws=tuple(draws.known),
