@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from firmament.core.flow.problem import Assignments
 from firmament.core.preemption.node_state import PreemptionState
 from firmament.core.preemption.problem import PreemptionTuning
-from tests.firmament.core.preemption.states import Gang, Victim, Waiting, state
+from tests.firmament.core.preemption.states import Gang, Victim, Waiting, pose, state
+from tests.support.core import problem
+from tests.support.histories.holding import SeatLedger
 
 ONE = Waiting((2, 0))
 
@@ -216,3 +221,31 @@ def test_few_tasks(tasks: int, few: bool):
     tuning = PreemptionTuning(few_tasks=2, few_machines=1)
     assert state([ONE], [[1, 1]], tuning=tuning).few(tasks) is few
     assert not state([ONE], [[1, 1]] * 2, tuning=tuning).few(2)
+
+
+def with_seats(*seats: int) -> PreemptionState:
+    """Two classes, of which the first takes a seat on a machine, and machines with so many seats."""
+    waiting, free = [Waiting((1, 0), count=9), Waiting((1, 0), count=9)], [[9, 9]] * len(seats)
+    posed = problem(tasks=[9, 9], requests=[[1, 0], [1, 0]], free=free, priority=[10, 10])
+    ledger = SeatLedger(np.array(seats), np.array([True, False]))
+    return PreemptionState(
+        replace(posed, ledgers=(ledger,)),
+        pose(waiting, [Victim(0, (1, 0))]),
+        Assignments.of_tasks([(0, len(seats) - 1)]),
+        PreemptionTuning(),
+    )
+
+
+def test_machines_without_room_in_a_ledger_are_left_out():
+    now = with_seats(0, 1, 2, 1)
+    assert now.usable(0).tolist() == [False, True, True, False]
+    assert now.usable(1).tolist() == [True] * 4
+    assert [now.takes(0, machine) for machine in range(4)] == [False, True, True, False]
+    assert [now.takes(1, machine) for machine in range(4)] == [True] * 4
+    now.put(0, 1)
+    now.put(1, 2)
+    assert now.usable(0).tolist() == [False, False, True, False]
+    twin = now.copy()
+    twin.put(0, 2)
+    twin.put(0, 2)
+    assert [now.takes(0, 2), twin.takes(0, 2)] == [True, False]
