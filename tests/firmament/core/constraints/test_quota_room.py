@@ -12,8 +12,8 @@ import pytest
 from firmament.core.constraints.quota_flavors import (
     MOST_CHOICES,
     find_flavor_choice,
-    iterate_machines,
     list_flavor_choices,
+    list_machine_choices,
 )
 from firmament.core.constraints.quota_order import QuotaOrder, QuotaStanding, list_amounts, list_columns
 from firmament.core.constraints.quota_room import ENDLESS, MANY, QuotaRoom
@@ -318,37 +318,59 @@ def test_what_a_draw_takes():
 # --- choices of flavors ----------------------------------------------------------------------------------------------
 
 
+def choices(terms: QuotaTerms, *draws: int) -> list[list[list[bool]]]:
+    """For each choice and draw, the kinds of machines."""
+    return [[kinds.tolist() for kinds in choice] for choice in list_flavor_choices(terms, draws)]
+
+
+COVERS = [[True, False, True], [False, True, True], [False, False, False], [True, True, True]]
+
+
 def test_choices_of_flavors():
-    covers = [[True, False, True], [False, True, True], [False, False, False], [True, True, True]]
-    draws = [Draw(0, (one_of(0, 1), one_of(2))), Draw(0, (one_of(2, 0),)), Draw(0, (one_of(0), one_of(1)))]
-    terms = pose([[1, 1, 1]], draws, kind=[0, 1, 1, 2], covers=covers)
-    choices = [[choice.tolist() for choice in list_flavor_choices(terms, draw)] for draw in range(3)]
-    assert choices == [
+    two = replace(one_of(2), number=1)
+    draws = [
+        Draw(0, (one_of(0, 1), two)),
+        Draw(0, (one_of(2, 0),)),
+        Draw(0, (one_of(0), replace(one_of(1), number=1))),
+    ]
+    terms = pose([[1, 1, 1]], draws, kind=[0, 1, 1, 2], covers=COVERS)
+    assert [[kinds for [kinds] in choices(terms, draw)] for draw in range(3)] == [
         [[True, False, False, False], [False, True, False, False]],
         [[True, True, False, False], [True, False, False, False]],
         [],  # only machines of the last kind have both, and there are none
     ]
-    assert [each.tolist() for each in iterate_machines(terms, 0)] == [
-        [True, False, False, False],
-        [False, True, True, False],
+    assert [[each.tolist() for each in machines] for machines in list_machine_choices(terms, [0])] == [
+        [[True, False, False, False]],
+        [[False, True, True, False]],
     ]
-    found = find_flavor_choice(terms, 0, ints(1, 2))
-    assert found is not None
+    [found] = find_flavor_choice(terms, [0], [ints(1, 2)]) or []
     assert found.tolist() == [False, True, True, False]
-    assert find_flavor_choice(terms, 0, ints(0, 1)) is None
-    first = find_flavor_choice(terms, 1, ints(0))
-    assert first is not None
+    assert find_flavor_choice(terms, [0], [ints(0, 1)]) is None
+    [first] = find_flavor_choice(terms, [1], [ints(0)]) or []
     assert first.tolist() == [True, True, True, False]
+
+
+def test_draws_that_choose_together():
+    draws = [Draw(0, (one_of(0, 1, 2),)), Draw(0, (one_of(2, 1, 0),)), Draw(0, (one_of(1),)), Draw(0, ())]
+    terms = pose([[1, 1, 1]], draws, kind=[0, 1], covers=[[True, False, False], [False, True, False]])
+    both = [[[True, False], [True, False]], [[False, True], [False, True]]]
+    assert choices(terms, 0, 1) == both
+    assert choices(terms, 1, 0) == both[::-1]
+    assert choices(terms, 0, 2) == both[1:]
+    assert choices(terms, 2, 3) == [[[False, True], [True, True]]]
+    found = find_flavor_choice(terms, [0, 1], [ints(), ints(1)])
+    assert found is not None
+    assert [each.tolist() for each in found] == [[False, True], [False, True]]
+    assert find_flavor_choice(terms, [0, 1], [ints(0), ints(1)]) is None
 
 
 def test_so_many_choices_are_considered():
     flavors = MOST_CHOICES + 1
     covers = np.zeros((flavors, flavors), dtype=np.bool_)
     np.fill_diagonal(covers, val=True)
-    terms = pose(
-        [[1] * flavors], [Draw(0, (one_of(*range(flavors)),))], kind=range(flavors), covers=covers.tolist()
-    )
-    assert len(list_flavor_choices(terms, 0)) == 64
+    draw = Draw(0, (one_of(*range(flavors)),))
+    terms = pose([[1] * flavors], [draw], kind=range(flavors), covers=covers.tolist())
+    assert len(list_flavor_choices(terms, [0])) == 64
 
 
 def test_what_terms_say_of_quotas():
@@ -366,9 +388,6 @@ def test_what_terms_say_of_quotas():
     assert not terms.is_sparing(0)
     assert replace(terms, sparing=(False, True, False, False)).is_sparing(1)
     assert not replace(terms, sparing=(False, True, False, False)).is_sparing(0)
-    same = replace(terms, same_flavor=(False, False, True, False))
-    assert [same.takes_same_flavor(draw) for draw in range(3)] == [True, False, False]
-    assert not terms.takes_same_flavor(0)
     assert terms.find_evicting_early().tolist() == [False] * 4
     early = replace(terms, evicts_first=(True, False, False, False))
     assert early.find_evicting_early().tolist() == [True, False, False, False]
