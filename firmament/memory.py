@@ -31,7 +31,7 @@ def keep_freed_memory() -> bool:
     No array gets pages of its own, however large: they would go back to the system with it. All threads started from
     here on share one pool: rounds run in whichever thread is free, and what one frees would be of no use to another.
     What is freed below pages in use stays, too: at worst the process keeps what its largest round took.
-    Returns whether the C library could be told so; these are settings of glibc.
+    Returns whether the C library took these settings; they are glibc's.
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is None:

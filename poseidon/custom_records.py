@@ -72,14 +72,14 @@ class Outbox(Generic[K, V]):
         self._changed = dict.fromkeys(self._desired)
 
     def take_gone(self) -> list[K]:
-        """Return, once, the keys whose values were sent and are removed."""
+        """Return the keys whose values were sent and are removed, each only once."""
         gone = [key for key in self._changed if key not in self._desired]
         for key in gone:
             del self._changed[key]
         return [key for key in gone if self._sent.pop(key, None) is not None]
 
     def take_changed(self) -> list[tuple[K, V]]:
-        """Return, once, the keys and values that are new, or differ from what was sent last."""
+        """Return the keys and values that are new, or differ from what was sent last, each only once."""
         changed = [(key, self._desired[key]) for key in self._changed if key in self._desired]
         self._changed = {key: None for key in self._changed if key not in self._desired}
         news = [(key, value) for key, value in changed if key not in self._sent or self._sent[key] != value]
@@ -218,7 +218,7 @@ class CustomRecords:
         return self._outbox.changed
 
     def take_events(self) -> list[pb.Event]:
-        """Return, once, the events of records that are new, changed or gone."""
+        """Return the events of records that are new, changed or gone since the last call."""
         gone = [pb.Event(record_removed=_address(key)) for key in self._outbox.take_gone()]
         changed = self._outbox.take_changed()
         return [

@@ -12,7 +12,7 @@ from protos.conventions.command_line import format_count
 
 MOST_CLASSES = 8
 MOST_MACHINES = 30
-"""Largest numbers that are drawn: more lines could not be told apart."""
+"""Largest numbers that are drawn: nobody could follow more lines."""
 
 _LONGEST = 14
 """Most characters of a name in a box."""

@@ -214,12 +214,12 @@ class Members:
         return self._ledger.sum_allocated()
 
     def take_changed(self) -> set[str]:
-        """Return, once, the applications whose pods have changed."""
+        """Return the applications whose pods have changed since the last call."""
         changed, self._changed = self._changed, set()
         return changed
 
     def take_moved(self) -> bool:
-        """Return, once, whether nodes, pods on nodes or demands have changed."""
+        """Return whether nodes, pods on nodes or demands have changed since the last call."""
         moved, self._moved = self._moved, False
         return moved
 

@@ -73,7 +73,7 @@ class NetworkBook:
     # --- records and statuses ------------------------------------------------------------------------------
 
     def take_records(self) -> list[tuple[str, str, bytes | None]]:
-        """Return, once, kind, name and payload of the records that may have changed; payload None removes a record."""
+        """Return kind, name and payload of the records changed since the last call; None removes a record."""
         self._spread()
         found = []
         records, self._records = self._records, {}
@@ -84,7 +84,7 @@ class NetworkBook:
         return found
 
     def take_dirty(self) -> list[ObjectKey]:
-        """Return, once, the objects whose status may have to be written, sorted."""
+        """Return the objects whose status may have to be written, sorted, each only once."""
         self._spread()
         dirty, self._dirty = self._dirty, set()
         return sorted(dirty)

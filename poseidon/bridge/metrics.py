@@ -148,7 +148,7 @@ class QueueDepths:
     def _families() -> tuple[GaugeMetricFamily, GaugeMetricFamily]:
         queues = "Pods that wait, by what they wait for."
         unschedulable = (
-            "Unschedulable pods, by the plugins whose reasons they were told; a pod may count for several."
+            "Unschedulable pods, by the plugins that their messages name; a pod may count for several."
         )
         return (
             GaugeMetricFamily("poseidon_queue_pods", queues, labels=["queue"]),

@@ -31,7 +31,7 @@ class QueueFigures(NamedTuple):
     workloads: Mapping[str, WorkloadCounts] = {}
     """Workloads that wait, and that are admitted."""
     nominal: Mapping[Place, float] = {}
-    """Quotas of their own, but for those without limit."""
+    """Quotas of their own, except those without limit."""
     used: Mapping[Place, float] = {}
     """What is used."""
     borrowed: Mapping[Place, float] = {}

@@ -25,7 +25,7 @@ _NOTHING_ELSE = Known(())
 def read_scale(kind: str, api_version: str, found: QueuedOwner) -> ScaledOwner:
     """Return an object with the number of pods that it is to have, also while it is suspended.
 
-    The number is not stated if it cannot be told from the object alone: its pods are then no gang.
+    The number is not stated if the object alone does not say it: its pods are then no gang.
     """
     group = api_version.rpartition("/")[0]
     value: Mapping[str, Any] = {

@@ -233,7 +233,7 @@ class BridgeState(Stores):
             return self.queues is not None and self.queues.reads(kind)
         if kind is kinds.NODE_DEVICES:
             return self.shared_gpus is not None and self.shared_gpus.reads_objects
-        if kind is kinds.SERVICE:  # pods that only services keep apart would be told twice
+        if kind is kinds.SERVICE:  # otherwise pods that only services keep apart would be sent twice
             return self._services_matter
         return kind is not kinds.DAEMON_SET or self.classes.visibility.daemons
 

@@ -22,7 +22,8 @@ from poseidon.lifecycle.actions import Action
 from poseidon.lifecycle.bind_check import BindCheck, Requested
 from poseidon.lifecycle.device_effects import DeviceEffects
 from poseidon.lifecycle.evictions.evictions import Evictions
-from poseidon.lifecycle.evictions.review import EvictionRate, EvictionReview, GangView
+from poseidon.lifecycle.evictions.rate import EvictionRate
+from poseidon.lifecycle.evictions.review import EvictionReview, GangView
 from poseidon.lifecycle.jobs import Jobs
 from poseidon.lifecycle.nominations import KeptPlaces, MoveOptions, Nominations
 from poseidon.lifecycle.pending_bindings import PendingBindings

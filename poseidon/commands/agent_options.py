@@ -34,7 +34,7 @@ async def work_off(
     once: Callable[[], Awaitable[object]],
     for_ever: Callable[[], Awaitable[None]] | None,
 ) -> None:
-    """Await ``for_ever`` until the program is told to stop, ``once`` if that is None; then close ``transport``."""
+    """Await ``for_ever`` until a signal ends the program, ``once`` if that is None; then close ``transport``."""
     async with transport:
         if for_ever is None:
             await once()

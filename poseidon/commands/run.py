@@ -80,7 +80,7 @@ class _Arguments:
     "--record",
     type=click.Path(path_type=Path, file_okay=False),
     metavar="DIR",
-    help="Record there what the solver is told and decides, for poseidon simulate --replay; off by default.",
+    help="Record there what is sent to the solver and what it decides, for poseidon simulate --replay; off by default.",
 )
 @click.option(
     "--record-limit",

@@ -76,7 +76,7 @@ def shadow(*, scheduler_name: tuple[str, ...], period: float | None, rate: float
 
 
 async def _watch(transport: Transport, shadow: Shadow, period: float | None) -> None:
-    """Run ``shadow`` for ``period`` seconds after the first list of pods, or until the program is told to end."""
+    """Run ``shadow`` for ``period`` seconds after the first list of pods, or until a signal ends the program."""
     from poseidon.kube.api.collections import PODS
     from poseidon.kube.environment import Environment
     from poseidon.kube.watch.reflector import Reflector

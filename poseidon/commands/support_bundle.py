@@ -54,7 +54,7 @@ def support_bundle(
 ) -> None:
     """Write FILE, an archive (.tar.gz): the cluster as placement sees it, without secrets, and the programs' state.
 
-    Nothing in the cluster is changed. What cannot be had is told, and left out.
+    Nothing in the cluster is changed. What cannot be read is left out, and the command says so.
     """
     from poseidon.live.bundle import archive, round_parts
 

@@ -92,7 +92,7 @@ class NetworkRange(click.ParamType[Any]):
     type=click.IntRange(1, 10_000),
     default=64,
     show_default=True,
-    help="Pages that are told of changes at a time.",
+    help="How many pages may be sent changes at a time.",
 )
 @connection_options
 @solver_options
@@ -285,7 +285,7 @@ async def _serve(
     serving: _Serving,
     registry: CollectorRegistry | None = None,
 ) -> None:
-    """Serve the page until the program is told to end.
+    """Serve the page until the program gets a signal to end.
 
     ``given``: the input for what ``worker`` does; ``registry``: metrics served beside the page's own.
     """

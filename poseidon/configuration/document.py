@@ -14,7 +14,7 @@ from poseidon.devices.options import DeviceOptions
 from poseidon.group_trees.spec.trees import TreeArguments
 from poseidon.kube.environment import WatchOptions
 from poseidon.leadership.options import LeaderElectionOptions
-from poseidon.lifecycle.evictions.review import EvictionLimits
+from poseidon.lifecycle.evictions.rate import EvictionLimits
 from poseidon.lifecycle.nominations import MoveOptions
 from poseidon.lifecycle.pending_reasons import AnnouncementOptions
 from poseidon.lifecycle.refused_pods import RecoveryOptions

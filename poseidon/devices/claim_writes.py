@@ -80,7 +80,7 @@ class ClaimWrites:
         return bool(self._writes or self._ended)
 
     def take_writes(self) -> list[DeviceClaimWrite]:
-        """Return, once, the writes that are to be made."""
+        """Return the writes that are to be made, each only once."""
         writes, self._writes = self._writes, []
         return writes
 

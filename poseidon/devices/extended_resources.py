@@ -166,7 +166,7 @@ class ExtendedResources:
             self._devices.forget_claim(key)
 
     def take_affected(self) -> list[tuple[str, Pod]]:
-        """Return, once, the waiting pods if devices provide other resources than before."""
+        """Return the waiting pods if devices provide other resources than at the last call."""
         changed, self._changed = self._changed, False
         return [*self._waiting.items()] if changed else []
 

@@ -252,7 +252,7 @@ class DeviceState:
                 yield uid, resolution
 
     def take_records(self) -> Iterator[tuple[str, bytes | None]]:
-        """Yield, once, key and payload of each claim record that may have changed; None removes the record."""
+        """Yield key and payload of each claim record that may have changed since the last call; None removes it."""
         changed, self._changed = self._changed, {}
         for key in changed:
             claim = self._claims.get(key)

@@ -20,7 +20,7 @@ _GRAMMAR = re.compile(r"0/\d+ nodes are available: ")
 _COUNT = re.compile(r"^\d+ ")
 
 OUTAGE_SECONDS = 30.0
-"""How long no solver answers before pods are told: a restart takes a few seconds, and is no news."""
+"""How long no solver answers before pods' messages say so: a restart takes a few seconds, and is no news."""
 
 _LOOK_SECONDS = 5.0
 MESSAGE = "no node chosen: the solver has not answered for a while; the pod is placed when it does"

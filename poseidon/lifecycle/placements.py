@@ -81,7 +81,7 @@ class Placements:
                     self._stays(uid, group.message)
 
     def _cannot_place(self, delta: pb.Delta) -> None:
-        """Drop a placement whose handling raised an exception: the solver is told that it was not made."""
+        """Drop a placement whose handling raised an exception, and report to the solver that it was not made."""
         record, words = self.tasks.get(delta.task), "cannot be carried out"
         if record is not None and record.phase is Phase.PLACED:
             self.pending.fail(record, words, retry=True)

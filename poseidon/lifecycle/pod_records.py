@@ -173,7 +173,7 @@ class PodRecords:
         """
         for uid in self._on_node.get(node, ()):
             record = self._records[uid]
-            # The solver was told that it was pending, and has itself assumed it on the machine.
+            # It was sent to the solver as pending, and the solver has itself assumed it on the machine.
             if record.told is not None and record.told.machine in ("", node):
                 self._removed[uid] = None
                 record.told = None
@@ -203,7 +203,7 @@ class PodRecords:
 
     @property
     def changed(self) -> bool:
-        """Whether the solver may have to be told anything."""
+        """Whether something may have to be sent to the solver."""
         return bool(self._changed or self._removed or self._to_resync)
 
     @property
@@ -214,8 +214,8 @@ class PodRecords:
         return any(self._is_news(self._records[uid]) for uid in self._changed)
 
     def take_updates(self) -> tuple[list[str], list[tuple[Task, str, bool]], list[Task]]:
-        """Return, once, the updates for the solver: uids of tasks to be removed first; tasks on a machine, with the
-        machine and whether they are still being bound; and tasks that wait for one.
+        """Return the updates for the solver since the last call: uids of tasks to be removed first; tasks on a machine,
+        with the machine and whether they are still being bound; and tasks that wait for one.
         """
         removed = list(self._removed)
         waiting: list[Task] = []

@@ -197,7 +197,7 @@ class Machines:
         self._outbox.begin_stream()
 
     def has_returned(self, name: str) -> bool:
-        """Return whether a machine exists again after the stream's solver was told that it is gone."""
+        """Return whether a machine exists again after its removal was sent on this stream."""
         return name in self._told_gone
 
     @property

@@ -214,8 +214,8 @@ def _proof(figures: Round) -> str:
     """Return what is proved about the cost of the rounds: of their flow, and of the rules between pods at most."""
     share = f"{100 * figures.gap:.2f}%"
     if not figures.certified:
-        return f"flow not proved optimal, at most {share} of it could be saved"
-    return "flow optimal" if share == "0.00%" else f"flow optimal, at most {share} of it for rules"
+        return f"flow not certified, at most {share} of it could be saved"
+    return "flow certified" if share == "0.00%" else f"flow certified, at most {share} of it for rules"
 
 
 class _Printer:

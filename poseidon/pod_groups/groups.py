@@ -163,7 +163,7 @@ class Groups(GroupMembers):
         return f"beyond size: group {group.member.name} has its {format_count(spec.size, 'pod')}{going}"
 
     def take_changes(self) -> list[GroupChange]:
-        """Return, once, the groups whose demand may have changed."""
+        """Return the groups whose demand may have changed since the last call."""
         for key in [*self._unsettled]:
             with self._quarantine_faults(key):
                 self._settle(key)
@@ -200,6 +200,6 @@ class Groups(GroupMembers):
         return task if task.group_priority == stated else replace(task, group_priority=stated)
 
     def take_moved(self) -> list[Group]:
-        """Return, once, the groups whose pods have progressed, or whose object has changed."""
+        """Return the groups whose pods have progressed, or whose object has changed, since the last call."""
         moved, self._moved = self._moved, {}
         return [self._groups[key] for key in moved]

@@ -106,7 +106,7 @@ class GroupMembers:
             self._regroup(key)
 
     def take_regrouped(self) -> list[tuple[str, Pod]]:
-        """Return, once, the pods that an object has moved to another group: call ``put_pod`` again for these."""
+        """Return the pods that an object has moved to another group since the last call: ``put_pod`` them again."""
         regrouped, self._regrouped = self._regrouped, {}
         return [*regrouped.items()]
 

@@ -68,7 +68,7 @@ class PodGroupStatuses:
             self._late[uid] = write
 
     def take_late(self) -> list[GroupStatusWrite]:
-        """Return, once, the writes that were put off."""
+        """Return the writes that were put off, each only once."""
         late, self._late = list(self._late.values()), {}
         self._told.update((write.uid, write.status) for write in late)
         return late
@@ -134,7 +134,7 @@ class FormerWholeness:
             self._phases[uid] = found.status.phase
 
     def take_jobs(self) -> list[str]:
-        """Return, once, the job IDs of gangs that have been whole; to be called when all objects and pods are known."""
+        """Return, the first time, the job IDs of gangs that have been whole; all objects and pods must be known."""
         if self._phases is None:
             return []
         jobs = list(self._whole(self._phases, self._wall()))

@@ -9,7 +9,7 @@ RUN_SECONDS = "firmament.io/run-seconds"
 """Annotation by which a pod promises to end within so many seconds of getting its node."""
 
 GRACE_SECONDS = 30
-"""What a pod may take to end once it is told to, unless it says otherwise."""
+"""How long a pod may take to end once it is deleted, unless it says otherwise."""
 
 MOST_SECONDS = 10**9
 """Longer runs than this are as good as endless."""

@@ -262,7 +262,7 @@ class QueueBook:
         return next((key for key, owner in above if owner is None and key.kind in GANG_KINDS), None)
 
     def take_regrouped(self) -> list[str]:
-        """Return, once, the pods whose owners have become known or have changed: they may be in another gang now."""
+        """Return the pods whose owners were found or changed since the last call: they may be in another gang now."""
         regrouped, self._regrouped = self._regrouped, {}
         return [*regrouped]
 
@@ -333,7 +333,7 @@ class QueueBook:
         self._records.tell(QUOTA_RECORD, quota.name, quota.payload())
 
     def take_moved(self) -> list[str]:
-        """Return, once, the pods whose queue, or the quota that their queue stands for, has changed."""
+        """Return the pods whose queue, or the quota that their queue stands for, has changed since the last call."""
         moved, self._moved = self._moved, {}
         return [*moved]
 

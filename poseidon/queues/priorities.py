@@ -52,7 +52,7 @@ class WorkloadPriorities:
         return f"queue: WorkloadPriorityClass {name} does not exist; create it, or name another one"
 
     def take_found(self) -> list[str]:
-        """Return, once, the pods that have waited for a priority class that exists now."""
+        """Return the pods that have waited for a priority class that exists now, each only once."""
         found = [uid for uid in self._waiting if not self.lacks(uid)]
         for uid in found:
             del self._waiting[uid]

@@ -93,7 +93,7 @@ class Simulation:
     requests: RequestBucket | None = None
     """Limits how fast placements are written, None for no limit."""
     told_runs: ToldRuns | None = None
-    """Run times that the solver is told, None if no model reads them."""
+    """Run times that the solver gets, None if no model reads them."""
     _defined: set[int] = field(default_factory=set)
     """Ids of the classes that the solver knows."""
     _number_of: dict[str, int] = field(default_factory=dict)

@@ -182,7 +182,7 @@ class AvailableVolumes:
         return bool(self._changed)
 
     def take_changed(self) -> set[str]:
-        """Return, once, the machines whose offers may have changed."""
+        """Return the machines whose offers may have changed since the last call."""
         changed, self._changed = self._changed, set()
         return changed
 

@@ -118,12 +118,12 @@ class VolumeBindings:
         return bool(self._writes or self._settled)
 
     def take_writes(self) -> list[ClaimWrite]:
-        """Return, once, the writes that are to be made."""
+        """Return the writes that are to be made, each only once."""
         writes, self._writes = self._writes, []
         return writes
 
     def take_settled(self) -> dict[str, str]:
-        """Return, once, the pods whose binding has ended: "" for success, else the reason."""
+        """Return the pods whose binding has ended since the last call: "" for success, else the reason."""
         settled, self._settled = self._settled, {}
         return settled
 

@@ -225,7 +225,7 @@ class VolumeState:
         return bool(changed) or self.bindings.has_news
 
     def take_affected(self) -> list[tuple[str, Resolution]]:
-        """Return, once, the pods whose resolution has changed. Pods whose claims are being bound keep theirs."""
+        """Return the pods whose resolution has changed, except those whose claims are being bound."""
         found: dict[str, Resolution] = {}
         while self._affected:  # resolving one pod may affect others
             affected, self._affected = self._affected, {}
@@ -240,7 +240,7 @@ class VolumeState:
         return list(found.items())
 
     def take_offers(self) -> dict[str, dict[str, int]]:
-        """Return, once, the offers (amount by resource) of machines to volumes, where these may have changed."""
+        """Return the offers (amount by resource) of machines to volumes that may have changed since the last call."""
         changed = self._changed_nodes | self._available.take_changed()
         self._changed_nodes = set()
         found = {}
@@ -286,7 +286,7 @@ class VolumeState:
         self._affected[uid] = None
 
     def take_settled(self) -> dict[str, str]:
-        """Return, once, the pods whose binding of claims has ended: "" for success, else the reason."""
+        """Return the pods whose binding of claims has ended since the last call: "" for success, else the reason."""
         settled = self.bindings.take_settled()
         self._affected.update(dict.fromkeys(settled))
         return settled

@@ -195,7 +195,7 @@ class Board:
 
 
 def is_displaced(problem: PlacementProblem, waiting: Int64, placed: Assignments, among: Bool) -> bool:
-    """Return whether a task of the classes ``waiting`` would fit somewhere but for the round's less important tasks.
+    """Return whether a task of the classes ``waiting`` would fit somewhere without the round's less important tasks.
 
     ``among``: bool[C]; one of the less important tasks has to be of these classes.
     """

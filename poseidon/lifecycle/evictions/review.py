@@ -1,24 +1,21 @@
 """Reviews the evictions that a round asks for: the bridge trusts a solver only if it sees the reason itself.
 
 A pod may be evicted for a more important one that takes its place, because it uses a quota that another one is to have,
-or because its gang has failed. If a pod
-waits for several to leave, and one of them stays, none is evicted in vain.
+or because its gang has failed. If a pod waits for several to leave, and one of them stays, none is evicted in vain.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Annotated, NamedTuple
+from typing import NamedTuple
 
-from pydantic import Field
-
+from poseidon.lifecycle.evictions.rate import EvictionRate
 from poseidon.lifecycle.jobs import Jobs
 from poseidon.lifecycle.phases import Phase, PodRecord
 from poseidon.lifecycle.pod_records import PodRecords
 from poseidon.lifecycle.refused_deltas import Reason
 from poseidon.pod_groups.groups import Groups
 from poseidon.pods.tasks import Task
-from protos.conventions.configuration import Section
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 SYSTEM_CRITICAL = 2_000_000_000
@@ -183,38 +180,6 @@ class _Inquiry:
         if self._causes.get(uid):
             return Verdict(Reason.IN_VAIN, "whoever needs its place cannot come")
         return self._words.get(uid) or Verdict(Reason.NO_REASON, "nobody needs its place")
-
-
-class EvictionLimits(Section):
-    """The section ``evictions``: how many pods may make way, ``per_second`` over time, ``burst`` after a quiet time."""
-
-    per_second: Annotated[float, Field(gt=0, le=100_000, allow_inf_nan=False)] = 50.0
-    burst: Annotated[int, Field(ge=1, le=1_000_000)] = 5000
-
-
-class EvictionRate:
-    """A token bucket. ``clock`` is monotonic.
-
-    Pods that have to go together are not divided: if they are more than the bucket ever holds, a full bucket lets them
-    go, and later evictions wait longer.
-    """
-
-    def __init__(self, limits: EvictionLimits, clock: Callable[[], float]) -> None:
-        self._limits = limits
-        self._clock = clock
-        self._left = float(limits.burst)
-        self._at = clock()
-
-    def allows(self, count: int) -> bool:
-        """Return whether ``count`` pods may go together now; if so, they count."""
-        now = self._clock()
-        burst = float(self._limits.burst)
-        self._left = min(burst, self._left + (now - self._at) * self._limits.per_second)
-        self._at = now
-        if self._left < min(count, burst):
-            return False
-        self._left -= count
-        return True
 
 
 class GangView:

@@ -200,7 +200,7 @@ class Scenario(Section):
     restart: Literal["anew", "where-it-was"] = "anew"
     """Whether tasks that are evicted, or whose node fails, lose the work that they have done."""
     run_times: Literal["learnt", "random"] = "learnt"
-    """Run times that models are told: those of earlier tasks of the same kind, or random, wrong ones."""
+    """Run times that models get: those of earlier tasks of the same kind, or random, wrong ones."""
     requests: RequestLimit | None = None
     """Limits how fast placements are written; None: no limit."""
     cluster: ClusterPart

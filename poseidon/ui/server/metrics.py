@@ -33,7 +33,7 @@ class PageMetrics:
             buckets=(0.005, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0),
             registry=self.registry,
         )
-        self.streams = Gauge("poseidon_ui_streams", "Pages that are told of changes.", registry=self.registry)
+        self.streams = Gauge("poseidon_ui_streams", "Pages that changes are sent to.", registry=self.registry)
 
     def count_answer(self, request: web.Request, status: int, seconds: float) -> None:
         """Count an answer by route and status, and its seconds."""

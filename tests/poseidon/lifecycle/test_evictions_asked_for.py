@@ -12,7 +12,8 @@ from poseidon.configuration.document import BridgeConfiguration
 from poseidon.kube.api.metadata import ObjectMeta
 from poseidon.kube.api.pod_groups import PodGroup, PodGroupSpec
 from poseidon.lifecycle.actions import Bind, Evict
-from poseidon.lifecycle.evictions.review import SYSTEM_CRITICAL, EvictionLimits, EvictionRate, outranks
+from poseidon.lifecycle.evictions.rate import EvictionLimits, EvictionRate
+from poseidon.lifecycle.evictions.review import SYSTEM_CRITICAL, outranks
 from poseidon.lifecycle.refused_deltas import Kind, Reason
 from poseidon.pods.classes import ClassTable
 from poseidon.pods.tasks import Task

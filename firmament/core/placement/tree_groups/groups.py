@@ -70,7 +70,7 @@ class _Round:
         return _join_stages([Placed(figures=self._pricing), groups, rest], placer.shortages)
 
     def is_displaced(self, placed: Assignments) -> bool:
-        """Return whether a task without a place would have one but for less important groups."""
+        """Return whether a task without a place would have one without less important groups."""
         problem = self._problem
         of_group: Bool = np.isin(problem.gang, list(self._rank))
         left = problem.counts.sum(axis=1) - placed.count_per_class(problem.classes)

@@ -109,7 +109,8 @@ class GangLifecycle:
         whole.
 
         If one member of a gang is in ``waiting``, its unschedulable members are tried too. Gangs that are left out are
-        marked unschedulable, and their members are told why; so are members beyond the size of a gang with rules.
+        marked unschedulable, with the reason in their members' messages; so are members beyond the size of a gang with
+        rules.
         """
         self._update_statuses(cluster, now)
         tasks, jobs = cluster.tasks, cluster.jobs
@@ -129,7 +130,7 @@ class GangLifecycle:
                 able = self._surplus.hold_back(cluster, job, able, max(0, need))
             ungrouped = job_id not in ruled and not job.groups
             if need <= 0 and able and ungrouped and takes_same_flavor(cluster, able):
-                need = 1  # tried as a gang, so that its classes are told from those of other jobs
+                need = 1  # tried as a gang, so that its classes stay apart from those of other jobs
             if need <= 0:
                 free += able
             elif len(able) < need:

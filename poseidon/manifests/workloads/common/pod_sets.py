@@ -27,7 +27,7 @@ class PodSet:
     owner: Reference
     """The controlling object. If the input has it and expands it separately, this set is not expanded."""
     marks: Mapping[str, str] = field(default_factory=dict)
-    """Labels by which existing pods of this set are told from other pods of the object."""
+    """Labels that existing pods of this set have, and other pods of the object have not."""
     labels: Mapping[str, str] = field(default_factory=dict)
     """Labels to add."""
     annotations: Mapping[str, str] = field(default_factory=dict)

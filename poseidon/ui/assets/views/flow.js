@@ -51,8 +51,8 @@ function Title({ flow, query }) {
         ? html`
         <${Badge}
           tone="good"
-          title="Cost ${points(flow.cost)}: proved to be an optimum of the full network; at most ${(100 * flow.gap).toFixed(2)} % of it is for rules">flow optimal<//>`
-        : html`<${Badge} tone="warn">not proved optimal: ≤ ${(100 * flow.gap).toFixed(2)} % to save<//>`
+          title="Cost ${points(flow.cost)}: certified as an optimum of the full network; at most ${(100 * flow.gap).toFixed(2)} % of it is for rules">flow certified<//>`
+        : html`<${Badge} tone="warn">not certified: ≤ ${(100 * flow.gap).toFixed(2)} % to save<//>`
     }
     <div class="settings">
       <${Choices} label="Show as" options=${[

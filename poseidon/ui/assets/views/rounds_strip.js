@@ -18,7 +18,7 @@ function total(round) {
 }
 
 export function proof(round) {
-  return round.certified ? "flow optimal" : `not proved optimal: ≤ ${(100 * round.gap).toFixed(2)} % to save`;
+  return round.certified ? "flow certified" : `not certified: ≤ ${(100 * round.gap).toFixed(2)} % to save`;
 }
 
 function said(round) {

@@ -25,7 +25,7 @@ VIEWS = {
         "198,400 of 320,000, 121,000 measured",
         "62 %",
         "6,006 unschedulable, 388 new, 12 gated",
-        "flow optimal",
+        "flow certified",
     ],
     "#/flow?round=3": ["The flow of round 3 is not kept", "The newest round"],
     "#/flow": [
@@ -33,7 +33,7 @@ VIEWS = {
         "eu-west-1b",
         "train-large-0",
         "waiting",
-        "flow optimal",
+        "flow certified",
         "Price of a place",
     ],
     "#/flow?as=table": ["train-large-0", "used", "no room left"],

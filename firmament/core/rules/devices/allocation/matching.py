@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from firmament.core.rules.devices.cel.evaluation import MOST_WORK, Expression
+from firmament.core.rules.devices.cel.evaluation import Expression
+from firmament.core.rules.devices.cel.limits import MOST_WORK, WORK_IN_ALL, WORK_PER_DEVICE
 from firmament.core.rules.devices.cel.tree import ExpressionError
 from firmament.core.rules.devices.cel.values import DomainMap, EvaluationError, Quantity, parse_version
 from firmament.core.rules.devices.objects.inventory import Capacity, Policy, PublishedDevice, qualify
@@ -18,9 +19,6 @@ from firmament.core.rules.devices.visible_devices import Relevant, SeenDevice, V
 
 FIELDS = frozenset({"driver", "attributes", "capacity", "allowMultipleAllocations"})
 """The fields of a device that expressions can read."""
-WORK_IN_ALL = 1_000_000
-WORK_PER_DEVICE = 2_000
-"""An expression gets a fault once it has taken more than `WORK_PER_DEVICE` per device and `WORK_IN_ALL` beyond that."""
 _BLOCKING = frozenset({"NoSchedule", "NoExecute"})
 
 Consumption = tuple[tuple[str, Amount], ...]

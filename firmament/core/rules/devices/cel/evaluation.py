@@ -21,6 +21,7 @@ from firmament.core.rules.devices.cel.functions import (
     is_in,
     negate,
 )
+from firmament.core.rules.devices.cel.limits import MOST_WORK
 from firmament.core.rules.devices.cel.syntax import parse_expression
 from firmament.core.rules.devices.cel.tree import (
     Call,
@@ -43,9 +44,6 @@ from firmament.core.rules.devices.cel.values import (
     count_size,
     kind_of,
 )
-
-MOST_WORK = 100_000
-"""The most steps of one evaluation, a tenth of a second. Expressions that people write take about twenty."""
 
 Scope = Mapping[str, Any]
 

@@ -28,6 +28,7 @@ from firmament.core.rules.devices.cel.conversions import (
     to_string,
     to_uint,
 )
+from firmament.core.rules.devices.cel.limits import MOST_LIST_VALUES
 from firmament.core.rules.devices.cel.texts import (
     Spend,
     convert_ascii,
@@ -54,10 +55,6 @@ from firmament.core.rules.devices.cel.values import (
     is_number,
     kind_of,
 )
-
-MOST_LIST_VALUES = 48
-"""The most values of a list that ``includes`` compares; attributes of devices have no more."""
-
 
 # --- operators --------------------------------------------------------------------------------------------------------
 

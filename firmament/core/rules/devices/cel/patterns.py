@@ -10,9 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-MOST_STEPS = 2_000
-"""The most instructions of a pattern, after repetitions are written out."""
-MOST_REPETITIONS = 1_000
+from firmament.core.rules.devices.cel.limits import MOST_REPETITIONS, MOST_STEPS
+
 _CLASSES: dict[str, Callable[[str], bool]] = {
     "d": lambda c: c in "0123456789",
     "w": lambda c: c.isascii() and (c.isalnum() or c == "_"),

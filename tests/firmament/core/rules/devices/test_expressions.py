@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from firmament.core.rules.devices.allocation.matching import FIELDS
-from firmament.core.rules.devices.cel.evaluation import MOST_WORK, Expression
+from firmament.core.rules.devices.cel.evaluation import Expression
+from firmament.core.rules.devices.cel.limits import MOST_WORK
 from firmament.core.rules.devices.cel.patterns import Pattern, PatternError
 from firmament.core.rules.devices.cel.tree import ExpressionError
 from firmament.core.rules.devices.cel.values import DomainMap, EvaluationError, Quantity, parse_version
