@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from poseidon.kube.write.binder import AdaptiveLimit, ConcurrencyOptions
+from poseidon.kube.client.errors import ApiError
+from poseidon.kube.write.binder import (
+    AdaptiveLimit,
+    BindRequest,
+    BindResult,
+    ConcurrencyOptions,
+    binding_body,
+    judge,
+)
 from tests.support.effort import examples
 
 OPTIONS = ConcurrencyOptions()
@@ -82,3 +92,106 @@ def test_without_work_that_waits_nothing_is_learnt(waiting):
     server = Server(saturated_at(10_000))
     server.work(20, waiting)
     assert server.limit() == OPTIONS.initial
+
+
+class Steps:
+    """A limit of 10, up to 20, whose periods last a second and take 20 answers at least."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        options = ConcurrencyOptions(
+            initial=10,
+            least=5,
+            most=20,
+            period_seconds=1.0,
+            growth=1.25,
+            worth=0.25,
+            shrink=0.5,
+            hold_periods=2,
+        )
+        self.limit = AdaptiveLimit(lambda: self.now, options)
+
+    def period(self, answers: int, seconds: float = 1.0) -> int:
+        """The limit after so many answers within these seconds."""
+        for _ in range(answers - 1):
+            self.limit.note_success(1)
+        self.now += seconds
+        self.limit.note_success(1)
+        return self.limit()
+
+
+def test_a_step_up_stays_if_the_rate_grows_enough():
+    steps = Steps()
+    assert steps.limit() == 10
+    assert steps.period(100) == 12
+    assert steps.period(125) == 15, "a quarter more is just enough"
+    assert steps.period(156) == 12, "less is not"
+    assert [steps.period(120), steps.period(120)] == [12, 12], "no step for a while"
+    assert steps.period(120) == 15
+    assert steps.period(200) == 18
+    assert steps.period(300) == 20
+    assert steps.period(400) == 20
+
+
+def test_a_period_that_is_too_short_says_nothing():
+    steps = Steps()
+    assert steps.period(19) == 10, "too few answers"
+    assert steps.period(1, 0.0) == 12, "twenty answers in a second"
+    assert steps.period(99, 0.9) == 12, "too little time"
+    steps.limit.note_success(0)
+    assert steps.period(99, 0.9) == 12, "it began anew when nothing waited"
+
+
+def test_refusals_count_once_a_period_and_keep_the_limit_low_for_a_while():
+    steps = Steps()
+    steps.period(100)
+    steps.limit.note_rejection()
+    assert steps.limit() == 6
+    steps.now += 0.9
+    steps.limit.note_rejection()
+    assert steps.limit() == 6
+    assert [steps.period(100), steps.period(100), steps.period(100)] == [6, 6, 7]
+    for _ in range(4):
+        steps.now += 1.0
+        steps.limit.note_rejection()
+    assert steps.limit() == 5
+
+
+ASSIGNED = 'Operation cannot be fulfilled on pods/binding "p": pod p is already assigned to node "{}"'
+
+
+@pytest.mark.parametrize(
+    ("code", "message", "result", "reason"),
+    [
+        (404, "pods p not found", BindResult.GONE, "the pod is gone"),
+        (409, ASSIGNED.format("n1"), BindResult.BOUND, ""),
+        (409, ASSIGNED.format("n2"), BindResult.ELSEWHERE, "already assigned to node n2"),
+        (
+            409,
+            "pod p is being deleted, cannot be assigned to a host",
+            BindResult.GONE,
+            "the pod is being deleted",
+        ),
+        (
+            409,
+            "Precondition failed: UID in precondition: a, UID in object meta: b",
+            BindResult.GONE,
+            "another pod has taken its name",
+        ),
+        (409, "try again", BindResult.FAILED, "409 Conflict: try again"),
+        (403, "being deleted", BindResult.FAILED, "403 Conflict: being deleted"),
+        (500, ASSIGNED.format("n1"), BindResult.FAILED, f"500 Conflict: {ASSIGNED.format('n1')}"),
+    ],
+)
+def test_what_a_refusal_of_a_binding_means(code, message, result, reason):
+    request = BindRequest("u", "ns", "p", "n1")
+    assert judge(request, ApiError(code, "Conflict", message)) == (request, result, reason)
+
+
+def test_a_binding_is_for_one_pod_alone():
+    assert json.loads(binding_body(BindRequest("u", "ns", "p", "n1"))) == {
+        "apiVersion": "v1",
+        "kind": "Binding",
+        "metadata": {"name": "p", "namespace": "ns", "uid": "u"},
+        "target": {"apiVersion": "v1", "kind": "Node", "name": "n1"},
+    }
