@@ -25,6 +25,11 @@ from benchmarks.commands.options import OUTPUT, SAVE, emit, make_runs_option, pr
     type=click.FloatRange(0.001, 10),
     help="Share of the shapes' trees or, where their groups are large, of the pods of these.",
 )
+@click.option(
+    "--divided",
+    is_flag=True,
+    help="Divide the pods of each group evenly over racks, instead of keeping them in one.",
+)
 @make_runs_option(3)
 @OUTPUT
 @SAVE

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 
 from benchmarks.environment import environment
+from cost_models.group_terms import LevelRule
 from firmament.core.configuration import CoreConfiguration
 from firmament.core.events import ClassDefined, Event, JobDefined, MachineUpserted, TasksSubmitted
 from firmament.core.model import Job, JobGroup, Machine, TaskClass
@@ -42,6 +43,8 @@ class TreeOptions:
     """Which share of each shape's trees is used or, for large groups, of their pods."""
     runs: int = 3
     """Runs of each shape."""
+    divided: bool = False
+    """Whether the pods of each group are divided evenly over racks, instead of sharing one."""
 
 
 def measure_trees(options: TreeOptions, *, progress: Callable[[str], None]) -> dict[str, object]:
@@ -72,8 +75,12 @@ def list_machines(options: TreeOptions) -> list[Event]:
     return events
 
 
-def list_trees(trees: int, groups: int, pods: int) -> list[Event]:
-    """Return trees of groups; a pod takes one core."""
+def list_trees(trees: int, groups: int, pods: int, *, divided: bool = False) -> list[Event]:
+    """Return trees of groups, whose pods share a rack or, with ``divided``, go evenly to several; a pod takes one
+    core.
+    """
+    within = () if divided else (RACK,)
+    rules = ((RACK, LevelRule("spread")),) if divided else ()
     names = [f"group-{group}" for group in range(groups)]
     events: list[Event] = [
         ClassDefined(number, TaskClass(requests=(("cpu", 1_000), ("memory", GIB)), group=name))
@@ -81,7 +88,7 @@ def list_trees(trees: int, groups: int, pods: int) -> list[Event]:
     ]
     tree = (
         JobGroup("root", least=groups, within=(ZONE,)),
-        *(JobGroup(name, "root", least=pods, within=(RACK,)) for name in names),
+        *(JobGroup(name, "root", least=pods, within=within, divided=rules) for name in names),
     )
     for index in range(trees):
         job = f"tree-{index}"
@@ -100,7 +107,7 @@ def _measure(solver: Solver, options: TreeOptions, trees: int, groups: int, pods
             configuration=CoreConfiguration(), solver=solver, clock=time.time, timer=time.perf_counter
         )
         scheduler.apply(list_machines(options))
-        scheduler.apply(list_trees(trees, groups, pods))
+        scheduler.apply(list_trees(trees, groups, pods, divided=options.divided))
         relax_garbage_collection()  # as the solver process does
         keep_freed_memory()
         begin, used = time.perf_counter(), time.process_time()

@@ -117,6 +117,8 @@ class NestedProblem:
     def has_enough_domains(self, *, least: bool = False) -> bool:
         """Return whether there are as many domains as groups that must be apart; ``least``: as the roots need."""
         group = self.group
+        if not any(group.apart):
+            return True
         values = [len(np.unique(code[code >= 0])) for code in self.domains.code]
         for number, apart in enumerate(group.apart):
             if not apart or (least and number not in group.roots):
