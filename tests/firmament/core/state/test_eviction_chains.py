@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import random
 
-from firmament.core.events import ClassDefined, JobDefined, TaskRemoved, TasksSubmitted
+import pytest
+
+from firmament.core.events import ClassDefined, JobDefined, RecordUpserted, TaskRemoved, TasksSubmitted
 from firmament.core.intake.events import apply_events
 from firmament.core.model import Job
+from firmament.core.record_kinds import QUOTA_RECORD
 from firmament.core.state.cluster import Cluster
-from firmament.core.state.eviction_chains import MEMORY, EvictionChains
+from firmament.core.state.eviction_chains import MEMORY, EvictionChains, Workload
 from tests.support.core import task_class
 from tests.support.effort import examples
 
@@ -33,28 +36,83 @@ def _cluster() -> Cluster:
     return cluster
 
 
-def test_however_tasks_evict_each_other_in_the_end_none_may():
-    """Any waiting task evicts any that has a place, unless that is an origin: no longer than 2^n evictions."""
-    for seed in range(examples(100)):
-        draw, cluster, chains = random.Random(seed), _cluster(), EvictionChains()
-        rows = list(range(COUNT - 1))  # of the gang, one stands for both
-        placed = set(draw.sample(rows, 3))
-        for _ in range(2 ** len(rows)):
-            able = [
-                (comes, goes)
-                for comes in rows
-                if comes not in placed
-                for goes in sorted(placed)
-                if chains.find_workload(cluster, goes)
-                not in chains.find_origins(cluster, chains.find_workload(cluster, comes))
-            ]
-            if not able:
-                break
-            comes, goes = draw.choice(able)
-            chains.note(cluster, comes, [goes], 0.0)
-            placed = (placed - {goes}) | {comes}
+class _Adversary:
+    """Lets any waiting task evict any that has a place, as often as that is allowed.
+
+    Tasks arrive and end, quotas change, and time passes; who is evicted comes again, often with another uid.
+    """
+
+    def __init__(self, seed: int) -> None:
+        self.draw, self.cluster, self.chains = random.Random(seed), Cluster(), EvictionChains()
+        self.placed, self.waiting = list[str](), list[str]()
+        self.number, self.now = 0, 0.0
+        apply_events(self.cluster, [ClassDefined(1, task_class(1)), JobDefined(Job("owner"))], 0.0)
+
+    def step(self) -> int:
+        """Let one thing happen; return how many evictions follow, raise ``AssertionError`` if they do not end."""
+        draw, chance = self.draw, self.draw.random()
+        self.now += draw.choice((0, 10, 60, 700))
+        present = [*self.placed, *self.waiting]
+        if chance < 0.1:
+            apply_events(self.cluster, [RecordUpserted(QUOTA_RECORD, "queue", b"{}")], self.now)
+        elif (chance < 0.4 or len(present) >= COUNT) and present:
+            self._end(draw.choice(present))
         else:
-            raise AssertionError(seed)
+            self._come()
+        self.chains.expire(self.cluster, self.now)
+        if self.waiting and (not self.placed or draw.random() < 0.5):
+            self.placed.append(self.waiting.pop())
+        for evictions in range(2**COUNT):
+            able = self._list_able()
+            if not able:
+                return evictions
+            self._evict(*draw.choice(able))
+        raise AssertionError("they evict each other without end")
+
+    def _find_workload(self, uid: str) -> Workload:
+        return self.chains.find_workload(self.cluster, self.cluster.tasks.row_of[uid])
+
+    def _list_able(self) -> list[tuple[str, str]]:
+        found = []
+        for comes in self.waiting:
+            origins = self.chains.find_origins(self.cluster, self._find_workload(comes))
+            found += [(comes, goes) for goes in self.placed if self._find_workload(goes) not in origins]
+        return found
+
+    def _evict(self, comes: str, goes: str) -> None:
+        rows = self.cluster.tasks.row_of
+        self.chains.note(self.cluster, rows[comes], [rows[goes]], self.now)
+        self.waiting.remove(comes)
+        self.placed.append(comes)
+        self._end(goes)
+        self._come(goes if self.draw.random() < 0.5 else "")
+        self.chains.find_successors(self.cluster)
+
+    def _end(self, uid: str) -> None:
+        (self.placed if uid in self.placed else self.waiting).remove(uid)
+        apply_events(self.cluster, [TaskRemoved(uid)], self.now)
+
+    def _come(self, uid: str = "") -> None:
+        self.number += 1
+        uid = uid or f"t{self.number}"
+        self.waiting.append(uid)
+        apply_events(self.cluster, [TasksSubmitted(1, (uid,), job="owner")], self.now)
+
+
+def test_whatever_happens_and_whoever_may_evict_whom_evictions_end():
+    evictions = 0
+    for seed in range(examples(100)):
+        adversary = _Adversary(seed)
+        evictions += sum(adversary.step() for _ in range(20))
+    assert evictions > 300
+
+
+@pytest.mark.full
+def test_evictions_end_after_each_of_fifty_thousand_steps():
+    for seed in range(1_000, 1_500):
+        adversary = _Adversary(seed)
+        for _ in range(100):
+            adversary.step()
 
 
 def test_the_origins_of_a_task_are_all_from_which_evictions_led_to_it():
