@@ -44,10 +44,12 @@ def evict(
     decided, coming = hold_back_decisions(cluster, preemption, decided, guests)
     early, guests = guests[~coming], guests[coming]
     stands = EvictionCheck(context, snapshot, preemption, decided, guests).standing()
-    lost = np.append(early, guests[~stands])
+    # If nothing has changed and nothing holds, another round would decide the same.
+    anew = stands.any() or cluster.version != snapshot.version
+    lost = np.append(early, guests[~stands]) if anew else early
     kept = [(each, int(guest)) for each, guest, keep in zip(decided, guests, stands, strict=True) if keep]
     for each, keep in zip(decided, stands.tolist(), strict=True):
-        if not keep:
+        if not keep and anew:
             cluster.mark(snapshot.machine_names[each.machine])
     kept, given, unserved = _settle(cluster, snapshot, preemption, kept)
     deltas = _carry_out(cluster, context.evictions, snapshot, preemption, placed, kept)

@@ -46,7 +46,8 @@ class _EvictedTask:
         """Return whether a task (row) of the same job may have been created in place of this one."""
         tasks = cluster.tasks
         return bool(
-            tasks.arrived[task] >= self.told
+            self.job
+            and tasks.arrived[task] >= self.told
             and tasks.priority[task] == self.priority
             and cluster.classes.rows[int(tasks.cls[task])].content == self.content
         )
@@ -70,13 +71,15 @@ class EvictionChains:
         """By uid of a task that was created again: its workload."""
         self._present: dict[Workload, str] = {}
         """The same the other way round."""
+        self._seen = -1
+        """The sequence number of the last task that was compared with evicted ones."""
         self._stated: tuple[int, ...] = ()
         """How often quotas and flavors had changed."""
 
     def copy(self) -> EvictionChains:
         """Return an independent copy."""
         twin = EvictionChains()
-        twin.any = self.any
+        twin.any, twin._seen = self.any, self._seen
         twin._origins = {workload: dict(origins) for workload, origins in self._origins.items()}
         twin._noted, twin._stated = self._noted.copy(), self._stated
         twin._evicted, twin._first = dict(self._evicted), dict(self._first)
@@ -192,29 +195,28 @@ class EvictionChains:
     def find_successors(self, cluster: Cluster) -> None:
         """Let tasks that owners of evicted ones have created since then count as the same workloads, in order."""
         tasks = cluster.tasks
-        lost: dict[str, list[_EvictedTask]] = {}
-        for workload, each in list(self._evicted.items()):
-            row = tasks.row_of.get(each.uid)
-            if row is not None and tasks.state[row] == TaskPhase.PENDING:
-                del self._evicted[workload]  # it waits itself
-            elif each.job:
-                lost.setdefault(each.job, []).append(each)
-        for job, evicted in lost.items():
-            rows = np.array(cluster.jobs.members(job), dtype=np.int64)
-            rows = rows[tasks.state[rows] == TaskPhase.PENDING]
-            new = [
-                row
-                for row in rows[np.argsort(tasks.sequence[rows])].tolist()
-                if tasks.uid[row] not in self._first and ("", tasks.uid[row]) not in self._origins
-            ]
-            for each in evicted:
-                successor = next((row for row in new if each.is_followed_by(cluster, row)), None)
-                if successor is not None:
-                    new.remove(successor)
-                    uid = tasks.uid[successor]
-                    self._first.pop(each.uid, None)
-                    self._first[uid], self._present[each.workload] = each.workload, uid
-                    del self._evicted[each.workload]
+        pending = tasks.in_state(TaskPhase.PENDING)
+        new = pending[tasks.sequence[pending] > self._seen]
+        if not len(new):
+            return
+        self._seen = int(tasks.sequence[new].max())
+        evicted: dict[str, list[_EvictedTask]] = {}
+        for each in self._evicted.values():
+            evicted.setdefault(each.job, []).append(each)
+        for row in new[np.argsort(tasks.sequence[new])].tolist():
+            same = evicted.get(tasks.job[row], [])
+            former = next((each for each in same if each.uid == tasks.uid[row]), None)
+            former = former or next((each for each in same if each.is_followed_by(cluster, row)), None)
+            if former is not None:
+                same.remove(former)
+                self._hand_on(former, tasks.uid[row])
+
+    def _hand_on(self, former: _EvictedTask, uid: str) -> None:
+        """Let the task ``uid`` count as the same workload as an evicted one."""
+        del self._evicted[former.workload]
+        if former.uid != uid:
+            self._first.pop(former.uid, None)
+            self._first[uid], self._present[former.workload] = former.workload, uid
 
 
 def _count_changes(cluster: Cluster) -> tuple[int, ...]:

@@ -8,7 +8,9 @@ import pytest
 
 from firmament.core.events import ClassDefined, Event, JobDefined, TaskRemoved, TasksBound, TasksSubmitted
 from firmament.core.model import Job
+from firmament.core.preemption.problem import NO_ORIGINS
 from firmament.core.scheduler import Scheduler
+from firmament.core.snapshot import preemption_candidates
 from firmament.core.state.eviction_chains import MEMORY
 from tests.firmament.core.preemption.quotas.test_reclaim import list_evicted
 from tests.firmament.core.rules.quotas.quota_scene import flavor, quota
@@ -79,6 +81,17 @@ def test_who_may_evict_only_those_who_began_waits_is_told_so_and_tries_again_in_
     clock.advance(1)
     assert core.next_round_in() == 0
     assert list_evicted(core.run_round()) == {"l1"}
+
+
+def test_a_decision_that_would_close_a_circle_is_dropped_and_not_made_again_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    """As if the search had not known it: several decisions of a round may close a circle together."""
+    monkeypatch.setattr(preemption_candidates, "_find_origins", lambda *_: NO_ORIGINS)
+    core = _scene(Clock(), right="LowerPriority")
+    core.apply([*OTHERS, _come_again("r3")])
+    assert list_evicted(core.run_round()) == set()
+    assert core.next_round_in() == MEMORY
 
 
 @pytest.mark.parametrize(
