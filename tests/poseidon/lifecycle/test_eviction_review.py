@@ -7,11 +7,10 @@ from typing import Any
 
 import pytest
 
+from poseidon.lifecycle.evictions.rate import EvictionLimits, EvictionRate
 from poseidon.lifecycle.evictions.review import (
     SYSTEM_CRITICAL,
     Asked,
-    EvictionLimits,
-    EvictionRate,
     EvictionReview,
     outranks,
 )
