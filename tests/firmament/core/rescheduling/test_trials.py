@@ -150,3 +150,13 @@ def test_devices_go_with_a_task_that_moves_and_come_back_with_it():
     found.restore(before)
     assert found.empty(["b"])
     assert not found.empty(["c"]), "the device of a is the returned task's again"
+
+
+def test_devices_of_tasks_that_are_placed_anew_are_free_for_others():
+    with_device = replace(task_class(100), claims=(own_claim(exactly("gpu")),))
+    devices = [slice_record(name, [device("d0")]) for name in ("a", "b")]
+    found = trials(class_record("gpu"), ClassDefined(3, with_device), *devices, *has_device("t", "a"))
+    places = found.try_moves(["t"], [TasksSubmitted(3, ("w",))])
+    assert places is not None
+    assert sorted(places.values()) == ["a", "b"]
+    assert found.try_moves(["t"], [TasksSubmitted(3, ("w", "x"))]) is None
