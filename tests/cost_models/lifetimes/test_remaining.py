@@ -96,6 +96,8 @@ def test_those_that_still_run_count() -> None:
 def test_records_are_read() -> None:
     assert parse_history(b'{"count": 3, "meanSeconds": 20.5}') == {20.5: 3}
     assert parse_history(json.dumps({"runs": [[8, 2], [16.0, 1], [8, 1]]}).encode()) == {8.0: 3, 16.0: 1}
+    assert parse_history(json.dumps({"runs": [[1_000_000_000, 1]] * 1000}).encode()) == {1e9: 1000}
+    assert parse_history(b'{"count": 1, "meanSeconds": 0}') == {0.0: 1}
 
 
 @pytest.mark.parametrize(
@@ -108,6 +110,9 @@ def test_records_are_read() -> None:
         ({"runs": [[-1, 1]]}, r"runs\[0\]\[0\] is not a number"),
         ({"runs": [[1, 1], [2, 0]]}, r"runs\[1\]\[1\] is not a whole number"),
         ({"runs": [[math.inf, 1]]}, r"runs\[0\]\[0\] is not a number"),
+        ({"runs": [[1_000_000_001, 1]]}, r"runs\[0\]\[0\] is not a number"),
+        ({"count": 1, "meanSeconds": 1_000_000_001}, "meanSeconds is not a number"),
+        ({"runs": [[1, 1]] * 1001}, "runs is no list of at most 1000 pairs"),
     ],
 )
 def test_bad_records_are_refused(document: dict, fault: str) -> None:
