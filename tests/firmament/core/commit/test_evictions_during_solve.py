@@ -112,7 +112,12 @@ def besieged() -> Scheduler:
 def test_a_gang_comes_as_a_whole(event: Event):
     result = close_after(besieged(), event)
     assert evicted(result) == {"v", "w"}
-    assert awaited(result).keys() == {"a", "b"}
+    found = awaited(result)
+    assert found.keys() == {"a", "b"}
+    [leader] = [uid for uid, others in found.items() if others == {"v", "w"}]
+    [follower] = found.keys() - {leader}
+    assert leader in found[follower], "if one victim stays, no member is bound"
+    assert len(found[follower] & {"v", "w"}) == 1
 
 
 @pytest.mark.parametrize(
