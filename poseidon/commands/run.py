@@ -253,8 +253,8 @@ async def _bridge(arguments: _Arguments) -> None:
                 await asyncio.to_thread(arguments.recorder.close)
 
 
-def _transport(arguments: _Arguments, permit: Callable[[], bool] = lambda: True) -> Transport:
+def _transport(arguments: _Arguments, may_write: Callable[[], bool] = lambda: True) -> Transport:
     from poseidon.kube.client.transport import Transport
 
     options = arguments.options
-    return Transport(arguments.settings, clock=time.monotonic, user_agent=options.client, permit=permit)
+    return Transport(arguments.settings, clock=time.monotonic, user_agent=options.client, may_write=may_write)

@@ -28,7 +28,7 @@ class IdleClosedError(ConnectionResetError):
 
 
 class NotPermittedError(Exception):
-    """A request was not sent, because ``permit`` did not allow it."""
+    """A request was not sent, because ``may_write`` did not allow it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class ConnectionPool:
     """Connections to one server, each with one request at a time; the one used last is used first.
 
     While the server is busy, further requests wait until a connection is free (see ``Openings``).
-    ``clock`` is monotonic. ``permit`` is asked right before each request is sent. All calls come from one
+    ``clock`` is monotonic. ``may_write`` is asked right before each request is sent. All calls come from one
     event loop.
     """
 
@@ -79,10 +79,10 @@ class ConnectionPool:
         *,
         clock: Callable[[], float],
         options: PoolOptions | None = None,
-        permit: Callable[[], bool] = lambda: True,
+        may_write: Callable[[], bool] = lambda: True,
     ) -> None:
         self._address = address
-        self._permit = permit
+        self._may_write = may_write
         self._clock = clock
         self._options = options or PoolOptions()
         self._idle: deque[tuple[_Connection, float]] = deque()  # the longest idle first
@@ -103,7 +103,7 @@ class ConnectionPool:
         connection = reused or await self._open_another()
         sent = self._clock()
         try:
-            if not self._permit():
+            if not self._may_write():
                 raise NotPermittedError  # noqa: TRY301 - the connection is dropped as after any other failure
             reply = await connection.send(request, self._options.exchange)
         except BaseException as error:

@@ -60,7 +60,7 @@ class Transport:
 
     ``timeout`` bounds every exchange that is not a stream, in seconds. ``clock`` is monotonic. Credentials are
     asked for again after ``refresh_seconds``, in a thread; connections opened from then on use them, and those that
-    idle are closed when certificates have changed. ``permit`` is asked right before each request that changes something
+    idle are closed when certificates have changed. ``may_write`` is asked right before each request that changes something
     leaves; without it that raises ``NotLeaderError``. Use as ``async with``, or call ``close()``.
     """
 
@@ -72,10 +72,10 @@ class Transport:
         user_agent: str = "poseidon",
         timeout: float = 30.0,
         refresh_seconds: float = 10.0,
-        permit: Callable[[], bool] = lambda: True,
+        may_write: Callable[[], bool] = lambda: True,
     ) -> None:
         self._settings = settings
-        self._permit = permit
+        self._may_write = may_write
         self._clock = clock
         self._refresh_seconds = refresh_seconds
         self._timeout = aiohttp.ClientTimeout(total=timeout, connect=_CONNECT_SECONDS)
@@ -94,7 +94,7 @@ class Transport:
         if settings.proxy is None:
             address = Address.from_url(settings.server, settings.tls, settings.tls_server_name)
             limits = PoolOptions(connect=_CONNECT_SECONDS, exchange=timeout, idle=_IDLE_SECONDS)
-            self._writes = ConnectionPool(address, clock=clock, options=limits, permit=permit)
+            self._writes = ConnectionPool(address, clock=clock, options=limits, may_write=may_write)
 
     @property
     def server(self) -> str:
@@ -211,7 +211,7 @@ class Transport:
                         self._request(method, path, body, media_type), urgent=urgent
                     )
                 else:
-                    if method != "GET" and not self._permit():
+                    if method != "GET" and not self._may_write():
                         raise NotLeaderError(method, path)
                     async with await self._open(
                         method, path, self._timeout, query, body, media_type

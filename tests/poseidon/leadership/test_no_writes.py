@@ -112,7 +112,7 @@ async def leading(*, leads):
     async with scripted(accept) as (api, url):
         holder: list[Leader] = []
         async with Transport(
-            ConnectionSettings(url), clock=time.monotonic, permit=lambda: holder[0].leads
+            ConnectionSettings(url), clock=time.monotonic, may_write=lambda: holder[0].leads
         ) as transport:
             leader = Leader(api, transport)
             holder.append(leader)

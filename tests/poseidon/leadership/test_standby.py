@@ -56,7 +56,7 @@ class Member:
         environment = Environment(self.free, random=Random(name), clock=lambda: self.now)
         self.elector = Elector(environment, OPTIONS, name)
         self.fenced = Transport(
-            settings, clock=time.monotonic, user_agent=name, permit=self.elector.may_write
+            settings, clock=time.monotonic, user_agent=name, may_write=self.elector.may_write
         )
         self.supervisor = Supervisor(
             BridgeProcess(

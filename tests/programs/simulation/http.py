@@ -24,7 +24,7 @@ class SimulatedTransport:
     """What `poseidon.kube.client.transport.Transport` is to its users, for the process ``process``.
 
     ``seen`` tells up to which moment the process has dealt with each collection: what it can know. What it hears of a
-    server that has come back from a copy counts once it has listed anew. ``permit`` is asked right before each request
+    server that has come back from a copy counts once it has listed anew. ``may_write`` is asked right before each request
     that changes something leaves.
     """
 
@@ -35,10 +35,10 @@ class SimulatedTransport:
         process: Process,
         network: Network,
         api: ApiServer,
-        permit: Callable[[], bool] = lambda: True,
+        may_write: Callable[[], bool] = lambda: True,
     ) -> None:
         self._process = process
-        self._permit = permit
+        self._may_write = may_write
         self._network = network
         self._api = api
         self._queue = process.queue
@@ -79,7 +79,7 @@ class SimulatedTransport:
     async def _exchange(
         self, method: str, path: str, query: Mapping[str, str] | None, body: bytes | None
     ) -> bytes:
-        if method != "GET" and not self._permit():
+        if method != "GET" and not self._may_write():
             raise NotLeaderError(method, path)
         request = Request(self._process.name, method, path, query or {}, body, self._seen(path, body))
         if method == "DELETE" or path.endswith(("/binding", "/eviction")) or _writes_claim(request):
