@@ -16,7 +16,7 @@ from poseidon.bridge.binding_traces import BindingTraces
 from poseidon.bridge.held_actions import HeldActions
 from poseidon.bridge.metrics import BridgeMetrics, QueueDepths
 from poseidon.bridge.options import BridgeOptions
-from poseidon.bridge.queue_figures import QueueCollector
+from poseidon.bridge.queues.queue_figures import QueueCollector
 from poseidon.bridge.round_history import RoundHistory
 from poseidon.bridge.solver_stream.session import Session
 from poseidon.bridge.solver_stream.session_interface import DistrustedError

@@ -10,8 +10,8 @@ import time
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any, TypeVar
 
-from poseidon.bridge.queued_owners import owner_changes
-from poseidon.bridge.queued_pods import QueueNews
+from poseidon.bridge.queues.queued_owners import owner_changes
+from poseidon.bridge.queues.queued_pods import QueueNews
 from poseidon.bridge.solver_stream.events import EventStream
 from poseidon.bridge.stores import Stores
 from poseidon.bridge.watched_nodes import WatchedNodes

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from poseidon.commands.connection import connection_options, names_cluster
-from poseidon.commands.offline_input import Source, offline_options
-from poseidon.commands.options import hot_option, local_data_option, move_cost_option, page_option
-from poseidon.commands.output_and_exit import print_json, warn, write_page
-from poseidon.commands.progress import show_progress
+from poseidon.commands.shared.connection import connection_options, names_cluster
+from poseidon.commands.shared.offline_input import Source, offline_options
+from poseidon.commands.shared.options import hot_option, local_data_option, move_cost_option, page_option
+from poseidon.commands.shared.output_and_exit import print_json, warn, write_page
+from poseidon.commands.shared.progress import show_progress
 
 if TYPE_CHECKING:
     from poseidon.offline.audit.findings import Audit

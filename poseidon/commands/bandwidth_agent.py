@@ -10,9 +10,9 @@ from random import Random
 
 import click
 
-from poseidon.commands.agent_options import repetition_options, work_off
-from poseidon.commands.connection import connect, connection_options
-from poseidon.commands.output_and_exit import fault
+from poseidon.commands.shared.agent_options import repetition_options, work_off
+from poseidon.commands.shared.connection import connect, connection_options
+from poseidon.commands.shared.output_and_exit import fault
 
 
 @click.command("bandwidth-agent")

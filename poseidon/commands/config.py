@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from poseidon.commands.output_and_exit import bad_input, warn
+from poseidon.commands.shared.output_and_exit import bad_input, warn
 from protos.conventions.command_line import OneLineCommand, OneLineGroup
 
 if TYPE_CHECKING:

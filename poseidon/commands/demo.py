@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from poseidon.commands.offline_input import read_configuration
-from poseidon.commands.options import config_option, output_option
-from poseidon.commands.output_and_exit import bad_input, print_json, warn
+from poseidon.commands.shared.offline_input import read_configuration
+from poseidon.commands.shared.options import config_option, output_option
+from poseidon.commands.shared.output_and_exit import bad_input, print_json, warn
 
 if TYPE_CHECKING:
     from poseidon.demo.workload import Workload

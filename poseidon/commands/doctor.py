@@ -8,10 +8,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from poseidon.commands.connection import connect, connection_options, get_chosen_solvers, solver_options
-from poseidon.commands.options import config_option, output_option
-from poseidon.commands.output_and_exit import print_json
 from poseidon.commands.run import bridge_options, name_observer
+from poseidon.commands.shared.connection import (
+    connect,
+    connection_options,
+    get_chosen_solvers,
+    solver_options,
+)
+from poseidon.commands.shared.options import config_option, output_option
+from poseidon.commands.shared.output_and_exit import print_json
 from protos.conventions.tls import tls_options
 
 if TYPE_CHECKING:

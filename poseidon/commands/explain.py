@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from poseidon.commands.connection import (
+from poseidon.commands.shared.connection import (
     connect,
     connection_options,
     get_chosen_solvers,
     live_faults,
     solver_options,
 )
-from poseidon.commands.offline_input import Source, offline_options
-from poseidon.commands.options import page_option
-from poseidon.commands.output_and_exit import bad_input, fault, print_json, warn, write_page
+from poseidon.commands.shared.offline_input import Source, offline_options
+from poseidon.commands.shared.options import page_option
+from poseidon.commands.shared.output_and_exit import bad_input, fault, print_json, warn, write_page
 from protos.conventions.logs import one_line
 from protos.conventions.tls import read_chosen_tls, tls_options
 

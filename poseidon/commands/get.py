@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from poseidon.commands.connection import connection_options, names_cluster
-from poseidon.commands.offline_input import Source, offline_options
-from poseidon.commands.output_and_exit import print_json, warn
+from poseidon.commands.shared.connection import connection_options, names_cluster
+from poseidon.commands.shared.offline_input import Source, offline_options
+from poseidon.commands.shared.output_and_exit import print_json, warn
 from protos.conventions.configuration import API_VERSION, KIND
 
 if TYPE_CHECKING:

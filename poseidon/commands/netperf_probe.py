@@ -9,10 +9,10 @@ from functools import partial
 
 import click
 
-from poseidon.commands.agent_options import repeat, repetition_options, run_until_stopped, work_off
-from poseidon.commands.connection import connect, connection_options
-from poseidon.commands.options import HostPort
-from poseidon.commands.output_and_exit import fault
+from poseidon.commands.shared.agent_options import repeat, repetition_options, run_until_stopped, work_off
+from poseidon.commands.shared.connection import connect, connection_options
+from poseidon.commands.shared.options import HostPort
+from poseidon.commands.shared.output_and_exit import fault
 
 _log = logging.getLogger("poseidon.netperf-probe")
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from poseidon.commands.offline_input import Source, wide_offline_options
-from poseidon.commands.options import move_cost_option, page_option
-from poseidon.commands.output_and_exit import print_json, warn, write_page
+from poseidon.commands.shared.offline_input import Source, wide_offline_options
+from poseidon.commands.shared.options import move_cost_option, page_option
+from poseidon.commands.shared.output_and_exit import print_json, warn, write_page
 
 if TYPE_CHECKING:
     from poseidon.simulate.expected_starts import ExpectedStarts

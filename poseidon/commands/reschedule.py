@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from poseidon.commands.connection import connect, connection_options, live_faults, serve_metrics
-from poseidon.commands.offline_input import Source
-from poseidon.commands.options import (
+from poseidon.commands.shared.connection import connect, connection_options, live_faults, serve_metrics
+from poseidon.commands.shared.offline_input import Source
+from poseidon.commands.shared.options import (
     HostPort,
     config_option,
     hot_option,
@@ -24,7 +24,7 @@ from poseidon.commands.options import (
     scheduler_names_option,
     seconds_option,
 )
-from poseidon.commands.output_and_exit import print_json, warn
+from poseidon.commands.shared.output_and_exit import print_json, warn
 from protos.conventions.command_line import format_count, format_count_with_verb
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from uuid import uuid4
 import click
 
 import poseidon
-from poseidon.commands.connection import (
+from poseidon.commands.shared.connection import (
     Solvers,
     connection_options,
     connection_settings,
@@ -27,8 +27,8 @@ from poseidon.commands.connection import (
     serve_metrics,
     solver_options,
 )
-from poseidon.commands.options import HostPort, config_option, override_names, scheduler_names_option
-from poseidon.commands.output_and_exit import fault, stop_event
+from poseidon.commands.shared.options import HostPort, config_option, override_names, scheduler_names_option
+from poseidon.commands.shared.output_and_exit import fault, stop_event
 from protos.conventions import event_loop
 from protos.conventions.logs import configure, logging_options
 from protos.conventions.tls import TlsFiles, read_chosen_tls, tls_options

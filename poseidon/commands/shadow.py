@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from poseidon.commands.connection import (
+from poseidon.commands.shared.connection import (
     connect,
     connection_options,
     get_chosen_solvers,
     live_faults,
     solver_options,
 )
-from poseidon.commands.options import output_option, seconds_option
-from poseidon.commands.output_and_exit import print_json, stop_event
+from poseidon.commands.shared.options import output_option, seconds_option
+from poseidon.commands.shared.output_and_exit import print_json, stop_event
 from protos.conventions.command_line import format_count
 from protos.conventions.tls import read_chosen_tls, tls_options
 

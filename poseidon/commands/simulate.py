@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from poseidon.commands.options import output_option
-from poseidon.commands.output_and_exit import bad_input, fault, print_json, warn, write_page
-from poseidon.commands.progress import show_progress
+from poseidon.commands.shared.options import output_option
+from poseidon.commands.shared.output_and_exit import bad_input, fault, print_json, warn, write_page
+from poseidon.commands.shared.progress import show_progress
 from poseidon.commands.sweep import sweep
 
 if TYPE_CHECKING:

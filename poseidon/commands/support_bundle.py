@@ -9,11 +9,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from poseidon.commands.connection import connect, connection_options, get_chosen_solvers, solver_options
 from poseidon.commands.doctor import examine
-from poseidon.commands.options import config_option
-from poseidon.commands.output_and_exit import fault, warn
 from poseidon.commands.run import bridge_options
+from poseidon.commands.shared.connection import (
+    connect,
+    connection_options,
+    get_chosen_solvers,
+    solver_options,
+)
+from poseidon.commands.shared.options import config_option
+from poseidon.commands.shared.output_and_exit import fault, warn
 from protos.conventions.command_line import format_count
 from protos.conventions.tls import tls_options
 

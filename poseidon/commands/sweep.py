@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
-from poseidon.commands.output_and_exit import bad_input, fault, write_page
-from poseidon.commands.progress import show_progress
+from poseidon.commands.shared.output_and_exit import bad_input, fault, write_page
+from poseidon.commands.shared.progress import show_progress
 
 
 @click.command("sweep")

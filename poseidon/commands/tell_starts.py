@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from poseidon.commands.connection import connect, connection_options, live_faults
-from poseidon.commands.offline_input import Source
-from poseidon.commands.options import config_option, output_option, seconds_option
-from poseidon.commands.output_and_exit import print_json
+from poseidon.commands.shared.connection import connect, connection_options, live_faults
+from poseidon.commands.shared.offline_input import Source
+from poseidon.commands.shared.options import config_option, output_option, seconds_option
+from poseidon.commands.shared.output_and_exit import print_json
 
 if TYPE_CHECKING:
     from poseidon.api.reading import ReadCluster

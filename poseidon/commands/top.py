@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from poseidon.commands.options import output_option, seconds_option
-from poseidon.commands.output_and_exit import fault
+from poseidon.commands.shared.options import output_option, seconds_option
+from poseidon.commands.shared.output_and_exit import fault
 from protos.conventions.secrets import redact_address
 
 if TYPE_CHECKING:

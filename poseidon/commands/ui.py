@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from poseidon.commands.connection import (
+from poseidon.commands.shared.connection import (
     connect,
     connection_options,
     get_chosen_context,
@@ -23,9 +23,9 @@ from poseidon.commands.connection import (
     join_address,
     solver_options,
 )
-from poseidon.commands.offline_input import Moment, Source
-from poseidon.commands.options import HostPort
-from poseidon.commands.output_and_exit import bad_input, fault
+from poseidon.commands.shared.offline_input import Moment, Source
+from poseidon.commands.shared.options import HostPort
+from poseidon.commands.shared.output_and_exit import bad_input, fault
 from poseidon.simulate.queue_starts import expect_queue_starts
 from poseidon.ui.cures import Cures
 from poseidon.ui.queues import Queues

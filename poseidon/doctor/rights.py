@@ -8,7 +8,7 @@ from typing import NamedTuple
 from poseidon.configuration.document import BridgeConfiguration
 from poseidon.kube.api.collections import QUEUED_JOBS, QUEUED_OWNERS
 from poseidon.kube.api.kinds import FOLLOWED
-from poseidon.queues.claims import SUSPENDABLE
+from poseidon.queues.queue_names import SUSPENDABLE
 
 _FOLLOW = ("list", "watch")
 

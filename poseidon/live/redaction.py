@@ -35,8 +35,8 @@ from poseidon.pods.estimates import NODE_ANNOTATIONS, POD_ANNOTATIONS
 from poseidon.pods.resources import BANDWIDTH_ANNOTATIONS
 from poseidon.pods.templates import KAI_GPU_PARTS, POD_SET_GROUP
 from poseidon.pods.visibility import ANNOTATION_PREFIX
-from poseidon.queues.claims import KUEUE_QUEUE, VOLCANO_QUEUES
 from poseidon.queues.elastic_quotas import NAMESPACES, WEIGHT
+from poseidon.queues.queue_names import KUEUE_QUEUE, VOLCANO_QUEUES
 
 ANNOTATIONS: frozenset[str] = frozenset(
     {

@@ -17,8 +17,8 @@ from poseidon.offline.cluster import OfflineCluster, build_offline_cluster
 from poseidon.offline.plan import Plan, schedule_pods
 from poseidon.pods.resources import amounts, effective_requests
 from poseidon.pods.tasks import workload_of
-from poseidon.queues.claims import KUEUE_PRIORITY
 from poseidon.queues.model import QuotaNode
+from poseidon.queues.queue_names import KUEUE_PRIORITY
 
 _MOST_NAMED = 3
 

@@ -17,19 +17,6 @@ from poseidon.kube.quarantine import Quarantine
 from poseidon.namespaces import labels_of
 from poseidon.pod_groups.membership import Membership, ObjectKey, kueue_group
 from poseidon.pod_rules.given_tolerations import GivenTolerations
-from poseidon.queues.claims import (
-    BY_NAMESPACE,
-    BY_OWNER,
-    GANG_KINDS,
-    GROUP_INDEX,
-    Claimant,
-    OwnerKey,
-    Owners,
-    QueueReference,
-    find_priority_class,
-    find_reference,
-    read_claimant,
-)
 from poseidon.queues.flavor_tolerations import list_given
 from poseidon.queues.model import (
     ANY,
@@ -43,7 +30,20 @@ from poseidon.queues.model import (
 )
 from poseidon.queues.options import QueueOptions, QueueSource
 from poseidon.queues.priorities import WorkloadPriorities
-from poseidon.queues.shelves import NOTHING, SHELVES, KueueShelf, NamedQuota, Shelf
+from poseidon.queues.queue_names import (
+    BY_NAMESPACE,
+    BY_OWNER,
+    GANG_KINDS,
+    GROUP_INDEX,
+    Claimant,
+    OwnerKey,
+    Owners,
+    QueueReference,
+    find_priority_class,
+    find_reference,
+    read_claimant,
+)
+from poseidon.queues.queue_objects import NOTHING, SHELVES, KueueShelf, NamedQuota, Shelf
 
 _log = logging.getLogger(__name__)
 

@@ -14,8 +14,8 @@ from poseidon.kube.api.metadata import Condition, timestamp
 from poseidon.kube.api.other_projects.queues import ClusterQueue, LocalQueue
 from poseidon.kube.write.patch_writer import QueueStatusWrite
 from poseidon.queues.book import QueueBook
-from poseidon.queues.claims import QueueReference
 from poseidon.queues.model import QuotaNode
+from poseidon.queues.queue_names import QueueReference
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 ACTIVE = "Active"

@@ -17,7 +17,7 @@ from click.testing import CliRunner
 
 from poseidon.cli import main
 from poseidon.kube.api.collections import QUEUED_JOBS, QUEUED_OWNERS
-from poseidon.queues.claims import SUSPENDABLE
+from poseidon.queues.queue_names import SUSPENDABLE
 from poseidon.testbed.api_server.faults import Fault
 from poseidon.testbed.api_server.reports import MetricsServer, ReportOptions, run_reporters
 from poseidon.testbed.controllers.device_driver import make_slice

@@ -18,7 +18,7 @@ from firmament.configuration.document import RoundSection, SchedulerConfiguratio
 from firmament.core.reasons import TOO_FEW_PLACES, Reason, lack_of
 from firmament.server.metrics import Metrics
 from poseidon.bridge.metrics import BridgeMetrics, QueueDepths
-from poseidon.bridge.queue_figures import QueueCollector, QueueFigures
+from poseidon.bridge.queues.queue_figures import QueueCollector, QueueFigures
 from poseidon.kube.api.kinds import KINDS
 from poseidon.kube.client.metrics import KubeMetrics
 from poseidon.metrics_sources.intake import SourceMetrics

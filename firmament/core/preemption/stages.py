@@ -19,7 +19,7 @@ from firmament.core.preemption.bundle_network import choose_bundles
 from firmament.core.preemption.bundles import Bundles
 from firmament.core.preemption.node_state import PreemptionState
 from firmament.core.preemption.problem import PreemptionTuning
-from firmament.core.preemption.quotas.circles import is_room_taken_back
+from firmament.core.preemption.quotas.undone_evictions import is_room_taken_back
 from firmament.core.preemption.reprieve import consolidate
 from firmament.core.preemption.victims.choosing import bundles, describe, reprieve_order
 from firmament.core.preemption.victims.covering import CoverProblem, pose_cover_problem

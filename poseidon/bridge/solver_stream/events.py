@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from poseidon.app_network.spec.keys import APPLICATION_RECORDS
 from poseidon.app_network.state import NetworkBook
-from poseidon.bridge.queued_pods import move_queued_pods
+from poseidon.bridge.queues.queued_pods import move_queued_pods
 from poseidon.bridge.solver_stream.refused_events import RefusedEvents
 from poseidon.bridge.stores import Stores
 from poseidon.kube.quarantine import Attempt

@@ -20,7 +20,7 @@ from poseidon.manifests.workloads.common.pod_sets import Known, PodSet, number_n
 from poseidon.manifests.workloads.queued import resume
 from poseidon.manifests.workloads.table import FAMILIES
 from poseidon.pod_groups.demands import read_queued_owner_demand
-from poseidon.queues.claims import SUSPENDABLE, read_kueue_queue
+from poseidon.queues.queue_names import SUSPENDABLE, read_kueue_queue
 
 IN_SPEC, IN_POLICY = ("spec", "suspend"), ("spec", "runPolicy", "suspend")
 """Where an object says whether it is suspended."""

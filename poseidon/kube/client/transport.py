@@ -60,8 +60,8 @@ class Transport:
 
     ``timeout`` bounds every exchange that is not a stream, in seconds. ``clock`` is monotonic. Credentials are
     asked for again after ``refresh_seconds``, in a thread; connections opened from then on use them, and those that
-    idle are closed when certificates have changed. ``may_write`` is asked right before each request that changes something
-    leaves; without it that raises ``NotLeaderError``. Use as ``async with``, or call ``close()``.
+    idle are closed when certificates have changed. ``may_write`` is asked right before each request that changes
+    something leaves; without it that raises ``NotLeaderError``. Use as ``async with``, or call ``close()``.
     """
 
     def __init__(

@@ -16,7 +16,7 @@ from poseidon.kube.api.storage import PersistentVolumeClaim
 from poseidon.kube.api.workloads import DaemonSet, Job, PodTemplate, ReplicaWorkload
 from poseidon.manifests.controllers.daemon_sets import daemon_template, node_of, nodes_of
 from poseidon.manifests.inventory import Inventory, Workload
-from poseidon.queues.claims import read_kueue_queue
+from poseidon.queues.queue_names import read_kueue_queue
 
 _HASH_LABEL = "pod-template-hash"
 

@@ -30,7 +30,7 @@ from poseidon.manifests.workloads.ray import read_ray_cluster, read_ray_job, rea
 from poseidon.manifests.workloads.serving import read_inference_service, read_knative_service
 from poseidon.manifests.workloads.spark import read_spark_application
 from poseidon.manifests.workloads.volcano import read_volcano_job
-from poseidon.queues.claims import read_kueue_queue
+from poseidon.queues.queue_names import read_kueue_queue
 
 Reader: TypeAlias = Callable[[Value, Known], Iterator[PodSet | PodGroupObject] | Iterator[PodSet]]
 

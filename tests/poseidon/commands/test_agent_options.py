@@ -11,7 +11,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from poseidon.commands.agent_options import repeat, repetition_options, run_until_stopped, work_off
+from poseidon.commands.shared.agent_options import repeat, repetition_options, run_until_stopped, work_off
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from poseidon.commands.options import (
+from poseidon.commands.shared.options import (
     HostPort,
     Percentage,
     hot_option,

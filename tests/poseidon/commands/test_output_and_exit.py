@@ -8,7 +8,14 @@ import signal
 
 import pytest
 
-from poseidon.commands.output_and_exit import bad_input, fault, print_json, stop_event, warn, write_page
+from poseidon.commands.shared.output_and_exit import (
+    bad_input,
+    fault,
+    print_json,
+    stop_event,
+    warn,
+    write_page,
+)
 
 
 def test_a_fault_is_a_line_without_credentials_and_a_status(capsys):

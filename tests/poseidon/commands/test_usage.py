@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from poseidon.commands.connection import join_address
 from poseidon.commands.run import name_observer
+from poseidon.commands.shared.connection import join_address
 
 ADDRESS = "is no address; write for example http://127.0.0.1:9092/metrics"
 

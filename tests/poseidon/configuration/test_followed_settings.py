@@ -22,8 +22,8 @@ from pydantic.alias_generators import to_snake
 
 from poseidon.bridge.options import BridgeOptions
 from poseidon.bridge.runner import Bridge, BridgeProcess
-from poseidon.commands.connection import Solvers
 from poseidon.commands.run import _options
+from poseidon.commands.shared.connection import Solvers
 from poseidon.configuration.document import BridgeConfiguration, load
 from poseidon.kube.client.errors import SettingsError
 from poseidon.kube.environment import Environment

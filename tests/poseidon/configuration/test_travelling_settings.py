@@ -13,8 +13,8 @@ import yaml
 from prometheus_client import CollectorRegistry
 
 from poseidon.bridge.runner import Bridge, BridgeProcess
-from poseidon.commands.connection import Solvers
 from poseidon.commands.run import _options
+from poseidon.commands.shared.connection import Solvers
 from poseidon.configuration.document import load
 from protos.conventions.configuration import Section
 from tests.documentation.markdown import ROOT

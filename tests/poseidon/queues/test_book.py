@@ -19,8 +19,8 @@ from poseidon.kube.api.namespaces import Namespace
 from poseidon.kube.api.nodes import Taint
 from poseidon.kube.api.pod_groups import ScaledOwner
 from poseidon.kube.api.resource import Change
-from poseidon.queues.claims import KUEUE_PRIORITY
 from poseidon.queues.options import QueueOptions
+from poseidon.queues.queue_names import KUEUE_PRIORITY
 from tests.poseidon.bridge.objects import node, pod, present
 from tests.poseidon.queues.objects import (
     LABEL,

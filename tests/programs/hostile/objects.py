@@ -46,8 +46,8 @@ from poseidon.pods.estimates import (
 from poseidon.pods.learnt_run_times import PROGRAM
 from poseidon.pods.resources import BANDWIDTH_ANNOTATIONS
 from poseidon.pods.visibility import APP_GROUP_LABEL, WORKLOAD_LABEL
-from poseidon.queues.claims import KAI_QUEUES, KOORDINATOR_QUOTA, KUEUE_QUEUE, VOLCANO_QUEUES, WORKER_SET
 from poseidon.queues.elastic_quotas import NAMESPACES, PARENT, TREE, WEIGHT
+from poseidon.queues.queue_names import KAI_QUEUES, KOORDINATOR_QUOTA, KUEUE_QUEUE, VOLCANO_QUEUES, WORKER_SET
 from tests.programs.hostile import values
 
 NAMESPACE = "mallory"

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from poseidon.bridge.queued_owners import read_scale
+from poseidon.bridge.queues.queued_owners import read_scale
 from poseidon.bridge.state import BridgeState
 from poseidon.configuration.document import BridgeConfiguration
 from poseidon.embedding import EmbeddedScheduler, load_configuration

@@ -24,8 +24,8 @@ class SimulatedTransport:
     """What `poseidon.kube.client.transport.Transport` is to its users, for the process ``process``.
 
     ``seen`` tells up to which moment the process has dealt with each collection: what it can know. What it hears of a
-    server that has come back from a copy counts once it has listed anew. ``may_write`` is asked right before each request
-    that changes something leaves.
+    server that has come back from a copy counts once it has listed anew. ``may_write`` is asked right before each
+    request that changes something leaves.
     """
 
     server = "https://simulated"

@@ -29,8 +29,8 @@ from firmament.core.preemption.quotas.bounds import (
     give_back,
     list_within_reach,
 )
-from firmament.core.preemption.quotas.circles import is_taken_back
 from firmament.core.preemption.quotas.coverage import QuotaCoverage, importance_of
+from firmament.core.preemption.quotas.undone_evictions import is_taken_back
 from firmament.core.preemption.quotas.units import (
     QuotaUnit,
     confine_unit,

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from poseidon.bridge.queued_owners import read_scale
+from poseidon.bridge.queues.queued_owners import read_scale
 from poseidon.bridge.suspended.workloads import (
     Workload,
     api_version_of,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from poseidon.bridge.queued_owners import owner_changes, read_scale
+from poseidon.bridge.queues.queued_owners import owner_changes, read_scale
 from poseidon.kube.api.collections import QUEUED_OWNERS
 from poseidon.kube.api.metadata import GenerationMeta
 from poseidon.kube.api.other_projects.queues import QueuedOwner

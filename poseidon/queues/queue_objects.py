@@ -24,7 +24,6 @@ from poseidon.kube.api.pod_rules import LabelSelector
 from poseidon.kube.parsing.defects import shorten
 from poseidon.pod_rules.label_selectors import matches_labels
 from poseidon.pods.tasks import LOWEST
-from poseidon.queues.claims import QueueReference
 from poseidon.queues.elastic_quotas import (
     NAMESPACES,
     is_parent,
@@ -37,6 +36,7 @@ from poseidon.queues.elastic_quotas import (
 from poseidon.queues.kueue import STOPPED, name_cluster_queue, read_kueue
 from poseidon.queues.model import QuotaTrees
 from poseidon.queues.options import QueueOptions, QueueSource
+from poseidon.queues.queue_names import QueueReference
 from poseidon.queues.volcano import name_kai_queue, name_volcano_queue, read_kai, read_volcano
 
 T = TypeVar("T", bound=KubeStruct)

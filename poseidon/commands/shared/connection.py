@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from poseidon.commands.options import HostPort, together
-from poseidon.commands.output_and_exit import fault
+from poseidon.commands.shared.options import HostPort, together
+from poseidon.commands.shared.output_and_exit import fault
 from protos.conventions.logs import one_line
 from protos.conventions.tls import TlsError
 

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from poseidon.commands.connection import connect, live_faults
-from poseidon.commands.options import config_option, output_option, together, wide_output_option
-from poseidon.commands.output_and_exit import bad_input, warn
+from poseidon.commands.shared.connection import connect, live_faults
+from poseidon.commands.shared.options import config_option, output_option, together, wide_output_option
+from poseidon.commands.shared.output_and_exit import bad_input, warn
 from poseidon.kube.api.metadata import seconds
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from msgspec.structs import replace
 
-from poseidon.bridge.queue_figures import FigureKeeper
+from poseidon.bridge.queues.queue_figures import FigureKeeper
 from poseidon.bridge.stores import Stores
 from poseidon.kube.api.event_reasons import EventReason
 from poseidon.kube.api.metadata import ObjectRef

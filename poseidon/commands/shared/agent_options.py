@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from poseidon.commands.options import together
-from poseidon.commands.output_and_exit import stop_event
+from poseidon.commands.shared.options import together
+from poseidon.commands.shared.output_and_exit import stop_event
 
 if TYPE_CHECKING:
     from poseidon.kube.client.transport import Transport

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from prometheus_client import CollectorRegistry
 
-from poseidon.bridge import queue_figures
-from poseidon.bridge.queue_figures import OTHERS, QueueCollector, QueueFigures
+from poseidon.bridge.queues import queue_figures
+from poseidon.bridge.queues.queue_figures import OTHERS, QueueCollector, QueueFigures
 from poseidon.queues.statuses import WorkloadCounts
 from tests.poseidon.bridge.suspended.job_cluster import JobCluster, job
 from tests.poseidon.queues.objects import cluster_queue, flavor, local_queue, quotas

@@ -10,7 +10,8 @@ from pydantic import ValidationError
 from poseidon.kube.api.decoding import convert_object
 from poseidon.kube.api.metadata import ObjectMeta, OwnerReference
 from poseidon.kube.api.pods import Pod
-from poseidon.queues.claims import (
+from poseidon.queues.options import QueueOptions, QueueSource
+from poseidon.queues.queue_names import (
     Claimant,
     OwnerKey,
     Owners,
@@ -21,7 +22,6 @@ from poseidon.queues.claims import (
     read_controller,
     read_kueue_queue,
 )
-from poseidon.queues.options import QueueOptions, QueueSource
 
 KUEUE, PRIORITY = "kueue.x-k8s.io/queue-name", "kueue.x-k8s.io/priority-class"
 ALL: tuple[QueueSource, ...] = ("kueue", "volcano", "kai", "koordinator", "scheduler-plugins")
