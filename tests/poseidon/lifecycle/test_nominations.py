@@ -100,19 +100,6 @@ def test_room_is_kept_for_all_that_a_pod_requests():
     }
 
 
-def test_a_pod_whose_claims_allow_no_node_any_more_is_tried_again():
-    harness = Harness()
-    harness.pods(present(pod("a")))
-    found = harness.state.tasks.get("pod-a")
-    assert found is not None
-    found.claims_refuse = "its volume is elsewhere"
-    assert harness.place("pod-a", "n1") == []
-    reports, _ = harness.sync()
-    assert [(each.task, each.bound, each.reason, each.retry) for each in reports] == [
-        ("pod-a", False, "its volume is elsewhere", True)
-    ]
-
-
 def test_no_room_is_kept_for_a_pod_that_turns_out_to_have_no_place():
     harness = Harness()
     harness.pods(present(replace(pod("a"), status=replace(pod("a").status, nominated_node_name="n1"))))

@@ -12,6 +12,7 @@ from poseidon.pods.tasks import Task
 from tests.poseidon.group_trees.objects import group_map
 from tests.poseidon.group_trees.objects import pod as part
 from tests.poseidon.pod_groups.objects import native, owner, pod, pod_group, workload
+from tests.poseidon.pod_groups.readers.test_exclusive_topology import find_place, job_pod
 
 
 def put(groups, *pods):
@@ -154,3 +155,14 @@ def test_who_has_a_part_in_a_topology_group_is_known_whoever_asks_first():
     assert groups.explain_surplus("pod-d") == "beyond size: group default/train has its 2 pods"
     assert groups.explain_surplus("pod-c") == groups.explain_surplus("pod-unknown") == ""
     assert groups.job(group).size == 2
+
+
+def test_the_pods_of_a_tree_with_one_group_are_all_in_it():
+    groups, job = Groups(), owner("w-0", parallelism=4, completions=4)
+    groups.put_source("Job", job.metadata.uid, job)
+    groups.put_pod("u0", job_pod("w-0-0", exclusive_topology="rack"))
+    assert find_place(groups, "u0") == "w-0"
+    plain = put(Groups(), pod("a", group="train"))
+    assert find_place(plain, "pod-a") == "", "nothing describes its group"
+    plain.put_source(POD_GROUP, "1", pod_group("train", 2))
+    assert find_place(plain, "pod-a") == ""

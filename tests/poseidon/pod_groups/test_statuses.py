@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from poseidon.kube.api.pod_groups import PodGroupStatus
 from poseidon.pod_groups.groups import Groups
-from poseidon.pod_groups.membership import POD_GROUP
-from poseidon.pod_groups.statuses import PodGroupStatuses
+from poseidon.pod_groups.membership import POD_GROUP, Progress
+from poseidon.pod_groups.statuses import PodGroupStatuses, phase_of
 from tests.poseidon.pod_groups.objects import pod, pod_group
 
 
@@ -74,3 +76,45 @@ def test_a_group_that_is_gone_is_not_written_to():
     scene.groups.remove_source("1")
     scene.statuses.forget("1")
     assert scene.written() == scene.late() == []
+
+
+W, P, R, S, F = Progress.WAITING, Progress.PLACED, Progress.RUNNING, Progress.SUCCEEDED, Progress.FAILED
+
+
+@pytest.mark.parametrize(
+    ("counts", "needed", "phase"),
+    [
+        ({}, 1, "Pending"),
+        ({W: 3}, 0, "Pending"),
+        ({R: 3}, 0, "Pending"),
+        ({W: 1}, 2, "Pending"),
+        ({W: 1, P: 1}, 3, "Pending"),
+        ({W: 2}, 2, "Scheduling"),
+        ({W: 1, P: 1}, 2, "Scheduling"),
+        ({P: 2}, 2, "Scheduled"),
+        ({P: 1, R: 1}, 2, "Scheduled"),
+        ({P: 1, S: 1}, 2, "Scheduled"),
+        ({R: 2}, 2, "Running"),
+        ({R: 1, S: 1}, 2, "Running"),
+        ({W: 1, R: 2}, 2, "Running"),
+        ({S: 2}, 2, "Finished"),
+        ({S: 2, F: 1}, 2, "Finished"),
+        ({F: 1, R: 1}, 2, "Failed"),
+        ({F: 2}, 2, "Failed"),
+        ({F: 1, S: 1}, 2, "Failed"),
+        ({F: 1, W: 1}, 2, "Scheduling"),
+        ({F: 1, W: 1}, 3, "Pending"),
+        ({F: 1, R: 2}, 2, "Running"),
+    ],
+)
+def test_the_phase_of_a_group(counts, needed, phase):
+    assert phase_of(counts, needed) == phase
+
+
+def test_pods_that_have_ended_were_scheduled():
+    scene = Scene(5)
+    for name, state in (("a", "Succeeded"), ("b", "Failed"), ("c", "Running"), ("d", "Pending")):
+        scene.put(name, state, "n1")
+    [status] = scene.put("e")
+    found = status.scheduled, status.running, status.succeeded, status.failed
+    assert found == (4, 1, 1, 1)

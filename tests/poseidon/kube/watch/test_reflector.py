@@ -288,6 +288,26 @@ async def test_a_broken_stream_resumes_after_the_last_bookmark():
         assert watching.relists("start") == 1
 
 
+@pytest.mark.parametrize(("gone", "asked"), [("a", "metadata.name=b"), ("b", "")])
+async def test_before_a_watch_resumes_the_object_is_read_that_changed_last_and_is_there(gone, asked):
+    watches, looks = list[str](), list[str]()
+
+    async def answer(request):
+        if not is_watch(request):
+            if watches:
+                looks.append(request.query.get("fieldSelector", ""))
+            return listing(10) if not watches else listing(14, node("a", 11), node("b", 12))
+        watches.append(request.query["resourceVersion"])
+        if len(watches) > 1:
+            return await hang(request)
+        changes = ("ADDED", node("a", 11)), ("ADDED", node("b", 12)), ("DELETED", node(gone, 13))
+        return await watch(request, *changes, then="break")
+
+    async with scripted(answer) as (_, url), Watching(url):
+        await until(lambda: len(watches) == 2)
+    assert looks[0] == asked
+
+
 async def test_a_server_that_fails_is_asked_again_and_logged_once(caplog):
     answers = []
 

@@ -1,0 +1,62 @@
+"""Placements that cannot be made: the solver is told, and whether to try again."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.poseidon.bridge.objects import gone, node, pod, present
+from tests.poseidon.bridge.test_state import Harness
+
+
+def told_again(events) -> list[str]:
+    return [uid for each in events if each.HasField("tasks") for uid in each.tasks.uids]
+
+
+def test_a_pod_whose_claims_allow_no_node_any_more_is_tried_again():
+    harness = Harness()
+    harness.pods(present(pod("a")))
+    found = harness.state.tasks.get("pod-a")
+    assert found is not None
+    found.claims_refuse = "its volume is elsewhere"
+    assert harness.place("pod-a", "n1") == []
+    reports, _ = harness.sync()
+    assert [(each.task, each.bound, each.reason, each.retry) for each in reports] == [
+        ("pod-a", False, "its volume is elsewhere", True)
+    ]
+
+
+@pytest.mark.parametrize("machine", ["unknown", "n2"])
+def test_a_pod_that_was_placed_on_a_node_that_is_gone_is_told_again(machine):
+    harness = Harness()
+    harness.pods(present(pod("a")))
+    harness.state.nodes_changed([gone(node("n2"))])
+    harness.sync()
+    assert harness.delta("pod-a", machine) == []
+    reports, events = harness.state.take_reports(), list(harness.state.take_events())
+    assert [(each.task, each.bound, each.reason, each.retry) for each in reports] == [
+        ("pod-a", False, f"node {machine} is gone", True)
+    ]
+    assert told_again(events) == ["pod-a"], "whatever the solver has done with it when the machine went"
+
+
+def test_a_pod_that_is_gone_is_not_tried_again():
+    harness = Harness()
+    harness.delta("pod-a", "n1")
+    [report] = harness.state.take_reports()
+    assert (report.task, report.machine, report.reason, report.retry) == (
+        "pod-a",
+        "n1",
+        "the pod is gone",
+        False,
+    )
+
+
+def test_a_pod_that_must_not_be_scheduled_is_not_tried_again():
+    harness = Harness()
+    harness.pods(present(pod("a")))
+    found = harness.state.tasks.get("pod-a")
+    assert found is not None
+    harness.state.tasks.hold(found, group="it waits for its group")
+    assert harness.delta("pod-a", "n1") == []
+    [report] = harness.state.take_reports()
+    assert (report.reason, report.retry) == ("the pod must not be scheduled now", False)
