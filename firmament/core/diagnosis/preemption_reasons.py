@@ -12,7 +12,6 @@ from firmament.core.reasons import Stage, summarise
 from firmament.core.rules.node_resources import find_refusals_by_resource
 from firmament.core.snapshot.snapshot import Snapshot
 from firmament.core.state.cluster import Cluster
-from firmament.core.state.eviction_chains import MEMORY
 from firmament.core.state.tasks import TaskPhase
 
 NOT_HELPFUL = "Preemption is not helpful for scheduling"
@@ -36,10 +35,7 @@ def explain_origins(cluster: Cluster, snapshot: Snapshot, index: int) -> str:
         return ""
     listed = ", ".join(sorted(names)[:MOST_NAMED])
     more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
-    return (
-        f" It may not evict {listed}{more} now: it lost its place through evictions that began with them in the last "
-        f"{MEMORY / 60:.0f} min."
-    )
+    return f" It may not evict {listed}{more} now: it lost its place through evictions that began with them."
 
 
 def sum_evictable(cluster: Cluster, importance: Importance, rows: Int64, reach: int) -> tuple[Int64, Int64]:

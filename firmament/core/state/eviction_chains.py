@@ -8,7 +8,7 @@ circle, and evictions end (docs/decisions/0036).
 
 from __future__ import annotations
 
-from collections import deque
+import heapq
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -21,10 +21,12 @@ from firmament.core.state.cluster import Cluster
 from firmament.core.state.tasks import TaskPhase
 
 MEMORY = 600.0
-"""Seconds for which an eviction is remembered. It should be longer than one turn of a circle takes, so several times
-the termination grace period of a pod (30 s unless stated); a workload may have to wait for so long although it could
-rightly evict another one.
+"""Seconds for which an eviction is remembered the first time; twice as long each time the same one is made again. It
+should be longer than one turn of a circle takes, so several times the termination grace period of a pod (30 s unless
+stated). A workload may have to wait for so long although it could rightly evict another one.
 """
+LONGEST = 86_400.0
+"""The most seconds for which an eviction is remembered."""
 
 Workload: TypeAlias = tuple[str, str]
 """The id of a gang's job and "", or "" and the uid that a task had when it was first evicted or evicted others."""
@@ -54,17 +56,19 @@ class _EvictedTask:
 
 
 class EvictionChains:
-    """The evictions of a cluster within the last `MEMORY` seconds; lost when the solver restarts.
+    """The evictions of a cluster that are remembered; lost when the solver restarts.
 
     ``any``: whether there are any; otherwise no method has anything to return.
     """
 
     def __init__(self) -> None:
         self.any = False
-        self._origins: dict[Workload, dict[Workload, float]] = {}
-        """By workload that had to go: those that came instead, and when each was noted last."""
-        self._noted: deque[tuple[float, Workload, Workload]] = deque()
-        """Time, workload that came, workload that went; the oldest first."""
+        self._origins: dict[Workload, dict[Workload, tuple[float, float]]] = {}
+        """By workload that had to go: those that came instead, when that was last, and until when it is remembered."""
+        self._ends: list[tuple[float, Workload, Workload]] = []
+        """A heap: until when it is remembered, workload that came, workload that went."""
+        self._turns: dict[tuple[Workload, Workload], int] = {}
+        """How often a workload (the first) came instead of another, also if that is no longer remembered."""
         self._evicted: dict[Workload, _EvictedTask] = {}
         """Tasks that were evicted, and may be created again."""
         self._first: dict[str, Workload] = {}
@@ -81,7 +85,7 @@ class EvictionChains:
         twin = EvictionChains()
         twin.any, twin._seen = self.any, self._seen
         twin._origins = {workload: dict(origins) for workload, origins in self._origins.items()}
-        twin._noted, twin._stated = self._noted.copy(), self._stated
+        twin._ends, twin._turns, twin._stated = self._ends.copy(), dict(self._turns), self._stated
         twin._evicted, twin._first = dict(self._evicted), dict(self._first)
         twin._present = dict(self._present)
         return twin
@@ -105,15 +109,20 @@ class EvictionChains:
     def note(self, cluster: Cluster, coming: int, going: Iterable[int], now: float) -> None:
         """Record that tasks (rows) are evicted for one that comes (row)."""
         comes, tasks = self.find_workload(cluster, coming), cluster.tasks
-        if not self._origins:
+        if not self._origins and self._stated != _count_changes(cluster):
+            self._turns.clear()
             self._stated = _count_changes(cluster)
         for task in going:
             goes = self.find_workload(cluster, task)
             if goes == comes:
                 continue
             self.any = True
-            self._origins.setdefault(goes, {})[comes] = now
-            self._noted.append((now, comes, goes))
+            origins = self._origins.setdefault(goes, {})
+            if comes not in origins or origins[comes][0] != now:  # once, however many tasks of a gang go
+                turns = self._turns[comes, goes] = self._turns.get((comes, goes), 0) + 1
+                until = now + min(MEMORY * 2.0 ** min(turns - 1, 30), LONGEST)
+                origins[comes] = now, until
+                heapq.heappush(self._ends, (until, comes, goes))
             if goes[1]:
                 content = cluster.classes.rows[int(tasks.cls[task])].content
                 self._evicted[goes] = _EvictedTask(
@@ -126,8 +135,9 @@ class EvictionChains:
         origins = self._origins.get(workload)
         if not origins:
             return
-        last = max(origins.values())
-        for origin in [each for each, noted in origins.items() if noted == last]:
+        last = max(noted for noted, _ in origins.values())
+        for origin in [each for each, (noted, _) in origins.items() if noted == last]:
+            self._turns[origin, workload] -= 1
             self._drop(origin, workload)
         self._evicted.pop(workload, None)
 
@@ -139,18 +149,20 @@ class EvictionChains:
         if not changed and (self.next_in(now) or 0.0) > 0:
             return []
         evicted = self.list_evicted()
-        while self._noted and (changed or self._noted[0][0] <= now - MEMORY):
-            noted, comes, goes = self._noted.popleft()
-            if self._origins.get(goes, {}).get(comes) == noted:
+        while self._ends and (changed or self._ends[0][0] <= now):
+            until, comes, goes = heapq.heappop(self._ends)
+            if self._origins.get(goes, {}).get(comes, (0.0, 0.0))[1] == until:
                 self._drop(comes, goes)
+        if changed:
+            self._turns.clear()
         rows = sorted({row for each in evicted for row in self.list_tasks(cluster, each)})
-        self._drop_names()
+        self._drop_names(cluster)
         tasks = cluster.tasks
         return [row for row in rows if tasks.state[row] == TaskPhase.PENDING and not tasks.refused[row]]
 
     def next_in(self, now: float) -> float | None:
         """Return the seconds until an eviction is forgotten, None if there is none."""
-        return max(0.0, self._noted[0][0] + MEMORY - now) if self._noted else None
+        return max(0.0, self._ends[0][0] - now) if self._ends else None
 
     def find_origins(self, cluster: Cluster, workload: Workload) -> set[Workload]:
         """Return the workloads that a workload must not evict: those from which evictions led to its own.
@@ -178,12 +190,15 @@ class EvictionChains:
             self.any = bool(self._origins)
             self._evicted.pop(goes, None)
 
-    def _drop_names(self) -> None:
-        """Drop what is known of workloads without an eviction."""
-        if self._first:
-            known = {*self._origins, *(each for origins in self._origins.values() for each in origins)}
-            self._first = {uid: each for uid, each in self._first.items() if each in known}
-            self._present = {each: uid for each, uid in self._present.items() if each in known}
+    def _drop_names(self, cluster: Cluster) -> None:
+        """Drop what is known of workloads that have ended, or were never evicted for another."""
+        there = {each: self._is_there(cluster, each) for pair in self._turns for each in pair}
+        self._turns = {
+            pair: count for pair, count in self._turns.items() if there[pair[0]] and there[pair[1]]
+        }
+        known = {*self._origins, *(each for pair in self._turns for each in pair)}
+        self._first = {uid: each for uid, each in self._first.items() if each in known}
+        self._present = {each: uid for each, uid in self._present.items() if each in known}
 
     def _is_there(self, cluster: Cluster, workload: Workload) -> bool:
         """Return whether a workload has tasks, or was evicted and may be created again."""

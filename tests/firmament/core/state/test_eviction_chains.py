@@ -11,7 +11,7 @@ from firmament.core.intake.events import apply_events
 from firmament.core.model import Job
 from firmament.core.record_kinds import QUOTA_RECORD
 from firmament.core.state.cluster import Cluster
-from firmament.core.state.eviction_chains import MEMORY, EvictionChains, Workload
+from firmament.core.state.eviction_chains import LONGEST, MEMORY, EvictionChains, Workload
 from tests.support.core import task_class
 from tests.support.effort import examples
 
@@ -159,3 +159,24 @@ def test_evictions_are_forgotten_in_time_and_those_who_wait_for_that_are_named()
     chains.expire(cluster, MEMORY + 5)
     assert not chains.any
     assert chains.next_in(MEMORY + 5) is None
+
+
+def test_an_eviction_that_is_made_again_is_remembered_for_twice_as_long_until_quotas_change():
+    cluster, chains, now = _cluster(), EvictionChains(), 0.0
+    for turn in range(10):
+        chains.note(cluster, 0, [1], now)
+        memory = min(MEMORY * 2**turn, LONGEST)
+        assert chains.next_in(now) == memory
+        now += memory
+        chains.expire(cluster, now)
+        assert not chains.any
+    apply_events(cluster, [RecordUpserted(QUOTA_RECORD, "queue", b"{}")], now)
+    chains.note(cluster, 0, [1], now)
+    assert chains.next_in(now) == MEMORY
+
+
+def test_tasks_of_a_gang_that_go_together_count_once():
+    cluster, chains = _cluster(), EvictionChains()
+    first, second = cluster.jobs.members("gang")
+    chains.note(cluster, 0, [first, second], 0.0)
+    assert chains.next_in(0.0) == MEMORY
