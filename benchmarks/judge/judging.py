@@ -97,7 +97,7 @@ class Judge:
         return False
 
     async def _find_refusal(self, key: str, node: str) -> str:
-        """Return the scheduler's message for the pod if it may use only that node; the pod is not left there."""
+        """Return the scheduler's message for the pod if it may use only that node; the pod is deleted again."""
         pod = _prepare_pod(self._pods[key])
         affinity = pod["spec"].setdefault("affinity", {}).setdefault("nodeAffinity", {})
         required = affinity.setdefault(

@@ -1,4 +1,4 @@
-"""Load-aware scheduling: keeps tasks off machines whose use reaches a threshold, and balances measured use.
+"""The cost model ``load_threshold``: keeps tasks off machines whose use reaches a threshold, and balances measured use.
 
 Source: Koordinator's LoadAwareScheduling plugin (filter and score) and, as further scoring strategies, Trimaran's
 TargetLoadPacking and LoadVariationRiskBalancing. Arguments, annotations and defaults are named as theirs. Differences:

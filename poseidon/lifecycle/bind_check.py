@@ -177,7 +177,7 @@ class Requested:
         self._used: dict[str, dict[str, int]] = {}
 
     def put(self, uid: str, node: str, requests: Amounts) -> None:
-        """Count a pod's requests on a node, and on no other; "" for no node at all."""
+        """Count a pod's requests on this node and on no other; ``node`` "" counts them nowhere."""
         charge = (node, requests)
         before = self._charged.get(uid)
         if before == charge:

@@ -105,7 +105,7 @@ class AttachedVolumes:
         return found
 
     def list_named(self, node: str) -> tuple[str, ...]:
-        """Return the names of volumes attached to a machine: of those used by several pods, and of those left there."""
+        """Return names of volumes attached to a machine that several pods use, or only pods elsewhere."""
         found = {each.volume for each in self._find_unknown(node) if self._users_of(each.volume)}
         for key in self._holders.list_claims(node):
             attached = self.volume_of(key) if self._users.has_several(key) else None

@@ -101,7 +101,7 @@ class Waiting:
         return replace(alone(own, index), job=""), [each for each in others if each.uids]
 
     def _kinds(self, uids: Sequence[str]) -> Iterator[list[TasksSubmitted]]:
-        """Yield, for each class and each gang that the tasks belong to, all that was submitted of it.
+        """Yield, for each class and each gang that the tasks belong to, all of its tasks that were submitted.
 
         The classes and gangs come in the order of the tasks.
         """

@@ -217,7 +217,7 @@ class _OneMachine:
         return float(parts.max(initial=0.0))
 
     def has_room_without(self, takers: Mapping[int, int]) -> bool:
-        """Return whether the machine takes the task if these tasks, by class, are not there."""
+        """Return whether the machine would take the task without these tasks, given by class."""
         if self._ledgers and not self._has_ledgers(takers):
             return False
         for cls, count in takers.items():

@@ -112,7 +112,7 @@ class Renominations:
         self._lifted += [transitions.lift(cluster, task) for task in waiting]
 
     def finish(self, cluster: Cluster, snapshot: Snapshot) -> list[Delta]:
-        """Return tasks without another place to their former one, and release the room of the others.
+        """Give tasks that got no other place their former one back, and release the room that was held for the others.
 
         Returns deltas for tasks that may take their present place at once.
         """

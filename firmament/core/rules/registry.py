@@ -345,7 +345,7 @@ def name_constraints_of_gang(contents: Iterable[TaskClass], job: str) -> Mapping
 
 
 def drop_constraints(standing: ChangedMachine) -> Iterator[CureProposal]:
-    """Yield cures: one constraint about other tasks widened or dropped, fewer devices, or more of them."""
+    """Yield cures of one change each: a constraint about other tasks widened or dropped, fewer or more devices."""
     for rule in POD_RULES:
         yield from rule.cures(standing)
     yield from propose_for_devices(standing)

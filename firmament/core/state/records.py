@@ -20,7 +20,7 @@ class RecordTable(Collection[tuple[str, str]]):
     """
 
     def __init__(self, most_bytes: int, read_kinds: frozenset[str]) -> None:
-        """``read_kinds``: the kinds that are read at all."""
+        """``read_kinds``: the kinds of records that models or rules read."""
         self._most_bytes = most_bytes
         self._read_kinds = read_kinds
         self.faults: dict[tuple[str, str], str] = {}

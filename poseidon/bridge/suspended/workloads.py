@@ -169,7 +169,7 @@ def _labels_of_job(workload: Workload) -> dict[str, str]:
 
 
 def _as_expected(spec: PodSpec) -> PodSpec:
-    """Return the spec of a template without what holds for a pod only once it is there."""
+    """Return a template's spec without what each pod has of its own: node, gates, claims, ephemeral volumes."""
     return replace(
         spec,
         node_name="",

@@ -60,7 +60,7 @@ class Delivery(Generic[T]):
         series.inc(number)
 
     def report_gone(self, uids: Collection[str]) -> None:
-        """Pass on that objects are no longer there."""
+        """Pass on that objects are gone."""
         self.hand_over([Change(uid, None) for uid in sorted(uids)], "VANISHED")
 
     def deliver(self, batch: Sequence[Change[T]], size: int = 0) -> None:

@@ -118,7 +118,7 @@ def apply_status(claim: ResourceClaim, change: Json) -> ResourceClaim:
 
 
 def _results(allocation: Json) -> list[tuple[Any, ...]]:
-    """Return the devices of an allocation for comparison; servers may add to the rest of it."""
+    """Return the part of an allocation that is compared, its devices: servers may add other fields."""
     devices = allocation.get("devices")
     results = devices.get("results") if isinstance(devices, dict) else None
     return sorted(

@@ -156,7 +156,7 @@ class LabelWrite(NamedTuple):
         return self.pod.uid
 
     def merge_with(self, earlier: LabelWrite) -> LabelWrite:
-        """Return this write merged with an ``earlier`` one of the same pod that was not made."""
+        """Return this write merged with an ``earlier`` one to the same pod that has not been sent."""
         return self._replace(labels={**earlier.labels, **self.labels})
 
     def patch(self) -> Patch:

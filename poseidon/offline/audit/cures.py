@@ -105,7 +105,7 @@ def _text(step: CureStep) -> str:
             text = f"{left} of {subject} instead of {step.before}; then none waits"
         case "fewer-replicas":
             fewer = format_count(int(step.after or 0), "pod")
-            text = f"a gang of {fewer} instead of {step.before}, and so many less as its minimum"
+            text = f"a gang of {fewer} instead of {step.before}, with its minimum lowered by as many"
         case _:
             count = int(step.after or 1)
             text = f"one more node like {node}" if count == 1 else f"{count} more nodes like {node}"

@@ -274,7 +274,7 @@ def test_gangs_are_cured_as_a_whole(tmp_path):
     assert len(found["pending"]) == 2
     assert [each["text"] for each in found["cures"] if each["pod"] == "shop/m0"] == [
         "request 2 of cpu instead of 3; then all 2 pods that wait together have places",
-        "a gang of 1 pod instead of 2, and so many less as its minimum",
+        "a gang of 1 pod instead of 2, with its minimum lowered by as many",
         "one more node like a; then all 2 pods that wait together have places",
     ]
     running = [owned("p", "a", cpu=2), owned("q", "b", cpu=2)]

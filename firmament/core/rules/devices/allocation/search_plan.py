@@ -95,7 +95,7 @@ class SearchPlan:
         return tuple(signs)
 
     def _add_up(self) -> dict[tuple[int, int], tuple[tuple[int, int], ...]]:
-        """Return, by (claim, request), the devices (bits) that it and the requests after it need, and how many of
+        """Return, by (claim, request), the devices (bits) that this request and those after it need, and how many of
         them.
         """
         single = []
