@@ -83,12 +83,25 @@ def preempt(
                 now = trial
         now = attempts.find_best(now, np.flatnonzero(band & (gang < 0)))
     if preemption.reclaims.any():
-        # `QuotaReclaim` knows no domains, so trees of groups are left out.
-        reclaim, claiming = QuotaReclaim(now), preemption.reclaims & ~_find_in_trees(problem)
-        if given_up := FlavorChoice(reclaim, placed).trade_places_for_evictions(claiming, gang, need):
-            placed = drop_places(placed, given_up)
-        now = reclaim.run(claiming, gang, need)
+        now, placed = _reclaim_quota(now, placed, solver, gang, need)
     return waiting_together(problem, evictions(now)), placed
+
+
+def _reclaim_quota(
+    now: PreemptionState, placed: Assignments, solver: Solver, gang: Int64, need: Int64
+) -> tuple[PreemptionState, Assignments]:
+    """Return the state after tasks have been evicted for quota, and what of ``placed`` is left.
+
+    A tree of groups that has got some places in this round tries for the others in the next one, and its places are
+    not exchanged for evictions. ``gang``, ``need``: as `_whole_gangs` returns them.
+    """
+    reclaim, in_trees = QuotaReclaim(now, solver), _find_in_trees(now.problem)
+    reclaims = now.preemption.reclaims
+    if given_up := FlavorChoice(reclaim, placed).trade_places_for_evictions(reclaims & ~in_trees, gang, need):
+        placed = drop_places(placed, given_up)
+    served = np.append(placed.cls, np.array([cls for cls, _ in now.taken], dtype=np.int64))
+    begun = in_trees & np.isin(gang, gang[served])
+    return reclaim.run(reclaims & ~begun, gang, need), placed
 
 
 def _whole_gangs(problem: PlacementProblem, placed: Assignments) -> tuple[Int64, Int64]:

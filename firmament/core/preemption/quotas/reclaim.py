@@ -45,6 +45,7 @@ from firmament.core.preemption.quotas.victims import (
     find_while_borrowing,
     stays_within,
 )
+from firmament.solvers.base import Solver
 
 FEW = 12
 """Up to this number of possible victims, all sets of them are tried."""
@@ -52,6 +53,8 @@ MOST_CANDIDATES = 256
 """Possible victims that are considered for one waiting task."""
 MOST_TRIALS = 1_000
 """Sets of victims that a round tries."""
+TREE_TRIALS = 10
+"""As how many sets of victims one counts that is tried for a tree of groups, which takes a search."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +78,9 @@ class Reclaimed(NamedTuple):
 class QuotaReclaim:
     """Finds victims for tasks that lack quota; ``state`` advances as tasks get places."""
 
-    def __init__(self, state: PreemptionState) -> None:
-        self.state = state
+    def __init__(self, state: PreemptionState, solver: Solver) -> None:
+        """``solver``: places the tasks of trees of groups."""
+        self.state, self._solver = state, solver
         self._trials = MOST_TRIALS
         self._went: list[int] = []
         terms, quotas = state.problem.quotas, state.quotas
@@ -164,7 +168,7 @@ class QuotaReclaim:
     def describe(self, unit: QuotaUnit) -> tuple[object, ...]:
         """Return a key that units share for which the same victims would do."""
         looks = tuple((int(self.state.problem.shape[cls]), count) for cls, count in unit.members)
-        return looks, unit.newcomer.importance[0], *self._list_origins(unit)
+        return looks, unit.tree, unit.newcomer.importance[0], *self._list_origins(unit)
 
     def _list_origins(self, unit: QuotaUnit) -> list[int]:
         """Return tasks with which the evictions began through which those of a unit lost their places."""
@@ -240,7 +244,7 @@ class QuotaReclaim:
             trial = self.state.copy()
             trial.quotas = None
             trial.evict(leaving)
-            places = put_unit(trial, unit)
+            places = put_unit(trial, unit, self._solver)
             if places is not None:
                 return places
         return None
@@ -341,7 +345,7 @@ class QuotaReclaim:
         """Return the same as ``_try``, if it is known that each class of the unit by itself has quota."""
         if self._trials <= 0 or not set(victims).isdisjoint(self._list_origins(choice.unit)):
             return None
-        self._trials -= 1
+        self._trials -= TREE_TRIALS if choice.unit.tree >= 0 else 1
         (node, _, importance, _), trial = choice.unit.newcomer, self._place(choice.unit, victims)
         if trial is None or not self._is_allowed(choice, trial, victims):
             return None
@@ -356,7 +360,7 @@ class QuotaReclaim:
         assert trial.quotas is not None
         trial.evict(victims)
         give_back(trial.quotas, trial.preemption, victims)
-        return None if put_unit(trial, unit) is None else trial
+        return None if put_unit(trial, unit, self._solver) is None else trial
 
     def _is_allowed(self, choice: _Choice, trial: PreemptionState, victims: list[int]) -> bool:
         """Return whether policies or fair shares allow evicting all ``victims`` for the unit placed in ``trial``."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -12,14 +12,20 @@ from firmament.core.constraints.quota_order import list_amounts, list_columns
 from firmament.core.preemption.node_state import PreemptionState
 from firmament.core.preemption.quotas.coverage import rank_of
 from firmament.core.preemption.quotas.victims import Newcomer
+from firmament.core.preemption.tree_groups.groups import put_tree
+from firmament.solvers.base import Solver
 
 
 @dataclass(frozen=True, slots=True)
 class QuotaUnit:
-    """Tasks that are placed together, one task or a gang; ``members``: classes and the number of tasks of each."""
+    """Tasks that are placed together, one task or a gang."""
 
     members: tuple[tuple[int, int], ...]
+    """Classes, and the number of tasks of each."""
     newcomer: Newcomer
+    """What they are when it comes to evictions."""
+    tree: int = -1
+    """The gang of a tree of groups, -1 for others."""
 
 
 def list_units(state: PreemptionState, able: Bool, gang: Int64, need: Int64) -> Iterator[QuotaUnit]:
@@ -34,6 +40,10 @@ def list_units(state: PreemptionState, able: Bool, gang: Int64, need: Int64) -> 
     units = []
     for number in np.unique(gang[drawing]).tolist():
         members = np.flatnonzero(drawing & (gang == number))
+        if number in problem.topology.nested:
+            if len(members) == np.count_nonzero(gang == number):
+                units.append(_make_tree(state, number, members.tolist()))
+            continue
         if number < 0:
             units += [make_unit(state, ((cls, 1),)) for cls in members.tolist()]
             continue
@@ -45,6 +55,12 @@ def list_units(state: PreemptionState, able: Bool, gang: Int64, need: Int64) -> 
         if not left:
             units.append(make_unit(state, tuple(wanted)))
     yield from sorted(units, key=lambda unit: unit.newcomer.importance, reverse=True)
+
+
+def _make_tree(state: PreemptionState, gang: int, members: Sequence[int]) -> QuotaUnit:
+    """Return the unit of a tree of groups: all of its tasks that wait."""
+    unit = make_unit(state, tuple((cls, int(state.remaining[cls])) for cls in members))
+    return replace(unit, tree=gang)
 
 
 def make_unit(state: PreemptionState, members: tuple[tuple[int, int], ...]) -> QuotaUnit:
@@ -61,7 +77,7 @@ def make_unit(state: PreemptionState, members: tuple[tuple[int, int], ...]) -> Q
 
 def confine_unit(state: PreemptionState, unit: QuotaUnit, places: Sequence[tuple[int, int]]) -> QuotaUnit:
     """Return a unit as it draws on quotas if its tasks are at ``places`` (class, kind of machine)."""
-    return QuotaUnit(unit.members, unit.newcomer._replace(columns=find_drawn(state, places)))
+    return replace(unit, newcomer=unit.newcomer._replace(columns=find_drawn(state, places)))
 
 
 def find_drawn(state: PreemptionState, places: Sequence[tuple[int, int]]) -> tuple[int, ...]:
@@ -75,8 +91,10 @@ def find_drawn(state: PreemptionState, places: Sequence[tuple[int, int]]) -> tup
     return tuple(sorted(found))
 
 
-def put_unit(state: PreemptionState, unit: QuotaUnit) -> list[tuple[int, int]] | None:
+def put_unit(state: PreemptionState, unit: QuotaUnit, solver: Solver) -> list[tuple[int, int]] | None:
     """Place the tasks of a unit and return the places as (class, machine), or None as soon as a task finds none."""
+    if unit.tree >= 0:
+        return put_tree(state, state.problem.topology, unit.tree, solver)
     places = []
     for cls, count in unit.members:
         for _ in range(count):

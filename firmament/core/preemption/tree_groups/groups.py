@@ -59,6 +59,20 @@ def preempt_for_group(
     return found
 
 
+def put_tree(
+    now: PreemptionState, terms: GroupTerms, gang: int, solver: Solver
+) -> list[tuple[int, int]] | None:
+    """Place all waiting tasks of a tree of groups without evictions; return the places as (class, machine), or None if
+    there are none. ``now`` then is of no use.
+    """
+    group = terms.every[gang]
+    if group.refused or not isinstance(group, NestedGroup):
+        return None
+    classes = np.unique(group.order)
+    attempt = NestedAttempt(now, terms, group, classes, lenient=True)
+    return attempt.put_in_room(solver)
+
+
 def waiting_together(
     problem: PlacementProblem, decided: Sequence[PreemptionDecision]
 ) -> tuple[PreemptionDecision, ...]:
@@ -85,6 +99,17 @@ def _loses_members(now: PreemptionState, cls: int) -> bool:
     if not len(own) or own[cls] < 0:
         return False
     return bool(now.gone[now.gangs.members(int(own[cls]))].any())
+
+
+def _put_all(state: PreemptionState, placed: Assignments) -> list[tuple[int, int]] | None:
+    """Put tasks on machines one after another; return class and machine of each, or None as soon as one may not go."""
+    places = []
+    for cls, machine, _ in placed.tasks().entries():
+        if not (state.fits(cls, machine) and state.takes(cls, machine)):
+            return None
+        state.put(cls, machine)
+        places.append((cls, machine))
+    return places
 
 
 class _Attempt:
@@ -125,13 +150,18 @@ class _Attempt:
             return UNLIKE_PLACES
         twin = self._now.copy()
         twin.evict(self._units.members(victims).tolist())
-        for cls, machine, _ in placed.tasks().entries():
-            if not (twin.fits(cls, machine) and twin.takes(cls, machine)):
-                return IN_THE_WAY
-            twin.put(cls, machine)
+        if _put_all(twin, placed) is None:
+            return IN_THE_WAY
         self._spare_unneeded(twin, victims)
         reprieve_gangs(twin)
         return twin
+
+    def put_in_room(self, solver: Solver) -> list[tuple[int, int]] | None:
+        """Place the group in the present state without evictions; return class and machine of each task, or None."""
+        nobody = np.empty(0, dtype=np.int64)
+        places = self._find_places(nobody)
+        placed = None if isinstance(places, Shortage) else self._assign(places, nobody, solver)
+        return None if placed is None else _put_all(self._now, placed)
 
     def _assign(self, places: Int64, victims: Int64, solver: Solver) -> Assignments | None:
         """Return the tasks that go to each machine, or None if the counts per machine cannot be met."""
