@@ -118,6 +118,11 @@ class QuotaUsers:
         now = self._list_covered(filling, _edit(tail, gone, [self._ask(user) for user in come]))
         return (now > then) - (now < then)
 
+    def list_covered(self) -> set[int]:
+        """Return the tasks on machines that the quota covers, by their indices."""
+        filling = self._begin()
+        return {user.victim for user, asked in self._asked if filling.add_if_enough(user, asked)}
+
     def change(self, gone: Sequence[QuotaUser], come: Sequence[QuotaUser]) -> None:
         """Remove the users in ``gone``, and insert those in ``come``."""
         for user in gone:

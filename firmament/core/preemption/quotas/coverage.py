@@ -45,6 +45,7 @@ class QuotaCoverage:
         self._list_path = quotas.use.list_path
         self._state: PreemptionState | None = None
         self._users: dict[int, QuotaUsers] = {}
+        self._covered: dict[int, set[int]] = {}
 
     def is_better(
         self,
@@ -57,7 +58,8 @@ class QuotaCoverage:
         """Return whether the state after evicting victims for a task or a gang is better than the state before.
 
         ``newcomer``, ``importance``: the quota node and the importance of the task that comes. Less important tasks of
-        its own queue do not count, and nothing does where fair shares decide who goes.
+        its own queue do not count, nor does a gang that its queue covers only in part and that leaves as a whole; and
+        nothing does where fair shares decide who goes.
         """
         if self._terms.fair[newcomer]:
             return True
@@ -70,7 +72,9 @@ class QuotaCoverage:
         if len(free) == len(victims):
             return True
         if before is not self._state:
-            self._users, self._state = {}, before
+            self._users, self._covered, self._state = {}, {}, before
+        in_part = self._find_covered_in_part(victims)
+        free += [user for user in gone if user.victim in in_part and user not in free]
         come = self._list_coming(after, len(before.taken))
         depths: dict[int, set[int]] = {}
         for queue in {newcomer, *self._node[victims].tolist()}:
@@ -91,7 +95,7 @@ class QuotaCoverage:
         come = self._list_coming(after, len(self._state.taken))
         for node, users in self._users.items():
             users.change(self._select(gone, node), self._select(come, node))
-        self._state = after
+        self._state, self._covered = after, {}
 
     # --- what quotas bring in ------------------------------------------------------------------------------------
 
@@ -108,6 +112,27 @@ class QuotaCoverage:
                 return -1
             found = max(found, compared)
         return found
+
+    def _find_covered_in_part(self, victims: Sequence[int]) -> set[int]:
+        """Return the victims in gangs that leave as a whole and of which their queue covers some tasks, but not all."""
+        state, found = self._state, set[int]()
+        assert state is not None
+        gangs = np.unique(state.preemption.gang[victims]).tolist() if len(state.spare) else []
+        for gang in gangs:
+            members = [victim for victim in victims if state.preemption.gang[victim] == gang >= 0]
+            uncovered = [
+                victim for victim in members if victim not in self._list_covered(int(self._node[victim]))
+            ]
+            if uncovered and set(members) <= set(state.add_gangs(uncovered[:1])):
+                found.update(members)
+        return found
+
+    def _list_covered(self, node: int) -> set[int]:
+        """Return the tasks on machines that a quota covers."""
+        covered = self._covered.get(node)
+        if covered is None:
+            covered = self._covered[node] = self._get_users(node).list_covered()
+        return covered
 
     def _begin(self, node: int) -> QuotaFilling:
         return QuotaFilling(self._terms, self._list_path, node)

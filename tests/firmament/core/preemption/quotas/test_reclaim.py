@@ -59,6 +59,38 @@ def test_a_queue_takes_back_what_others_borrow_and_no_more():
     assert {uid for delta in _came(result).values() for uid in delta.depends_on} == list_evicted(result)
 
 
+@pytest.mark.parametrize(("stays", "gone"), [(5, True), (4, False), (2, False)])
+def test_a_gang_that_its_queue_covers_in_part_leaves_as_a_whole(stays: int, gone: bool):
+    """A gang of five tasks has a quota of four. If it can go on with four, or with two, only one of them leaves."""
+    core = scheduler(
+        _cohort(ANY, left=4000, right=4000),
+        JobDefined(Job("gang", size=5, min_members=stays)),
+        ClassDefined(1, _class("right")),
+        TasksBound("a", 1, uids("r", 5), job="gang"),
+        JobDefined(Job("own", size=4, min_members=4)),
+        ClassDefined(2, _class("left")),
+        TasksSubmitted(2, uids("l", 4), job="own"),
+    )
+    result = core.run_round()
+    assert len(_came(result)) == 4
+    assert len(list_evicted(result)) == (5 if gone else 1)
+
+
+def test_a_gang_within_the_quota_of_its_queue_stays_where_another_borrows():
+    core = scheduler(
+        _cohort(ANY, left=4000, right=4000),
+        [JobDefined(Job(name, size=3, min_members=3)) for name in ("first", "second", "own")],
+        ClassDefined(1, _class("right")),
+        TasksBound("a", 1, uids("first", 3), job="first", priority=1),
+        TasksBound("a", 1, uids("second", 3), job="second"),
+        ClassDefined(2, _class("left")),
+        TasksSubmitted(2, uids("l", 3), job="own"),
+    )
+    result = core.run_round()
+    assert len(_came(result)) == 3
+    assert list_evicted(result) == set(uids("second", 3))
+
+
 def test_victims_that_cannot_help_cost_no_trials(monkeypatch: pytest.MonkeyPatch):
     """Others' tasks alone would do, but nobody may borrow what they leave: those of the own queue go, too."""
     monkeypatch.setattr(reclaim, "MOST_TRIALS", 30)
