@@ -171,3 +171,8 @@ def run(seed: int, steps: int) -> None:
 def test_evictions_end_whatever_flavors_queues_prefer():
     for seed in range(examples(100, least=15)):
         run(seed, 20)
+
+
+def test_evictions_end_where_each_of_four_tasks_took_the_place_of_the_next():
+    """One takes the place of another of its queue, and borrows; the third reclaims from it, and so on."""
+    run(20_001_390, 20)
