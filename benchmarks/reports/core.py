@@ -187,15 +187,25 @@ def wide_growth_sheets(report: Report) -> list[Sheet]:
                 number(point["seconds"], 3),
                 number(point.get("ofLinear"), 2) + (" (steep)" if point.get("steep") else ""),
                 number(point["coreMiB"]),
+                number(point.get("bridgeMiB")),
             ]
             for point in result["points"]
         ]
         exponents = ", ".join(
             f"{what} {result['exponents'][key]:.2f}"
-            for what, key in (("time", "seconds"), ("memory", "coreMiB"))
+            for what, key in (("time", "seconds"), ("core", "coreMiB"), ("bridge", "bridgeMiB"))
             if key in result["exponents"]
         )
-        headings = ("nodes", "tasks", "classes", "placed", "CPU s", "of proportional", "core, MiB")
+        headings = (
+            "nodes",
+            "tasks",
+            "classes",
+            "placed",
+            "CPU s",
+            "of proportional",
+            "core, MiB",
+            "bridge, MiB",
+        )
         sheets.append(Sheet(f"{result['axis']}: exponents {exponents}", headings, rows))
     return sheets
 

@@ -15,6 +15,7 @@ import psutil
 from benchmarks.algorithm import run_bursts
 from benchmarks.children import make_pool
 from benchmarks.environment import environment
+from benchmarks.rounds.growing.bridge_memory import measure_bridge_memory
 from benchmarks.scenario import Scenario, machine_events, task_events
 from firmament.core.configuration import CoreConfiguration
 from firmament.solvers.ortools_solver import OrToolsSolver
@@ -57,6 +58,8 @@ def measure_wide_growth(
 ) -> dict[str, Any]:
     """Return time and memory at each value of each axis, each in a process of its own, with exponents of their growth.
 
+    ``bridgeMiB``: what a bridge's state takes for as many nodes, pods and classes.
+
     ``ofLinear``: how many times as long as if the time had grown in proportion since the value before.
     """
     found = []
@@ -66,7 +69,8 @@ def measure_wide_growth(
             progress(f"{value:,} {name}")
             varied: dict[str, Any] = {name: value}
             scenario = replace(axis.scenario, **varied)
-            points.append({"value": value, **_as_json(scenario, _measure_apart(scenario, runs))})
+            point = {"value": value, **_as_json(scenario, _measure_apart(scenario, runs))}
+            points.append({**point, "bridgeMiB": _measure_bridge_apart(scenario)})
         for before, after in pairwise(points):
             times = after["value"] / before["value"]
             after["ofLinear"] = after["seconds"] / before["seconds"] / times
@@ -74,7 +78,7 @@ def measure_wide_growth(
         first, last = points[0], points[-1]
         exponents = {
             key: math.log(last[key] / first[key]) / math.log(last["value"] / first["value"])
-            for key in ("seconds", "coreMiB")
+            for key in ("seconds", "coreMiB", "bridgeMiB")
             if first[key] > 0 and last[key] > 0
         }
         found.append({"axis": name, "points": points, "exponents": exponents})
@@ -97,6 +101,13 @@ def _measure_apart(scenario: Scenario, runs: int) -> Measured:
     """Measure in a new process, so that no size finds the memory of another."""
     with make_pool(1) as pool:
         return pool.submit(measure_size, scenario, runs).result()
+
+
+def _measure_bridge_apart(scenario: Scenario) -> float:
+    """Measure what a bridge knows in a new process; see ``measure_bridge_memory``."""
+    with make_pool(1) as pool:
+        sizes = scenario.nodes, scenario.tasks, scenario.classes
+        return pool.submit(measure_bridge_memory, *sizes).result()
 
 
 def measure_size(scenario: Scenario, runs: int) -> Measured:
