@@ -187,7 +187,7 @@ class ExplainResult(PodExplanation, Answer):
 
     def __str__(self) -> str:
         from poseidon.api.display import capture_text
-        from poseidon.offline.tables import print_explanation
+        from poseidon.explanation_tables import print_explanation
 
         return capture_text(lambda: print_explanation(self))
 

@@ -96,7 +96,7 @@ def audit(
 
 
 def _print(made: Audit, limit: int) -> None:
-    from poseidon.offline.tables import print_rows
+    from poseidon.explanation_tables import print_rows
 
     for sentence in made.summary:
         click.echo(sentence)

@@ -109,7 +109,7 @@ def explain(
     if output == "json":
         print_json(explained.as_json() | ({"expectedStart": start.as_json()} if start else {}))
         return
-    from poseidon.offline.tables import print_explanation
+    from poseidon.explanation_tables import print_explanation
 
     print_explanation(explained, most)
     if start is not None:

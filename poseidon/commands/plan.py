@@ -83,7 +83,7 @@ def plan(
 
 def _print_starts(starts: ExpectedStarts) -> None:
     """Print when pods are expected to get nodes, and what the expectation is based on."""
-    from poseidon.offline.tables import print_rows
+    from poseidon.explanation_tables import print_rows
     from poseidon.simulate.expected_starts import HEADINGS, start_lines, start_rows
 
     click.echo()

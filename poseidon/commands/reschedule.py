@@ -168,7 +168,7 @@ async def _carry_out(transport: Transport, planned: PlannedMoves, patience: floa
 
 
 def _tell(planned: PlannedMoves) -> None:
-    from poseidon.offline.tables import print_rows
+    from poseidon.explanation_tables import print_rows
 
     if not planned.released:
         click.echo(
@@ -191,7 +191,7 @@ def _tell(planned: PlannedMoves) -> None:
 
 
 def _tell_freed(done: CarriedOut) -> None:
-    from poseidon.offline.tables import print_rows
+    from poseidon.explanation_tables import print_rows
 
     print_rows(("FREED NODE",), [(name,) for name in done.freed])
     print_rows(("NODE THAT COULD NOT BE FREED",), [(name,) for name in done.unfreed])

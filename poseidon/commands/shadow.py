@@ -112,7 +112,7 @@ def _print_report(found: Observation) -> None:
 
 
 def _print(report: Report) -> None:
-    from poseidon.offline.tables import print_rows
+    from poseidon.explanation_tables import print_rows
 
     figures = report.as_json()
     click.echo(f"{format_count(figures['bound'], 'pod')} bound, {figures['asked']:,} of them asked about.")

@@ -135,7 +135,7 @@ def _decide_again(folder: Path, output: str) -> None:
     """Decide the rounds of a recording again, and print how many decisions are the same."""
     from dataclasses import asdict
 
-    from poseidon.offline.tables import print_rows
+    from poseidon.explanation_tables import print_rows
     from poseidon.recording.segments import read_recording
     from poseidon.simulate.recorded.again import decide_again
     from poseidon.simulate.recorded.presentation import DIFFERENCES, again_lines, difference_rows
@@ -156,7 +156,7 @@ def _decide_again(folder: Path, output: str) -> None:
 def _compare(folder: Path, config: Path, output: str, html: Path | None) -> None:
     """Run the work of a recording under another configuration, and print both results."""
     from poseidon.embedding import load_configuration
-    from poseidon.offline.tables import print_rows
+    from poseidon.explanation_tables import print_rows
     from poseidon.recording.segments import RecordingError, read_recording
     from poseidon.simulate.presentation import format_span
     from poseidon.simulate.recorded.history import read_history
@@ -227,7 +227,7 @@ def _parse_end(until: str | None) -> float | None:
 def _show(
     report: SimulationReport, output: str, html: Path | None, parquet: Path | None, source: Path | None
 ) -> None:
-    from poseidon.offline.tables import print_rows
+    from poseidon.explanation_tables import print_rows
     from poseidon.simulate.presentation import (
         HEADINGS,
         simulation_page,

@@ -39,7 +39,7 @@ def sweep(*, file: Path, out: Path, html: Path | None, jobs: int, dask: str | No
 
     Needs `pip install 'poseidon-firmament[simulate]'`, with --dask 'poseidon-firmament[dask]' here and on the workers.
     """
-    from poseidon.offline.tables import print_rows
+    from poseidon.explanation_tables import print_rows
     from poseidon.simulate.sweep.grid import load_sweep
     from poseidon.simulate.sweep.presentation import (
         best_rows,

@@ -80,7 +80,7 @@ def _print(found: ExpectedStarts | None, output: str) -> None:
     if found is None:
         click.echo("no waiting pod asks; pods ask by the annotation firmament.io/tell-start=true")
         return
-    from poseidon.offline.tables import print_rows
+    from poseidon.explanation_tables import print_rows
     from poseidon.simulate.expected_starts import HEADINGS, start_lines, start_rows
 
     print_rows(HEADINGS, start_rows(found))

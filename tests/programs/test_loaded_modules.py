@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from poseidon.testbed.kubeconfig import write_kubeconfig
+
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "01-online-boutique"
 RUN = """
 import atexit, json, os, sys
@@ -33,7 +35,7 @@ EVER = (
 HELP = (*EVER, "asyncio", "google", "msgspec", "numpy", "ortools", "pydantic", "rich", "yaml")
 
 
-def load(tmp_path: Path, *arguments: str) -> set[str]:
+def load(tmp_path: Path, *arguments: str, status: int = 0) -> set[str]:
     """Return the packages that a command has loaded by its end, by the first part of their names."""
     with (tmp_path / "modules").open("wb") as told:
         words = [sys.executable, "-c", RUN, *arguments]
@@ -45,7 +47,7 @@ def load(tmp_path: Path, *arguments: str) -> set[str]:
             check=False,
             pass_fds=[told.fileno()],
         )
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == status, done.stderr
     return {name.partition(".")[0] for name in json.loads((tmp_path / "modules").read_text())}
 
 
@@ -60,6 +62,15 @@ def test_help_loads_hardly_anything(tmp_path, program, option):
 )
 def test_commands_that_work_on_files_load_nothing_that_talks_to_servers(tmp_path, words):
     assert not load(tmp_path, "poseidon", *words, "-f", str(EXAMPLE)) & set(EVER)
+
+
+def test_an_explanation_of_a_running_solver_loads_no_planner(tmp_path):
+    settings = tmp_path / "kubeconfig"
+    write_kubeconfig(settings, "http://127.0.0.1:1")  # nothing answers there
+    words = ["explain", "--pod", "x", "--kubeconfig", str(settings)]
+    loaded = load(tmp_path, "poseidon", *words, status=1)
+    assert "aiohttp" in loaded
+    assert not {"numpy", "ortools", "firmament"} & loaded
 
 
 def test_a_plan_that_solves_no_network_does_not_load_the_solver(tmp_path):

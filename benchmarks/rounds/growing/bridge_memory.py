@@ -14,12 +14,11 @@ from benchmarks.processes.end_to_end import EndToEndOptions, node_objects, pod_o
 from firmament.memory import keep_freed_memory, relax_garbage_collection
 from poseidon.bridge.state import BridgeState
 from poseidon.kube.api.decoding import decode_page
-from poseidon.kube.api.metadata import KubeStruct
 from poseidon.kube.api.nodes import Node
 from poseidon.kube.api.pods import Pod
 from poseidon.kube.api.resource import Change
 
-T = TypeVar("T", bound=KubeStruct)
+T = TypeVar("T", Node, Pod)
 
 _PAGE = 500
 """Objects in one answer of an API server."""

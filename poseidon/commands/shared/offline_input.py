@@ -185,13 +185,16 @@ def _add_options(command: Callable[..., None], output: Callable[[Any], Any]) -> 
         else:
             # Modules and objects stay until the end, so collecting them would take time and free nothing.
             gc.set_threshold(_YOUNG, 20, 50)
-            from poseidon.api.errors import InputError
-
             if assumed and not (paths or kustomized):
                 raise click.UsageError("--add-nodes adds nodes to manifests; name them with -f")
             try:
                 command(source=Source(paths, config, now, kustomized, strict, assumed), **others)
-            except InputError as error:  # found by whoever looks at the cluster as a whole
+            except ValueError as error:
+                # Not before: the planner comes with it, and a question to a running solver does without.
+                from poseidon.api.errors import InputError
+
+                if not isinstance(error, InputError):  # found by whoever looks at the cluster as a whole
+                    raise
                 raise bad_input(error.lines) from None
 
     return together(*_OPTIONS, output)(run)
