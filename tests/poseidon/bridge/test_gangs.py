@@ -246,3 +246,15 @@ def test_a_pod_of_an_unknown_priority_class_waits_for_it(scene):
     scene.sync()
     assert scene.view.tasks["pod-a"].priority == 7
     assert pb.TaskClass.FromString(scene.view.tasks["pod-a"].task_class).never_preempts
+
+
+def test_of_a_gang_without_an_object_settings_without_effect_are_told_on_its_first_pod(scene):
+    prefix = "gang.scheduling.koordinator.sh"
+    stated = {f"{prefix}/name": "train", f"{prefix}/min-available": "1", f"{prefix}/mode": "Other"}
+    for name in ("a", "b"):
+        found = pod(name)
+        scene.pods(present(replace(found, metadata=replace(found.metadata, annotations=stated))))
+    [told] = scene.actions(AnnounceGroup)
+    assert (told.group.kind, told.group.uid, told.group.name) == ("Pod", "pod-a", "a")
+    assert told.group.namespace == "default"
+    assert f"{prefix}/mode" in told.message
