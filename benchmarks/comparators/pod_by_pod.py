@@ -138,7 +138,7 @@ def _find_cheapest(
 
 
 def _score(contest: Contest, state: _State, shape: int, batch: ShapeBatch, window: slice) -> Float64:
-    """Return the units that models charge on the machines of a window in their present state."""
+    """Return the cost units that models charge on the machines of a window in their present state."""
     columns = state.columns
     seen = replace(
         columns,

@@ -176,7 +176,7 @@ class KubeScheduler:
         return None
 
     async def stop(self) -> None:
-        """End it, by SIGKILL if it takes too long."""
+        """End the scheduler, by SIGKILL if it takes too long."""
         process = self._process
         if process is None or process.returncode is not None:
             return

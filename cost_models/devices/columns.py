@@ -37,7 +37,7 @@ def read_names(model: str, args: Mapping[str, Any]) -> DeviceNames:
 
 @dataclass(frozen=True, slots=True)
 class DeviceView:
-    """The devices of machines: of N kinds by drivers, and one further kind for each resource."""
+    """The devices of machines, by kind: N kinds that drivers publish, and a further kind for each resource."""
 
     rows: Int64
     """int64[D], machines with devices, ascending."""

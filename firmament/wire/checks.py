@@ -90,7 +90,7 @@ def check_within(subject: str, field: str, value: int, least: int, most: int) ->
 
 
 def one_of(subject: str, field: str, value: str, allowed: Collection[str], what: str, more: str = "") -> str:
-    """Return ``value`` if it is one of ``allowed``; for the error, ``what`` names these, and ``more`` adds to them."""
+    """Return ``value``; refuse one that is not ``allowed``: "is not WHAT; use one of ALLOWED MORE"."""
     if value not in allowed:
         raise refuse(
             subject, field, f"{value!r} is not {what}; use one of {', '.join(sorted(allowed))}{more}"

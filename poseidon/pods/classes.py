@@ -229,7 +229,7 @@ class ClassTable:
         return self._like(traits, traits.additions._replace(node=node))
 
     def set_queue(self, traits: Traits, queue: str, tolerations: GivenTolerations = ()) -> Traits:
-        """Return the traits of the same pod, which draws on this quota ("": none), with what its flavors tolerate."""
+        """Return the traits of the same pod with a quota to draw on ("" for none) and its flavors' tolerations."""
         return self._like(traits, traits.additions._replace(queue=queue, tolerations=tolerations))
 
     def _like(self, traits: Traits, additions: Additions) -> Traits:

@@ -63,7 +63,7 @@ class PairBoard:
         return twin
 
     def row(self, index: int) -> tuple[Float64, Bool]:
-        """Return the units for one more task of a class on each machine: float64[A]; bool[A]: where it may go."""
+        """Return the cost units for one more task of a class on each machine: float64[A]; bool[A]: where it may go."""
         kind = int(self.app.kind[index])
         fits = self._residual.fits(index)
         closed = self._algebra.find_closed(kind, self._in_domain, self._link_left)

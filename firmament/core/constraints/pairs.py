@@ -281,7 +281,7 @@ class PairState:
         return DomainView(cost * self.rules.units, allowed)
 
     def cost_at(self, cls: int, machines: Int64) -> Float64:
-        """Return the units charged for one more task of a class on each of ``machines``: float64[A]."""
+        """Return the cost units charged for one more task of a class on each of ``machines``: float64[A]."""
         if not self.involves(cls):
             return np.zeros(len(machines))
         return self.view(self.rules.kind[[cls]]).cost[0][self.terms.domain[machines]]

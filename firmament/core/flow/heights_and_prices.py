@@ -75,7 +75,7 @@ class RoundHeights:
         return units
 
     def compute_cost(self, classes: Int64, shapes: Int64, machines: Int64, counts: Int64) -> float:  # noqa: ARG002
-        """Return the units by which tasks cost more (or less) than the network charges for tasks of mean size."""
+        """Return the cost units by which tasks cost more (or less) than the network charges for tasks of mean size."""
         size = self.sizes(shapes, machines) * counts
         size_on = np.bincount(machines, weights=size, minlength=len(self.start))
         tasks_on = np.bincount(machines, weights=counts, minlength=len(self.start))

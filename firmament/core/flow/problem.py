@@ -29,7 +29,7 @@ class Costing(Protocol):
     """A family of costs that depend on several tasks together."""
 
     def compute_cost(self, classes: Int64, shapes: Int64, machines: Int64, counts: Int64) -> float:
-        """Return the units added by ``counts[i]`` tasks of ``classes[i]``, of ``shapes[i]``, on ``machines[i]``."""
+        """Return the cost units of ``counts[i]`` tasks of ``classes[i]``, of ``shapes[i]``, on ``machines[i]``."""
 
 
 @dataclass(frozen=True, slots=True)

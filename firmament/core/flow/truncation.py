@@ -52,7 +52,7 @@ def find_unfilled_machines(network: Network, flows: Int64, merged: Int64) -> Int
 
 @dataclass(frozen=True, slots=True)
 class CutOptimum:
-    """An optimal flow of a network at costs that may be cut off.
+    """An optimal flow of a network at its true costs, or at costs that are limited on both sides (cut off).
 
     ``cut``: the network at the cut-off costs, if the flow may not be optimal at the true costs; None if it is optimal.
     """

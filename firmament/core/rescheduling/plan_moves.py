@@ -169,7 +169,7 @@ def _try(scheduler: Scheduler, problem: CompiledMoves, single: _Single, extra: i
 
 
 def _compute_saved(problem: CompiledMoves, single: _Single) -> int:
-    """Return the units that the moves save by the full cost of the placement."""
+    """Return the cost units that the moves save, by the full cost of the placement."""
     home = problem.running.home
     machine = home.copy()
     machine[single.task] = single.moves.target
@@ -270,7 +270,7 @@ def compile_priced_moves(scheduler: Scheduler, prices: Mapping[str, float]) -> C
 
 
 def _prices(scheduler: Scheduler, snapshot: Snapshot, prices: Mapping[str, float]) -> Int64:
-    """Return the units that moving each task costs: int64[T].
+    """Return the cost units that moving each task costs: int64[T].
 
     Pinned tasks stay, and so do tasks whose preferences about other tasks count more than a placement's cost shows.
     """

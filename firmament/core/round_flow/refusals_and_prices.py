@@ -134,7 +134,7 @@ def place_prices(problem: PlacementProblem, placement: Placement) -> PlacePrices
 
 
 def _savings(problem: PlacementProblem, placed: Assignments, prices: Float64) -> Float64:
-    """Return the units that one more place saves: float64[M]; ``prices``: float64[C], units per task, NaN if
+    """Return the cost units that one more place saves: float64[M]; ``prices``: float64[C], units per task, NaN if
     unknown.
     """
     best = np.zeros(problem.machines)

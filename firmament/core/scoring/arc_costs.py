@@ -23,7 +23,7 @@ from firmament.solvers.base import Int32
 
 
 def charges(assessed: RoundAssessment, models: Sequence[WeightedModel], recall: Recall | None) -> Charges:
-    """Return the units charged for a task of each shape on each machine, with what is needed to cache them.
+    """Return the cost units charged for a task of each shape on each machine, with what is needed to cache them.
 
     The charge is the sum over models of weight x points, plus the task's own preferences; cached charges are reused.
     """
@@ -92,7 +92,7 @@ def _figures(assessed: RoundAssessment, models: Sequence[WeightedModel]) -> _Fig
 
 
 def _units(given: _Figures, preferences: Sequence[SoftCost | None]) -> Int32:
-    """Return the units of all ``given`` figures and preferences: int32[S, width]."""
+    """Return the cost units of all ``given`` figures and preferences: int32[S, width]."""
     rows = np.empty((len(given.constant), given.width), dtype=np.int32)
     varying = given.varying
     if (

@@ -344,7 +344,7 @@ def crowding_units(
     models: Sequence[WeightedModel],
     assessments: Sequence[Assessment] = (),
 ) -> Int64:
-    """Return the units that each task on a machine adds for the next one, for tasks of the mean request: int64[M].
+    """Return the cost units that each task on a machine adds for the next one, for tasks of the mean request: int64[M].
 
     A flow counts tasks, not sizes, so all classes share one growth per machine. It is rounded up: if a model charges
     for crowding, the growth is never 0. A growth in a model's assessment (``assessments``: one per model, or none) has

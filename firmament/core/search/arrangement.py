@@ -91,7 +91,7 @@ class TaskArrangement:
         return int(machines[int(self.random.integers(len(machines)))])
 
     def _cost(self, cls: int) -> Int64:
-        """Return the units for one more task of a class, with the crowding by the round's tasks: int64[M]."""
+        """Return the cost units for one more task of a class, with the crowding by the round's tasks: int64[M]."""
         problem = self.problem
         return problem.cost[problem.shape[cls]] + problem.crowd * self.board.residual.placed
 

@@ -244,7 +244,7 @@ class _DomainRoom:
         return np.maximum(room, 0).astype(np.int64)
 
     def price(self, classes: Int64) -> Float64:
-        """Return the units for one more task of each class in each domain, without pairs: float64[B, D]."""
+        """Return the cost units for one more task of each class in each domain, without pairs: float64[B, D]."""
         return self._price[self._profile[classes]] + self._growth * self._planned
 
     def jointly(self, classes: Int64, domains: Int64, counts: Int64) -> Int64:

@@ -169,7 +169,7 @@ def pose_rest(board: Board, placed: Assignments, among: Bool) -> PlacementProble
 
 
 def machine_prices(problem: PlacementProblem, means: Means) -> tuple[Int64, StageFigures]:
-    """Return the units that tasks would pay for one more place on each machine: int64[M]; and the work that took.
+    """Return the cost units that tasks would pay for one more place on each machine: int64[M]; and the work that took.
 
     The prices of an optimal flow of all of these tasks say so: a machine's own, plus what the class pays that wants
     more of it most. 0 everywhere if nothing waits, or if no optimum is found in time. Raises what the solver raises,

@@ -101,7 +101,7 @@ class MoveSearch:
         return _MoveGeneration(self, extra_price, before).run()
 
     def gains_alone(self) -> Int64:
-        """Return the units that each task would gain if it alone moved: int64[T]; negative for a loss."""
+        """Return the cost units that each task would gain if it alone moved: int64[T]; negative for a loss."""
         problem = self.problem
         at_home = problem.marginal(problem.home_machine, self.there[problem.home_machine] - 1)
         least = least_costs(problem, np.where(self.full, DEAREST, self.marginal))

@@ -135,14 +135,14 @@ class Moves:
 
 
 def compute_saved(problem: MoveProblem, moves: Moves) -> int:
-    """Return the units that moves save, minus the price of moving; exact, including crowding."""
+    """Return the cost units that moves save, minus the price of moving; exact, including crowding."""
     there, then = problem.tasks_on(), problem.compute_after(moves)[0]
     apart = int((_compute_saved_apart(problem, moves) * moves.count).sum())
     return apart + int((problem.crowding(there) - problem.crowding(then)).sum())
 
 
 def _compute_saved_apart(problem: MoveProblem, moves: Moves) -> Int64:
-    """Return the units that a task of each entry saves without crowding, minus the price of moving it: int64[A]."""
+    """Return the cost units that a task of each entry saves, crowding aside, less the price of its move: int64[A]."""
     before = problem.home_cost[problem.home_of(moves.row, moves.source)]
     after = problem.cost[moves.row, problem.group[moves.target]].astype(np.int64)
     saves: Int64 = before - after - problem.price[moves.row]
@@ -153,7 +153,7 @@ def _compute_saved_apart(problem: MoveProblem, moves: Moves) -> Int64:
 
 
 def gains(problem: MoveProblem, moves: Moves) -> Int64:
-    """Return the units that each single move gains, minus the price of moving: int64[A].
+    """Return the cost units that each single move gains, minus the price of moving: int64[A].
 
     Crowding counts as it is at the move's source now, and as it will be at its target.
     """
