@@ -9,7 +9,7 @@ from firmament.core.cures.running import find_cures_in_copy
 from firmament.core.questions import UnknownTaskError
 from firmament.core.scheduler import Scheduler
 from firmament.server.cluster import ServedCluster
-from firmament.server.process_copy import ProcessCopy
+from firmament.server.process_copy import CopyError, ProcessCopy
 from firmament.solvers.ortools_solver import OrToolsSolver
 from firmament.wire.cures import cures_to_proto
 
@@ -49,6 +49,8 @@ class CureSearches:
             if self._closed.is_set():
                 copy.kill()
             return copy.result()
+        except CopyError as error:
+            raise CopyError(f"the search for cures {error}") from None
         finally:
             self._copy = None
             self._one.release()

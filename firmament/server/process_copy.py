@@ -17,6 +17,8 @@ import time
 import traceback
 import warnings
 from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
 from typing import NoReturn
 
 log = logging.getLogger(__name__)
@@ -40,7 +42,7 @@ def allow_copies() -> None:
 
 
 class CopyError(Exception):
-    """A copy has given no result; the text says why."""
+    """A copy has given no result; the text goes on after its subject: "failed: …"."""
 
 
 class ProcessCopy:
@@ -117,9 +119,11 @@ def _work(work: Callable[[], bytes], results: int, seconds: float) -> NoReturn:
 
 def _leave_parent(results: int, seconds: float) -> None:
     """Give up what belongs to the parent: descriptors except ``results``, handlers of signals, its share of time."""
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGALRM):
-        signal.signal(number, signal.SIG_DFL)
+    for each in (signal.SIGTERM, signal.SIGINT, signal.SIGALRM):
+        signal.signal(each, signal.SIG_DFL)
     signal.setitimer(signal.ITIMER_REAL, seconds + _GRACE_SECONDS)
-    os.closerange(_STANDARD, results)
-    os.closerange(results + 1, os.sysconf("SC_OPEN_MAX"))
+    for number in [int(entry.name) for entry in Path("/dev/fd").iterdir()]:  # the limit may be a billion
+        if number >= _STANDARD and number != results:
+            with suppress(OSError):  # that of the listing is closed
+                os.close(number)
     os.nice(_NICENESS)

@@ -95,5 +95,8 @@ async def test_a_search_that_fails_says_so_and_the_next_one_works(running: Runni
     with monkeypatch.context() as patched:
         patched.setattr(cures, "SECONDS", 0.0)
         code, details = await code_of(running.stub.FindCures(asking("big")))
-    assert (code, details) == (grpc.StatusCode.INTERNAL, "took too long and was ended")
+    assert (code, details) == (
+        grpc.StatusCode.INTERNAL,
+        "the search for cures took too long and was ended",
+    )
     assert (await running.stub.FindCures(asking("big"))).cures
