@@ -53,6 +53,8 @@ absent.
   "LowerPriority" | "Any", "borrow": {"policy": "Never" | "LowerPriority", "threshold": PRIORITY or null},
   "strategies": [STRATEGY, ...]}``, the strategies being one or both of ``LessThanOrEqualToFinalShare`` and
   ``LessThanInitialShare``, in the order in which they are tried (absent: both). They count where quotas are ``fair``.
+  ``"beyondQuota": false``: a task evicts nobody that requests more than the quota itself is, and more than any quota
+  above it but the root has left (absent: it may).
 * ``active`` (true), ``message``: whether it admits tasks, and why not.
 
 Tasks of a queue for which there is no record, or an inactive one, are not placed.

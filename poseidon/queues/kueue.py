@@ -256,6 +256,7 @@ def _read_preemption(given: QueuePreemption, defects: list[Defect]) -> Preemptio
             defects,
         ),
         borrow.max_priority_threshold if borrow is not None else None,
+        beyond_quota=borrow is not None and borrow.policy not in ("", NEVER),
     )
 
 

@@ -58,6 +58,8 @@ class PreemptionPolicies:
     """The highest priority of pods that ``borrow`` lets be evicted; None: any priority below the preemptor's."""
     strategies: tuple[str, ...] = ()
     """Comparisons of shares by which pods of queues that borrow more may be evicted, in order; none stated: all."""
+    beyond_quota: bool = True
+    """Whether pods for which no quota below the root is large enough may evict others at all."""
 
 
 NO_PREEMPTION: Final = PreemptionPolicies()
@@ -134,6 +136,7 @@ class QuotaNode:
                 "reclaim": self.preemption.reclaim,
                 "borrow": {"policy": self.preemption.borrow, "threshold": self.preemption.threshold},
                 **({"strategies": self.preemption.strategies} if self.preemption.strategies else {}),
+                **({} if self.preemption.beyond_quota else {"beyondQuota": False}),
             },
             "fair": self.fair,
             "uncovered": "allow" if self.open_ended else "refuse",

@@ -99,6 +99,8 @@ class QuotaTerms:
     """By quota, whether its tasks prefer evicting others in one flavor to borrowing more in another; empty as above."""
     same_flavor: tuple[bool, ...] = ()
     """By quota, whether all tasks of one class in a gang take the same flavor; empty as above: they need not."""
+    within_quota: tuple[bool, ...] = ()
+    """By quota, whether tasks for which no quota below the root is large enough evict nobody; empty as above."""
 
     def find_nodes(self, shapes: Int64) -> Int64:
         """Return the quota that tasks of each of ``shapes`` draw on, -1 for none: int64[A]."""

@@ -36,6 +36,7 @@ from firmament.core.preemption.quotas.units import (
     confine_unit,
     find_drawn,
     list_units,
+    may_evict,
     put_unit,
 )
 from firmament.core.preemption.quotas.victim_sets import add_companions, keeps_gangs, list_victim_sets
@@ -196,6 +197,8 @@ class QuotaReclaim:
             return None
         node = unit.newcomer.node
         if not terms.fair[node]:
+            if not may_evict(self.state, unit):
+                return None
             everybody = add_companions(self.state, candidates, [])
             within = list_within_reach(
                 self.state, self._node, unit.newcomer, unit.members, candidates, everybody

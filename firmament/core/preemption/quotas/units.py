@@ -91,6 +91,48 @@ def find_drawn(state: PreemptionState, places: Sequence[tuple[int, int]]) -> tup
     return tuple(sorted(found))
 
 
+def may_evict(state: PreemptionState, unit: QuotaUnit) -> bool:
+    """Return whether a unit may evict others at all: if its queue asks for it, some quota below the root has to be
+    large enough for it, in some flavor.
+
+    That is its queue's own, whatever is used of it, or one above with enough left (Kueue's
+    ``FindHeightOfLowestSubtreeThatFits``, ``pkg/scheduler/preemption/classical``).
+    """
+    terms, node = state.problem.quotas, unit.newcomer.node
+    assert terms is not None
+    if not (terms.within_quota and terms.within_quota[node]):
+        return True
+    drawn = set(unit.newcomer.columns)
+    return all(
+        any(
+            drawn.issuperset(columns)
+            and all(
+                _is_wide_enough(state, node, column, amount * count)
+                for column, amount in zip(columns, group.amounts, strict=True)
+            )
+            for columns in group.columns
+        )
+        for cls, count in unit.members
+        for group in terms.draws[int(terms.draw[state.problem.shape[cls]])].groups
+    )
+
+
+def _is_wide_enough(state: PreemptionState, node: int, column: int, amount: int) -> bool:
+    """Return whether so much is available, or a quota is at least ``amount``, or one above it, but for the root, has so
+    much left.
+    """
+    quotas = state.quotas
+    assert quotas is not None
+    use, tree = quotas.use, quotas.terms.tree
+    if amount <= max(int(tree.subtree[node, column]), use.get_left(node, column)):
+        return True
+    for each in use.list_path(node)[:-1]:
+        if use.used[each][column] + amount <= tree.subtree[each, column]:
+            return True
+        amount -= max(0, int(tree.local[each, column] - use.used[each][column]))
+    return False
+
+
 def put_unit(state: PreemptionState, unit: QuotaUnit, solver: Solver) -> list[tuple[int, int]] | None:
     """Place the tasks of a unit and return the places as (class, machine), or None as soon as a task finds none."""
     if unit.tree >= 0:

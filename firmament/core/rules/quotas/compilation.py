@@ -141,6 +141,7 @@ class StatedQuotas:
             "evicts_first": tuple(quota.evicts_first for quota in nodes),
             "evicts_before_borrowing": tuple(quota.evicts_before_borrowing for quota in nodes),
             "same_flavor": tuple(quota.same_flavor for quota in nodes),
+            "within_quota": tuple(not quota.preemption.beyond_quota for quota in nodes),
             **_encode_policies([quota.preemption for quota in nodes]),
         }
 

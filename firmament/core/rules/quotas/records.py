@@ -58,6 +58,8 @@ class QuotaPreemption:
     """The highest priority of tasks that ``borrow`` evicts; None: any priority below that of the waiting task."""
     strategies: tuple[str, ...] = STRATEGIES
     """The comparisons of shares that let a borrowing queue evict tasks of a queue that borrows more."""
+    beyond_quota: bool = True
+    """Whether tasks for which no quota below the root is large enough may evict others at all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,6 +219,7 @@ def _read_preemption(document: Mapping[str, Any]) -> QuotaPreemption:
         _read_choice(borrow, "policy", BORROW),
         threshold,
         _read_strategies(document.get("strategies") or STRATEGIES),
+        beyond_quota=document.get("beyondQuota") is not False,
     )
 
 

@@ -91,6 +91,39 @@ def test_a_gang_within_the_quota_of_its_queue_stays_where_another_borrows():
     assert list_evicted(result) == set(uids("second", 3))
 
 
+@pytest.mark.parametrize(("beyond", "asked", "gone"), [(True, 3000, 1), (False, 3000, 0), (False, 2000, 1)])
+def test_who_asks_for_more_than_the_quota_evicts_nobody_if_the_queue_says_so(
+    beyond: bool, asked: int, gone: int
+):
+    core = scheduler(
+        _cohort({**ANY, "beyondQuota": beyond}),
+        _bound(1, "left", "own"),
+        _bound(2, "right", *uids("r", 2 if asked == 2000 else 1)),
+        tasks(3, "late", content=_class("left", asked), priority=1),
+    )
+    result = core.run_round()
+    assert len(list_evicted(result)) == gone
+    assert len(_came(result)) == gone
+
+
+def test_a_cohort_below_the_root_with_enough_left_lets_its_queue_evict():
+    """The queue's own quota is too small, that of its cohort is not; what it lacks has been lent farther up."""
+    policy = {**ANY, "beyondQuota": False}
+    core = scheduler(
+        [
+            machine("a", cpu=20_000),
+            flavor("any"),
+            quota("top"),
+            quota("mine", {"any": {"cpu": 3000}}, parent="top"),
+        ],
+        quota("left", {"any": {"cpu": 0}}, parent="mine", preemption=policy),
+        quota("right", {"any": {"cpu": 1000}}, parent="top", preemption=policy),
+        _bound(1, "right", *uids("r", 4)),
+        tasks(2, "late", content=_class("left", 3000)),
+    )
+    assert len(list_evicted(core.run_round())) == 3
+
+
 def test_victims_that_cannot_help_cost_no_trials(monkeypatch: pytest.MonkeyPatch):
     """Others' tasks alone would do, but nobody may borrow what they leave: those of the own queue go, too."""
     monkeypatch.setattr(reclaim, "MOST_TRIALS", 30)
