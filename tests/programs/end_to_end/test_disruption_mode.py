@@ -9,7 +9,7 @@ import pytest
 from poseidon.testbed.api_server.bulk import create_object
 from poseidon.testbed.objects.custom_resources import definition
 from tests.programs.end_to_end.scene import names
-from tests.programs.end_to_end.test_gangs import stage
+from tests.programs.end_to_end.test_gangs import Stage, stage
 from tests.support.cluster import pod
 
 GROUPS = ("left", "right")
@@ -39,6 +39,18 @@ def make_objects(mode: dict[str, Any], groups: int) -> list[dict[str, Any]]:
     return [root, *gangs]
 
 
+def serve_trees(on: Stage) -> None:
+    """Let the API server serve the kinds of trees."""
+    for version, plural, kind in (
+        ("v1beta1", "podgroups", "PodGroup"),
+        ("v1alpha3", "compositepodgroups", "CompositePodGroup"),
+    ):
+        status: dict[str, object] = {"status": {}}
+        create_object(
+            on.scene.operations, definition("scheduling.k8s.io", version, plural, kind, subresources=status)
+        )
+
+
 @pytest.mark.parametrize(
     ("mode", "groups", "gone"),
     [({"single": {}}, 1, 2), ({"single": {}}, 2, 4), ({"all": {}}, 1, 4)],
@@ -46,13 +58,7 @@ def make_objects(mode: dict[str, Any], groups: int) -> list[dict[str, Any]]:
 )
 async def test_what_can_be_spared_goes_or_all(tmp_path, mode, groups, gone):
     async with stage(tmp_path) as on:
-        create = on.scene.operations
-        for version, plural, kind in (
-            ("v1beta1", "podgroups", "PodGroup"),
-            ("v1alpha3", "compositepodgroups", "CompositePodGroup"),
-        ):
-            status: dict[str, object] = {"status": {}}
-            create_object(create, definition("scheduling.k8s.io", version, plural, kind, subresources=status))
+        serve_trees(on)
         for each in make_objects(mode, groups):
             on.create(each)
         for name in GROUPS:
