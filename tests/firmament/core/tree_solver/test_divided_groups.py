@@ -343,6 +343,22 @@ def test_the_message_names_the_second_rule_of_a_group_if_that_stands_in_the_way(
     )
 
 
+def test_a_group_that_lacks_members_is_not_blamed():
+    rule = [(0, LevelRule(factor=2))]
+    case = DividedCase(
+        [-1, 0, 0, 0],
+        [-1, -1, -1, -1],
+        [(1, 1, 3), (2, 1, 3), (3, 1, 1)],
+        [4, 4, 4],
+        [[0, 1, 2]],
+        spare=[1, 0, 0, -1],
+        divided={1: rule, 2: rule, 3: rule},
+    )
+    found = solve(case)
+    assert isinstance(found, Shortage)
+    assert "group g1 must have its 3 pods in domains with a multiple of 2 in each" in found.message
+
+
 def test_rules_are_told_in_words():
     assert describe_rule(LevelRule(), of_groups=True) == "each in one domain"
     rule = LevelRule(partitions=2, least=2, most=4, factor=2)

@@ -19,6 +19,8 @@ from firmament.core.tree_solver.tree import Rule, Shortage, limits
 
 BLAMED = 8
 """The most rules of a level that are left out one by one when the level's rules cannot be kept."""
+EXPLAINED = 64
+"""The most numbers of members between what a group needs and what it has, for a message to say what is lacking."""
 NAMED_ROOMS = 4
 """The most domains whose room a message names."""
 
@@ -144,6 +146,8 @@ def _explain_lack(problem: NestedProblem, division: Division, found: FoundMember
     code = problem.domains.code[division.label]
     there = len(np.unique(code[code >= 0]))
     numbers = range(max(members.least, sum(held), 1), count + 1)
+    if not 0 < len(numbers) <= EXPLAINED:
+        return ""
 
     def is_possible(rooms: Sequence[DomainRoom]) -> bool:
         rule = division.rule

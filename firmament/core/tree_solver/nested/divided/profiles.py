@@ -98,16 +98,17 @@ class _Counting:
         self._sums = [0, *accumulate(self._most)]
         self._negated = [-each for each in self._most]
 
-    def list_sizes(self) -> list[int]:
-        """Return how many further domains may be used, ascending."""
+    def list_sizes(self) -> range:
+        """Return how many further domains may be used."""
         if any(low > high for low, high in self._held):
-            return []
+            return range(0)
         least, most = (sum(bounds[end] for bounds in self._held) for end in (0, 1))
-        sizes = range(len(self._most) + 1)
-        if self._units:
-            number = self._units - len(self._held)
-            sizes = range(max(number, 0), min(number, len(self._most)) + 1)
-        return [size for size in sizes if least + size * self._low <= self._total <= most + self._sums[size]]
+        first = bisect_left(self._sums, self._total - most)
+        last = min((self._total - least) // self._low, len(self._most))
+        if not self._units:
+            return range(first, last + 1)
+        number = self._units - len(self._held)
+        return range(number, number + 1) if first <= number <= last else range(0)
 
     def iterate(self, size: int) -> Iterator[Profile]:
         """Yield the profiles with ``size`` further domains."""
