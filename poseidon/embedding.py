@@ -38,6 +38,9 @@ if TYPE_CHECKING:
 _TRIAL_LOOKS = 400_000_000
 """Limit on the work of a trial round, in evaluations of machines: about ten seconds of one core."""
 
+_NO_LIMIT = 2**60
+"""Limit on the work of a round that means none."""
+
 _NO_CLASSES: Mapping[str, type] = MappingProxyType({})
 
 
@@ -219,8 +222,13 @@ class EmbeddedScheduler:
     ``ConfigurationError`` if a cost model refuses its arguments.
     """
 
-    def __init__(self, configuration: Document, clock: Callable[[], float]) -> None:
+    def __init__(
+        self, configuration: Document, clock: Callable[[], float], *, simulated: bool = False
+    ) -> None:
+        """``simulated``: rounds take no time of the cluster, so they put no task off, and do not say why tasks wait."""
         core = _build_core(configuration)
+        if simulated:
+            core = replace(core, options=replace(core.options, namespace_looks=_NO_LIMIT, tells_why=False))
         self._scheduler, self._clock = _make_scheduler(core, clock), clock
         self._first: Snapshot | None = None
         self._last: tuple[Snapshot, Placement, RoundResult] | None = None

@@ -87,6 +87,8 @@ class RoundOptions:
     """
     evict_failed_gangs: bool = True
     """Whether bound members of a gang that is given up are evicted."""
+    tells_why: bool = True
+    """Whether rounds say why tasks wait, and how quotas are used; decisions do not depend on it."""
 
 
 def _default_policy() -> WeightedModel:

@@ -285,7 +285,7 @@ class Scheduler(ClusterQuestions):
             put_off=self._requeue.put_off,
             searches=placement.searches,
             queues=self._queue_states.list_changed()
-            if QUOTA_RECORD in self._cluster.records.payloads
+            if QUOTA_RECORD in self._cluster.records.payloads and self._configuration.options.tells_why
             else (),
         )
 

@@ -163,15 +163,17 @@ def build_offline_cluster(
     *,
     scheduler_names: frozenset[str] = frozenset(),
     clock: Callable[[], float] | None = None,
+    simulated: bool = False,
 ) -> OfflineCluster:
     """Pass all manifests to the state of a bridge, and its events to a new solver.
 
     All pending pods take part; if ``scheduler_names`` are given, only their pods. ``now`` (seconds since the
     epoch) is the solver's constant time unless a ``clock`` is given, and the creation time of objects that state none.
+    ``simulated``: as for ``EmbeddedScheduler``.
     Pods that run on a node outside the input are left out with a warning. Objects of a live cluster that the solver
     refuses are left out as well; such objects in files raise ``ManifestError``.
     """
-    scheduler = EmbeddedScheduler(configuration, clock or (lambda: now))
+    scheduler = EmbeddedScheduler(configuration, clock or (lambda: now), simulated=simulated)
     adapted = _adapt(configuration, scheduler_names, is_live=manifests.is_live)
     state = BridgeState(adapted, scheduler.needs, clock=lambda: now, wall=lambda: now)
     records = visible_to(scheduler.needs).records

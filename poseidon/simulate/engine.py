@@ -21,6 +21,7 @@ from poseidon.simulate.classes import TaskKinds
 from poseidon.simulate.measurements import Record
 from poseidon.simulate.node_events import NodeChange, NodeChanges, NodeEvents
 from poseidon.simulate.nodes import SimulatedMachines
+from poseidon.simulate.queue_heads import Head, QueueHeads
 from poseidon.simulate.request_limit import RequestBucket
 from poseidon.simulate.run_time_records import ToldRuns
 from poseidon.simulate.tasks import TaskColumns, TaskProgress
@@ -94,6 +95,8 @@ class Simulation:
     """Limits how fast placements are written, None for no limit."""
     told_runs: ToldRuns | None = None
     """Run times that the solver gets, None if no model reads them."""
+    heads: QueueHeads | None = None
+    """Lets one gang or pod of each queue take part in a round, None to let all take part."""
     _defined: set[int] = field(default_factory=set)
     """Ids of the classes that the solver knows."""
     _number_of: dict[str, int] = field(default_factory=dict)
@@ -167,6 +170,7 @@ class Simulation:
         ended = self.tasks.take_ended(self.now)
         events = [pb.Event(task_removed=self.uid(task)) for task in ended]
         events += self._dissolve_gangs(ended)
+        self._wake_queues_of(ended)
         if self.told_runs is not None:
             runs = zip(self.tasks.work.template[ended].tolist(), self.tasks.left[ended].tolist(), strict=True)
             events += self.told_runs.take_ended(self.kinds, runs)
@@ -179,7 +183,7 @@ class Simulation:
             coming = np.arange(self.arrived, reach)
             self.arrived = reach
             self.tasks.arrive(coming)
-            events += self.submit_tasks(coming)
+            events += self._let_wait(coming)
         if events:
             self.scheduler.apply(events)
 
@@ -211,7 +215,22 @@ class Simulation:
             self.tasks.interrupt(task, self.now, keeps_work=self.keeps_work)
         events.append(self.machines.cordon(number) if stays else self.machines.remove(number))
         self.record.displaced += len(gone)
-        return events + self.submit_tasks(np.array(gone, dtype=np.int64))
+        return events + self._let_wait(np.array(gone, dtype=np.int64))
+
+    def _let_wait(self, tasks: Int64) -> list[pb.Event]:
+        """Return the events that submit tasks to the solver, without those that wait in queues for their turn."""
+        if self.heads is not None:
+            tasks = np.array(self.heads.add(tasks, self.tasks.work), dtype=np.int64)
+        return self.submit_tasks(tasks)
+
+    def _wake_queues_of(self, tasks: Iterable[int]) -> None:
+        if self.heads is not None:
+            self.heads.wake(self._list_queues(tasks))
+
+    def _list_queues(self, tasks: Iterable[int]) -> set[str]:
+        """Return the quotas on which tasks draw."""
+        kinds = self.tasks.work.template
+        return {self.kinds.classes[int(kinds[task])].queue for task in tasks}
 
     def submit_tasks(self, tasks: Int64) -> list[pb.Event]:
         """Return the events that submit tasks in order; tasks of one kind and gang are submitted together."""
@@ -270,6 +289,36 @@ class Simulation:
         return [pb.Event(task_class=message)]
 
     def _decide(self) -> None:
+        """Decide about the tasks that wait: all of them, or those in queues in rounds for the first of each queue."""
+        self._run_rounds()
+        if self.heads is None:
+            return
+        while self.now >= self.heads.busy_until - 1e-9 and (heads := self.heads.take_heads()):
+            self._decide_on(heads, self.heads)
+        if self.heads.busy_until > self.now:
+            self.wakes = min(self.heads.busy_until, math.inf if self.wakes is None else self.wakes)
+
+    def _decide_on(self, heads: Sequence[Head], queues: QueueHeads) -> None:
+        """Run a round for some gangs and pods; those that it refuses wait in ``queues`` again."""
+        tasks = [task for head in heads for task in head.tasks]
+        self.scheduler.apply(self.submit_tasks(np.array(tasks, dtype=np.int64)))
+        self._run_rounds()
+        refused = [head for head in heads if self.tasks.state[head.tasks[0]] == TaskProgress.WAITING]
+        rows = [task for head in refused for task in head.tasks]
+        gangs = dict.fromkeys(self.tasks.work.gang[rows].tolist())
+        gangs.pop(ALONE, None)
+        self.scheduler.apply(
+            [
+                *(pb.Event(task_removed=self.uid(task)) for task in rows),
+                *(pb.Event(job_removed=f"gang/{gang}") for gang in gangs),
+            ]
+        )
+        self._run_rounds()  # nothing of the queues is left to decide, but this tells when the others want a round
+        queues.put_back(refused, queues.find_roots(self._list_queues({*tasks}.difference(rows))))
+        if refused and self.requests is not None and self.requests.per_refusal:
+            queues.busy_until = self.requests.send(self.requests.per_refusal * len(refused), self.now)
+
+    def _run_rounds(self) -> None:
         """Run rounds and apply their decisions until no more task can be placed now."""
         for _ in range(_MOST_ROUNDS):
             after = self.scheduler.next_round_in()
@@ -297,7 +346,8 @@ class Simulation:
         if reports:
             self.scheduler.report(reports)
         if victims:
-            self.scheduler.apply(self.submit_tasks(np.array(victims, dtype=np.int64)))
+            self._wake_queues_of(victims)
+            self.scheduler.apply(self._let_wait(np.array(victims, dtype=np.int64)))
 
     def _evict(self, deltas: Iterable[pb.Delta]) -> list[int]:
         """Let the victims of a round wait again, and return them."""

@@ -104,7 +104,7 @@ def expect_starts(
     ``work``: limit of effort, in the unit of ``MOST_WORK``.
     """
     clock = Clock(now)
-    cluster = build_offline_cluster(manifests, configuration, now, clock=clock)
+    cluster = build_offline_cluster(manifests, configuration, now, clock=clock, simulated=True)
     scenario = Scenario(horizon=HORIZON, round_every=1.0, sample_every=HORIZON, cluster=ClusterPart())
     simulation = assemble(scenario, cluster, manifests, clock, no_work())
     pods = [cluster.pods[simulation.uids[place]] for place in range(len(simulation.uids))]

@@ -10,6 +10,7 @@ class RequestBucket:
 
     def __init__(self, limit: RequestLimit) -> None:
         self.per_pod, self.per_gang, self.per_eviction = limit.per_pod, limit.per_gang, limit.per_eviction
+        self.per_refusal = limit.per_refusal
         self._interval = 1.0 / limit.per_second
         self._whole = limit.burst * self._interval
         self._empty = -self._whole

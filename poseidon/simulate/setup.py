@@ -24,6 +24,7 @@ from poseidon.simulate.engine import BEGIN, Clock, Simulation
 from poseidon.simulate.measurements import Record
 from poseidon.simulate.node_events import NodeEvents
 from poseidon.simulate.nodes import PoolError, SimulatedMachines, check_pool, nodes_of
+from poseidon.simulate.queue_heads import QueueHeads
 from poseidon.simulate.request_limit import RequestBucket
 from poseidon.simulate.run_time_records import ToldRuns
 from poseidon.simulate.scenario.document import Generator, NodePool, Scenario
@@ -64,7 +65,7 @@ def _set_up(scenario: Scenario, folder: Path) -> Simulation:
         check_pool(pool)
     manifests = _describe_cluster(scenario, folder, recorded)
     clock = Clock()
-    cluster = build_offline_cluster(manifests, configuration, BEGIN, clock=clock)
+    cluster = build_offline_cluster(manifests, configuration, BEGIN, clock=clock, simulated=True)
     return assemble(scenario, cluster, manifests, clock, recorded.work)
 
 
@@ -108,6 +109,7 @@ def assemble(
         keeps_work=scenario.restart == "where-it-was", arrived=len(standing), warnings=list(cluster.warnings),
         requests=RequestBucket(scenario.requests) if scenario.requests is not None else None,
         told_runs=ToldRuns(scenario.run_times, scenario.seed, cluster.state.history) if reads_runs else None,
+        heads=QueueHeads(kinds, _find_roots(cluster)) if scenario.one_per_queue else None,
     )  # fmt: skip
     for place, (_, _, where) in enumerate(standing):
         if where:
@@ -116,6 +118,16 @@ def assemble(
             tasks.arrive(np.array([place]))
             simulation.wakes = 0.0
     return simulation
+
+
+def _find_roots(cluster: OfflineCluster) -> dict[str, str]:
+    """Return the top of the tree of each quota that the solver enforces, by name. Raises ``ValueError``."""
+    queues = cluster.state.queues
+    if queues is None:
+        raise ValueError(
+            "onePerQueue: no queues are read; name their project in queues.source of the configuration"
+        )
+    return {each.name: queues.find_root(each) for each in queues.quotas.values()}
 
 
 def _describe_cluster(scenario: Scenario, folder: Path, recorded: Recorded) -> Manifests:

@@ -77,6 +77,21 @@ class QuotaRoom:
             known[draw] = found
         return found
 
+    def count_units(self, draw: int) -> int:
+        """Return an upper bound on how many more tasks of a draw there is quota for, on machines of all kinds together;
+        exact if each group of resources has one flavor.
+        """
+        wanted = self.terms.draws[draw]
+        if all(len(group.flavors) == 1 for group in wanted.groups):
+            return int(self.units_by_kind(draw)[:-1].max(initial=0))
+        if wanted.node < 0 or wanted.refused:
+            return 0
+        each = (
+            (self.units_in(wanted, group, place) for place in range(len(group.flavors)))
+            for group in wanted.groups
+        )
+        return min(map(sum, each))
+
     def restrict_draws(self, most: dict[int, int]) -> None:
         """Limit how many more tasks of each draw may come."""
         self.most = most

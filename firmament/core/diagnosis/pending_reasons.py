@@ -54,6 +54,8 @@ def pending_reasons(
     next round tries it again.
     """
     cluster, tasks = context.cluster, context.cluster.tasks
+    if not context.configuration.options.tells_why:
+        return snapshot.tasks[_find_still_pending(cluster, snapshot)], []
     pending = _still_pending(cluster, snapshot)
     if not pending:
         return np.empty(0, dtype=np.int64), []
@@ -61,7 +63,7 @@ def pending_reasons(
     by_models = _ModelRefusals.from_round(cluster, snapshot, placed)
     state = RuleState(compile_rules(cluster, snapshot.cls.tolist()))
     contention = Contention(cluster, snapshot, placed)
-    preemption = PreemptionReasons(cluster)
+    preemption, static = PreemptionReasons(cluster), _StaticRefusals(context)
 
     def content_of(index: int) -> TaskClass:
         return cluster.classes.rows[int(snapshot.cls[index])].content
@@ -69,9 +71,7 @@ def pending_reasons(
     constraints = GangConstraints(
         snapshot.problem, placed, cluster.resources.names, content_of, snapshot.gangs
     )
-    apart: dict[int, str] = {}
-    static = _StaticRefusals(context)
-    changed: list[Unscheduled] = []
+    apart, changed = dict[int, str](), list[Unscheduled]()
     for index, rows in pending.items():
         left = add_spared(cluster, cluster.classes.rows[int(snapshot.cls[index])].shape, free)
         causes = _root_causes(context, snapshot, index, left, by_models, state, static)
@@ -119,9 +119,7 @@ def _still_pending(cluster: Cluster, snapshot: Snapshot) -> dict[int, Int64]:
     """Return, by class of the snapshot, those members that are still pending and have not been replaced or changed
     since; classes without any are left out.
     """
-    tasks = cluster.tasks
-    then = snapshot.tasks
-    left = np.flatnonzero((tasks.state[then] == int(TaskPhase.PENDING)) & ~tasks.revised[then])
+    then, left = snapshot.tasks, _find_still_pending(cluster, snapshot)
     cls = np.searchsorted(snapshot.first, left, side="right") - 1
     concerned, starts = np.unique(cls, return_index=True)
     if not len(left):
@@ -134,6 +132,12 @@ def _still_pending(cluster: Cluster, snapshot: Snapshot) -> dict[int, Int64]:
         alone = snapshot.problem.gang[concerned] < 0
     told = ~alone | (np.cumsum(alone) <= MOST_KINDS)
     return {cls: rows for (cls, rows), each in zip(found, told.tolist(), strict=True) if each}
+
+
+def _find_still_pending(cluster: Cluster, snapshot: Snapshot) -> Int64:
+    """Return the indices of the snapshot's tasks that are pending and have not been replaced or changed since."""
+    tasks, then = cluster.tasks, snapshot.tasks
+    return np.flatnonzero((tasks.state[then] == int(TaskPhase.PENDING)) & ~tasks.revised[then])
 
 
 def _root_causes(

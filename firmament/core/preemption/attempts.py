@@ -18,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cost_models.interface import Bool, Int64
+from firmament.core.constraints.quota_room import ENDLESS
 from firmament.core.flow.problem import Assignments, PlacementProblem
 from firmament.core.placement.pod_sets import list_confinements, pin_pod_sets
 from firmament.core.preemption.node_state import PreemptionState
@@ -57,6 +58,7 @@ def preempt(
     first = np.lexsort((paired, -preemption.priority[paired]))
     able[paired[first][tuning.most_paired :]] = False
     gang, need = _whole_gangs(problem, placed)
+    able &= ~_find_without_quota(now, gang, need)
     served = {*problem.gang[placed.cls].tolist()} if len(problem.gang) else set()
     attempts = AttemptSearch(Stages(now, solver, time_limit), tuning.attempts)
     for priority in np.unique(preemption.priority[able])[::-1].tolist():
@@ -128,6 +130,31 @@ def _find_in_trees(problem: PlacementProblem) -> Bool:
     if not nested:
         return np.zeros(problem.classes, dtype=np.bool_)
     return np.isin(problem.gang, list(nested))
+
+
+def _find_without_quota(now: PreemptionState, gang: Int64, need: Int64) -> Bool:
+    """Return classes, with their whole gangs, for which too little quota is left: bool[C].
+
+    Victims of the stages are chosen for room alone and give no quota back, so these classes get no place.
+    ``gang``, ``need``: as returned by ``_whole_gangs``.
+    """
+    quotas, without = now.quotas, np.zeros(len(gang), dtype=np.bool_)
+    if quotas is None:
+        return without
+    draw = quotas.terms.draw[now.problem.shape]
+    waiting = np.flatnonzero(now.remaining > 0)
+    units = {
+        number: quotas.count_units(number) for number in np.unique(draw[waiting]).tolist() if number >= 0
+    }
+    left = np.array([units.get(number, ENDLESS) for number in draw.tolist()], dtype=np.int64)
+    without[waiting] = left[waiting] <= 0
+    members = np.flatnonzero(gang >= 0)
+    # Classes of a gang that share a draw are counted as if each had all of its quota.
+    most = np.bincount(
+        gang[members], weights=np.minimum(left, np.maximum(now.remaining, 0))[members], minlength=len(need)
+    )
+    without[members] = (most < need)[gang[members]]
+    return without
 
 
 class AttemptOutcome(NamedTuple):

@@ -21,6 +21,8 @@ from firmament.core.filters.static_rows import StaticRows
 from firmament.core.model import TaskClass
 from firmament.core.queue.importance import Importance
 from firmament.core.queue.reservations import Reservations
+from firmament.core.ranks import group_rows
+from firmament.core.requeue.quota_bounds import QuotaBounds
 from firmament.core.rules.node_name import list_pinned_rows
 from firmament.core.rules.queueing_hints import (
     any_waits,
@@ -68,11 +70,16 @@ def requeue(
     requeued_classes: list[int] = []
     takers: dict[int, Int64] = {}
     standings = TaskStandings(cluster)
-    for cls in np.unique(tasks.cls[unschedulable]).tolist():
+    classes, waiting = _group_by_class(cluster, unschedulable)
+    quotas = QuotaBounds(cluster, classes, feasible.reservations.gangs.held)
+    hopeful: dict[int, Int64] = {}
+    for cls, members in zip(classes, waiting, strict=True):
+        hopeful[cls] = quotas.select(cls, members)
+        if not len(hopeful[cls]):
+            continue
         if hints.may_help(cls):
             requeued_classes.append(cls)
             continue
-        members = unschedulable[tasks.cls[unschedulable] == cls]
         if cluster.has_promises:
             free = cluster.free(least=int(tasks.priority[members].max()))[rows]
         takes = feasible.find_feasible(rows, free, cls, members)
@@ -81,11 +88,17 @@ def requeue(
         elif feasible.by_evictions(rows, free, cls, members, standings):
             requeued_classes.append(cls)
     requeued_classes += _list_allowed(cluster, takers)
-    requeued = unschedulable[np.isin(tasks.cls[unschedulable], requeued_classes)]
+    requeued = np.concatenate([unschedulable[:0], *(hopeful[cls] for cls in requeued_classes)])
     if dirty.domains_changed:
         requeued = np.append(requeued, list_helped_by_labels(cluster, unschedulable))
     activate(cluster, requeued)
     return bool(len(requeued))
+
+
+def _group_by_class(cluster: Cluster, rows: Int64) -> tuple[list[int], list[Int64]]:
+    """Return the classes of tasks (rows), ascending, and the tasks of each."""
+    present, of = np.unique(cluster.tasks.cls[rows], return_inverse=True)
+    return present.tolist(), [rows[members] for members in group_rows(of)]
 
 
 class TaskStandings:

@@ -217,7 +217,7 @@ def _follow_machine(event: pb.Event, machines: SimulatedMachines) -> None:
 def set_up_history(history: RecordedHistory, configuration: Document, round_every: float) -> Simulation:
     """Return a simulation of the recorded work under ``configuration``. Raises ``ConfigurationError``."""
     scene, clock = _Scene(history), Clock(history.begin)
-    scheduler = EmbeddedScheduler(configuration, clock)
+    scheduler = EmbeddedScheduler(configuration, clock, simulated=True)
     machines, columns = scene.make_machines(), scene.make_columns()
     kinds = scene.make_kinds(machines.resources)
     simulation = Simulation(

@@ -178,6 +178,8 @@ class RequestLimit(Section):
     """Further requests for each gang, and for each pod outside gangs."""
     per_eviction: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 1.0
     """Requests for each pod that is evicted for a more important one."""
+    per_refusal: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
+    """With ``one_per_queue``, requests for each gang or pod that a round refuses; the next round waits for these."""
 
 
 class Scenario(Section):
@@ -203,6 +205,8 @@ class Scenario(Section):
     """Run times that models get: those of earlier tasks of the same kind, or random, wrong ones."""
     requests: RequestLimit | None = None
     """Limits how fast placements are written; None: no limit."""
+    one_per_queue: bool = False
+    """Whether only the first gang or pod of each queue takes part in a round, as in Kueue."""
     cluster: ClusterPart
     """The cluster at the beginning."""
     workload: WorkPart = WorkPart()
@@ -249,6 +253,10 @@ def _find_contradictions(scenario: Scenario) -> list[str]:
     if generator is not None and generator.capacity is None and not names and not scenario.cluster.files:
         found.append(
             "workload.generator.load: is a part of what nodes offer, and there are none; give cluster.pools"
+        )
+    if scenario.requests is not None and scenario.requests.per_refusal and not scenario.one_per_queue:
+        found.append(
+            "requests.perRefusal: has no effect without onePerQueue: true; set this, or leave it out"
         )
     trace = scenario.workload.trace
     if trace is not None and trace.format in ("swf", "azure-llm") and trace.kind is None:

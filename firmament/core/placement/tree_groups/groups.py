@@ -101,7 +101,8 @@ class _Round:
         begin = placer.board.copy()
         tried = {gang: placer.place(gang) for gang in gangs}
         found = {gang: places for gang, places in tried.items() if gang not in placer.shortages}
-        blocked = [gang for gang in gangs if gang not in found and not self._terms.every[gang].refused]
+        every = self._terms.every
+        blocked = [gang for gang in gangs if gang not in found and not every[gang].refused]
         if found and blocked:
             now, tuning = Arrangement(placer.board, found), self._means.tuning.groups
             better = rearrange(begin, placer, now, blocked, tuning, self._means.searches)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice, product
@@ -17,6 +18,7 @@ from firmament.core.flow.problem import COST_UNITS_PER_POINT, Assignments
 from firmament.core.flow.residual import admit
 from firmament.core.placement.outcome import Means
 from firmament.core.placement.tree_groups.nested_placer import KeptRoom, assign, bounds_by_requests, pose
+from firmament.core.reasons import format_number
 from firmament.core.tree_solver.groups import GroupTerms, TreeGroup
 from firmament.core.tree_solver.nested.divided.solver import solve_tree
 from firmament.core.tree_solver.nested.trees import NestedGroup
@@ -55,10 +57,14 @@ class GroupPlacer:
         self._refused: dict[tuple[object, ...], str] = {}
         self._steps = means.nested_steps
         self._kept = KeptRoom()
+        self._draws: dict[int, tuple[tuple[int, int], ...]] = {}
 
     def place(self, gang: int) -> Assignments:
         """Place and book a group as a whole, or nothing of it; return the places in order of admission."""
         group = self._groups[gang]
+        if not group.refused and (lack := self.explain_lack_of_quota(gang)):
+            self.shortages[gang] = lack
+            return Assignments.empty()
         kind = self.kind(gang)
         known = group.refused or self._refused.get(kind, "")
         if known:
@@ -154,7 +160,9 @@ class GroupPlacer:
 
     def copy_to(self, board: Board) -> GroupPlacer:
         """Return a placer of the same groups that owns another board, without known shortages."""
-        return GroupPlacer(self._terms, board, self._prices, self._means)
+        twin = GroupPlacer(self._terms, board, self._prices, self._means)
+        twin._draws = self._draws
+        return twin
 
     def adopt(self, board: Board, placed: Iterable[int]) -> None:
         """Go on with another board, on which the groups in ``placed`` have places and others may find some."""
@@ -178,6 +186,21 @@ class GroupPlacer:
         classes, counts = np.unique(group.order, return_counts=True)
         alike = self._problem.looks(classes.tolist(), counts.tolist())
         return (group.size, group.rules, group.held.tobytes(), *alike)
+
+    def explain_lack_of_quota(self, gang: int) -> str:
+        """Return how many tasks of a group there is quota for, if these are too few, wherever they go; "" else."""
+        quotas, group = self.board.residual.quotas, self._groups[gang]
+        if quotas is None:
+            return ""
+        draws = self._draws.get(gang)
+        if draws is None:
+            found = Counter(quotas.terms.draw[self._problem.shape[group.order]].tolist())
+            draws = self._draws[gang] = tuple(found.items())
+        left = sum(count if draw < 0 else min(count, quotas.count_units(draw)) for draw, count in draws)
+        tasks = len(group.order)
+        if left >= (max(1, group.fewest) if isinstance(group, NestedGroup) else tasks):
+            return ""
+        return f"quota is left for {left} of its {format_number(tasks, 'pod')}"
 
     def lacks_room(self, gang: int) -> bool:
         """Return whether a group requests more of some resource than all machines of the tree have left in sum.

@@ -77,8 +77,12 @@ class ReorderGroups:
     def evaluate(self, budget: SearchBudget) -> Arrangement | None:
         """Return an arrangement with one more group, or the present one; None once all groups were tried."""
         for gang in self._blocked:
-            kind, now = self._placer.kind(gang), self._placer.copy_to(self.found.board)
-            if kind in self._in_vain or now.lacks_room(gang):
+            now = self._placer.copy_to(self.found.board)
+            # However the groups are ordered, they draw the same amounts.
+            if now.explain_lack_of_quota(gang) or now.lacks_room(gang):
+                continue
+            kind = self._placer.kind(gang)
+            if kind in self._in_vain:
                 continue
             found = self._admit(gang, budget)
             if found is None:

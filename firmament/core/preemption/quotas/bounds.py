@@ -59,6 +59,47 @@ class QuotaBound:
         )
 
 
+class FreedBound:
+    """Whether victims use as much quota as ``members`` lack: a weaker bound than `QuotaBound`, but at once known.
+
+    Tasks whose flavors depend on the machine lack nothing here. ``state`` must not change.
+    """
+
+    def __init__(self, state: PreemptionState, members: Members) -> None:
+        quotas, problem = state.quotas, state.problem
+        assert quotas is not None
+        self._state, self._terms = state, quotas.terms
+        wanted: dict[tuple[int, int], int] = {}
+        for cls, count in members:
+            number = int(quotas.terms.draw[problem.shape[cls]])
+            kind = find_single_kind(quotas, number) if number >= 0 else None
+            if kind is not None:
+                draw = quotas.terms.draws[number]
+                for column, amount in list_amounts(draw, quotas.terms.covers[kind]):
+                    wanted[draw.node, column] = wanted.get((draw.node, column), 0) + amount * count
+        self._lacking = [
+            (column, amount - quotas.use.get_left(node, column)) for (node, column), amount in wanted.items()
+        ]
+        self._uses: dict[int, dict[int, int]] = {}
+
+    def is_enough(self, victims: Iterable[int]) -> bool:
+        """Return whether the members could have quota once these victims have left."""
+        uses = [self._list_uses(int(self._state.preemption.draw[victim])) for victim in victims]
+        return all(sum(each.get(column, 0) for each in uses) >= lacking for column, lacking in self._lacking)
+
+    def _list_uses(self, draw: int) -> dict[int, int]:
+        """Return the most that a task of a draw uses of each column."""
+        found = self._uses.get(draw)
+        if found is None:
+            found = self._uses[draw] = {
+                column: amount
+                for group in (self._terms.draws[draw].groups if draw >= 0 else ())
+                for columns in group.columns
+                for column, amount in zip(columns, group.amounts, strict=True)
+            }
+        return found
+
+
 class RoomBound:
     """The largest room that can be free for ``members`` as victims leave one by one; does not change ``state``."""
 

@@ -24,6 +24,7 @@ from firmament.core.placement.pod_sets import list_confinements
 from firmament.core.preemption.node_state import PreemptionState
 from firmament.core.preemption.quotas.bounds import (
     BorrowingBound,
+    FreedBound,
     QuotaBound,
     RoomBound,
     give_back,
@@ -323,7 +324,8 @@ class QuotaReclaim:
         room.let_go(everybody)
         if not room.is_enough() or not QuotaBound(self.state, everybody).is_enough(unit.members):
             return None
-        for going in list_victim_sets(self.state, candidates, self._weigh(choice)):
+        suffices = FreedBound(self.state, unit.members).is_enough
+        for going in list_victim_sets(self.state, candidates, self._weigh(choice), suffices):
             found = self._try(choice, going)
             if found is not None:
                 return Reclaimed(going, found)

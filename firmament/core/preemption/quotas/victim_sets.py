@@ -9,9 +9,12 @@ from firmament.core.preemption.node_state import PreemptionState
 
 
 def list_victim_sets(
-    state: PreemptionState, candidates: Sequence[int], weigh: Callable[[list[int]], tuple[object, ...]]
+    state: PreemptionState,
+    candidates: Sequence[int],
+    weigh: Callable[[list[int]], tuple[object, ...]],
+    suffices: Callable[[list[int]], bool],
 ) -> Iterator[list[int]]:
-    """Yield all sets of candidates with their whole gangs, those of the smallest weight first.
+    """Yield all sets of candidates with their whole gangs that suffice, those of the smallest weight first.
 
     ``weigh`` returns budgets exceeded and the size first. Where larger sets are never better, smaller sets come first,
     so that the larger ones need not be listed.
@@ -26,7 +29,8 @@ def list_victim_sets(
             going = add_companions(state, chosen, [])
             if frozenset(going) not in seen:
                 seen.add(frozenset(going))
-                sets.append(going)
+                if suffices(going):
+                    sets.append(going)
         if by_size:
             yield from sorted(sets, key=weigh)
             sets.clear()

@@ -56,6 +56,10 @@ class GangOptions(Protocol):
     def last_backoff(self) -> float:
         """Seconds for which members of a gang that was given up wait."""
 
+    @property
+    def tells_why(self) -> bool:
+        """Whether rounds report the states of gangs."""
+
 
 @dataclass(frozen=True, slots=True)
 class AdmittedTasks:
@@ -222,7 +226,7 @@ class GangLifecycle:
         ``members``: the rows of each class's tasks.
         """
         tasks = cluster.tasks
-        for number, job in enumerate(jobs):
+        for number, job in enumerate(jobs if self._options.tells_why else ()):
             if cluster.jobs.gang(job) is None:
                 continue
             for index in np.flatnonzero(gang == number).tolist():
@@ -254,6 +258,8 @@ class GangLifecycle:
 
     def _list_unreported_states(self, cluster: Cluster, now: float) -> list[GangState]:
         self._update_statuses(cluster, now)
+        if not self._options.tells_why:
+            return []
         found = []
         for job_id in sorted(self._changed):
             job, status = cluster.jobs.gang(job_id), self._statuses.get(job_id)

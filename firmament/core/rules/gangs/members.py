@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -66,6 +66,11 @@ def count_placed(cluster: Cluster, job_id: str) -> int:
     """Return how many members of a job are bound or assumed, and not asked to leave."""
     bound, assumed, _ = count_members(cluster, job_id)
     return bound + assumed
+
+
+def describe_needs(job: Job) -> Hashable:
+    """Return a key that is equal for gangs that need equal places if they have equally many tasks of equal classes."""
+    return job.min_members, job.groups, job.least_room
 
 
 def count_together(job: Job, held: int) -> int:

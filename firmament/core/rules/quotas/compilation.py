@@ -45,6 +45,10 @@ QUEUE = ("queue",)
 """The field of a class that names the queue on whose quota its tasks draw."""
 
 
+MOST_DRAWS = 100_000
+"""Draws that are cached; classes come and go while records stay."""
+
+
 @dataclass(frozen=True)
 class StatedQuotas:
     """The quotas and flavors that the records state, by name and as arrays."""
@@ -145,8 +149,22 @@ class StatedQuotas:
             **_encode_policies([quota.preemption for quota in nodes]),
         }
 
+    @cached_property
+    def _draws(self) -> dict[tuple[object, ...], Draw]:
+        """The draws that have been found, by all of a class that they depend on."""
+        return {}
+
     def find_draw(self, content: TaskClass) -> Draw:
         """Return what a task of a class takes of its queue's quota, or why the queue admits no such task."""
+        key = content.queue, content.requests, mark_tolerated(content), content.flavor_group
+        found = self._draws.get(key)
+        if found is None:
+            if len(self._draws) >= MOST_DRAWS:
+                self._draws.clear()
+            found = self._draws[key] = self._build_draw(content)
+        return found
+
+    def _build_draw(self, content: TaskClass) -> Draw:
         quota = self.quotas.get(content.queue)
         if quota is None:
             return Draw(-1, refused=f"quota: queue {content.queue} does not exist")
@@ -310,8 +328,9 @@ def _list_residents(
     rows = rows[rows != without]
     if not len(rows):
         return
-    number = {row: draws.number_draw(book, cluster.classes.rows[row].content) for row in classes}
-    draw = np.array([number[cls] for cls in tasks.cls[rows].tolist()], dtype=np.int64)
+    present, of = np.unique(tasks.cls[rows], return_inverse=True)
+    contents = (cluster.classes.rows[row].content for row in present.tolist())
+    draw = np.array([draws.number_draw(book, content) for content in contents], dtype=np.int64)[of]
     order = np.argsort(tasks.came[rows], kind="stable")
     width = len(cluster.machines) + 1
     pairs, first, count = np.unique(

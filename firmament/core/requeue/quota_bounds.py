@@ -1,0 +1,245 @@
+"""Says for how many waiting tasks there can be quota now, with what their queues could take from others.
+
+All numbers are upper bounds: no round places more of these tasks, however much room machines have.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Hashable, Mapping, Sequence
+from functools import cached_property
+
+import numpy as np
+
+from cost_models.interface import Bool, Int64
+from firmament.core.constraints.quota_room import ENDLESS, QuotaRoom
+from firmament.core.constraints.quota_terms import Draw
+from firmament.core.queue.importance import Importance
+from firmament.core.ranks import group_rows
+from firmament.core.rules.framework.limit_rule import RoundDemand
+from firmament.core.rules.gangs.members import count_together, describe_needs
+from firmament.core.rules.registry import find_quotas, list_drawing, number_draws
+from firmament.core.state.cluster import Cluster
+
+
+class QuotaBounds:
+    """The quotas as they are now, asked for classes of waiting tasks."""
+
+    def __init__(self, cluster: Cluster, classes: Sequence[int], apart: Collection[str] = ()) -> None:
+        """``classes``: rows of the classes that are asked about; those that draw on no quota cost nothing.
+
+        ``apart``: gangs that are like no others, as places are kept for them.
+        """
+        self._cluster, self._apart = cluster, apart
+        self._draw_of: dict[int, int] = {}
+        self._room: QuotaRoom | None = None
+        rows = cluster.classes.rows
+        drawing = sorted({*classes}.intersection(list_drawing(cluster)))
+        if not drawing:
+            return
+        shapes = sorted({rows[cls].shape for cls in drawing})
+        nothing = np.zeros(len(shapes), dtype=np.int64)
+        terms = find_quotas(cluster, RoundDemand(shapes, nothing, nothing[:, None]))
+        if terms is not None:
+            draw = dict(zip(shapes, terms.draw.tolist(), strict=True))
+            self._room = QuotaRoom(terms)
+            self._draw_of = {cls: draw[rows[cls].shape] for cls in drawing}
+
+    def select(self, cls: int, members: Int64) -> Int64:
+        """Return those of the waiting tasks ``members`` (rows) of a class that should be tried, by quotas alone.
+
+        Of tasks and gangs that are alike, only so many of the oldest as there can be quota for; once these have their
+        places, the others are asked about again. Where a queue may evict for quota, at least one is left, since rounds
+        evict nobody for whom it would come back. In queues that are strict about their order, all are tried, or none.
+        """
+        draw = self._draw_of.get(cls, -1)
+        if draw < 0:
+            return members
+        assert self._room is not None
+        terms = self._room.terms
+        wanted = terms.draws[draw]
+        if wanted.node < 0 or wanted.refused:
+            return members[:0]
+        if terms.strict[wanted.node]:
+            return members
+        together = self._count_together(members)
+        units = max(self._room.count_units(draw), self._count_after_evictions(cls, wanted, members))
+        if units < together:
+            units = 1 if self._contested[wanted.node] else 0
+        return members if units >= len(members) else self._select_oldest(members, units)
+
+    def _select_oldest(self, members: Int64, units: int) -> Int64:
+        """Return, of each kind of tasks and gangs that are alike, the oldest ones with ``units`` tasks together."""
+        if not units:
+            return members[:0]
+        tasks = self._cluster.tasks
+        order = members[np.lexsort((tasks.sequence[members], tasks.created[members]))]
+        waiting = Counter(tasks.job[row] for row in order.tolist())
+        gangs = {name: self._describe_gang(name, count) for name, count in waiting.items()}
+        taken: dict[Hashable, int] = {}
+        chosen: dict[str, bool] = {}
+        found = []
+        columns = order, tasks.priority[order], tasks.group_priority[order]
+        for row, *priorities in zip(*(column.tolist() for column in columns), strict=True):
+            name = tasks.job[row]
+            kind = gangs[name], *priorities
+            count = taken.get(kind, 0)
+            takes_part = chosen.get(name, False) or count < units
+            taken[kind] = count + 1
+            if takes_part:
+                found.append(row)
+            if gangs[name] is not None:
+                chosen[name] = takes_part
+        return np.array(found, dtype=np.int64)
+
+    def _describe_gang(self, name: str, waiting: int) -> Hashable:
+        """Return a key that is equal for gangs that need equal places; None for tasks in no gang.
+
+        ``waiting``: number of the gang's tasks of the class in question that wait for a change.
+        """
+        jobs, tasks = self._cluster.jobs, self._cluster.tasks
+        gang = jobs.gang(name)
+        if gang is None:
+            return None
+        members = jobs.members(name)
+        if len(members) != waiting or name in self._apart or tasks.not_before[members].any():
+            return name
+        return waiting, describe_needs(gang)
+
+    def _count_together(self, members: Int64) -> int:
+        """Return how many tasks of a class (rows) must at least be placed at once, as the smallest of gangs needs."""
+        jobs, tasks = self._cluster.jobs, self._cluster.tasks
+        if not jobs.gangs:
+            return 1
+        fewest = ENDLESS
+        for name, waiting in Counter(tasks.job[row] for row in members.tolist()).items():
+            gang = jobs.gang(name)
+            others = len(jobs.members(name)) - waiting if gang is not None else 0
+            fewest = min(fewest, 1 if gang is None else max(1, count_together(gang, others)))
+            if fewest == 1:
+                break
+        return fewest
+
+    # --- tasks that leave for others -----------------------------------------------------------------------------
+
+    def _count_after_evictions(self, cls: int, wanted: Draw, members: Int64) -> int:
+        """Return for how many tasks there can be quota once tasks have left that their queue may evict, or that leave
+        anyway.
+        """
+        room = self._room
+        assert room is not None
+        terms, node, use = room.terms, wanted.node, room.use
+        within, reclaims, while_borrowing = terms.within[node], terms.reclaim[node] > 0, terms.borrows[node]
+        if (
+            not (within or reclaims or while_borrowing)
+            or self._cluster.classes.rows[cls].content.never_preempts
+        ):
+            return 0
+        if self._are_in_trees(members):  # trees of groups evict nobody for quota
+            return 0
+        path = use.list_path(node)
+        several = any(len(group.flavors) != 1 for group in wanted.groups)
+        if terms.fair[node] or several or path[-1] in self._leaving:
+            return len(members)
+        amounts = [
+            pair for group in wanted.groups for pair in zip(group.columns[0], group.amounts, strict=True)
+        ]
+        freed = self._sum_less_important(node, members, int(within))
+        own_room = any(
+            all(
+                use.get_own_left(above, column) + freed[column] >= (amount if above == node else 0)
+                for column, amount in amounts
+            )
+            for above in path[:-1]
+        )
+        if while_borrowing or (reclaims and own_room):
+            freed = freed + self._sum_of_borrowers(node, path[-1])
+        if not any(freed[column] > 0 for column, _ in amounts):
+            return 0
+        return min(int(use.get_left(node, column) + freed[column]) // amount for column, amount in amounts)
+
+    def _are_in_trees(self, members: Int64) -> bool:
+        jobs = self._cluster.jobs
+        if not jobs.has_trees:
+            return False
+        gangs = (jobs.gang(name) for name in {self._cluster.tasks.job[row] for row in members.tolist()})
+        return all(gang is not None and bool(gang.groups) for gang in gangs)
+
+    def _sum_of_borrowers(self, node: int, root: int) -> Int64:
+        """Return int64[J]: what other queues use that borrow in the tree of ``root``."""
+        assert self._room is not None
+        use = self._room.use
+        borrows = (use.used > use.tree.subtree).any(axis=1) & (self._roots == root)
+        borrows[node] = False
+        found: Int64 = use.own[borrows].sum(axis=0)
+        return found
+
+    def _sum_less_important(self, node: int, members: Int64, policy: int) -> Int64:
+        """Return int64[J]: what tasks of a queue use that others of the queue may evict, by its policy ``within``."""
+        assert self._room is not None
+        terms = self._room.terms
+        found = np.zeros(len(terms.columns), dtype=np.int64)
+        if not policy or node not in self._users:
+            return found
+        draws, standing = self._users[node]
+        reach = int(self._importance.reach_of(self._cluster.tasks, members).max())
+        less = standing < reach if policy == 1 else standing <= reach
+        for draw, count in zip(
+            *(each.tolist() for each in np.unique(draws[less], return_counts=True)), strict=True
+        ):
+            for group in terms.draws[draw].groups:
+                for columns in group.columns:
+                    found[list(columns)] += np.array(group.amounts, dtype=np.int64) * count
+        return found
+
+    @cached_property
+    def _contested(self) -> Bool:
+        assert self._room is not None
+        return self._room.terms.find_contested()
+
+    @cached_property
+    def _roots(self) -> Int64:
+        assert self._room is not None
+        return self._room.terms.find_roots()
+
+    @cached_property
+    def _importance(self) -> Importance:
+        return Importance.from_tasks(self._cluster.tasks)
+
+    @cached_property
+    def _placed(self) -> tuple[Int64, Int64]:
+        """Rows of the tasks on machines that draw on quotas, and the draw of each."""
+        assert self._room is not None
+        tasks, classes = self._cluster.tasks, list_drawing(self._cluster)
+        draw = np.full(len(self._cluster.classes.rows), -1, dtype=np.int64)
+        draw[classes] = number_draws(self._cluster, self._room.terms, classes)
+        rows = np.flatnonzero(tasks.find_placed())
+        rows = rows[draw[tasks.cls[rows]] >= 0]
+        return rows, draw[tasks.cls[rows]]
+
+    @cached_property
+    def _leaving(self) -> frozenset[int]:
+        """The roots of trees on which tasks draw that leave anyway."""
+        assert self._room is not None
+        rows, draw = self._placed
+        node = self._room.terms.find_nodes_of(draw[self._cluster.tasks.leaving[rows]])
+        return frozenset(self._roots[node[node >= 0]].tolist())
+
+    @cached_property
+    def _users(self) -> Mapping[int, tuple[Int64, Int64]]:
+        """By queue (quota node), the draw of each of its tasks on machines, and the lowest standing in its gang."""
+        assert self._room is not None
+        tasks, gangs = self._cluster.tasks, self._cluster.jobs.gangs
+        rows, draw = self._placed
+        standing = self._importance.standing_of(tasks, rows)
+        if gangs:
+            lowest: dict[str, int] = {}
+            jobs = [tasks.job[row] for row in rows.tolist()]
+            for job, each in zip(jobs, standing.tolist(), strict=True):
+                if job in gangs:
+                    lowest[job] = min(each, lowest.get(job, each))
+            of_gang = [lowest.get(job, each) for job, each in zip(jobs, standing.tolist(), strict=True)]
+            standing = np.array(of_gang, dtype=np.int64)
+        node, of = np.unique(self._room.terms.find_nodes_of(draw), return_inverse=True)
+        parts = group_rows(of)
+        return {each: (draw[part], standing[part]) for each, part in zip(node.tolist(), parts, strict=True)}
