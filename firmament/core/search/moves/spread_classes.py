@@ -164,7 +164,7 @@ class Places:
     crowd: Int64
     """int64[K], tasks of the round that are there now."""
     room: Int64
-    """int64[K], how many tasks still fit."""
+    """int64[K], how many tasks still fit; at least 1."""
     near: Int64
     """int64[K], tasks of the group that are there."""
     domain: Int64

@@ -8,8 +8,9 @@ from dataclasses import replace
 import pytest
 
 from firmament.core.changes import ChangedMachine, CureKind, CureProposal
+from firmament.core.configuration import RoundOptions
 from firmament.core.constraints.counters import RuleState
-from firmament.core.events import ClassDefined, Event, TasksBound
+from firmament.core.events import ClassDefined, Event, TasksBound, TasksSubmitted
 from firmament.core.intake.events import apply_events
 from firmament.core.label_levels import LabelLevels
 from firmament.core.model import Disk, HostPort, Machine, SpreadRule, TaskClass
@@ -28,7 +29,7 @@ from firmament.core.rules.registry import (
 from firmament.core.rules.topology_spread import TopologySpread
 from firmament.core.rules.volumes.shared_disks import SharedDisks
 from firmament.core.state.cluster import Cluster
-from tests.support.core import machine, task_class
+from tests.support.core import machine, placed, scheduler, task_class
 from tests.support.rules import app, near, spread
 
 MACHINE = Machine("m", {"cpu": 1})
@@ -280,3 +281,22 @@ def test_every_reason_between_tasks_has_a_name_for_its_constraint():
         Reason.CLAIM_IN_USE: "claims for one pod at a time",
     }
     assert constraint_behind(Reason.INSUFFICIENT) == ""
+
+
+def test_a_term_that_running_and_waiting_tasks_state_holds_for_both():
+    """Whoever states it already runs on one machine, and comes to another in this round."""
+    guard = task_class(100, labels=(("app", "guard"),), anti_affinity=near("x", "host"))
+    coming = replace(guard, requests=(("cpu", 50),), machine="n")
+    core = scheduler(
+        *(machine(name, labels={"host": name}) for name in "mn"),
+        ClassDefined(1, guard),
+        ClassDefined(2, coming),
+        ClassDefined(3, task_class(10, labels=(("app", "x"),))),
+        TasksBound("m", 1, ("runs",)),
+        TasksSubmitted(2, ("comes",), priority=9),
+        TasksSubmitted(3, ("x",)),
+        options=RoundOptions(preemption=False),
+    )
+    assert placed(core.run_round()) == {"comes": "n"}
+    core.apply([machine("o", labels={"host": "o"})])
+    assert placed(core.run_round()) == {"x": "o"}

@@ -182,6 +182,13 @@ def test_how_many_devices_of_each_kind_tasks_take():
     assert share[2:] == [[1.0, 1.0], [infinite, infinite], [0.0, 0.0]]
 
 
+def test_the_largest_part_of_a_device_counts():
+    cluster = cluster_of(slice_record("a", [shared("s0", memory="8", slots="4", none="0")]))
+    claim = exactly("gpu", 1, capacity={"requests": {"memory": "2", "slots": "3"}})
+    less = exactly("gpu", 1, capacity={"requests": {"memory": "6", "slots": "1"}})
+    assert demand_of(cluster, (own_claim(claim),), (own_claim(less),)) == ([[1], [1]], [[0.75], [0.75]])
+
+
 def test_only_claims_without_devices_count():
     cluster = cluster_of(
         slice_record("a", [device("d0"), device("d1")]),
