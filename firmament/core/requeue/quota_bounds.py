@@ -19,6 +19,7 @@ from firmament.core.ranks import group_rows
 from firmament.core.rules.framework.limit_rule import RoundDemand
 from firmament.core.rules.gangs.members import count_together, describe_needs
 from firmament.core.rules.registry import find_quotas, list_drawing, number_draws
+from firmament.core.rules.tree_groups.compilation import list_groups
 from firmament.core.state.cluster import Cluster
 
 
@@ -30,7 +31,7 @@ class QuotaBounds:
 
         ``apart``: gangs that are like no others, as places are kept for them.
         """
-        self._cluster, self._apart = cluster, apart
+        self._cluster, self._apart = cluster, {*apart}
         self._draw_of: dict[int, int] = {}
         self._room: QuotaRoom | None = None
         rows = cluster.classes.rows
@@ -44,6 +45,7 @@ class QuotaBounds:
             draw = dict(zip(shapes, terms.draw.tolist(), strict=True))
             self._room = QuotaRoom(terms)
             self._draw_of = {cls: draw[rows[cls].shape] for cls in drawing}
+            self._apart |= list_groups(cluster)  # each has rules of its own
 
     def select(self, cls: int, members: Int64) -> Int64:
         """Return those of the waiting tasks ``members`` (rows) of a class that should be tried, by quotas alone.
