@@ -284,3 +284,24 @@ def test_a_place_elsewhere_that_comes_too_late_is_corrected(scene):
     scene.outcome(bind)
     scene.sync()
     assert scene.states() == {"pod-high": (BOUND, "n1"), "pod-low-b": (BOUND, "n1")}
+
+
+@pytest.mark.parametrize(
+    ("victims", "others", "named"),
+    [
+        (1, 0, "default/v0"),
+        (3, 0, "default/v0, default/v1, default/v2"),
+        (4, 0, "default/v0, default/v1, default/v2 and 1 more"),
+        (2, 2, "default/v0, default/v1 and 2 more"),
+        (0, 1, "another pod"),
+        (0, 2, "2 other pods"),
+    ],
+)
+def test_a_waiting_pod_names_three_pods_of_its_namespace_and_counts_the_others(victims, others, named):
+    scene = Scene()
+    low = [pod(f"v{each}", node="n1") for each in range(victims)]
+    low += [pod(f"w{each}", node="n1", namespace="other") for each in range(others)]
+    scene.pods(*(present(each) for each in reversed(low)))
+    said = scene.preempt(*(each.metadata.uid for each in reversed(low)))[-1]
+    assert isinstance(said, AnnounceUnschedulable)
+    assert said.message == f"waits on node n1 until {named} left it"
