@@ -12,7 +12,7 @@ from poseidon.devices.options import DeviceOptions
 from poseidon.kube.api import kinds
 from poseidon.kube.api.devices import EXTENDED_CLAIM, DeviceClass
 from poseidon.kube.api.metadata import ObjectMeta
-from poseidon.kube.api.pods import Container, ExtendedClaimStatus, ResourceRequirements
+from poseidon.kube.api.pods import Container, ExtendedClaimStatus, PodResourceClaim, ResourceRequirements
 from poseidon.kube.api.resource import Change
 from poseidon.kube.write.device_claim_writer import DeviceClaimWrite, WriteEnd
 from protos.firmament.v1 import scheduler_pb2 as pb
@@ -281,3 +281,22 @@ def test_a_pod_waits_until_the_claim_of_its_namesake_is_gone():
     bridge.state.device_claims_changed([Change("claim-earlier", None)])
     bridge.sync()
     assert bridge.message().claims
+
+
+def test_a_claim_that_was_not_created_goes_with_its_pod():
+    bridge = Bridge(classes=[device_class()])
+    bridge.put(asking())
+    bridge.place()
+    [write] = bridge.writes()
+    bridge = Bridge(classes=[device_class()])
+    bridge.put(asking())
+    name = write.key.partition("/")[2]
+    other = pod("q")
+    named = (PodResourceClaim(name="gpu", resource_claim_name=name),)
+    other = replace(other, spec=replace(other.spec, resource_claims=named))
+    seen = []
+    for change in (present(other), gone(asking())):
+        bridge.state.pods_changed([change])
+        bridge.sync()
+        seen.append("pod-q" in bridge.view.tasks)
+    assert seen == [True, False]
