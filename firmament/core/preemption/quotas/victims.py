@@ -4,9 +4,10 @@ Without fair shares, these are, in the same queue, less important tasks, or newe
 of queues that borrow, if every quota between that queue and the first quota above both queues borrows, too, and if
 the task's own side does not borrow afterwards. A policy may let a task that borrows evict some less important tasks.
 
-With fair shares, a task that has to borrow takes from queues whose share is larger. Shares are compared right below
-the first quota above both queues, with the task counted on its side: by ``LessThanOrEqualToFinalShare``, the task's
-share is at most what the other side has left; by ``LessThanInitialShare``, it is less than what the other side has.
+With fair shares, a task takes from queues that borrow of the resources it lacks: from all of them if its own queue
+covers these, else from those whose share is larger. Shares are compared right below the first quota above both
+queues, with the task counted on its side: by ``LessThanOrEqualToFinalShare``, the task's share is at most what the
+other side has left; by ``LessThanInitialShare``, it is less than what the other side has.
 """
 
 from __future__ import annotations
@@ -139,9 +140,18 @@ class ShareRule:
         """
         found: list[Sequence[int]] = []
         left = list(victims)
+        lacking = [each for each in newcomer.columns if quotas.use.get_left(newcomer.node, each) < 0]
+        if lacking:
+            newcomer = newcomer._replace(columns=tuple(lacking))
+            left = [group for group in left if self._may_give(quotas, newcomer, int(self._node[group[0]]))]
         for strategy in self.strategies if lenient else self.strategies[:1]:
             left = self._pass_through(quotas, newcomer, left, book, strategy, found)
         return found
+
+    def _may_give(self, quotas: QuotaRoom, newcomer: Newcomer, queue: int) -> bool:
+        """Return whether a queue is the newcomer's own, or borrows of what the newcomer lacks."""
+        own_left = (quotas.use.get_own_left(queue, column) for column in newcomer.columns)
+        return queue == newcomer.node or any(left < 0 for left in own_left)
 
     def _pass_through(
         self,

@@ -125,8 +125,37 @@ def test_two_workloads_of_two_queues_do_not_evict_each_other_by_turns():
     assert cluster.evictions == {"target": 1, "own": 1}
 
 
+@pytest.mark.parametrize("first", ["a", "b"])
+@pytest.mark.parametrize("strategies", [BOTH, [FINAL], [INITIAL]])
+def test_who_leaves_first_does_not_come_back_before_who_waits_for_both(first: str, strategies: list[str]):
+    """Kueue #13662, with the quotas of a test of its repair: the first of two victims to leave was admitted again
+    while the second was still leaving, and was evicted again, then the second, by turns.
+    """
+    policy = {"reclaim": "Any", "strategies": strategies}
+    cluster = ScriptedCluster(
+        quota("all", fair=True),
+        quota("cores", {"any": {"cpu": 10, "disk": 0}}, parent="all", fair=True, preemption=policy),
+        quota("disks", {"any": {"cpu": 0, "disk": 10}}, parent="all", fair=True, preemption=policy),
+        disk=100,
+    )
+    cluster.submit("a", "disks", priority=100)
+    cluster.submit("b", "disks", priority=100)
+    assert cluster.settle() == 0
+    cluster.submit("both", "cores", 10, disk=10)
+    cluster.run_round()
+    assert cluster.evictions == {"a": 1, "b": 1}
+    cluster.finish_evictions(first)
+    cluster.run_round()
+    assert cluster.list_running() == {"a", "b"} - {first}
+    cluster.finish_evictions()
+    assert cluster.settle() == 0
+    assert _wait(cluster) == 0
+    assert cluster.list_running() == {"both"}
+    assert cluster.evictions == {"a": 1, "b": 1}
+
+
 def test_nobody_comes_between_victims_that_leave_one_after_another():
-    """Kueue #13662, with the quotas of a test of its repair: while the second of two victims was still leaving,
+    """Kueue #13662, with those of another test: while the second of two victims was still leaving,
     the first, or another workload, took what had become free, and was evicted in turn.
     """
     own = {"within": "LowerPriority", "reclaim": "LowerPriority", "borrow": {"policy": "LowerPriority"}}

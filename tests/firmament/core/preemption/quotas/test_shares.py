@@ -157,6 +157,25 @@ def test_other_flavors_that_a_queue_borrows_do_not_keep_it_from_what_is_its_own(
     assert _gone(core.run_round()) == {"b1"}
 
 
+def test_of_several_resources_the_one_that_is_lacking_decides_who_takes_from_whom():
+    """`a` borrows a disk that is free, and lacks cores of its own: `c` has these, `b` borrows more, but of disks."""
+    quotas: list[Event] = [
+        quota("all", fair=True),
+        quota("bank", {"any": {"cpu": 0, "disk": 9}}, parent="all", fair=True),
+        quota("a", {"any": {"cpu": 3, "disk": 0}}, parent="all", fair=True, preemption=ANY),
+        quota("b", {"any": {"cpu": 2, "disk": 0}}, parent="all", fair=True),
+        quota("c", {"any": {"cpu": 0, "disk": 0}}, parent="all", fair=True),
+    ]
+    events = [machine("m", cpu=100, extended={"disk": 100}), flavor("any"), *quotas]
+    for number, (uid, queue, cpu, disk) in enumerate(
+        [("a1", "a", 2, 2), ("b1", "b", 1, 0), ("b2", "b", 1, 5), ("c1", "c", 1, 0), ("new", "a", 1, 1)]
+    ):
+        content = task_class(0, requests=(("cpu", cpu), ("disk", disk)), queue=queue)
+        events.append(ClassDefined(number, content))
+        events.append(TasksSubmitted(number, (uid,)) if uid == "new" else TasksBound("m", number, (uid,)))
+    assert _gone(scheduler(events).run_round()) == {"c1"}
+
+
 def test_shares_do_not_reach_tasks_that_policies_protect():
     policy = {"reclaim": "LowerPriority"}
     running = {**_ones(a=3), **{f"b{n}": ("b", 1, n % 2) for n in range(6)}}
