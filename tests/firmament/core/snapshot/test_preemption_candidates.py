@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -26,7 +27,7 @@ def bound(
     return TasksBound(where, cls, uids, priority=priority, names=names, assigned=(since,) * len(uids))
 
 
-def budget(name: str = "ns/pdb", **payload: object) -> RecordUpserted:
+def budget(name: str = "ns/pdb", **payload: Any) -> RecordUpserted:
     content = {"namespace": "ns", "selector": [], "allowed": 1, **payload}
     return RecordUpserted(BUDGET_RECORD, name, json.dumps(content).encode())
 
@@ -53,7 +54,7 @@ def found(*events: Event, options: RoundOptions | None = None) -> tuple[list[str
     return [made._cluster.tasks.uid[row] for row in posed.row.tolist()], posed
 
 
-def wanting(priority: int = 10, **content: object) -> list[Event]:
+def wanting(priority: int = 10, **content: Any) -> list[Event]:
     return tasks(9, "waits", content=task_class(9000, **content), priority=priority)
 
 
@@ -132,7 +133,7 @@ def test_tasks_whose_binding_is_not_confirmed_do_not_take_part():
 
 
 def test_leaving_tasks_take_part_however_important_they_are_if_another_may_be_evicted():
-    going = [
+    going: list[Event] = [
         ClassDefined(3, replace(RUNNING, terminating=True)),
         bound("a", "going", cls=3, priority=50),
     ]
@@ -168,7 +169,7 @@ def test_budgets_cover_kinds_in_order_of_their_names():
     ("payload", "allowed"),
     [({"allowed": 0}, 0), ({"allowed": -4}, 0), ({"allowed": 2**40}, MOST_ALLOWED), ({"allowed": 7}, 7)],
 )
-def test_allowances_are_neither_negative_nor_too_large_to_count(payload: dict[str, object], allowed: int):
+def test_allowances_are_neither_negative_nor_too_large_to_count(payload: dict[str, Any], allowed: int):
     assert allowances(budget(**payload)).allowed.tolist() == [allowed]
 
 

@@ -112,10 +112,10 @@ def test_a_gang_that_lacks_members_is_left_out_and_told_once():
     assert asked.held_back("g-0", "g-1", "x") == [True, True, False]
     message = "gang ns/g waits for members: 2 of 3 exist"
     assert asked.told() == [(("g-0", "g-1"), message)]
+    tasks = asked.cluster.tasks
+    assert [tasks.message[tasks.row_of[uid]] for uid in ("g-0", "g-1")] == [message] * 2
+    tasks.message[tasks.row_of["g-0"]] = "what a round says"
     assert asked.told() == []
-    assert [asked.cluster.tasks.message[asked.cluster.tasks.row_of[uid]] for uid in ("g-0", "g-1")] == [
-        message
-    ] * 2
 
 
 @pytest.mark.parametrize(("need", "text"), [(3, "1 of 3 can be tried now"), (4, "3 of 4 exist")])
@@ -175,6 +175,16 @@ def test_a_gang_that_has_changed_is_tried_again():
     assert asked.held_back("g-0", "g-1", "g-2") == [False, False, False]
 
 
+def test_a_gang_that_has_changed_since_it_was_left_out_is_not_held_back():
+    asked = Gangs(gang(3), waiting("g-0", "g-1"))
+    asked.admit("g-0")
+    asked.core.apply([TaskRemoved("g-1")])
+    asked.states()
+    asked.cluster.tasks.unschedulable[:] = False
+    asked.life.keep_unschedulable(asked.cluster, NOW)
+    assert asked.held_back("g-0") == [False]
+
+
 def test_a_gang_is_no_longer_held_back_once_enough_members_may_be_tried():
     asked = Gangs(gang(2), waiting("g-0", "g-1"))
     tasks = asked.cluster.tasks
@@ -210,6 +220,8 @@ def test_states_are_told_by_job_when_they_have_changed():
         GangState("a", GangPhase.WAITING, "", 2, 0, 3),
         GangState("b", GangPhase.WAITING, "", 1, 0, 2),
     ]
+    assert asked.states() == []
+    asked.life.note("b", "")
     assert asked.states() == []
     asked.core.apply([bound("b-0", job="b")])
     assert asked.states() == [GangState("b", GangPhase.WAITING, "", 1, 1, 2)]
