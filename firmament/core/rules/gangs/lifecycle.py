@@ -311,7 +311,7 @@ class GangLifecycle:
             self._update_statuses(cluster, now)
             status.since = None
             status.failed = True
-            status.message = f"not whole {self._get_gang_seconds(job):g} s after it was decided"
+            self.note(job_id, f"not whole {self._get_gang_seconds(job):g} s after it was decided")
         return deltas
 
     def _list_late_members(self, cluster: Cluster, job_id: str, status: _GangStatus) -> list[int]:

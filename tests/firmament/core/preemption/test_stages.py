@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
+from firmament.core.flow.problem import WAIT_BUCKETS
 from firmament.core.preemption.node_state import PreemptionState
 from firmament.core.preemption.problem import PreemptionTuning
 from firmament.core.preemption.stages import Stages
@@ -192,14 +193,36 @@ def test_machines_may_be_looked_at_in_parts(chunk: int):
 
 
 def test_victims_that_are_no_longer_needed_stay():
-    # The first task needs both of machine 0; the second then finds room beside it.
-    running = [Victim(0, (2,), 0), Victim(0, (2,), 1)]
-    now = state([Waiting((3,)), Waiting((1,))], [[0]], running)
-    places, gone = run(now)
-    assert sorted(places) == [(0, 0), (1, 0)]
-    assert gone == [0, 1]
-    now = state([Waiting((3,)), Waiting((1,))], [[1]], running)
+    # The second task frees more than it needs, so that the first may join it.
+    running = [Victim(0, (1,)), Victim(1, (4,))]
+    places, gone = run(state([Waiting((1,)), Waiting((3,))], [[0], [0]], running))
+    assert sorted(places) == [(0, 1), (1, 1)]
+    assert gone == [1]
+
+
+def test_places_of_earlier_calls_stay_where_they_are():
+    running = [Victim(0, (1,)), Victim(1, (4,))]
+    now = state([Waiting((1,)), Waiting((3,))], [[0], [0]], running)
     assert run(now, 0) == ([(0, 0)], [0])
+    assert run(now, 1) == ([(0, 0), (1, 1)], [0, 1])
+
+
+def test_tasks_that_find_a_place_within_budgets_do_not_make_way_for_more_beyond_them():
+    # The large task and the small one could both come, if the small one went where a budget says no.
+    running = [Victim(0, (1,)), Victim(0, (1,)), Victim(1, (1,), budgets=(0,))]
+    now = state([Waiting((2,)), Waiting((1,))], [[0], [0]], running, allowed=[0])
+    places, gone = run(now)
+    assert places == [(1, 0)]
+    assert len(gone) == 1
+    assert gone != [2]
+
+
+def test_the_class_that_has_waited_longest_is_served_first():
+    buckets = [0] * WAIT_BUCKETS
+    old, new = [1, *buckets[1:]], [*buckets[1:], 1]
+    for first, second, winner in ((old, new, 0), (new, old, 1), (new, new, 0)):
+        now = state([Waiting((1,), count=first), Waiting((1,), count=second)], [[1]])  # type: ignore[arg-type]  # by wait
+        assert run(now) == ([(winner, 0)], [])
 
 
 def test_machines_that_filters_close_are_no_places():

@@ -236,7 +236,6 @@ NOTHING = Budget(TaskSelector(nothing=True), 0)
         ({"selector": [], "disrupted": "x"}, NOTHING),
         ({"selector": [], "disrupted": None, "allowed": 1}, Budget(TaskSelector(namespaces=("",)), 1)),
     ],
-    ids=str,
 )
 def test_payloads_of_budgets(payload: object, expected: Budget):
     made = core(RecordUpserted(BUDGET_RECORD, "ns/pdb", json.dumps(payload).encode()))

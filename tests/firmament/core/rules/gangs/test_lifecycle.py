@@ -9,6 +9,7 @@ import pytest
 
 from firmament.core.configuration import RoundOptions
 from firmament.core.events import (
+    BindingReport,
     ClassDefined,
     Event,
     JobDefined,
@@ -21,6 +22,7 @@ from firmament.core.model import Job
 from firmament.core.results import DeltaKind, GangPhase, GangState
 from firmament.core.rules.gangs.lifecycle import GangLifecycle
 from firmament.core.scheduler import Scheduler
+from firmament.core.state import transitions
 from firmament.core.state.cluster import Cluster
 from firmament.core.state.pending_evictions import PendingEvictions
 from firmament.core.state.tasks import TaskPhase
@@ -318,3 +320,50 @@ def test_the_time_runs_from_the_first_member_that_has_a_place():
     asked.core.apply([bound("g-1")])
     asked.states(NOW + 9.0)
     assert asked.life.next_in(asked.cluster, NOW + 9.0) == 26.0
+
+
+# --- what is over ----------------------------------------------------------------------------------------------------
+
+
+def test_a_gang_whose_members_make_room_is_preempted():
+    asked = Gangs(gang(2), bound("g-0", "g-1"))
+    asked.states()
+    transitions.ask_to_leave(asked.cluster, asked.cluster.tasks.row_of["g-0"])
+    [state] = asked.states()
+    assert (state.phase, state.running) == (GangPhase.PREEMPTED, 1)
+    assert state.message == "members make room for more important tasks"
+
+
+def test_a_late_member_whose_eviction_is_refused_is_not_asked_again():
+    asked = Gangs(gang(3), bound("g-0"), waiting("g-1", "g-2"))
+    asked.states()
+    asked.life.expire(asked.cluster, NOW + 30.0)
+    asked.core.apply([bound("g-1")])
+    assert [each.uid for each in asked.life.expire(asked.cluster, NOW + 31.0)] == ["g-1"]
+    asked.core.report([BindingReport(uid, "m", bound=False, reason="no") for uid in ("g-0", "g-1")])
+    assert not asked.cluster.tasks.leaving[asked.cluster.tasks.row_of["g-1"]]
+    assert asked.life.expire(asked.cluster, NOW + 32.0) == []
+
+
+def test_a_gang_that_others_have_made_whole_has_failed_no_more():
+    asked = Gangs(gang(2), bound("g-0"), options=RoundOptions(gang_seconds=30.0, evict_failed_gangs=False))
+    asked.states()
+    asked.life.expire(asked.cluster, NOW + 30.0)
+    assert [each.phase for each in asked.states(NOW + 30.0)] == [GangPhase.FAILED]
+    asked.core.apply([bound("g-1")])
+    assert [each.phase for each in asked.states(NOW + 31.0)] == [GangPhase.BOUND]
+    asked.core.apply([TaskRemoved("g-1")])
+    assert [(each.phase, each.message) for each in asked.states(NOW + 32.0)] == [(GangPhase.WAITING, "")]
+
+
+def test_a_gang_of_which_one_leaves_was_not_whole_for_that():
+    asked = Gangs(gang(2), bound("g-0"), waiting("g-1"))
+    asked.states()
+    assert [each.uid for each in asked.life.expire(asked.cluster, NOW + 30.0)] == ["g-0"]
+    asked.states(NOW + 30.0)
+    asked.core.report([BindingReport("g-0", "m", bound=False, reason="no")])
+    asked.core.apply([waiting("g-2")])
+    assert asked.admit("g-2")[2:] == ([1], ("g",))
+    asked.core.apply([TaskRemoved("g-1")])
+    asked.states(NOW + 100.0)
+    assert asked.life.next_in(asked.cluster, NOW + 100.0) == 30.0
