@@ -293,3 +293,38 @@ def test_each_served_version_of_a_definition_is_a_resource(store):
     ]
     assert status["storedVersions"] == ["v2"]
     assert status["acceptedNames"]["listKind"] == "ThingList"
+
+
+@pytest.mark.parametrize(
+    ("change", "refused"),
+    [
+        ({"containers": []}, "spec.containers: Required value"),
+        ({"schedulerName": "other"}, "pod updates may not change fields"),
+        ({"containers": [{"name": "main", "image": "new"}]}, ""),
+    ],
+)
+def test_pods_are_checked_when_they_change(change, refused, store):
+    store.add_collection(collection_spec(PRIORITY_CLASSES))
+    before = made(PODS, store, spec={"containers": [{"name": "main", "image": "old"}]})
+    obj: dict[str, Any] = {
+        "metadata": {"name": "x"},
+        "spec": {"containers": before["spec"]["containers"], **change},
+    }
+    if refused:
+        with pytest.raises(ApiError, match=refused):
+            prepare_update(PODS, obj, before)
+        return
+    prepare_update(PODS, obj, before)
+    image = {"containers": [{"name": "main", "image": "new", "resources": {}}]}
+    assert obj["spec"] == {**before["spec"], **image}
+    assert obj["metadata"]["generation"] == 2
+
+
+def test_a_pod_without_containers_and_a_bad_definition_are_not_created(store):
+    with pytest.raises(ApiError, match=r"spec\.containers: Required value"):
+        made(PODS, store, spec={})
+    with pytest.raises(ApiError, match=r"spec\.versions: Required value"):
+        prepare_create(CUSTOM_RESOURCE_DEFINITIONS, changed(versions=[]), store)
+    good = definition("example.com", "v1", "things", "Thing")
+    with pytest.raises(ApiError, match=r"spec\.versions: Required value"):
+        prepare_update(CUSTOM_RESOURCE_DEFINITIONS, changed(versions=[]), good)
