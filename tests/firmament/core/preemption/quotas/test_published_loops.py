@@ -155,8 +155,8 @@ def test_who_leaves_first_does_not_come_back_before_who_waits_for_both(first: st
 
 
 def test_nobody_comes_between_victims_that_leave_one_after_another():
-    """Kueue #13662, with those of another test: while the second of two victims was still leaving,
-    the first, or another workload, took what had become free, and was evicted in turn.
+    """Kueue #13662 without fair shares, with the quotas of another test of its repair: while the second of two victims
+    was still leaving, the first, or another workload, took what had become free, and was evicted in turn.
     """
     own = {"within": "LowerPriority", "reclaim": "LowerPriority", "borrow": {"policy": "LowerPriority"}}
     cluster = ScriptedCluster(
