@@ -211,10 +211,12 @@ class _OneMachine:
         self._end, self._ledgers = end, start.residual.ledgers
 
     def share(self, cls: int) -> float:
-        """Return the largest part of a requested amount, over all resources, that a task of ``cls`` takes."""
+        """Return which part of a requested amount a task of ``cls`` takes, summed over all resources: each task takes
+        one place for a pod, so the largest part would tell them apart no more.
+        """
         asked = self._request > 0
         parts = self._problem.requests[self._problem.shape[cls]][asked] / self._request[asked]
-        return float(parts.max(initial=0.0))
+        return float(parts.sum())
 
     def has_room_without(self, takers: Mapping[int, int]) -> bool:
         """Return whether the machine would take the task without these tasks, given by class."""

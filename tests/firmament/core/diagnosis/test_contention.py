@@ -12,7 +12,7 @@ from firmament.core.events import ClassDefined, Event, JobDefined, TasksBound, T
 from firmament.core.model import HostPort, Job, TaskClass
 from firmament.core.results import RoundResult
 from firmament.core.scheduler import Scheduler
-from tests.support.core import GIB, machine, messages, placed, scheduler, task_class, tasks
+from tests.support.core import GIB, machine, messages, placed, scheduler, task_class, tasks, uids
 from tests.support.effort import examples
 from tests.support.rules import near
 
@@ -114,6 +114,60 @@ def test_nobody_has_taken_a_place_that_is_still_there():
         ],
     )
     assert lost_places(scheduler(events).run_round()) == {}
+
+
+def running_out(cpu: int, waits: int, *came: tuple[str, int, int, int]) -> dict[str, Lost]:
+    """What is told where tasks come to one machine: name, number, size and priority of each class."""
+    classes = [
+        tasks(number, *uids(name, count), content=task_class(size), priority=priority)
+        for number, (name, count, size, priority) in enumerate(came, 10)
+    ]
+    events = flat(machine("m", cpu=cpu), *classes, tasks(3, "waits", content=task_class(waits)))
+    return lost_places(scheduler(events).run_round())
+
+
+def test_of_equal_tasks_those_that_have_waited_least_are_named():
+    assert running_out(2000, 1000, ("t", 4, 500, 9)) == {"waits": Lost("m", ("t-2", "t-3"), 0)}
+
+
+def test_two_are_named_and_the_others_counted():
+    assert running_out(3000, 3000, ("t", 3, 1000, 9)) == {"waits": Lost("m", ("t-0", "t-1"), 1)}
+    assert running_out(4000, 4000, ("t", 4, 1000, 9)) == {"waits": Lost("m", ("t-0", "t-1"), 2)}
+
+
+def test_of_pairs_that_are_enough_the_one_without_the_most_important_task_is_named():
+    came = (("a", 1, 500, 1), ("b", 2, 1000, 2), ("c", 1, 1500, 3))
+    assert running_out(4000, 2000, *came) == {"waits": Lost("m", ("b-0", "b-1"), 0)}
+
+
+def test_a_task_is_not_counted_twice():
+    came = (("a", 1, 1000, 1), ("b", 1, 1500, 2), ("c", 1, 1500, 3))
+    assert running_out(4000, 2000, *came) == {"waits": Lost("m", ("a-0", "b-0"), 0)}
+
+
+def test_of_many_the_smallest_and_then_the_most_important_are_left_out():
+    came = (("a", 3, 1000, 9), ("b", 2, 500, 9))
+    assert running_out(4000, 3000, *came) == {"waits": Lost("m", ("a-0", "a-1"), 1)}
+    came = (("c", 2, 1000, 9), ("d", 2, 1000, 5))
+    assert running_out(4000, 3000, *came) == {"waits": Lost("m", ("d-0", "d-1"), 1)}
+
+
+def test_tasks_of_other_namespaces_are_counted_but_not_named():
+    def told(*names: str) -> str:
+        large: list[Event] = [
+            ClassDefined(1, task_class(1000)),
+            TasksSubmitted(1, uids("t", len(names)), names=names, priority=9),
+        ]
+        waiting: list[Event] = [
+            ClassDefined(2, task_class(1000 * len(names))),
+            TasksSubmitted(2, ("w",), names=("ns/waits",)),
+        ]
+        result = scheduler([machine("m", cpu=1000 * len(names)), *large, *waiting]).run_round()
+        return messages(result)["w"]
+
+    assert told("ns/a").endswith(" m had room until ns/a took it in the same round.")
+    assert told("other/a").endswith(" m had room until other pods of the same round were placed.")
+    assert told("other/a", "ns/b").endswith(" m had room until ns/b and 1 more took it in the same round.")
 
 
 @st.composite

@@ -62,6 +62,11 @@ def test_room_that_is_there_is_filled_before_anybody_leaves():
     assert now.remaining.tolist() == [0]
 
 
+def test_no_more_tasks_get_places_than_wait():
+    now = state([Waiting((2,), count=2)], [[9], [9]], [Victim(1, (2,))])
+    assert run(now) == ([(0, 0), (0, 0)], [])
+
+
 def test_the_rest_evict():
     now = state([Waiting((2,), count=3)], [[5], [0]], [Victim(1, (2,))])
     assert run(now) == ([(0, 0), (0, 0), (0, 1)], [0])

@@ -15,6 +15,7 @@ from firmament.core.preemption.problem import LOWEST_WEIGHT, PreemptionProblem
 from firmament.core.record_kinds import BUDGET_RECORD
 from firmament.core.scheduler import Scheduler
 from firmament.core.snapshot.preemption_candidates import MOST_ALLOWED, Budget, budgets
+from tests.firmament.core.rules.quotas.quota_scene import flavor, quota
 from tests.support.core import Clock, machine, scheduler, task_class, tasks
 
 RUNNING = task_class(1000, labels=(("app", "a"),), namespace="ns")
@@ -143,6 +144,41 @@ def test_leaving_tasks_take_part_however_important_they_are_if_another_may_be_ev
     assert candidates(core(*going, *wanting())) is None
 
 
+# --- quotas ----------------------------------------------------------------------------------------------------------
+
+
+def drawing(within: str = "LowerPriority") -> list[Event]:
+    """A queue, a class of it that runs, and a task of it that waits."""
+    return [
+        flavor("any"),
+        quota("q", {"any": {"cpu": 2000}}, preemption={"within": within}),
+        ClassDefined(5, task_class(1000, queue="q")),
+        *tasks(9, "waits", content=task_class(2000, queue="q"), priority=10),
+    ]
+
+
+def test_where_quota_may_be_taken_back_those_who_draw_on_it_take_part_however_important():
+    uids, posed = found(
+        *drawing(),
+        bound("a", "late", cls=5, priority=50),
+        bound("a", "without", priority=50),
+        bound("b", "early", cls=5, priority=3),
+        bound("b", "low"),
+    )
+    assert uids == ["low", "early", "late"]
+    assert posed.draw.tolist() == [-1, 1, 1]
+    assert posed.reclaims.tolist() == [True]
+    # By age: first the task that waits, then those that were bound, in the order of events.
+    assert posed.since.tolist() == [0]
+    assert posed.age.tolist() == [3, 2, 1]
+
+
+def test_where_nobody_evicts_for_quota_nothing_is_said_of_it():
+    uids, posed = found(*drawing("Never"), bound("a", "high", cls=5, priority=50), bound("b", "low"))
+    assert uids == ["low"]
+    assert (posed.draw.tolist(), posed.reclaims.tolist(), posed.age.tolist()) == ([], [], [])
+
+
 # --- budgets ---------------------------------------------------------------------------------------------------------
 
 
@@ -245,6 +281,20 @@ def test_payloads_of_budgets(payload: object, expected: Budget):
 def test_a_payload_that_is_no_json_covers_nothing():
     made = core(RecordUpserted(BUDGET_RECORD, "x", b"\xff"), RecordUpserted(BUDGET_RECORD, "a", b""))
     assert list(budgets(made._cluster).items()) == [("a", NOTHING), ("x", NOTHING)]
+
+
+def test_more_evictions_than_a_budget_allowed_leave_none():
+    made = core(
+        bound("a", "one"),
+        bound("b", "two", priority=3),
+        budget(allowed=0),
+        *tasks(3, "first", content=task_class(3500), priority=5),
+    )
+    assert [delta.uid for delta in made.run_round().deltas][:1] == ["one"]
+    made.apply(wanting())
+    posed = candidates(made)
+    assert posed is not None
+    assert posed.allowed.tolist() == [0]
 
 
 def test_evictions_since_a_record_came_are_subtracted():
