@@ -116,6 +116,20 @@ def test_nobody_has_taken_a_place_that_is_still_there():
     assert lost_places(scheduler(events).run_round()) == {}
 
 
+def test_a_machine_to_which_more_came_is_named_if_fewer_of_them_took_the_place():
+    def on(which: str, cpu: int) -> TaskClass:
+        return TaskClass((("cpu", cpu), (which, 1)))
+
+    events = flat(
+        machine("few", cpu=1000, extended={"a": 9}),
+        machine("many", cpu=3000, extended={"b": 9}),
+        tasks(1, "a-0", "a-1", content=on("a", 500), priority=9),
+        tasks(2, "b-0", "b-1", "b-2", content=on("b", 1000), priority=9),
+        tasks(3, "waits", content=task_class(1000)),
+    )
+    assert lost_places(scheduler(events).run_round()) == {"waits": Lost("many", ("b-2",), 0)}
+
+
 def running_out(cpu: int, waits: int, *came: tuple[str, int, int, int]) -> dict[str, Lost]:
     """What is told where tasks come to one machine: name, number, size and priority of each class."""
     classes = [
