@@ -96,7 +96,7 @@ class ModelArgumentError(ValueError):
 
 
 class CostModel(Protocol):
-    """A scheduling policy or overlay.
+    """A base policy, or an overlay whose costs are added to those of the base policy.
 
     A model is pure: equal inputs give equal answers, inputs are never written to, and it keeps no state between rounds
     (history reaches it as records and samples). ``range`` declares the span of ``raw``, ``needs`` what the model reads,

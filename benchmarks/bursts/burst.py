@@ -86,7 +86,7 @@ def run_burst(burst: Burst) -> Outcome:
     cluster = SteppedCluster(configuration(burst), reports, start=START, seed=burst.seed)
     for obj in running_nodes(burst, names, rng):
         create_object(cluster.operations, obj)
-    # Meanwhile the first reports arrive, and the only reports of stale nodes grow old.
+    # Advance until nodes have reported, and until the only report of each stale node is too old.
     for _ in range(round((burst.interval + burst.lag) // 10) + 19):
         cluster.advance(10.0)
     watched = _Watched(cluster, names, burst.threshold)

@@ -101,7 +101,7 @@ _ROWS_AT_ONCE = 64
 
 
 class ColumnMarks:
-    """Marks of M columns as rows are added: equal for columns that have been equal in all rows.
+    """Marks of the M columns of a matrix whose rows are added one after another: equal columns have equal marks.
 
     Deterministic: equal rows, added in the same order, give equal marks.
     """

@@ -12,7 +12,7 @@ IDLE_CLUSTERS = 16
 
 
 class UnknownClusterError(LookupError):
-    """No driver has opened a session for a cluster of that name, or the cluster has been forgotten."""
+    """No client (a bridge, say) has opened a session for a cluster of that name, or the cluster has been forgotten."""
 
 
 class ClusterInUseError(Exception):

@@ -80,7 +80,7 @@ def generate(options: WorkloadOptions) -> GeneratedWorkload:
     """Return a random workload; equal options give equal workloads."""
     rng = np.random.default_rng(options.seed)
     fill_level, fill_requests = _fill(rng, options)
-    task_job, task_class = _jobs(rng, options)
+    task_job, task_class = _draw_jobs(rng, options)
     return GeneratedWorkload(
         allocatable=np.tile(np.array(MACHINE, dtype=np.int64), (options.nodes, 1)),
         fill_level=fill_level,
@@ -120,7 +120,7 @@ def _fill(rng: np.random.Generator, options: WorkloadOptions) -> tuple[Int64, In
     return level, taken
 
 
-def _jobs(rng: np.random.Generator, options: WorkloadOptions) -> tuple[Int64, Int64]:
+def _draw_jobs(rng: np.random.Generator, options: WorkloadOptions) -> tuple[Int64, Int64]:
     """Return job and class of each task: jobs have random sizes and one class each, classes in turn."""
     low, high = options.sizes
     sizes = rng.integers(low, high, max(1, -(-options.tasks // low)), endpoint=True)

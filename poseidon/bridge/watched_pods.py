@@ -322,7 +322,7 @@ class WatchedPods:
     def _update(self, pod: Pod, record: PodRecord, task: Task, *, ours: bool) -> None:
         if task != record.task:
             former, record.task = record.task.job, task
-            # In this order: a job is forgotten with its last member.
+            # Join first: a job is forgotten with its last member, and both may be the same job.
             self._join(pod, record)
             self._stores.jobs.leave(former)
         node = pod.spec.node_name

@@ -113,7 +113,7 @@ class ExtendedResources:
             name
             for each in _list_containers(pod)
             for name in _list_requested(each)
-            if name in self._provided and _count(each, name)
+            if name in self._provided and _count_requested(each, name)
         )
 
     def make_claim(self, uid: str, pod: Pod, asked: Collection[str]) -> tuple[PodDeviceClaim, ...]:
@@ -201,13 +201,15 @@ def describe_requests(pod: Pod, classes: Mapping[str, str]) -> ResourceRequests:
         passing: list[Json] = []
         mapped: list[tuple[Container, Json]] = []
         for at, each in enumerate(containers):
-            count = 0 if stays[at] else _count(each, resource)
+            count = 0 if stays[at] else _count_requested(each, resource)
             for request in own[at:]:
                 if request is not None and count > 0:
                     mapped.append((each, request))
                     count -= request["exactly"]["count"]
             if count > 0:
-                request = _make_request(at, each, resource, classes[resource], _count(each, resource) - count)
+                request = _make_request(
+                    at, each, resource, classes[resource], _count_requested(each, resource) - count
+                )
                 assert request is not None
                 passing.append(request)
                 mapped.append((each, request))
@@ -219,7 +221,7 @@ def describe_requests(pod: Pod, classes: Mapping[str, str]) -> ResourceRequests:
 
 
 def _make_request(at: int, container: Container, resource: str, device_class: str, less: int) -> Json | None:
-    count = _count(container, resource) - less
+    count = _count_requested(container, resource) - less
     if count <= 0:
         return None
     place = sorted(_list_requested(container)).index(resource)
@@ -261,7 +263,7 @@ def _list_requested(container: Container) -> Iterator[str]:
     yield from (name for name in container.resources.limits if name not in container.resources.requests)
 
 
-def _count(container: Container, resource: str) -> int:
+def _count_requested(container: Container, resource: str) -> int:
     """Return how many units of a resource a container requests; 0 if the amount is no whole number."""
     resources = container.resources
     stated = resources.requests.get(resource, resources.limits.get(resource))

@@ -132,7 +132,7 @@ class SharedGpus:
     # --- pods ----------------------------------------------------------------------------------------------
 
     def put_pod(self, uid: str, pod: Pod) -> tuple[PodDeviceClaim, ...]:
-        """Add or update a pod; return the claim that stands for its devices, () if it asks for none."""
+        """Add or update a pod; return the one claim made for its devices in a tuple, () if it asks for none."""
         if not self.system.asks(pod):
             return ()
         self._pods[uid] = pod

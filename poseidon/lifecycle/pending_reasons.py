@@ -28,7 +28,7 @@ MESSAGE = "no node chosen: the solver has not answered for a while; the pod is p
 
 
 def reasons_of(message: str) -> str:
-    """Return the reasons of a message, without counts; a message in other words is its own reason.
+    """Return the reasons of a message of kube-scheduler's form, sorted, without counts; any other message as it is.
 
     kube-scheduler sorts reasons as text that begins with the count, so their order may change with the
     counts. Text after the list, such as which pods were faster this time, is detail like counts.

@@ -111,7 +111,8 @@ class Placements:
         if record is not None and record.phase is Phase.WAITING:
             self.pending.take_back(record)
         if record is not None and self.machines.has_returned(machine):
-            # The round may be older than the event that the machine was gone, with which the solver forgot its tasks.
+            # The round may have begun before the solver learnt that the machine was gone. It then forgot this task,
+            # so the task is sent again.
             self.tasks.resync(record)
         if record is None:
             self._refuse(delta, Reason.GONE, "the pod is gone", retry=False)
@@ -180,7 +181,7 @@ class Placements:
         if record.node == machine:
             self.pending.confirm(record)
         else:
-            # The report frees the solver's place; the event after it states the node on which the pod runs.
+            # On this report the solver gives up the place that it chose; the next event tells it the pod's node.
             words = f"already assigned to node {record.node}"
             self.refusals.note(Kind.BINDING, Reason.ELSEWHERE, record.task.name, words)
             self.pending.report(record.task.uid, machine, words, retry=False)

@@ -214,8 +214,9 @@ class PodRecords:
         return any(self._is_news(self._records[uid]) for uid in self._changed)
 
     def take_updates(self) -> tuple[list[str], list[tuple[Task, str, bool]], list[Task]]:
-        """Return the updates for the solver since the last call: uids of tasks to be removed first; tasks on a machine,
-        with the machine and whether they are still being bound; and tasks that wait for one.
+        """Return what the solver has to be told since the last call: uids of tasks that it removes before it gets the
+        others; tasks on a machine, with the machine and whether they are still being bound; and tasks that wait for
+        one.
         """
         removed = list(self._removed)
         waiting: list[Task] = []

@@ -49,7 +49,7 @@ _ZONE_NAME = re.compile(r"node-(\d{1,9})", re.ASCII)
 
 
 def topology_record(found: NodeResourceTopology) -> tuple[dict[str, Any], tuple[Defect, ...]]:
-    """Return the record's payload as JSON values, and what is wrong with the object."""
+    """Return what the solver is told of a NodeResourceTopology, as JSON values, and the defects of the object."""
     defects: list[Defect] = []
     record: dict[str, Any] = {"policy": POLICIES[0], "scope": SCOPES[0]}
     _read_deprecated(found, record, defects)

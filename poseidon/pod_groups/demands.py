@@ -277,8 +277,9 @@ def list_ignored_by_native(found: NativePodGroup) -> str:
 
 
 def read_owner_demand(found: ScaledOwner, share: str) -> Demand:
-    """Return the demand of an owner whose pods' annotation states which share of them, in percent, is placed
-    together.
+    """Return the demand of an owner: that ``share`` of its pods, a percentage, are placed together.
+
+    The pods state it in an annotation.
     """
     percent, problem = _percent(share)
     if problem:

@@ -106,7 +106,7 @@ def class_source(
 
 
 _ELSEWHERE = {
-    # A class gets these facts from other fields of its source.
+    # Other fields of the class's source say these, such as `never_preempts` and `disks`.
     "preemption_policy": "",
     "restart_policy": "",
     "active_deadline_seconds": None,

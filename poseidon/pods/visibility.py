@@ -259,7 +259,7 @@ class SelectorIndex:
 
 
 def list_looks(rules: pb.TaskClass) -> tuple[FiledLook, ...]:
-    """Return what the selectors of a class read, each once."""
+    """Return the labels of pods and namespaces that each selector of a class reads, without repetition."""
     terms = (rules.affinity, rules.anti_affinity, rules.preferred_affinity, rules.preferred_anti_affinity)
     selectors = [term.selector for each in terms for term in each]
     selectors += [rule.selector for rule in rules.spread]

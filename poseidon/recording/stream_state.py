@@ -38,7 +38,10 @@ class StandingTask(NamedTuple):
 
 
 class StandingState:
-    """The state of a stream from its snapshot on. Texts and messages are kept as received; tasks share their kinds."""
+    """What the messages of a stream add up to, from its snapshot on.
+
+    Texts and messages are kept as received. What tasks have in common (`TaskKind`) is stored once.
+    """
 
     def __init__(self) -> None:
         self.tasks: dict[str, StandingTask] = {}

@@ -45,7 +45,7 @@ class GroupObjects:
             else:
                 self.sources.put(kind, uid, found)
 
-    def maps_changed(self, changes: Sequence[Change[ConfigMap]]) -> None:
+    def group_config_maps_changed(self, changes: Sequence[Change[ConfigMap]]) -> None:
         """Update changed ConfigMaps of groups."""
         for uid, found in changes:
             for name in self.maps.remove(uid) if found is None else self.maps.put(found):

@@ -54,7 +54,7 @@ TAKEN = Resolution(VolumeNeeds(rules=(IN_USE_RULE,)), refused=IN_USE)
 
 
 def obstacle(storage: Catalogue, uid: str, name: str, claims: tuple[PodClaim, ...]) -> Resolution | None:
-    """Return, with its ``reason`` set, the resolution of a pod that no node can help; None if nodes are to be checked.
+    """Return the resolution with the ``reason`` why no node can help a pod; None if that depends on the node.
 
     ``name``: ``namespace/name`` of the pod.
     """

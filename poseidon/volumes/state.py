@@ -225,7 +225,10 @@ class VolumeState:
         return bool(changed) or self.bindings.has_news
 
     def take_affected(self) -> list[tuple[str, Resolution]]:
-        """Return the pods whose resolution has changed, except those whose claims are being bound."""
+        """Return the pods whose claims now ask for something else, or wait for something else, with the new resolution.
+
+        Pods whose claims are being bound are left out.
+        """
         found: dict[str, Resolution] = {}
         while self._affected:  # resolving one pod may affect others
             affected, self._affected = self._affected, {}

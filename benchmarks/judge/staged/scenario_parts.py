@@ -30,7 +30,7 @@ def template(app: str, **spec: object) -> Object:
 
 
 def make_sized_pod(name: str, level: str, scheduler: str, node: str, many: int, ends: int = 0) -> Object:
-    """Return a pod confined to ``node``, which requests one of ``many`` parts of its 4 cores."""
+    """Return a pod confined to ``node``, which requests 1/``many`` of its 4 cores."""
     pod = dict(template(f"{scheduler}-{many}"), apiVersion="v1", kind="Pod")
     pod["metadata"] |= {
         "name": name,

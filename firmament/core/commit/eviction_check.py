@@ -75,7 +75,7 @@ class EvictionCheck:
             if int(dropped.sum()) == before:
                 return ~dropped
 
-    # --- what holds together -------------------------------------------------------------------------------------
+    # --- decisions that stand or fall together -------------------------------------------------------------------
 
     def _drop_companions(self, dropped: Bool, by_machine: dict[int, list[int]]) -> None:
         """Drop decisions that depend on dropped ones: for the same machines, or with the same victims."""

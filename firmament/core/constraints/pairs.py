@@ -36,7 +36,7 @@ class PairRules:
 
     @property
     def steers(self) -> bool:
-        """Whether pairs influence where tasks go."""
+        """Whether costs between two tasks influence where tasks go."""
         return self.terms.steers
 
     @property

@@ -137,7 +137,10 @@ class KeptRooms:
         self.guests.setdefault(machine, []).append(cls)
 
     def opens(self, cls: int, machine: int, gone: Iterable[int]) -> bool:
-        """Return whether a kept machine can take a task of a class once the tasks ``gone`` have left."""
+        """Return whether a machine can take a task of a class once the tasks ``gone`` have left.
+
+        Asked of kept machines only, see the class.
+        """
         coming = self.guests.get(machine, ())
         if not self._quiet[machine] or (coming and not self._takes_several(cls)):
             return False

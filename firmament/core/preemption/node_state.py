@@ -195,7 +195,10 @@ class PreemptionState:
         return bool((self.room[machine] >= self.request(cls))[self.heeds(cls)].all())
 
     def count_beyond(self, victims: Iterable[int]) -> int:
-        """Return how many of ``victims`` exceed a budget if they leave, in this order, in addition to those chosen."""
+        """Return how many of ``victims`` would exceed a disruption budget.
+
+        They leave in this order, after the tasks that are chosen already.
+        """
         beyond = 0
         left: dict[int, int] = {}
         for victim in victims:
@@ -240,9 +243,9 @@ class PreemptionState:
             open_to[self._find_own(cls)] = False
             may_go &= open_to[preemption.gang]
         may_go[self.find_origins(cls)] = False
-        return may_go & ~self._find_kept_by_quotas(cls) if may_go.any() else may_go
+        return may_go & ~self._find_protected_by_quotas(cls) if may_go.any() else may_go
 
-    def _find_kept_by_quotas(self, cls: int) -> Bool:
+    def _find_protected_by_quotas(self, cls: int) -> Bool:
         """Return tasks of other queues in the class's quota tree that must not leave for room alone: bool[V].
 
         These are tasks that their own queues' quotas cover, and all tasks where fair shares decide: both could take

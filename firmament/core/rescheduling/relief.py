@@ -46,7 +46,7 @@ def relieve(
 
     ``scheduler``: a trial scheduler whose models consider load; its tasks end up where the plan puts them.
     """
-    book = _UseBook(scheduler, movable, thresholds)
+    book = _MeasuredUse(scheduler, movable, thresholds)
     moves: list[ReliefMove] = []
     hot = book.hot()
     for row in hot:
@@ -59,7 +59,7 @@ def relieve(
     return Relief(tuple(book.names[row] for row in hot), tuple(moves), left)
 
 
-class _UseBook:
+class _MeasuredUse:
     """Use of machines while moves are made; ``use``, ``limit``: float64[M, R], of the resources with thresholds."""
 
     def __init__(
@@ -110,7 +110,7 @@ class _UseBook:
         self._on[made.source].remove(made.uid)
 
 
-def _make_move(scheduler: Scheduler, book: _UseBook, row: int) -> ReliefMove | None:
+def _make_move(scheduler: Scheduler, book: _MeasuredUse, row: int) -> ReliefMove | None:
     """Return one move off a machine, made in the scheduler and the book; None if none is possible."""
     for uid in book.tasks(row)[:_TASKS]:
         verdicts = sorted(

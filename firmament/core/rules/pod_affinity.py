@@ -88,7 +88,10 @@ class PodAffinity(PodRule):
         return bool(content.preferred_affinity or content.preferred_anti_affinity)
 
     def cures(self, standing: ChangedMachine) -> Iterator[CureProposal]:
-        """Yield cures: the task without one of its required terms, or with the term over a label that asks less."""
+        """Yield cures: the task without one of its required terms, or with the term over a label that asks less.
+
+        For affinity that is a label of larger domains, for anti-affinity one of smaller domains.
+        """
         content, levels = standing.content, standing.levels
         for index, term in enumerate(content.anti_affinity):
             for change in _ask_less(_ANTI, index, term, levels.find_finer(term.topology_key)):

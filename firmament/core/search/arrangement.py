@@ -40,7 +40,7 @@ class TaskArrangement:
             self.put(cls, machine, [])
         #: the best placement so far, in a valid order
         self.best = placed
-        self.value = self._best_value = self.count_waiting()
+        self.value = self._best_value = self.compute_value()
 
     def clear(self) -> None:
         """Remove all tasks from their machines."""
@@ -63,8 +63,11 @@ class TaskArrangement:
             found = self._candidates[cls] = np.flatnonzero(self.problem.limit_to_pins(cls, fits))
         return found
 
-    def count_waiting(self) -> Value:
-        """Return the value of the arrangement, by its waiting tasks."""
+    def compute_value(self) -> Value:
+        """Return minus the number of waiting tasks of each priority, the highest first.
+
+        Of two arrangements, the one with the larger tuple is better.
+        """
         ranks = int(self.problem.priority.max(initial=0)) + 1
         waiting = [0] * ranks
         for cls, count in self.waiting.items():

@@ -133,7 +133,7 @@ class Cluster:
         if kind == NAMESPACE_RECORD:
             self._namespaces_changed = self.dirty.domains_changed = True
         if kind == FOREIGN_NOMINATION_RECORD:
-            for machine in self.promises.others.keep(name, self.records.payloads.get(kind, {}).get(name)):
+            for machine in self.promises.others.put(name, self.records.payloads.get(kind, {}).get(name)):
                 self.mark(machine)
         if kind in (QUOTA_RECORD, FLAVOR_RECORD):
             self.dirty.everywhere = True

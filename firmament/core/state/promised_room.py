@@ -46,7 +46,7 @@ class ForeignNominations:
         self._resources = resources
         self.by_uid: dict[str, ForeignNomination] = {}
 
-    def keep(self, uid: str, payload: bytes | None) -> tuple[str, ...]:
+    def put(self, uid: str, payload: bytes | None) -> tuple[str, ...]:
         """Store the nomination in a record, None if it is gone; return the machines concerned.
 
         A record that cannot be read counts as gone.

@@ -20,7 +20,7 @@ CELLS = 1 << 21  # of one batch of rows
 
 @dataclass(frozen=True, slots=True)
 class Shares:
-    """The counts, besides 0, that each unit of a level can be given.
+    """How many pods of a group, besides 0, each unit (machine, rack, zone ...) of a level can be given.
 
     A *regular* unit can be given ``least``, ``least + step``, ... up to ``high`` (int64[units], 0: nothing); ``least``
     is a multiple of ``step``. The sets of ``others`` are any (see `counts`). ``must``: bool[units], units that hold

@@ -78,7 +78,10 @@ def list_saved_rounds(path: Path) -> list[tuple[int, Path]]:
 
 
 def read_round(folder: Path) -> dict[str, bytes]:
-    """Return the existing files of a saved round from which it can be read back, by name; raises ``OSError``."""
+    """Return, by name, the files that suffice to load a saved round; files that do not exist are left out.
+
+    Raises ``OSError``.
+    """
     from firmament.saved_rounds.graphs import NETWORK_FILE
     from firmament.saved_rounds.saving import NEEDED
 

@@ -160,7 +160,7 @@ class TopologyGroups:
             said.extend(self._maps.list_ignored(name))
         return ((described, text) for described, text in said if text)
 
-    # --- what follows --------------------------------------------------------------------------------------
+    # --- effects of a change on statuses and events --------------------------------------------------------
 
     def _look_at(self, jobs: Iterable[str]) -> None:
         for job in [*jobs]:

@@ -113,9 +113,9 @@ class Placeholders:
 
     def drop_placeholders(self, entry: WorkloadAdmission, count: int | None = None) -> None:
         """Drop ``count`` placeholders, or all; those without places go first."""
-        self.drop_some(entry, sorted(entry.pods, key=self._has_place)[:count])
+        self.drop_by_uid(entry, sorted(entry.pods, key=self._has_place)[:count])
 
-    def drop_some(self, entry: WorkloadAdmission, uids: Sequence[str]) -> None:
+    def drop_by_uid(self, entry: WorkloadAdmission, uids: Sequence[str]) -> None:
         """Drop these placeholders."""
         for uid in uids:
             del entry.pods[uid]

@@ -201,7 +201,7 @@ class Resumptions:
         made_for_it = bool(pod.spec.resource_claims) or any(each.ephemeral for each in pod.spec.volumes)
         if node in self._machines and alike and not made_for_it and record.phase is Phase.PENDING:
             self._tasks.move(record, Event.PLACED, node)
-        self._placeholders.drop_some(entry, (found,))
+        self._placeholders.drop_by_uid(entry, (found,))
         if record.phase is Phase.PLACED:
             self._placements.pending.begin(record, (), ())
 

@@ -81,7 +81,7 @@ class FollowedCredentials:
             state = _state_of(
                 self._loaded.files
             )  # as it was before reading: what changes meanwhile is read again
-            self._use(self._load(), state)
+            self._replace_loaded(self._load(), state)
         return self._loaded.credentials
 
     def _is_stale(self) -> bool:
@@ -90,7 +90,7 @@ class FollowedCredentials:
             return True
         return _state_of(self._loaded.files) != self._state
 
-    def _use(self, loaded: Loaded, state: tuple[object, ...]) -> None:
+    def _replace_loaded(self, loaded: Loaded, state: tuple[object, ...]) -> None:
         tls_state = _state_of(loaded.tls_files)
         if tls_state == self._tls_state:
             loaded = loaded._replace(

@@ -222,7 +222,7 @@ def _obstacle(pod: Object) -> str:
         return "finalizers keep its name taken"
     for entry in metadata.get("managedFields") or ():
         fields = (entry.get("fieldsV1") or {}).get("f:spec") or {}
-        # A binding leaves no entry in the managed fields: a manager of this field chose the node otherwise.
+        # A binding leaves no entry in managedFields, so whoever manages spec.nodeName chose the node itself.
         if "f:nodeName" in fields:
             return f"its node was chosen by {entry.get('manager', 'its creator')}"
     return ""

@@ -108,7 +108,7 @@ def prepare_create(resource: ResourceType, obj: Object, store: Store, *, keep_st
         pods.admit_priority(obj, store)
         obj["status"] = pods.initial_status(obj)
     elif resource.collection == "nodes":
-        _default_node(obj, given_status)
+        _fill_in_node_status(obj, given_status)
     elif resource.collection == "namespaces":
         metadata["labels"] = {
             **(metadata.get("labels") or {}),
@@ -210,7 +210,7 @@ def _check_name(resource: ResourceType, metadata: Object) -> None:
         raise errors.invalid(resource.kind, resource.group, name, [cause])
 
 
-def _default_node(node: Object, given_status: Object | None) -> None:
+def _fill_in_node_status(node: Object, given_status: Object | None) -> None:
     status = given_status or {}
     if "capacity" in status:
         status.setdefault("allocatable", dict(status["capacity"]))

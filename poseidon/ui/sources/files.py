@@ -161,7 +161,7 @@ class FileSource:
             groups.groups_changed(name, changes)
         groups.hyper_nodes_changed(_list_changes(objects, HyperNode))
         maps = _list_changes(objects, ConfigMap)
-        groups.maps_changed(maps)
+        groups.group_config_maps_changed(maps)
         groups.tree_maps_changed(maps)
         groups.app_groups_changed(_list_changes(objects, AppGroup))
         groups.topologies_changed(_list_changes(objects, NetworkTopology))

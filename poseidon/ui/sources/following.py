@@ -44,7 +44,7 @@ def followers(environment: Environment, known: Known, measured: MeasuredUse) -> 
     of_groups: list[tuple[Resource[Any], _Take]] = [
         *((kind.resource, partial(groups.groups_changed, name)) for name, kind in GROUP_KINDS.items()),
         (collections.HYPER_NODES, groups.hyper_nodes_changed),
-        (collections.GROUP_MAPS, groups.maps_changed),
+        (collections.GROUP_MAPS, groups.group_config_maps_changed),
         (collections.tree_maps(groups.trees.namespace), groups.tree_maps_changed),
         (collections.APP_GROUPS, groups.app_groups_changed),
         (collections.NETWORK_TOPOLOGIES, groups.topologies_changed),

@@ -59,7 +59,7 @@ def everything():
         "metadata": {"name": "ring-map", "namespace": "a", "uid": "m", "labels": {"sakkara.group": "yes"}},
         "data": {"name": "ring", "size": "2", "status": "Bound"},
     }
-    made.groups.maps_changed([Change("m", msgspec.convert(ring, ConfigMap))])
+    made.groups.group_config_maps_changed([Change("m", msgspec.convert(ring, ConfigMap))])
     app = {
         "metadata": {"name": "shop", "namespace": "default"},
         "spec": {
@@ -151,7 +151,7 @@ def test_what_it_costs_to_talk(one, other, cost):
 
 def test_objects_come_and_go(everything):
     everything.groups.app_groups_changed([Change("app", None)])
-    everything.groups.maps_changed([Change("m", None)])
+    everything.groups.group_config_maps_changed([Change("m", None)])
     everything.groups.groups_changed(POD_GROUP, [Change("g", None)])
     found = groups(everything)
     assert found["applications"] == []

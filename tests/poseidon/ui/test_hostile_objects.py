@@ -51,7 +51,7 @@ def followed(found):
         collections.WORKLOADS.kind: partial(both.groups_changed, WORKLOAD),
         collections.NATIVE_POD_GROUPS.kind: partial(both.groups_changed, NATIVE_POD_GROUP),
         collections.GROUP_MAPS.kind: lambda changes: (
-            both.maps_changed(changes),
+            both.group_config_maps_changed(changes),
             both.tree_maps_changed(changes),
         ),
         collections.APP_GROUPS.kind: both.app_groups_changed,

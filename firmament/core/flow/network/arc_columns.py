@@ -44,7 +44,7 @@ class ArcColumns:
 
     @classmethod
     def join(cls, parts: list[ArcColumns], machines: int) -> ArcColumns:
-        """Return the arcs of all ``parts``, which may be in any order and repeated; ``machines`` is M."""
+        """Return the union of ``parts``, sorted, each arc once; parts may be unsorted and overlap. ``machines``: M."""
         if not parts:
             return cls(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
         key = np.concatenate([part.cls for part in parts]) * machines

@@ -77,9 +77,9 @@ class _Pricing:
     _finest: Smoothing
 
     def common_level(self, stairs: CrowdingSteps, paid: Float32, tasks: float) -> np.float32 | None:
-        """Return how far all prices have to move so that machines take ``tasks``; ``paid``: float32[M], earlier offers.
+        """Return by how much all earlier prices must rise or fall so that machines take ``tasks`` tasks.
 
-        Returns None if that is further than ``most_moved``.
+        ``paid``: float32[M], the offers at earlier prices. Returns None if the amount is more than ``most_moved``.
         """
         most = self._tuning.most_moved * stairs.step
         low, high = -most, most

@@ -15,10 +15,10 @@ from firmament.core.tree_solver.nested.solver import NestedProblem
 from firmament.core.tree_solver.nested.trees import LinkedGroup, NestedDomains, NestedGroup
 
 
-class KeptRoom:
-    """Caches the room that the search works on, for trees that come one after another.
+class RoomCache:
+    """Keeps the free room computed for one tree of groups for the next tree, if that asks for the same shapes.
 
-    The room is reused as long as the shapes are the same, and free is what the last tree has left.
+    What the last tree has taken is no longer free.
     """
 
     def __init__(self) -> None:

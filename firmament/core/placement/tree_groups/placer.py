@@ -17,7 +17,7 @@ from firmament.core.flow.network.network import Arcs, crowding_cost, join_arcs
 from firmament.core.flow.problem import COST_UNITS_PER_POINT, Assignments
 from firmament.core.flow.residual import admit
 from firmament.core.placement.outcome import Means
-from firmament.core.placement.tree_groups.nested_placer import KeptRoom, assign, bounds_by_requests, pose
+from firmament.core.placement.tree_groups.nested_placer import RoomCache, assign, bounds_by_requests, pose
 from firmament.core.reasons import format_number
 from firmament.core.tree_solver.groups import GroupTerms, TreeGroup
 from firmament.core.tree_solver.nested.divided.solver import solve_tree
@@ -56,7 +56,7 @@ class GroupPlacer:
         self._tries = means.tuning.groups.tries
         self._refused: dict[tuple[object, ...], str] = {}
         self._steps = means.nested_steps
-        self._kept = KeptRoom()
+        self._kept = RoomCache()
         self._draws: dict[int, tuple[tuple[int, int], ...]] = {}
 
     def place(self, gang: int) -> Assignments:

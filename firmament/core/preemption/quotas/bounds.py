@@ -160,7 +160,7 @@ def list_within_reach(
     candidates: Sequence[int],
     everybody: Iterable[int],
 ) -> Sequence[int]:
-    """Return the candidates that a trial could evict.
+    """Return the candidates that the rules of quotas might let the newcomer evict; trials leave out the others.
 
     Left out are tasks of queues from which the newcomer's side of the tree would still have to borrow after
     ``everybody`` has left: all candidates and the rest of their gangs. ``node``: int64[V], the quota node that each

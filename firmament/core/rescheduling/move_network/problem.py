@@ -248,9 +248,9 @@ def group_prices(problem: MoveProblem, prices: Int64) -> Int64:
 
 
 def least_costs(problem: MoveProblem, prices: Int64) -> Int64:
-    """Return the cost of a task of each row at its cheapest place, including the machine's price (int64[M]): int64[R].
+    """Return for each row the least sum of cost and machine's price over its places: int64[R].
 
-    At least ``BARRED`` if it may go nowhere.
+    ``prices``: int64[M]. The sum is at least ``BARRED`` if tasks of the row may go nowhere.
     """
     none = np.zeros(problem.rows, dtype=np.int64)
     return cheapest_places(problem, prices, none, none)[1]

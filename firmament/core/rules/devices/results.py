@@ -69,14 +69,14 @@ def _write_result(pick: Pick, pool: Pool, device: PublishedDevice, mark: str) ->
     if device.failures:
         result["bindingFailureConditions"] = list(device.failures)
     if pick.consumption is not None:
-        result["shareID"] = name_share(mark)
+        result["shareID"] = derive_share_id(mark)
         if pick.consumption:
             result["consumedCapacity"] = {name: format_quantity(amount) for name, amount in pick.consumption}
     return result
 
 
-def name_share(mark: str) -> str:
-    """Return a UID that depends on nothing but ``mark``."""
+def derive_share_id(mark: str) -> str:
+    """Return the shareID of a claim's share of a device: a UID derived from ``mark``, always the same for it."""
     digits = hashlib.sha256(mark.encode()).hexdigest()
     return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-a{digits[17:20]}-{digits[20:32]}"
 

@@ -49,7 +49,7 @@ class PodRule(ABC):
 
     @abstractmethod
     def count_looks(self, content: TaskClass) -> int:
-        """Return how many looks at each machine a round takes for what a class states; an estimate, see `work`."""
+        """Estimate how often a round looks at each machine because of what a class states; the unit is in `work`."""
 
     def count_pairing(self, content: TaskClass) -> int:  # noqa: ARG002  # for those who need it
         """Return how many terms of a class make more work for each waiting class that they select."""

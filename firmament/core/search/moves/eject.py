@@ -36,7 +36,7 @@ class EjectTasks:
         for each in self._by_choice(sorted(now.waiting)):
             while now.waiting[each] > 0 and now.settle(each, step, budget):
                 pass
-        return step, now.count_waiting()
+        return step, now.compute_value()
 
     def accepts(self, change: tuple[Step, Value | None]) -> bool:
         """Return whether no more tasks wait than before; a new best must also be possible in some valid order."""

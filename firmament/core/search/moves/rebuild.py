@@ -57,7 +57,7 @@ class RebuildAll:
                     full.add(cls)
                     rest.append(cls)
             queue, moved = rest, len(rest) < count
-        return Rebuilding(step, now.count_waiting(), queue, before)
+        return Rebuilding(step, now.compute_value(), queue, before)
 
     def _draw_order(self) -> list[int]:
         """Return the classes of all tasks, in the order in which to place them."""

@@ -254,11 +254,11 @@ def test_tasks_below_a_nomination_of_another_scheduler_wait_for_the_next_round()
     )
     waiting = ints(0, 1, 2, 3)
     assert select_foremost(made, waiting) is waiting
-    made.promises.others.keep("x", b'{"machine": "m", "priority": 5, "requests": {}}')
+    made.promises.others.put("x", b'{"machine": "m", "priority": 5, "requests": {}}')
     assert select_foremost(made, waiting).tolist() == [0, 2, 3]
     assert select_foremost(made, ints(1)).tolist() == [1]
     assert select_foremost(made, ints()).tolist() == []
-    made.promises.others.keep("x", b'{"machine": "m", "priority": 9, "requests": {}}')
+    made.promises.others.put("x", b'{"machine": "m", "priority": 9, "requests": {}}')
     assert select_foremost(made, waiting) is waiting
 
 

@@ -54,7 +54,7 @@ def test_places_are_those_on_an_empty_cluster():
 def test_waiting_tasks_are_valued_by_priority():
     now = arranged()
     assert now.waiting == Counter({0: 1, 1: 1, 2: 1})
-    assert now.value == now.count_waiting() == (-1, -2)
+    assert now.value == now.compute_value() == (-1, -2)
     assert not now.is_best((-1, -2))
     assert now.is_best((-1, -1))
     assert now.is_best((0, -9))
@@ -69,7 +69,7 @@ def test_steps_are_undone_in_reverse():
     now.put(0, 1, step)
     assert step == [(0, 0, False), (1, 0, True), (0, 1, True)]
     assert now.on == [[1], [0], []]
-    assert now.count_waiting() == (0, -2)
+    assert now.compute_value() == (0, -2)
     now.undo(step)
     assert now.on == [[0], [], []]
     assert now.waiting == Counter({0: 1, 1: 1, 2: 1})

@@ -104,11 +104,11 @@ def payload(where: str = "m", priority: object = 1, **requests: object) -> bytes
 
 def test_a_nomination_replaces_the_one_before_and_names_both_machines():
     found = ForeignNominations(ResourceIndex())
-    assert found.keep("u", payload("m", 2, cpu=5)) == ("m",)
-    assert found.keep("u", payload("n", 3, cpu=6)) == ("m", "n")
+    assert found.put("u", payload("m", 2, cpu=5)) == ("m",)
+    assert found.put("u", payload("n", 3, cpu=6)) == ("m", "n")
     assert found.by_uid == {"u": ForeignNomination("n", 3, {"cpu": 6})}
-    assert found.keep("u", None) == ("n",)
-    assert found.keep("u", None) == ()
+    assert found.put("u", None) == ("n",)
+    assert found.put("u", None) == ()
     assert found.by_uid == {}
 
 
@@ -129,7 +129,7 @@ def test_a_nomination_replaces_the_one_before_and_names_both_machines():
 )
 def test_what_cannot_be_read_counts_as_gone(content: bytes, expected: ForeignNomination | None):
     found = ForeignNominations(ResourceIndex())
-    found.keep("u", content)
+    found.put("u", content)
     assert found.by_uid == ({} if expected is None else {"u": expected})
 
 
@@ -143,7 +143,7 @@ def test_amounts_are_those_of_tasks_of_at_least_a_priority_on_known_machines():
         "z": payload("n", 3, cpu=40),
         "lost": payload("gone", 9, cpu=80),
     }.items():
-        others.keep(uid, nominated)
+        others.put(uid, nominated)
     assert cpu(made) == [30, 40]
     assert cpu(made, least_of_others=2) == [20, 40]
     assert cpu(made, least_of_others=4) is None

@@ -127,7 +127,8 @@ class StateTable:
         while True:
             known = state.room.get(demand)
             if known is None:
-                # 0 is not final: the tasks that came may get other devices, and the reason is not known.
+                # A 0 is not kept: with other devices for the earlier tasks there may be room, and only `add`
+                # gives the reason.
                 known = count_plainly(state.kind, state.use, demand, self._selectors) or None
                 if known is not None:
                     state.room[demand] = known

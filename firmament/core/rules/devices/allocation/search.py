@@ -101,7 +101,8 @@ class _Search:
         return [
             place
             for place in list_bits(found.mask | found.blocked)
-            if not self._plan.shared >> place & 1 or self._consume(option, place) is not None
+            if not self._plan.shared >> place & 1
+            or self._find_affordable_consumption(option, place) is not None
         ]
 
     def run(self) -> bool:
@@ -258,7 +259,7 @@ class _Search:
         share = self._shares.get(device)
         consumption: Consumption | None = None
         if seen.device.shared:
-            consumption = self._consume(option, device)
+            consumption = self._find_affordable_consumption(option, device)
             if consumption is None:
                 return None
         counted = bool(seen.device.takes) and share is None
@@ -298,7 +299,7 @@ class _Search:
         for counter, amount in seen.device.takes:
             self._counters[first + counter] += sign * amount
 
-    def _consume(self, option: Option, device: int) -> Consumption | None:
+    def _find_affordable_consumption(self, option: Option, device: int) -> Consumption | None:
         """Return what an option takes of a shared device; None if too little of it is left."""
         seen = self._devices[device]
         wanted = find_consumption(option, seen)

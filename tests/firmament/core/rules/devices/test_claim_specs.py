@@ -37,7 +37,7 @@ from firmament.core.rules.devices.objects.requests import (
     read_claim,
     read_class,
 )
-from firmament.core.rules.devices.results import name_share
+from firmament.core.rules.devices.results import derive_share_id
 from firmament.core.rules.devices.visible_devices import join_relevant, list_bits, matters
 from firmament.core.state.device_book import Holding
 from tests.support.devices import DRIVER, claim_spec, device, exactly, slice_spec
@@ -244,10 +244,10 @@ def test_pools_that_cannot_be_used():
 def test_names():
     assert qualify("a", "d") == "d/a"
     assert qualify("x/a", "d") == "x/a"
-    share = name_share("mark")
+    share = derive_share_id("mark")
     assert [len(each) for each in share.split("-")] == [8, 4, 4, 4, 12]
     assert (share[14], share[19]) == ("4", "a")
-    assert share == name_share("mark") != name_share("other")
+    assert share == derive_share_id("mark") != derive_share_id("other")
 
 
 # --- features --------------------------------------------------------------------------------------------------------
