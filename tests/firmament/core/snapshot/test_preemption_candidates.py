@@ -283,29 +283,16 @@ def test_a_payload_that_is_no_json_covers_nothing():
     assert list(budgets(made._cluster).items()) == [("a", NOTHING), ("x", NOTHING)]
 
 
-def test_more_evictions_than_a_budget_allowed_leave_none():
+@pytest.mark.parametrize(("stated", "left"), [(2, 1), (1, 0), (0, 0)])
+def test_evictions_since_a_record_came_are_subtracted(stated: int, left: int):
     made = core(
         bound("a", "one"),
         bound("b", "two", priority=3),
-        budget(allowed=0),
+        budget(allowed=stated),
         *tasks(3, "first", content=task_class(3500), priority=5),
     )
     assert [delta.uid for delta in made.run_round().deltas][:1] == ["one"]
     made.apply(wanting())
     posed = candidates(made)
     assert posed is not None
-    assert posed.allowed.tolist() == [0]
-
-
-def test_evictions_since_a_record_came_are_subtracted():
-    made = core(
-        bound("a", "one", names=("ns/one",)),
-        bound("b", "two", priority=3, names=("ns/two",)),
-        budget(allowed=2),
-        *tasks(3, "first", content=task_class(3500), priority=5),
-    )
-    assert [delta.uid for delta in made.run_round().deltas][:1] == ["one"]
-    made.apply(wanting())
-    posed = candidates(made)
-    assert posed is not None
-    assert posed.allowed.tolist() == [1]
+    assert posed.allowed.tolist() == [left]
