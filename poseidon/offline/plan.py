@@ -95,7 +95,7 @@ class Round:
     certified: bool = True
     """Whether all flows were proved optimal."""
     gap: float = 0.0
-    """Relative distance to the proved bound."""
+    """Largest part of the placements' cost that could be saved, ignoring rules: from 0 to 1."""
     cost: int = 0
     """Cost of the placements, in points."""
     network_cost: float | None = None

@@ -315,7 +315,7 @@ class ClassTable:
     def _look_anew(self) -> None:
         """Drop the selectors that no pod has any more, if there are many."""
         selector_index = SelectorIndex()
-        selector_index.observe(look for each in self._observed for look in each.plain.looks)
+        selector_index.observe(reads for each in self._observed for reads in each.plain.reads)
         for selector in self._watched.values():
             selector_index.watch(selector)
         if len(selector_index) < len(self._selector_index):
@@ -324,7 +324,7 @@ class ClassTable:
 
     def _observe(self, template: Template) -> None:
         self._observed.add(template)
-        self._selector_index.observe(template.plain.looks)
+        self._selector_index.observe(template.plain.reads)
         self._images.update(template.images)
         if self._shows_images(template):
             self._showing.add(template)

@@ -36,7 +36,7 @@ from poseidon.pods.resources import (
     quantities,
 )
 from poseidon.pods.run_times import find_run_seconds
-from poseidon.pods.visibility import FiledLook, Visibility, list_looks
+from poseidon.pods.visibility import FiledReads, Visibility, list_reads
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 NEVER = "Never"
@@ -174,7 +174,7 @@ class Plain:
 
     message: pb.TaskClass
     defects: tuple[Defect, ...]
-    looks: tuple[FiledLook, ...]
+    reads: tuple[FiledReads, ...]
     """What its selectors see of pods."""
 
 
@@ -214,7 +214,7 @@ class TemplateTable:
         content = message.SerializeToString(deterministic=True)
         plain = self._by_content.get(content)
         if plain is None:
-            plain = self._by_content[content] = Plain(message, defects, list_looks(message))
+            plain = self._by_content[content] = Plain(message, defects, list_reads(message))
         template = Template(plain, own)
         template = self._templates.setdefault(template, template)
         if len(self._by_source) >= _SOURCE_CACHE_LIMIT:

@@ -41,7 +41,7 @@ WHEN_UNTOLD = frozenset(
 
 _NEEDING = ("In", "Exists")
 _NO_LABEL = ""
-"""Stands for the label that looks without needs are filed under; no label has an empty key."""
+"""Stands for the label under which selectors without needs are filed; no label has an empty key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +141,7 @@ def _choose(given: Mapping[str, str], keys: frozenset[str]) -> dict[str, str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class SelectorReads:
     """The labels that one kind of selector reads of the pods that it may match.
 
     ``needs``: labels without which it matches none. ``reads``: all labels that it has a condition on. ``limited``:
@@ -153,8 +153,8 @@ class Look:
     limited: bool
 
 
-FiledLook: TypeAlias = tuple[str | None, Look]
-"""What a selector sees, and in which namespace; None: in any."""
+FiledReads: TypeAlias = tuple[str | None, SelectorReads]
+"""What a selector reads, and in which namespace; None: in any."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,39 +203,39 @@ class SelectorIndex:
     """Collects which labels selectors read; it forgets nothing, so the set only grows."""
 
     def __init__(self) -> None:
-        self._anywhere: dict[str, set[Look]] = {}
-        self._within: dict[str, dict[str, set[Look]]] = {}
+        self._anywhere: dict[str, set[SelectorReads]] = {}
+        self._within: dict[str, dict[str, set[SelectorReads]]] = {}
         self._grown: set[str] = set()
         self._grown_anywhere = False
 
     def __len__(self) -> int:
         anywhere = sum(map(len, self._anywhere.values()))
-        return anywhere + sum(len(looks) for filed in self._within.values() for looks in filed.values())
+        return anywhere + sum(len(found) for filed in self._within.values() for found in filed.values())
 
     def grow_everywhere(self) -> None:
         """Have the next ``take_grown`` return that selectors may read more of all pods."""
         self._grown_anywhere = True
 
-    def observe(self, looks: Iterable[FiledLook]) -> None:
+    def observe(self, found: Iterable[FiledReads]) -> None:
         """Add what selectors read."""
-        for namespace, look in looks:
+        for namespace, reads in found:
             if namespace is None:
-                self._grown_anywhere |= _file(self._anywhere, look)
-            elif _file(self._within.setdefault(namespace, {}), look):
+                self._grown_anywhere |= _file(self._anywhere, reads)
+            elif _file(self._within.setdefault(namespace, {}), reads):
                 self._grown.add(namespace)
 
     def watch(self, selector: pb.TaskSelector) -> None:
         """Add a selector that belongs to no pod, such as that of a disruption budget."""
-        self.observe(_list_looks(selector))
+        self.observe(_list_reads(selector))
 
     def visible_labels(self, namespace: str, labels: frozenset[str]) -> VisibleLabels:
         """Return which labels selectors can read of pods with these labels (by name) in a namespace."""
         seen: set[str] = set()
         limited = False
-        for look in self._looks(namespace, labels):
-            if look.needs <= labels:
-                seen |= look.reads
-                limited = limited or look.limited
+        for selector in self._find_filed(namespace, labels):
+            if selector.needs <= labels:
+                seen |= selector.reads
+                limited = limited or selector.limited
         return VisibleLabels(labels & seen, limited)
 
     @property
@@ -250,7 +250,7 @@ class SelectorIndex:
         self._grown_anywhere = False
         return None if anywhere else grown
 
-    def _looks(self, namespace: str, labels: frozenset[str]) -> Iterator[Look]:
+    def _find_filed(self, namespace: str, labels: frozenset[str]) -> Iterator[SelectorReads]:
         for filed in (self._anywhere, self._within.get(namespace)):
             if filed:
                 yield from filed.get(_NO_LABEL, ())
@@ -258,19 +258,19 @@ class SelectorIndex:
                     yield from filed[label]
 
 
-def list_looks(rules: pb.TaskClass) -> tuple[FiledLook, ...]:
+def list_reads(rules: pb.TaskClass) -> tuple[FiledReads, ...]:
     """Return the labels of pods and namespaces that each selector of a class reads, without repetition."""
     terms = (rules.affinity, rules.anti_affinity, rules.preferred_affinity, rules.preferred_anti_affinity)
     selectors = [term.selector for each in terms for term in each]
     selectors += [rule.selector for rule in rules.spread]
-    return tuple(dict.fromkeys(look for each in selectors for look in _list_looks(each)))
+    return tuple(dict.fromkeys(reads for each in selectors for reads in _list_reads(each)))
 
 
-def _list_looks(selector: pb.TaskSelector) -> Iterator[FiledLook]:
+def _list_reads(selector: pb.TaskSelector) -> Iterator[FiledReads]:
     if selector.nothing:
         return
     by_label = selector.HasField("namespaces_by_label") or len(selector.namespaces) > _MANY_NAMESPACES
-    look = Look(
+    found = SelectorReads(
         needs=frozenset(each.key for each in selector.labels if each.operator in _NEEDING),
         reads=frozenset(each.key for each in selector.labels),
         limited=not selector.HasField("namespaces_by_label") or bool(selector.namespaces_by_label.labels),
@@ -278,15 +278,15 @@ def _list_looks(selector: pb.TaskSelector) -> Iterator[FiledLook]:
     if by_label:
         # Namespaces may get or lose the labels, so a selector of namespaces counts for all of them. So does a term that
         # names thousands: to check some more pods costs less than an entry for each namespace.
-        yield None, look
+        yield None, found
     else:
-        yield from ((namespace, look) for namespace in selector.namespaces)
+        yield from ((namespace, found) for namespace in selector.namespaces)
 
 
-def _file(filed: dict[str, set[Look]], look: Look) -> bool:
+def _file(filed: dict[str, set[SelectorReads]], selector: SelectorReads) -> bool:
     """File a selector under one label that it needs. Returns whether it is new."""
-    looks = filed.setdefault(min(look.needs, default=_NO_LABEL), set())
-    if look in looks:
+    known = filed.setdefault(min(selector.needs, default=_NO_LABEL), set())
+    if selector in known:
         return False
-    looks.add(look)
+    known.add(selector)
     return True

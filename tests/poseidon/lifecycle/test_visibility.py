@@ -13,7 +13,7 @@ from poseidon.kube.api.namespaces import Namespace
 from poseidon.kube.api.resource import Change
 from poseidon.kube.write.binder import BindOutcome, BindRequest, BindResult
 from poseidon.lifecycle.actions import Bind
-from poseidon.pods.visibility import SelectorIndex, list_looks
+from poseidon.pods.visibility import SelectorIndex, list_reads
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.poseidon.bridge import objects
 from tests.poseidon.bridge.solver_view import ASSUMED, BOUND, PENDING, SolverView
@@ -46,7 +46,7 @@ class Cluster(RuleBasedStateMachine):
         parts = self.pods[uid]
         pod = make(uid, *parts["content"], node=parts["node"], deleting=parts["deleting"])
         if parts["node"] or not parts["deleting"]:
-            self.onlookers.observe(list_looks(class_content(pod)[0]))
+            self.onlookers.observe(list_reads(class_content(pod)[0]))
         parts["pod"] = pod
         self.state.pods_changed([Change(uid, pod)])
 

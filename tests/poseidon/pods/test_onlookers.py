@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from poseidon.kube.api.pods import Pod
 from poseidon.pods.classes import ClassTable
-from poseidon.pods.visibility import SelectorIndex, Visibility, list_looks
+from poseidon.pods.visibility import SelectorIndex, Visibility, list_reads
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.poseidon.pods.pods_with_rules import LABELS, NAMESPACES, SPECS, make
 from tests.poseidon.pods.selecting import matches, selectors_of
@@ -77,7 +77,7 @@ def test_the_order_in_which_pods_are_seen_does_not_matter(pods, data):
 def test_growing_ends_where_a_look_at_everything_ends(pods):
     selector_index = SelectorIndex()
     for pod in pods:
-        selector_index.observe(list_looks(class_content(pod)[0]))
+        selector_index.observe(list_reads(class_content(pod)[0]))
     expected = [class_content(pod, None, selector_index)[0] for pod in pods]
     for message, found in zip(expected, classes_of(pods), strict=True):
         message.id = found.id
