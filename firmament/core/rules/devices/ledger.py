@@ -92,6 +92,8 @@ class DeviceLedger:
     """By claim that got devices in this round, bool[M]: the machines to which its tasks may go."""
     _rooms: dict[Demand, Int64] = field(default_factory=dict)
     """By demand, int64: the room in each state, -1 where it has not been counted."""
+    _rooms_of_watched: dict[Demand, Int64] = field(default_factory=dict)
+    """The same for watched machines, where each task keeps the devices that it got."""
 
     @property
     def shared(self) -> bool:
@@ -176,7 +178,7 @@ class DeviceLedger:
             return np.zeros(len(machines), dtype=np.int64)
         demand, names, allowed = self._demand(claims)
         if demand:
-            room = self._count_states(demand, self.at[machines])
+            room = self._count_on_machines(demand, machines)
             if any(names):
                 room = np.minimum(room, 1)  # a shared claim is placed once; its other tasks follow
         else:
@@ -205,20 +207,38 @@ class DeviceLedger:
                 allowed = machines if allowed is None else allowed & machines
         return tuple(demand), tuple(names), allowed
 
-    def _count_states(self, demand: Demand, states: Int64) -> Int64:
-        """Return how many more tasks with ``demand`` each of ``states`` serves: int64[A]."""
-        known = self._rooms.get(demand)
+    def _count_on_machines(self, demand: Demand, machines: Int64) -> Int64:
+        """Return how many more tasks with ``demand`` each machine serves: int64[A]."""
+        states = self.at[machines]
+        if not self.watched:
+            return self._count_states(demand, states, self.table.count_served, self._rooms)
+        watched = np.zeros(len(self.at), dtype=np.bool_)
+        watched[list(self.watched)] = True
+        watched = watched[machines]
+        room = np.empty(len(machines), dtype=np.int64)
+        room[~watched] = self._count_states(demand, states[~watched], self.table.count_served, self._rooms)
+        room[watched] = self._count_states(
+            demand, states[watched], self.table.count_served_one_by_one, self._rooms_of_watched
+        )
+        return room
+
+    @staticmethod
+    def _count_states(
+        demand: Demand, states: Int64, count: Callable[[int, Demand], int], rooms: dict[Demand, Int64]
+    ) -> Int64:
+        """Return what ``count`` says of each of ``states``: int64[A]. ``rooms`` keeps it."""
+        known = rooms.get(demand)
         most = int(states.max(initial=-1))
         if known is None or len(known) <= most:
             grown = np.full(most + 1_000, -1, dtype=np.int64)
             if known is not None:
                 grown[: len(known)] = known
-            known = self._rooms[demand] = grown
+            known = rooms[demand] = grown
         room = known[states]
         unknown = states[room < 0]
         if len(unknown):
             for number in np.unique(unknown).tolist():
-                known[number] = self.table.count_served(self.table.states[number], demand)
+                known[number] = count(number, demand)
             room = known[states]
         return room
 

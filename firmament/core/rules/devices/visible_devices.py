@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import count
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -25,6 +24,7 @@ from firmament.core.rules.devices.objects.inventory import (
     build_pool,
     read_slice,
 )
+from firmament.core.running_number import RunningNumber
 from firmament.core.state.machines import MachineTable
 
 Relevant: TypeAlias = frozenset[str] | None
@@ -95,7 +95,7 @@ class DeviceInventory:
         self._kinds: dict[Any, ViewKind] = {}
         self._nothing = View(ViewKind((), ()), ())
         self._keys: dict[Any, int] = {}
-        self._next_key = count()
+        self._next_key = RunningNumber()
         self._projected: dict[Any, tuple[Pool, tuple[int, ...]]] = {}
 
     def update(self, payloads: Mapping[str, bytes]) -> None:

@@ -8,7 +8,6 @@ devices do not serve one more task, the devices of all tasks of the round are ch
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from itertools import count
 from typing import TypeAlias
 
 from firmament.core.rules.devices.allocation.matching import DeviceSelectors
@@ -22,6 +21,7 @@ from firmament.core.rules.devices.allocation.search import (
 )
 from firmament.core.rules.devices.objects.requests import ClaimSpec
 from firmament.core.rules.devices.visible_devices import ViewKind
+from firmament.core.running_number import RunningNumber
 
 Demand: TypeAlias = tuple[ClaimSpec, ...]
 """The claims of a task that need devices."""
@@ -56,6 +56,8 @@ class ServedState:
     """By demand of one more task: the state with that task, or why it is not served; "" if devices are taken."""
     room: dict[Demand, int] = field(default_factory=dict)
     """By demand, how many more such tasks are served."""
+    fixed_room: dict[Demand, int] = field(default_factory=dict)
+    """By demand, how many more such tasks are served if each keeps the devices that it got."""
 
 
 class StateTable:
@@ -64,7 +66,7 @@ class StateTable:
     def __init__(self, selectors: DeviceSelectors) -> None:
         self._selectors = selectors
         self.states: dict[int, ServedState] = {}
-        self._numbers = count()
+        self._numbers = RunningNumber()
 
     def begin(self, kind: ViewKind, use: ViewUse) -> ServedState:
         """Return the state of machines of a kind that got no task yet."""
@@ -116,12 +118,33 @@ class StateTable:
         claims = tuple(claim for task in (*state.tasks, demand) for claim in task)
         return find_devices(state.kind, state.base, claims, self._selectors, MOST_PICKS_TOGETHER)
 
-    def count_served(self, state: ServedState, demand: Demand) -> int:
+    def count_served_one_by_one(self, number: int, demand: Demand) -> int:
+        """Return how many more tasks with ``demand`` a state without tasks serves, if each keeps the devices that it
+        got when it came: exact.
+        """
+        state = self.states[number]
+        chain: list[ServedState] = []
+        while demand not in state.fixed_room:
+            plain = count_plainly(state.kind, state.use, demand, self._selectors)
+            following = self.add(state, demand)
+            if plain or isinstance(following, str) or len(chain) >= MOST_ROOM:
+                state.fixed_room[demand] = plain or 0
+                break
+            chain.append(state)
+            state = self.begin(state.kind, following.use)
+        room = state.fixed_room[demand]
+        for each in reversed(chain):
+            room += 1
+            each.fixed_room[demand] = room
+        return room
+
+    def count_served(self, number: int, demand: Demand) -> int:
         """Return how many more tasks with ``demand`` a state serves: exact for a state without tasks.
 
         For a state with tasks it is a lower bound, and at least 1 if one more task is served: if these tasks got other
         devices, more might be served.
         """
+        state = self.states[number]
         chain = []
         room = 0
         while True:

@@ -69,7 +69,9 @@ def test_room_is_what_can_be_booked_and_copies_are_independent(seed: int):
         before, room = rooms(ledger), int(ledger.count_room(shape)[machine])
         twin = ledger.copy()
         took = twin.book(np.array([shape]), np.array([machine]), np.array([room + 3]))
-        assert took.tolist() == [room]
+        exact = machine in ledger.watched or not ledger.table.states[int(ledger.at[machine])].tasks
+        assert took.tolist() == [room] if exact else took.tolist() >= [room]
+        assert bool(took[0]) == bool(room)
         assert rooms(ledger) == before
         assert ledger.room_at(np.array([shape]), np.array([machine])).tolist() == [room]
         ledger.book(np.array([shape]), np.array([machine]), np.array([1]))
