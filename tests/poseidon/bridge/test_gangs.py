@@ -258,3 +258,67 @@ def test_of_a_gang_without_an_object_settings_without_effect_are_told_on_its_fir
     assert (told.group.kind, told.group.uid, told.group.name) == ("Pod", "pod-a", "a")
     assert told.group.namespace == "default"
     assert f"{prefix}/mode" in told.message
+
+
+@pytest.mark.parametrize(
+    ("kind", "needed", "said"),
+    [
+        (POD_GROUP, 220, "no room"),
+        (
+            POD_GROUP,
+            221,
+            (
+                "spec.minMember: 221 pods are more than the 220 that all 2 nodes take together; "
+                "add nodes or lower it"
+            ),
+        ),
+    ],
+)
+def test_a_gang_is_too_large_beyond_the_pods_that_all_nodes_take(scene, kind, needed, said):
+    scene.group(2)
+    scene.pods(present(pod("a", group="train")), present(pod("b", group="train")))
+    [event] = [
+        each
+        for each in scene.state_of(pb.GangState.WAITING, "no room", needed)
+        if isinstance(each, AnnounceGroup)
+    ]
+    assert (event.reason, event.message) == ("FailedScheduling", said)
+
+
+def test_what_was_said_of_a_group_is_forgotten_with_its_object(scene):
+    def announced():
+        return [
+            each.message
+            for each in scene.state_of(pb.GangState.WAITING, "no room")
+            if isinstance(each, AnnounceGroup)
+        ]
+
+    scene.group(2)
+    scene.pods(present(pod("a", group="train")), present(pod("b", group="train")))
+    assert announced() == ["no room"]
+    assert announced() == []
+    scene.state_of(pb.GangState.PLACED)
+    assert announced() == ["no room"], "it had found room in between"
+    scene.group(2, there=False)
+    scene.group(2)
+    scene.actions(AnnounceGroup)
+    assert announced() == ["no room"], "people look at the new object"
+
+
+@pytest.mark.parametrize(
+    ("state", "running", "whole"),
+    [
+        (pb.GangState.BOUND, 2, True),
+        (pb.GangState.WAITING, 2, True),
+        (pb.GangState.WAITING, 0, False),
+        (pb.GangState.PREEMPTED, 0, True),
+        (pb.GangState.FAILED, 1, False),
+    ],
+)
+def test_a_gang_counts_as_whole_until_it_has_ended(scene, state, running, whole):
+    scene.group(2)
+    scene.pods(*(present(pod(each, group="train", node="n1")) for each in "ab"))
+    scene.state_of(pb.GangState.BOUND, running=2)
+    scene.state_of(state, running=running)
+    scene.new_stream()
+    assert scene.view.jobs[JOB].was_whole is whole

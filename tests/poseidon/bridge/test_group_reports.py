@@ -239,3 +239,21 @@ def test_records_are_kept_if_a_model_reads_them(wanted):
     kept.group("j", "ns", None)
     assert kept.jobs() == []
     assert len(told()) == 2 * wanted
+
+
+def test_a_group_that_is_gone_and_comes_again_is_told_anew():
+    conditions = GroupConditions(Clock())
+    assert conditions.consider("u", group(), pb.GangState.WAITING, "no room")
+    assert conditions.consider("u", group(), pb.GangState.WAITING, "no room") is None
+    conditions.forget("u")
+    conditions.forget("unknown")
+    assert conditions.consider("u", group(), pb.GangState.WAITING, "no room")
+
+
+@pytest.mark.parametrize(("namespace", "written"), [("", "default"), ("ns", "ns")])
+def test_a_group_without_a_namespace_is_in_the_default_one(namespace, written):
+    write = GroupConditions(Clock()).consider(
+        "u", group(namespace=namespace), pb.GangState.WAITING, "no room"
+    )
+    assert write is not None
+    assert write.namespace == written
