@@ -53,8 +53,8 @@ class DeviceBook:
     """Number of changes of holders or claims."""
     changes: dict[PoolOfDevices, int] = field(default_factory=dict)
     """By pool: the version of the last change of holders of its devices."""
-    _held: dict[PoolOfDevices, dict[str, dict[Holder, Holding]]] = field(default_factory=dict)
-    """Holders by pool, then by device."""
+    _held: dict[PoolOfDevices, dict[str, dict[Holder, tuple[Holding, ...]]]] = field(default_factory=dict)
+    """Holders by pool, then by device. A holder may have several shares of a device: one for each request."""
     _of_holder: dict[Holder, tuple[tuple[PoolOfDevices, str], ...]] = field(default_factory=dict)
     """Pools and devices by holder."""
     _promised_claims: dict[str, dict[str, ClaimAllocation]] = field(default_factory=dict)
@@ -66,7 +66,7 @@ class DeviceBook:
     _private: dict[str, list[str]] | None = None
     """By uid: names of the claims whose devices no other task uses."""
 
-    def get_holders(self, pool: PoolOfDevices) -> Mapping[str, Mapping[Holder, Holding]]:
+    def get_holders(self, pool: PoolOfDevices) -> Mapping[str, Mapping[Holder, tuple[Holding, ...]]]:
         """Return who holds which devices of a pool, by device."""
         return self._held.get(pool, {})
 
@@ -87,7 +87,12 @@ class DeviceBook:
     def list_held(self, pool: PoolOfDevices) -> HeldDevices:
         """Return a copy of who holds which devices of a pool."""
         return {
-            device: tuple((holding, self._list_users(holder)) for holder, holding in holders.items())
+            device: tuple(
+                (holding, users)
+                for holder, holdings in holders.items()
+                for users in (self._list_users(holder),)
+                for holding in holdings
+            )
             for device, holders in self._held.get(pool, {}).items()
         }
 
@@ -200,11 +205,12 @@ class DeviceBook:
     def _hold(self, holder: Holder, allocation: Mapping[str, Any]) -> None:
         places = []
         for pool, device, holding in list_results(allocation):
-            self._held.setdefault(pool, {}).setdefault(device, {})[holder] = holding
+            holders = self._held.setdefault(pool, {}).setdefault(device, {})
+            holders[holder] = (*holders.get(holder, ()), holding)
             self.changes[pool] = self.version
             places.append((pool, device))
         if places:
-            self._of_holder[holder] = tuple(places)
+            self._of_holder[holder] = tuple(dict.fromkeys(places))
 
     def _drop(self, holder: Holder) -> None:
         places = self._of_holder.pop(holder, ())

@@ -295,7 +295,7 @@ def _find_reached(cluster: Cluster, allocation: Any) -> Any:
         return np.ones(len(cluster.machines), dtype=np.bool_)
     try:
         return cluster.machines.selectors().terms(read_terms(selector))
-    except (TypeError, KeyError, AttributeError):
+    except (BadDevicesError, TypeError, KeyError, AttributeError):
         return np.zeros(len(cluster.machines), dtype=np.bool_)
 
 

@@ -109,6 +109,28 @@ def test_a_malformed_record_counts_as_a_claim_that_is_gone():
     assert users(book) == {}
 
 
+def test_a_claim_may_have_several_shares_of_a_device():
+    shares = [
+        {
+            "driver": POOL[0],
+            "pool": POOL[1],
+            "device": "d0",
+            "shareID": each,
+            "consumedCapacity": {"memory": "3Gi"},
+        }
+        for each in "xy"
+    ]
+    book = DeviceBook()
+    for name in ("c1", "c2"):
+        book.keep_claim(name, record({"devices": {"results": shares}}, ("t",)))
+    held = [holding.share for holding, _ in book.list_held(POOL)["d0"]]
+    assert held == ["x", "y", "x", "y"]
+    book.keep_claim("c1", None)
+    assert [holding.share for holding, _ in book.list_held(POOL)["d0"]] == ["x", "y"]
+    book.keep_claim("c2", None)
+    assert users(book) == {}
+
+
 def test_what_a_task_is_promised_last_is_all_that_it_holds():
     book = DeviceBook()
     promise(book, "t", "d0", claim="c1")

@@ -8,17 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from firmament.core.rules.devices.cel.evaluation import Expression
-from firmament.core.rules.devices.cel.limits import MOST_WORK, WORK_IN_ALL, WORK_PER_DEVICE
-from firmament.core.rules.devices.cel.tree import ExpressionError
-from firmament.core.rules.devices.cel.values import DomainMap, EvaluationError, Quantity, parse_version
-from firmament.core.rules.devices.objects.inventory import Capacity, Policy, PublishedDevice, qualify
+from firmament.core.rules.devices.allocation.device_selector import DeviceSelector, SharedWork
+from firmament.core.rules.devices.cel.limits import WORK_PER_DEVICE
+from firmament.core.rules.devices.objects.inventory import Capacity, Policy, qualify
 from firmament.core.rules.devices.objects.quantities import Amount
 from firmament.core.rules.devices.objects.requests import ClaimSpec, Option, tolerates
 from firmament.core.rules.devices.visible_devices import Relevant, SeenDevice, ViewKind, join_relevant
 
-FIELDS = frozenset({"driver", "attributes", "capacity", "allowMultipleAllocations"})
-"""The fields of a device that expressions can read."""
 _BLOCKING = frozenset({"NoSchedule", "NoExecute"})
 
 Consumption = tuple[tuple[str, Amount], ...]
@@ -36,67 +32,26 @@ class Candidates(NamedTuple):
     """By place of a device, why an expression has no value for it."""
 
 
-class DeviceSelector:
-    """A compiled expression of a selector, or its fault, with its answers so far."""
-
-    def __init__(self, text: str) -> None:
-        self.fault = ""
-        self.relevant: Relevant = frozenset()
-        self._answers: dict[int, bool | str] = {}
-        self._work = 0
-        try:
-            self._expression = Expression(text, FIELDS)
-            self.relevant = self._expression.attributes
-        except ExpressionError as error:
-            self.fault = f"CEL compile error: {error}"
-
-    def forget(self) -> None:
-        """Forget the answers: devices have other keys from now on."""
-        self._answers.clear()
-
-    def matches(self, seen: SeenDevice) -> bool | str:
-        """Return whether a device matches, or why there is no answer."""
-        found = self._answers.get(seen.key)
-        if found is None:
-            found = self._answers[seen.key] = self.ask(seen)
-        return found
-
-    def ask(self, seen: SeenDevice) -> bool | str:
-        """Return the answer of ``matches`` for a device whose ``key`` means nothing, without keeping it."""
-        if self.fault:
-            return self.fault
-        try:
-            value, work = self._expression.evaluate(show_device(seen.device, seen.driver))
-        except EvaluationError as error:
-            self._spend(MOST_WORK // 10)
-            return self.fault or f"CEL runtime error: {error}"
-        self._spend(work)
-        return value if isinstance(value, bool) else "CEL runtime error: the result is neither true nor false"
-
-    def _spend(self, work: int) -> None:
-        self._work += max(0, work - WORK_PER_DEVICE)
-        if self._work > WORK_IN_ALL:
-            self.fault = "CEL runtime error: the expression takes too much work"
-
-
 class DeviceSelectors:
     """The compiled expressions of a cluster, by text."""
 
     def __init__(self) -> None:
         self._known: dict[str, DeviceSelector] = {}
         self._relevant: Any = None
+        self._shared = SharedWork()
 
     def get(self, text: str) -> DeviceSelector:
         """Return the selector of an expression."""
         found = self._known.get(text)
         if found is None:
-            found = self._known[text] = DeviceSelector(text)
+            found = self._known[text] = DeviceSelector(text, self._shared)
         return found
 
     def keep(self, texts: frozenset[str], relevant: Relevant) -> None:
         """Forget expressions not in ``texts`` once there are many, and all answers if ``relevant`` attributes have
-        changed.
+        changed. Costly expressions may do some more work from now on.
         """
+        self._shared.refill()
         if len(self._known) > 2 * len(texts) + 1_000:
             self._known = {text: each for text, each in self._known.items() if text in texts}
         if relevant != self._relevant:
@@ -121,10 +76,13 @@ class DeviceSelectors:
 
     def accepts(self, option: Option, seen: SeenDevice) -> bool:
         """Return whether a device matches an option, leaving taints aside; the answer is not kept."""
-        texts = (*option.device_class.expressions, *option.expressions)
-        return all(self.get(text).ask(seen) is True for text in texts) and (
-            find_consumption(option, seen) is not None
-        )
+        free = WORK_PER_DEVICE
+        for text in (*option.device_class.expressions, *option.expressions):
+            answer, work = self.get(text).ask(seen, free)
+            if answer is not True:
+                return False
+            free = max(0, free - work)
+        return find_consumption(option, seen) is not None
 
     def _find(self, kind: ViewKind, option: Option) -> Candidates:
         selectors = [self.get(text) for text in (*option.device_class.expressions, *option.expressions)]
@@ -132,10 +90,12 @@ class DeviceSelectors:
         faults: dict[int, str] = {}
         for place, seen in enumerate(kind.devices):
             answer: bool | str = True
+            free = WORK_PER_DEVICE
             for selector in selectors:
-                answer = selector.matches(seen)
+                answer, work = selector.matches(seen, free)
                 if answer is not True:
                     break
+                free = max(0, free - work)
             if isinstance(answer, str):
                 faults[place] = answer
             elif answer and find_consumption(option, seen) is not None:
@@ -147,33 +107,6 @@ class DeviceSelectors:
                 else:
                     mask |= 1 << place
         return Candidates(mask, blocked, faults)
-
-
-def show_device(device: PublishedDevice, driver: str) -> dict[str, Any]:
-    """Return a device as expressions see it."""
-    attributes, capacity = DomainMap(), DomainMap()
-    for name, value in device.attributes.items():
-        domain, _, own = name.partition("/")
-        attributes.setdefault(domain, {})[own] = _show(value)
-    for name, each in device.capacity.items():
-        domain, _, own = qualify(name, driver).partition("/")
-        capacity.setdefault(domain, {})[own] = Quantity(each.amount)
-    return {
-        "driver": driver,
-        "allowMultipleAllocations": device.shared,
-        "attributes": attributes,
-        "capacity": capacity,
-    }
-
-
-def _show(value: Any) -> Any:
-    if isinstance(value, list):
-        return [_show(each) for each in value]
-    if value is None:
-        raise EvaluationError("an attribute has no value of a known type")
-    if isinstance(value, tuple):
-        return parse_version(value[1])
-    return value
 
 
 # --- capacities -------------------------------------------------------------------------------------------------------

@@ -67,12 +67,19 @@ class Expression:
         return find_attributes(self._tree)
 
     def evaluate(self, device: Mapping[str, Any], most_work: int = MOST_WORK) -> tuple[Any, int]:
-        """Return the value for a device, and the steps that it took; raises ``EvaluationError``."""
+        """Return the value for a device, and the steps that it took; raises ``EvaluationError``, which states them
+        too.
+        """
         evaluator = _Evaluator(most_work)
         try:
             value = evaluator.value(self._tree, {"device": device})
         except RecursionError as error:
-            raise WorkError("it is nested too deeply") from error
+            fault = WorkError("it is nested too deeply")
+            fault.work = most_work - evaluator.left
+            raise fault from error
+        except EvaluationError as error:
+            error.work = most_work - evaluator.left
+            raise
         return value, most_work - evaluator.left
 
 

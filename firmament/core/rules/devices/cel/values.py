@@ -14,6 +14,9 @@ from firmament.core.rules.devices.cel.tree import UInt
 class EvaluationError(Exception):
     """An expression has no value for a device; the message says why."""
 
+    work = 0
+    """The steps that the evaluation took."""
+
 
 @dataclass(frozen=True, slots=True)
 class Quantity:

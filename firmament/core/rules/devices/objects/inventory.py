@@ -192,7 +192,7 @@ def _read_reach(holder: Mapping[str, Any]) -> DeviceReach:
 
 
 def read_terms(selector: Any) -> tuple[NodeSelectorTerm, ...]:
-    """Return the terms of a core/v1 NodeSelector, () for none."""
+    """Return the terms of a core/v1 NodeSelector, () for none; raises ``BadDevicesError``."""
     return tuple(
         NodeSelectorTerm(
             tuple(map(_read_requirement, term.get("matchExpressions") or ())),
@@ -203,9 +203,16 @@ def read_terms(selector: Any) -> tuple[NodeSelectorTerm, ...]:
 
 
 def _read_requirement(given: Mapping[str, Any]) -> Requirement:
-    return Requirement(str(given["key"]), str(given["operator"]), tuple(map(str, given.get("values") or ())))
+    operator, wanted = str(given["operator"]), tuple(map(str, given.get("values") or ()))
+    if operator not in _OPERATORS:
+        raise BadDevicesError(f"a node selector has the unknown operator {operator[:40]!r}")
+    if operator in _COMPARISONS and len(wanted) != 1:
+        raise BadDevicesError(f"a node selector states {len(wanted)} values for {operator} instead of one")
+    return Requirement(str(given["key"]), operator, wanted)
 
 
+_COMPARISONS = frozenset({"Gt", "Lt"})
+_OPERATORS = frozenset({"In", "NotIn", "Exists", "DoesNotExist"}) | _COMPARISONS
 _SINGLE = ("int", "bool", "string")
 
 

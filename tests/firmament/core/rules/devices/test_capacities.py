@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from firmament.core.rules.devices.allocation.matching import find_consumption, show_device
+from firmament.core.rules.devices.allocation.device_selector import show_device
+from firmament.core.rules.devices.allocation.matching import find_consumption
 from firmament.core.rules.devices.cel.values import EvaluationError, Quantity
 from firmament.core.rules.devices.objects.inventory import read_slice
 from firmament.core.rules.devices.objects.requests import DeviceTerms, Option, tolerates

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from firmament.core.rules.devices.allocation.matching import FIELDS
+from firmament.core.rules.devices.allocation.device_selector import FIELDS
 from firmament.core.rules.devices.cel.evaluation import Expression
 from firmament.core.rules.devices.cel.limits import MOST_WORK
 from firmament.core.rules.devices.cel.patterns import Pattern, PatternError

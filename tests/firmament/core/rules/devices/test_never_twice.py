@@ -1,8 +1,11 @@
-"""Whatever happens, no device is given to two tasks, and none stays with a task that is gone."""
+"""Whatever happens, no device is given to two tasks, no more of a shared one than it has, and none stays with a task
+that is gone.
+"""
 
 from __future__ import annotations
 
 import json
+from collections import Counter
 from dataclasses import replace
 from random import Random
 from typing import Any
@@ -15,23 +18,32 @@ from firmament.core.model import TaskClaim
 from firmament.core.record_kinds import DEVICE_CLAIM_RECORD
 from tests.support.core import machine, scheduler, task_class, tasks
 from tests.support.devices import (
+    DRIVER,
     claim_record,
     claim_spec,
     class_record,
     device,
     exactly,
-    list_devices,
     own_claim,
     slice_record,
 )
 from tests.support.effort import examples
 
 SHARED = claim_spec(exactly("gpu", 2))
+MEMORY = 8
+
+
+def _part(amount: int, name: str = "r") -> dict[str, Any]:
+    return exactly("memory", name=name, capacity={"requests": {"memory": str(amount)}})
+
+
 CLAIMS = [
     own_claim(exactly("gpu")),
     own_claim(exactly("gpu", 2)),
     own_claim(exactly("gpu", 1, 'device.attributes["gpu.example.com"].kind == "X"')),
     TaskClaim("c", "ns/shared"),
+    own_claim(_part(4)),
+    own_claim(_part(3, "a"), _part(2, "b")),
 ]
 
 
@@ -40,11 +52,16 @@ class World:
 
     def __init__(self, draw: Random) -> None:
         self.draw = draw
-        self.core = scheduler([machine("a"), machine("b"), class_record("gpu")])
+        kind = f'device.attributes["{DRIVER}"].kind'
+        classes = class_record("gpu", f'{kind} != "memory"'), class_record("memory", f'{kind} == "memory"')
+        self.core = scheduler([machine("a"), machine("b"), *classes])
         for name in ("a", "b"):
             devices = [device(f"d{n}", attributes={"kind": draw.choice("XY")}) for n in range(3)]
             self.core.apply([slice_record(name, devices)])
         self.core.apply([slice_record("net", [device("s0", attributes={"kind": "X"})], allNodes=True)])
+        memory = {"attributes": {"kind": "memory"}, "capacity": {"memory": {"value": str(MEMORY)}}}
+        divided = [device(f"m{n}", allowMultipleAllocations=True, **memory) for n in range(2)]
+        self.core.apply([slice_record("a-memory", divided, nodeName="a")])
         self.core.apply([claim_record("ns/shared", SHARED)])
         self.number = 0
         self.given: dict[str, dict[str, Any]] = {}
@@ -66,8 +83,15 @@ class World:
                 allocation = json.loads(each.allocation)
                 assert self.given.get(owner, allocation) == allocation, "a shared claim has one allocation"
                 self.given[owner] = allocation
-        devices = [each for allocation in self.given.values() for each in list_devices(allocation)]
-        assert len(set(devices)) == len(devices), "given twice"
+        results = [each for found in self.given.values() for each in found["devices"]["results"]]
+        whole = [(each["pool"], each["device"]) for each in results if "shareID" not in each]
+        assert len(set(whole)) == len(whole), "given twice"
+        shares = [each for each in results if "shareID" in each]
+        assert len({each["shareID"] for each in shares}) == len(shares)
+        used = Counter[str]()
+        for each in shares:
+            used[each["device"]] += int(each["consumedCapacity"]["memory"])
+        assert max(used.values(), default=0) <= MEMORY, "more than there is"
 
     def choose(self) -> str:
         own = [uid for uid in self.at if f"ns/{uid}" in self.given]

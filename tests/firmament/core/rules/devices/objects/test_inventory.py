@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from firmament.core.rules.devices.objects.inventory import Policy, read_slice
+from firmament.core.rules.devices.objects.inventory import BadDevicesError, Policy, read_slice, read_terms
 from tests.support.devices import device, slice_record
 
 
@@ -38,3 +38,16 @@ def test_a_range_of_amounts_is_read_where_one_is_stated(stated, limits):
     )
     assert found == limits
     assert policy.default == 4
+
+
+@pytest.mark.parametrize(
+    ("requirement", "fault"),
+    [
+        ({"operator": "Gt", "values": []}, "states 0 values for Gt instead of one"),
+        ({"operator": "Lt", "values": ["1", "2"]}, "states 2 values for Lt instead of one"),
+        ({"operator": "Near", "values": ["1"]}, "the unknown operator 'Near'"),
+    ],
+)
+def test_a_node_selector_that_cannot_be_decided_is_refused(requirement: dict[str, Any], fault: str):
+    with pytest.raises(BadDevicesError, match=fault):
+        read_terms({"nodeSelectorTerms": [{"matchExpressions": [{"key": "k", **requirement}]}]})
