@@ -50,12 +50,16 @@ class AnnounceUnschedulable(NamedTuple):
 
 
 class Evict(NamedTuple):
-    """Evict a pod from ``node``; ``beyond_budget``: even if a disruption budget forbids it."""
+    """Evict a pod from ``node``; ``beyond_budget``: even if a disruption budget forbids it.
+
+    ``together``: equal for pods of which all leave or none, "" for one that leaves by itself.
+    """
 
     pod: PodRef
     node: str
     beyond_budget: bool
     message: str
+    together: str = ""
 
 
 class WithdrawEviction(NamedTuple):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
@@ -16,6 +17,7 @@ from poseidon.kube.api.event_reasons import ConditionType
 from poseidon.kube.api.metadata import PodRef, timestamp
 from poseidon.kube.client.errors import ApiError, KubeError
 from poseidon.kube.client.media_types import STRATEGIC_MERGE_PATCH
+from poseidon.kube.write.joint_evictions import JointEviction
 from poseidon.kube.write.retries import RetryOptions, Tries, WorkerPool
 
 if TYPE_CHECKING:
@@ -31,12 +33,16 @@ _SEVERAL_BUDGETS = "more than one PodDisruptionBudget"
 
 
 class EvictionRequest(NamedTuple):
-    """One pod to evict from one node. ``beyond_budget``: even if disruption budgets do not allow it."""
+    """One pod to evict from one node. ``beyond_budget``: even if disruption budgets do not allow it.
+
+    ``together``: equal for pods of which all leave or none, "" for one that leaves by itself.
+    """
 
     pod: PodRef
     node: str
     beyond_budget: bool
     message: str
+    together: str = ""
 
     @property
     def uid(self) -> str:
@@ -74,14 +80,20 @@ class Evictor(WorkerPool[EvictionRequest]):
         self._on_outcome = on_outcome
         self._options = options or RetryOptions()
         self._requested: set[str] = set()
+        self._units: dict[str, JointEviction] = {}
 
     def submit(self, request: EvictionRequest) -> None:
         """Queue an eviction."""
         self._requested.add(request.uid)
+        if request.together:
+            self._units.setdefault(request.together, JointEviction()).unfinished.add(request.uid)
         super().submit(request)
 
     def withdraw(self, uid: str) -> None:
-        """Cancel the eviction of a pod that has not been asked to leave; its outcome is then a refusal."""
+        """Cancel the eviction of a pod that has not been asked to leave; its outcome is then a refusal.
+
+        A pod that leaves together with others stays only if all of them can.
+        """
         self._requested.discard(uid)
 
     async def _carry_out(self, request: EvictionRequest) -> None:
@@ -90,18 +102,40 @@ class Evictor(WorkerPool[EvictionRequest]):
         except Exception as error:  # noqa: BLE001 - one eviction that cannot be made must not end the others
             outcome = EvictionOutcome(request, f"cannot be evicted: {error!r}")
         self._requested.discard(request.uid)
+        self._end_in_unit(request)
         self._environment.metrics.evictions.labels(_label(outcome)).inc()
         self._on_outcome(outcome)
 
+    def _end_in_unit(self, request: EvictionRequest) -> None:
+        """Forget an eviction that is over, and with the last one its unit."""
+        unit = self._units.get(request.together)
+        if unit is not None:
+            unit.unfinished.discard(request.uid)
+            if not unit.unfinished:
+                del self._units[request.together]
+
+    async def _is_withdrawn(self, request: EvictionRequest) -> bool:
+        """Return whether a pod stays because nobody needs its place any more."""
+        if request.uid in self._requested:
+            return False
+        unit = self._units.get(request.together)
+        return unit is None or await unit.stays(self._requested)
+
+    async def _ask(self, request: EvictionRequest, *, delete: bool) -> None:
+        """Send one request for the eviction."""
+        unit = self._units.get(request.together)
+        with unit.ask() if unit is not None else nullcontext():
+            await (self._delete(request) if delete else post_eviction(self._transport, request.pod))
+
     async def _evict(self, request: EvictionRequest) -> EvictionOutcome:
-        """Request the eviction until it succeeds or another try would not help."""
+        """Request the eviction until it succeeds, is withdrawn, or another try would not help."""
         tries = Tries(self._options, self._environment.random, self._environment.clock)
         delete = request.beyond_budget
         while True:
-            if request.uid not in self._requested:
+            if await self._is_withdrawn(request):
                 return EvictionOutcome(request, _WITHDRAWN)
             try:
-                await (self._delete(request) if delete else post_eviction(self._transport, request.pod))
+                await self._ask(request, delete=delete)
             except ApiError as error:
                 if error.not_found or error.replaced:
                     # The pod is gone, or another one has its name.

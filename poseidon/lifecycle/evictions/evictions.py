@@ -47,7 +47,8 @@ class Evictions:
             refused += self._review(result, victims, can_come, {delta.task for delta, _ in refused})
             messages = self.messages(result, victims)
             for uid, delta in victims.items():
-                self._begin(delta, messages[uid])
+                unit = self.review.find_unit(uid)
+                self._begin(delta, messages[uid], f"{unit}, round {result.round}" if unit else "")
         for delta, verdict in refused:
             record = self.tasks.get(delta.task)
             name = record.task.name if record is not None else delta.task
@@ -99,11 +100,11 @@ class Evictions:
             return uid
         return record.task.name
 
-    def _begin(self, delta: pb.Delta, message: str) -> None:
+    def _begin(self, delta: pb.Delta, message: str, together: str) -> None:
         record = self.tasks.get(delta.task)
         assert record is not None
         self.tasks.move(record, Event.EVICTED)
-        self.actions.append(Evict(record.ref, delta.machine, delta.beyond_budget, message))
+        self.actions.append(Evict(record.ref, delta.machine, delta.beyond_budget, message, together))
 
 
 def _check_place(record: PodRecord, delta: pb.Delta) -> Verdict | None:

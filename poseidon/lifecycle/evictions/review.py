@@ -14,6 +14,7 @@ from poseidon.lifecycle.jobs import Jobs
 from poseidon.lifecycle.phases import Phase, PodRecord
 from poseidon.lifecycle.pod_records import PodRecords
 from poseidon.lifecycle.refused_deltas import Reason
+from poseidon.pod_groups.composites import find_disrupted_whole
 from poseidon.pod_groups.groups import Groups
 from poseidon.pods.tasks import Task
 from protos.firmament.v1 import scheduler_pb2 as pb
@@ -89,6 +90,10 @@ class EvictionReview:
                 inquiry.refuse(together, Verdict(Reason.RATE, "too many pods have been evicted lately"))
         inquiry.settle()
         return inquiry.verdicts
+
+    def find_unit(self, uid: str) -> str:
+        """Return what a pod leaves with, see ``GangView.find_unit``."""
+        return self._gangs.find_unit(uid)
 
 
 class _Inquiry:
@@ -207,6 +212,18 @@ class GangView:
             return False
         there = sum(self._is_there(each) for each in group.progress)
         return 0 < there < self._groups.job(group).min_members
+
+    def find_unit(self, uid: str) -> str:
+        """Return what is disrupted as a whole with a pod: its gang, or the outermost group around it; "" for none."""
+        group = self._groups.group_of(uid)
+        demand = self._groups.demand(group) if group is not None and self.gang_of(uid) else None
+        if group is None or demand is None:
+            return ""
+        if demand.disrupted_whole:
+            return group.job.id
+        inner = self._groups.place_in_tree(group, uid).group
+        outer = find_disrupted_whole(demand.nodes, inner) if inner else ""
+        return f"{outer} of {group.job.id}" if outer else ""
 
     def _is_there(self, uid: str) -> bool:
         record = self._tasks.get(uid)

@@ -12,12 +12,16 @@ from poseidon.lifecycle.evictions.review import (
     SYSTEM_CRITICAL,
     Asked,
     EvictionReview,
+    GangView,
     outranks,
 )
 from poseidon.lifecycle.phases import PodRecord
 from poseidon.lifecycle.refused_deltas import Reason
+from poseidon.pod_groups.groups import Groups
 from poseidon.pods.tasks import Task
 from protos.firmament.v1 import scheduler_pb2 as pb
+from tests.poseidon.pod_groups.objects import pod
+from tests.poseidon.pod_groups.test_composites import composite, leaf, put
 
 NOTHING: Any = None
 
@@ -172,3 +176,23 @@ def test_those_who_go_for_one_pod_count_together():
     assert review(victims, *reversed(places), burst=2) == {"a": late, "b": late}
     assert review({"a": "n1", "b": "n2"}, failing=["a", "b"], burst=1) == {"b": late}
     assert review({"a": "n1"}, place("high", "n1", "a"), place("high2", "n1", "a"), burst=1) == {}, "once"
+
+
+def test_pods_leave_with_the_outermost_group_that_is_disrupted_as_a_whole():
+    groups = Groups()
+    whole: dict[str, Any] = {"all": {}}
+    found: Any = NOTHING
+    view = GangView(groups, found, found)
+    put(groups, composite("root", least=2))
+    put(groups, composite("pair", "root", disruption_mode=whole))
+    for name, parent, mode in (("a", "pair", whole), ("b", "pair", whole), ("c", "root", {"single": {}})):
+        put(groups, leaf(name, parent, disruption_mode=mode))
+    put(groups, leaf("alone", least=2, disruption_mode=whole))
+    put(groups, leaf("loose", least=2))
+    for name in ("a", "b", "c", "alone", "loose"):
+        groups.put_pod(name, pod(name, native=name))
+    groups.put_pod("none", pod("none"))
+    units = {uid: view.find_unit(uid) for uid in ("a", "b", "c", "alone", "loose", "none")}
+    assert units["a"] == units["b"] == "pair of CompositePodGroup/default/root"
+    assert units["alone"] == "scheduling.k8s.io/PodGroup/default/alone"
+    assert (units["c"], units["loose"], units["none"]) == ("", "", "")

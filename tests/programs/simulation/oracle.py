@@ -279,16 +279,31 @@ class Oracle(Monitor):
         self._judge_zone(request, pod, node)
 
     def _judge_zone(self, request: Request, pod: Object, node: str) -> None:
-        """A group of a tree that keeps to one zone does: as far as this bridge has bound it, and seen that."""
+        """A group of a tree that keeps to one zone does, and one that may have so many pods in each has no more: as far
+        as this bridge has bound them, and seen that.
+        """
         zone, seen = self._zone(node), request.seen.get(PODS, 0)
+        bound = []
+        for each in self.pods.values():
+            ended = each.removed or each.finished or each.leaving
+            if (
+                not ended
+                and each.bound is not None
+                and each.bound <= seen
+                and each.bound_by == request.client
+            ):
+                bound.append(each)
         for below in trees.list_zoned(self.api, pod):
-            for each in self.pods.values():
-                ended = each.removed or each.finished or each.leaving
-                if ended or each.bound is None or each.bound > seen or each.bound_by != request.client:
-                    continue
+            for each in bound:
                 if trees.leaf_of(each.object) in below and self._zone(each.node) not in (zone, ""):
                     other = each.object["metadata"]["name"]
                     self.fail(f"{pod['metadata']['name']} goes to {zone}, away from {other} on {each.node}")
+        most, leaf = trees.find_most(self.api, pod), trees.leaf_of(pod)
+        there = sum(trees.leaf_of(each.object) == leaf and self._zone(each.node) == zone for each in bound)
+        if most and there >= most:
+            self.fail(
+                f"{pod['metadata']['name']} joins {there} pods of {leaf} in {zone}, which may be {most}"
+            )
 
     def _zone(self, node: str) -> str:
         states = [each for _, each in self.nodes[node] if each is not None]
@@ -364,7 +379,8 @@ class Oracle(Monitor):
             return
         self.evictions += 1
         together = trees.list_disrupted_together(self.api, pod)
-        if together:
+        # What an earlier eviction has made due makes nothing due itself: others may have come meanwhile.
+        if together and not any(record in others for _, _, others in self.owed):
             seen = request.seen.get(PODS, 0)
             others = [
                 each

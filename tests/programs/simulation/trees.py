@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from random import Random
@@ -10,6 +11,7 @@ from typing import NamedTuple
 from tests.programs.simulation import workload
 from tests.programs.simulation.api_server import COMPOSITES, LEAVES, ApiServer, Object
 
+RULES = "sakkara.group.constraints"
 SIZE = "example.com/objects"
 """Label of its objects: how many there are."""
 
@@ -37,6 +39,7 @@ def draw_tree(random: Random, name: str) -> Drawn:
     labels = {workload.TREE: name, SIZE: str(len(shape))}
     objects = []
     as_a_whole: set[str] = set()
+    zoned: set[str] = set()
     for group, parent, pods in shape:
         there = pods or inside[group]
         if parent in as_a_whole or random.random() < 0.2:
@@ -50,10 +53,32 @@ def draw_tree(random: Random, name: str) -> Drawn:
             spec["schedulingConstraints"] = {"topology": [{"key": workload.ZONE}]}
         if group in as_a_whole:
             spec["disruptionMode"] = {"all": {}}
-        metadata = {"name": group, "namespace": workload.NAMESPACE, "labels": labels}
+        metadata: Object = {"name": group, "namespace": workload.NAMESPACE, "labels": labels}
+        if parent in zoned or "schedulingConstraints" in spec:
+            zoned.add(group)
+        most = draw_most(Random(f"{shape} {group}"), pods) if pods and group not in zoned else 0
+        if most:
+            rule = {workload.ZONE: {"type": "spread", "min": 1, "max": most}}
+            metadata["annotations"] = {RULES: json.dumps(rule)}
         objects.append((LEAVES if pods else COMPOSITES, {"metadata": metadata, "spec": spec, "status": {}}))
     random.shuffle(objects)
     return Drawn(name, objects, {group: pods for group, _, pods in shape if pods})
+
+
+def draw_most(random: Random, pods: int) -> int:
+    """Return how many pods of a PodGroup may share a zone, 0 for any number; together, the zones may have all ``pods``.
+
+    Drawn apart from what else is drawn.
+    """
+    return -(-pods // len(workload.ZONES)) if random.random() < 0.6 else 0
+
+
+def find_most(api: ApiServer, pod: Object) -> int:
+    """Return how many pods of a pod's PodGroup may share a zone, 0 for any number."""
+    tree = pod["metadata"]["labels"].get(workload.TREE, "")
+    group = _list_groups(api, tree).get(leaf_of(pod)) if tree and has_all_groups(api, tree) else None
+    rules = (group or {}).get("metadata", {}).get("annotations", {}).get(RULES)
+    return int(json.loads(rules)[workload.ZONE]["max"]) if rules else 0
 
 
 def leaf_of(pod: Object) -> str:

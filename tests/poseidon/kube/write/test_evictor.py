@@ -185,6 +185,57 @@ async def test_what_the_server_refuses_for_good_is_reported():
         assert scene.registry.get_sample_value("poseidon_evictions_total", {"result": "refused"}) == 2.0
 
 
+class Pair:
+    """Two pods that leave together. The server has not answered yet; it is too busy for the second one."""
+
+    def __init__(self, scene, **fault):
+        self.scene = scene
+        busy = {"code": 429, "reason": "TooManyRequests"}
+        self.faults = [
+            scene.cluster.faults.add(Fault(f".*/{name}/eviction", times=1, hold=True, **each))
+            for name, each in (("a", fault), ("b", busy))
+        ]
+
+    async def begin(self):
+        """Have both evicted."""
+        self.uids = [await self.scene.running(name) for name in "ab"]
+        for name, uid in zip("ab", self.uids, strict=True):
+            found = PodRef(uid, "default", name)
+            self.scene.evictor.submit(EvictionRequest(found, "n", False, "make way", "gang, round 1"))
+        await until(lambda: all(each.hits for each in self.faults), within=10)
+
+    async def end(self, *withdrawn):
+        """Withdraw some, let the server answer, and return why pods stayed, and which did."""
+        for at in withdrawn:
+            self.scene.evictor.withdraw(self.uids[at])
+        for each in self.faults:
+            each.release()
+        found = [await asyncio.wait_for(self.scene.outcomes.get(), stretch(10)) for _ in self.uids]
+        why = {each.request.pod.name: each.refusal for each in found}
+        return why, set(await self.scene.pods())
+
+
+WITHDRAWN = "nobody needs its place any more"
+
+
+@pytest.mark.parametrize(
+    ("fault", "withdrawn", "staying"),
+    [
+        pytest.param({}, (0, 1), set(), id="one has left"),
+        pytest.param({"after": True, "cut": True}, (0, 1), set(), id="one may have left"),
+        pytest.param({"code": 500, "reason": "InternalError"}, (0, 1), {"a", "b"}, id="none has left"),
+        pytest.param({"code": 500, "reason": "InternalError"}, (1,), set(), id="one is still to go"),
+    ],
+)
+async def test_pods_that_leave_together_stay_only_if_all_can(fault, withdrawn, staying):
+    async with setting() as scene:
+        pair = Pair(scene, **fault)
+        await pair.begin()
+        why, there = await pair.end(*withdrawn)
+        assert there == staying
+        assert why == {name: WITHDRAWN if name in staying else "" for name in "ab"}
+
+
 async def test_what_has_not_been_asked_yet_can_be_withdrawn():
     async with setting() as scene:
         uid = await scene.running("a")

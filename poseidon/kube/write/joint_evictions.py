@@ -1,0 +1,51 @@
+"""Pods of which all are evicted or none: what becomes of the others once one of them may have been asked to leave."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from http import HTTPStatus
+
+from poseidon.kube.client.errors import ApiError
+
+
+class JointEviction:
+    """The evictions of pods that leave together. ``unfinished``: the uids of those that are not over."""
+
+    def __init__(self) -> None:
+        self.unfinished: set[str] = set()
+        self._leaves = False
+        self._in_flight = 0
+        self._answered = asyncio.Event()
+
+    async def stays(self, requested: Collection[str]) -> bool:
+        """Return whether all pods can stay: none of them is in ``requested`` any more, and none leaves.
+
+        Waits for the answers to requests in flight where these decide.
+        """
+        while not self._leaves and self.unfinished.isdisjoint(requested):
+            if not self._in_flight:
+                return True
+            self._answered.clear()
+            await self._answered.wait()
+        return False
+
+    @contextmanager
+    def ask(self) -> Iterator[None]:
+        """Note, around a request to evict one of the pods, whether that pod leaves. If the answer is lost, it may."""
+        self._in_flight += 1
+        try:
+            yield
+        except ApiError as error:
+            # A pod that is gone may have left by an earlier request.
+            self._leaves |= error.not_found or error.replaced or error.status == HTTPStatus.GATEWAY_TIMEOUT
+            raise
+        except BaseException:
+            self._leaves = True
+            raise
+        else:
+            self._leaves = True
+        finally:
+            self._in_flight -= 1
+            self._answered.set()
