@@ -118,6 +118,20 @@ def list_staying_members(cluster: Cluster, job_id: str) -> Int64:
     return members[(tasks.machine[members] >= 0) & ~tasks.leaving[members]]
 
 
+def list_members_asked_to_leave(cluster: Cluster, job_id: str) -> Int64:
+    """Return the rows of the members of a job that have been asked to leave their machines, and are not being deleted
+    yet: their evictions may still fail.
+    """
+    tasks = cluster.tasks
+    members = np.array(cluster.jobs.members(job_id), dtype=np.int64)
+    asked = members[(tasks.machine[members] >= 0) & tasks.leaving[members]]
+    if not len(asked):
+        return asked
+    classes = cluster.classes.rows
+    terminating = [classes[cls].content.terminating for cls in tasks.cls[asked].tolist()]
+    return asked[~np.array(terminating, dtype=np.bool_)]
+
+
 def list_able_members(cluster: Cluster, job: Job, now: float) -> list[int]:
     """Return the rows of the members of a gang that can be tried now, including unschedulable ones."""
     tasks = cluster.tasks

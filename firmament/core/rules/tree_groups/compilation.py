@@ -9,7 +9,12 @@ import numpy as np
 
 from cost_models.group_terms import GroupRules, TopologyModel, TopologyTerms
 from cost_models.interface import Int64, MachineColumns
-from firmament.core.rules.gangs.members import list_staying_members, natural_key
+from firmament.core.reasons import format_number
+from firmament.core.rules.gangs.members import (
+    list_members_asked_to_leave,
+    list_staying_members,
+    natural_key,
+)
 from firmament.core.rules.tree_groups.nested import find_domains, list_labels, nest_groups
 from firmament.core.state.cluster import Cluster
 from firmament.core.tree_solver.groups import NO_GROUPS, GroupTerms, TreeGroup
@@ -138,7 +143,7 @@ def _build_group(
     order = np.array([of_task[row] for row in waiting.tolist()], dtype=np.int64)
     levels = list_level_rules(rules, tree.levels)
     size = len(waiting) + int(held.sum())
-    refused = _explain_unlike_requests(cluster, waiting)
+    refused = _explain_departures(cluster, job.id) or _explain_unlike_requests(cluster, waiting)
     if not refused and tree.leaves:
         units = [tree.count_units(level) for level in range(len(tree.levels))]
         refused = "; ".join(inconsistencies(levels, tree.levels, size, units))
@@ -148,6 +153,14 @@ def _build_group(
 def list_level_rules(rules: GroupRules, levels: Sequence[str]) -> tuple[Rule, ...]:
     """Return the rules of a group for each level of the tree."""
     return tuple(rules.levels.get(level, Rule()) for level in levels)
+
+
+def _explain_departures(cluster: Cluster, job_id: str) -> str:
+    """Return why a group is refused while members that are to leave are still there, and may stay; "" without such."""
+    asked = len(list_members_asked_to_leave(cluster, job_id))
+    if not asked:
+        return ""
+    return f"{format_number(asked, 'pod')} of it {'has' if asked == 1 else 'have'} been asked to leave, and may stay"
 
 
 def _explain_unlike_requests(cluster: Cluster, waiting: Int64) -> str:

@@ -9,7 +9,12 @@ import numpy as np
 
 from cost_models.interface import Int64
 from firmament.core.model import Job, JobGroup
-from firmament.core.rules.gangs.members import count_together, list_staying_members, name_group
+from firmament.core.rules.gangs.members import (
+    count_together,
+    list_members_asked_to_leave,
+    list_staying_members,
+    name_group,
+)
 from firmament.core.state.cluster import Cluster
 from firmament.core.tree_solver.nested.trees import Division, NestedDomains, NestedGroup
 
@@ -56,6 +61,9 @@ def nest_groups(
     held = list_staying_members(cluster, job.id)
     held_group = [number.get(name_group(cluster, row), -1) for row in held.tolist()]
     known = np.array(held_group, dtype=np.int64) >= 0
+    asked = list_members_asked_to_leave(cluster, job.id)
+    asked_group = [number.get(name_group(cluster, row), -1) for row in asked.tolist()]
+    grouped = np.array(asked_group, dtype=np.int64) >= 0
     counts = [len(members[cls]) for cls in classes]
     refused = ""
     if -1 in of_class:
@@ -89,6 +97,8 @@ def nest_groups(
             for at, each in enumerate(groups)
             for label, rule in each.divided
         ),
+        asked_group=np.array(asked_group, dtype=np.int64)[grouped],
+        asked_machine=cluster.tasks.machine[asked][grouped].astype(np.int64),
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 
 import numpy as np
@@ -35,6 +35,8 @@ class Division:
     label: int
     rule: Rule
 
+
+_NOBODY = np.empty(0, dtype=np.int64)
 
 NO_DOMAINS = NestedDomains((), np.empty((0, 0), dtype=np.int64), ())
 
@@ -85,6 +87,12 @@ class NestedGroup:
     """The rules by which members of groups are divided over domains. A second rule of a group divides the members that
     share a domain by its first, and so on.
     """
+    asked_group: Int64 = field(default_factory=lambda: _NOBODY)
+    """int64[A], the group of each task that has been asked to leave its machine, and may stay after all. It counts in
+    its domain, and not to what its group needs.
+    """
+    asked_machine: Int64 = field(default_factory=lambda: _NOBODY)
+    """int64[A], the machine of each task that has been asked to leave it."""
 
     def looks(self) -> tuple[object, ...]:
         """Return a key that is equal for trees that differ only in names and classes."""
@@ -101,6 +109,8 @@ class NestedGroup:
             self.held_machine.tobytes(),
             self.fewest,
             self.divided,
+            self.asked_group.tobytes(),
+            self.asked_machine.tobytes(),
         )
 
 
@@ -144,10 +154,23 @@ class LinkedGroup(NestedGroup):
         return tuple(found)
 
     @cached_property
+    def asked(self) -> tuple[int, ...]:
+        """For each group, how many tasks of it and of the groups in it have been asked to leave their machines."""
+        found = np.bincount(self.asked_group, minlength=len(self.names)).tolist()
+        for number in reversed(range(len(found))):
+            if self.parent[number] >= 0:
+                found[self.parent[number]] += found[number]
+        return tuple(found)
+
+    @cached_property
     def held(self) -> tuple[tuple[int, ...], ...]:
-        """For each group, the machines of the tasks that it and the groups in it have on machines already."""
+        """For each group, the machines of the tasks that it and the groups in it have on machines already, with those
+        that have been asked to leave.
+        """
         found: list[list[int]] = [[] for _ in self.names]
-        for group, machine in zip(self.held_group.tolist(), self.held_machine.tolist(), strict=True):
+        groups = [*self.held_group.tolist(), *self.asked_group.tolist()]
+        machines = [*self.held_machine.tolist(), *self.asked_machine.tolist()]
+        for group, machine in zip(groups, machines, strict=True):
             at = group
             while at >= 0:
                 found[at].append(machine)

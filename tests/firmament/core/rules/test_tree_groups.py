@@ -127,6 +127,14 @@ def test_members_outside_of_the_tree_or_on_their_way_out_are_not_held():
     made.tasks.leaving[made.tasks.row_of["g-1"]] = True
     group = compiled(made, ["g-2"]).groups[0]
     assert (group.held.tolist(), group.size) == ([0, 0, 0], 1)
+    assert group.refused == "1 pod of it has been asked to leave, and may stay"
+
+
+def test_members_that_are_being_deleted_keep_nobody_waiting():
+    going = ClassDefined(3, task_class(100, terminating=True))
+    made = cluster(going, TasksBound("m0", 3, ("g-1",), job="g"), waiting("g-2"))
+    group = compiled(made, ["g-2"]).groups[0]
+    assert (group.held.tolist(), group.size, group.refused) == ([0, 0, 0], 1, "")
 
 
 def test_gangs_without_rules_or_models_are_no_tree_groups():
@@ -404,6 +412,21 @@ def test_tasks_to_come_without_any_that_wait_are_like_the_first_class():
     assert found.part_class.tolist() == [0, 0]
     assert found.part_group.tolist() == [1, 2]
     assert found.part_count.tolist() == [1, 4]
+
+
+def test_tasks_that_are_asked_to_leave_are_told_apart_from_those_that_stay_or_are_being_deleted():
+    going = ClassDefined(4, task_class(100, group="a", terminating=True))
+    there = [
+        TasksBound("m0", 1, ("a-0",), job="g"),
+        TasksBound("m1", 1, ("a-1",), job="g"),
+        TasksBound("m2", 4, ("a-2",), job="g"),
+    ]
+    made = nested_cluster(going, *there, waiting("b-0", number=2))
+    made.tasks.leaving[made.tasks.row_of["a-1"]] = True
+    found = nested(made, ["b-0"])
+    assert (found.held_group.tolist(), found.held_machine.tolist()) == ([1], [0])
+    assert (found.asked_group.tolist(), found.asked_machine.tolist()) == ([1], [1])
+    assert found.fewest == 4
 
 
 def test_tasks_of_no_group_are_refused_and_those_on_machines_do_not_count():

@@ -65,7 +65,9 @@ class Case:
             order=nothing,
         )
         code = np.array(self.code, dtype=np.int64).reshape(-1, len(self.room))
-        domains = NestedDomains(tuple(f"label-{each}" for each in range(len(code))), code, ())
+        names = tuple(f"label-{each}" for each in range(len(code)))
+        values = tuple(tuple(f"d{each}" for each in range(int(row.max()) + 1)) for row in code)
+        domains = NestedDomains(names, code, values)
         many = np.full((len(sizes), len(self.room)), 10**6)
         room = NestedRoom(np.array([self.room]), np.array(sizes)[:, None], many, np.zeros_like(many))
         return NestedProblem(group, domains, room, [sizes.index(size) for _, size, _ in self.tasks])

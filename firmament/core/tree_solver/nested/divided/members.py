@@ -73,15 +73,16 @@ def find_members(
         kinds = [(part,) for part in group.parts[number] if group.part_count[part]]
         waiting = tuple(int(group.part_count[part]) for (part,) in kinds)
         needs = [{shape_of[part]: 1} for (part,) in kinds]
+        useless = int((code[group.asked_machine[group.asked_group == number]] >= 0).sum())
     found_rooms = (
         _find_room(room, code, where, count_held, waiting, needs)
         for where in _list_places(group, number, domains)
     )
     rooms = tuple(dict.fromkeys(found_rooms))
     stuck = frozenset(each for found in held.values() for each in found if not completable[each])
-    return FoundMembers(
-        MemberCounts(waiting, count_held, int(group.least[number]), rooms), tuple(kinds), held, stuck
-    )
+    # Tasks that are to leave, and groups that lack members, are in domains, but the group needs others instead of them.
+    needed = int(group.least[number]) + (len(stuck) if group.children[number] else useless)
+    return FoundMembers(MemberCounts(waiting, count_held, needed, rooms), tuple(kinds), held, stuck)
 
 
 def _is_elastic(group: LinkedGroup, number: int) -> bool:

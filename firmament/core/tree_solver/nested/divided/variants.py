@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -54,7 +55,11 @@ class _Builder:
         self._apart: list[bool] = []
         self._parts: list[tuple[int, int, int]] = []  # original part, group, number of tasks
         self._held: list[tuple[int, int]] = []  # group, machine
+        self._asked: list[tuple[int, int]] = []  # group, machine
         self._divided: list[Division] = []
+        self._asked_tasks: list[list[int]] = [[] for _ in group.names]
+        for at, machine in zip(group.asked_group.tolist(), group.asked_machine.tolist(), strict=True):
+            self._asked_tasks[at].append(machine)
         self._tasks: list[list[int]] = [[] for _ in group.names]
         for at, machine in zip(group.held_group.tolist(), group.held_machine.tolist(), strict=True):
             self._tasks[at].append(machine)
@@ -80,6 +85,8 @@ class _Builder:
             held_group=np.array([at for at, _ in self._held], dtype=np.int64),
             held_machine=np.array([machine for _, machine in self._held], dtype=np.int64),
             divided=tuple(self._divided),
+            asked_group=np.array([at for at, _ in self._asked], dtype=np.int64),
+            asked_machine=np.array([machine for _, machine in self._asked], dtype=np.int64),
         )
         return _leave_out_incomplete(Variant(variant, tuple(part_of)))
 
@@ -104,7 +111,11 @@ class _Builder:
 
     def _add_group(self, number: int, parent: int) -> None:
         group = self._group
-        if number in self._chosen:
+        chosen = self._chosen.get(number)
+        if chosen is not None and not chosen.choice.keeps_rule and group.children[number]:
+            self._add_kept(number, parent, chosen.found)
+            return
+        if chosen is not None:
             self._add_divided(number, parent)
             return
         name, least, within = group.names[number], int(group.least[number]), group.within[number]
@@ -113,6 +124,18 @@ class _Builder:
             self._add_group(child, own)
         self._parts += [(part, own, int(group.part_count[part])) for part in group.parts[number]]
         self._held += [(own, machine) for machine in self._tasks[number]]
+        self._asked += [(own, machine) for machine in self._asked_tasks[number]]
+
+    def _add_kept(self, number: int, parent: int, found: FoundMembers) -> None:
+        """Add a group with those of its groups that are in domains already, and stay in these."""
+        group = self._group
+        name, least, within = group.names[number], int(group.least[number]), group.within[number]
+        own = self._append(name, parent, least, within, number, apart=group.apart[number])
+        labels = [each.label for each in group.divided if each.group == number]
+        for child in (each for inside in found.held.values() for each in inside):
+            place = len(self._names)
+            self._add_group(child, own)
+            self._within[place] = tuple(dict.fromkeys((*self._within[place], *labels)))
 
     def _add_divided(self, number: int, parent: int) -> None:
         """Add a group with a group in it for each share of its members."""
@@ -124,15 +147,17 @@ class _Builder:
         of_groups = bool(group.children[number])
         given = [0] * len(found.kinds)
         place_of: dict[int, int] = {}
+        code = self._domains.code[label]
+        asked = Counter(int(code[machine]) for machine in self._asked_tasks[number])
         for index, share in enumerate(choice.shares):
             inside = [*found.held.get(share.domain, ())]
             for kind, count in enumerate(share.new):
                 if of_groups:
                     inside += found.kinds[kind][given[kind] : given[kind] + count]
                     given[kind] += count
-            needed = share.size
+            needed = share.size - asked[share.domain]
             if of_groups:
-                needed = len([each for each in inside if each not in found.stuck]) if choice.keeps_rule else 0
+                needed = len([each for each in inside if each not in found.stuck])
             place = self._append(f"part {index + 1} of {name}", own, needed, (label,))
             if share.domain >= 0:
                 place_of[share.domain] = place
@@ -142,9 +167,8 @@ class _Builder:
             if not of_groups:
                 counts = zip(found.kinds, share.new, strict=True)
                 self._parts += [(part, place, count) for (part,), count in counts if count]
-        code = self._domains.code[label]
-        for machine in self._tasks[number]:
-            self._held.append((place_of.get(int(code[machine]), own), machine))
+        for tasks, booked in ((self._tasks, self._held), (self._asked_tasks, self._asked)):
+            booked += [(place_of.get(int(code[machine]), own), machine) for machine in tasks[number]]
 
     def _list_further(self, number: int) -> list[Division]:
         """Return the divisions of a group beyond the first, which divide each of its shares."""
