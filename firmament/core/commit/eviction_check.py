@@ -63,7 +63,7 @@ class EvictionCheck:
                 self._context, self._snapshot, {each.cls for each in self._decided}
             )
             for indices in by_machine.values():
-                dropped[indices] = not self._holds(indices)
+                dropped[indices] |= not self._holds(indices)
             dropped |= self._of_overtaken_groups()
         while True:
             before = int(dropped.sum())

@@ -1,0 +1,272 @@
+"""What a decided eviction depends on: rules, models, quotas, gangs, other decisions, and earlier evictions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from firmament.core.events import (
+    ClassDefined,
+    Event,
+    JobDefined,
+    MachineRemoved,
+    MachineUpserted,
+    RecordUpserted,
+    TaskRemoved,
+    TasksBound,
+    TasksSubmitted,
+)
+from firmament.core.model import Job, Machine
+from firmament.core.scheduler import Scheduler
+from tests.firmament.core.commit.test_evictions_during_solve import awaited, close_after, evicted
+from tests.firmament.core.rules.quotas.quota_scene import flavor, quota
+from tests.support.core import machine, scheduler, task_class, uids
+from tests.support.rules import near
+
+LARGE, OTHER, FREE = 1, 2, 3
+
+
+def occupied(*more: Event, guest: Any = None, **settings: Any) -> Scheduler:
+    """A full machine m with one victim, an empty machine that is too small, and a guest of priority 10."""
+    return scheduler(
+        machine("m", cpu=2000, labels={"zone": "a"}),
+        machine("small", cpu=900, labels={"zone": "b"}),
+        ClassDefined(LARGE, guest or task_class(2000)),
+        ClassDefined(OTHER, task_class(2000, labels=(("app", "old"),))),
+        TasksBound("m", OTHER, ("victim",)),
+        TasksSubmitted(LARGE, ("guest",), priority=10),
+        *more,
+        **settings,
+    )
+
+
+class TestRules:
+    """The guest goes to no machine on which a task of the app ``old`` is."""
+
+    APART = task_class(2000, anti_affinity=near("old"))
+
+    def test_a_victim_may_repel_the_guest_until_it_has_left(self):
+        result = close_after(occupied(guest=self.APART), TasksSubmitted(OTHER, ("later",)))
+        assert evicted(result) == {"victim"}
+        assert awaited(result) == {"guest": {"victim"}}
+
+    @pytest.mark.parametrize(("name", "stands"), [("old", False), ("new", True)])
+    def test_one_that_came_and_stays_repels_it(self, name: str, stands: bool):
+        comes = [
+            ClassDefined(FREE, task_class(0, labels=(("app", name),))),
+            TasksBound("m", FREE, ("came",), priority=20),
+        ]
+        result = close_after(occupied(guest=self.APART), *comes)
+        assert evicted(result) == ({"victim"} if stands else set())
+
+    def test_guests_of_one_machine_repel_each_other(self):
+        """Two guests that keep apart never go to one machine, whatever else happens."""
+        alone = task_class(1000, labels=(("app", "g"),), anti_affinity=near("g"))
+        core = occupied(ClassDefined(FREE, alone), TasksSubmitted(FREE, ("g1", "g2"), priority=10))
+        result = close_after(core, TaskRemoved("guest"))
+        assert len([uid for uid in awaited(result) if uid != "guest"]) <= 1
+
+
+def with_bandwidth(name: str, amount: int, **labels: str) -> MachineUpserted:
+    capacity = {"cpu": 2_000, "memory": 2**34, "pods": 10}
+    return MachineUpserted(
+        Machine(name, capacity, annotations={"firmament.io/network-bandwidth": str(amount)}, labels=labels)
+    )
+
+
+class TestModels:
+    def core(self) -> Scheduler:
+        wants = task_class(2000, labels=(("networkRequirement", "400"),))
+        return scheduler(
+            with_bandwidth("m", 1000),
+            with_bandwidth("n", 0),
+            ClassDefined(LARGE, wants),
+            ClassDefined(OTHER, task_class(2000)),
+            ClassDefined(FREE, task_class(0)),
+            TasksBound("m", OTHER, ("victim",)),
+            TasksSubmitted(LARGE, ("guest",), priority=10),
+            policy="net",
+        )
+
+    @pytest.mark.parametrize(
+        ("event", "stands"),
+        [
+            (TasksBound("n", FREE, ("foreign",)), True),
+            (with_bandwidth("n", 0, zone="a"), True),
+            (TasksSubmitted(FREE, ("waits",)), True),
+            (TasksBound("m", FREE, ("foreign",)), False),
+            (with_bandwidth("m", 399), False),
+            (with_bandwidth("m", 2000), False),
+        ],
+    )
+    def test_limits_of_a_machine_stand_until_the_machine_changes(self, event: Event, stands: bool):
+        result = close_after(self.core(), event)
+        assert evicted(result) == ({"victim"} if stands else set())
+        assert set(awaited(result)) == ({"guest"} if stands else set())
+
+    @pytest.mark.parametrize("event", [TasksBound("m", FREE, ("foreign",)), machine("m", cpu=2001)])
+    def test_without_limits_such_changes_do_not_matter(self, event: Event):
+        core = occupied()
+        core.apply([ClassDefined(FREE, task_class(0))])
+        assert evicted(close_after(core, event)) == {"victim"}
+
+
+def test_a_quota_may_have_changed_with_any_event():
+    """What a task draws on is shared by all machines, so that no such decision outlives an event."""
+    core = scheduler(
+        machine("m", cpu=2000),
+        machine("n", cpu=500),
+        flavor("any"),
+        quota("team", {"any": {"cpu": 9000}}),
+        ClassDefined(LARGE, task_class(2000, queue="team")),
+        ClassDefined(OTHER, task_class(2000)),
+        TasksBound("m", OTHER, ("victim",)),
+        TasksSubmitted(LARGE, ("guest",), priority=10),
+    )
+    opened = core.open_round()
+    placement = opened.solve()
+    assert len(placement.evictions) == 1
+    core.apply([MachineRemoved("n")])
+    assert core.close_round(opened, placement).deltas == ()
+    assert evicted(core.run_round()) == {"victim"}
+
+
+class TestGangsOfVictims:
+    def core(self, need: int) -> Scheduler:
+        """A gang of two, of which ``need`` must stay, on two full machines."""
+        return scheduler(
+            machine("m", cpu=2000),
+            machine("n", cpu=2000),
+            ClassDefined(LARGE, task_class(2000)),
+            JobDefined(Job("old", min_members=need)),
+            TasksBound("m", LARGE, ("v",), job="old"),
+            TasksBound("n", LARGE, ("w",), job="old"),
+            TasksSubmitted(LARGE, ("guest",), priority=10),
+        )
+
+    def test_one_that_can_be_spared_leaves(self):
+        result = close_after(self.core(1), TasksSubmitted(LARGE, ("later",)))
+        assert len(evicted(result)) == 1
+
+    def test_one_that_is_needed_by_now_stays(self):
+        assert close_after(self.core(1), JobDefined(Job("old", min_members=2))).deltas == ()
+
+    def test_one_that_no_longer_belongs_to_a_gang_leaves_alone(self):
+        result = close_after(self.core(2), JobDefined(Job("old", min_members=0)))
+        assert len(evicted(result)) in (1, 2)
+        assert set(awaited(result)) == {"guest"}
+
+    def test_a_gang_of_which_a_member_came_is_not_evicted_in_part(self):
+        core = self.core(2)
+        core.apply([machine("o", cpu=0)])
+        grown = [ClassDefined(FREE, task_class(0)), TasksBound("o", FREE, ("x",), job="old")]
+        result = close_after(core, *grown)
+        assert evicted(result) in (set(), {"v", "w", "x"})
+
+
+class TestSeveralDecisions:
+    def core(self, *priorities: int, machines: int = 1) -> Scheduler:
+        """On each machine as many victims as guests, of these priorities, could replace."""
+        count = len(priorities) // machines
+        names = [f"m{number}" for number in range(machines)]
+        return scheduler(
+            *(machine(name, cpu=1000 * count) for name in names),
+            ClassDefined(LARGE, task_class(1000)),
+            *(TasksBound(name, LARGE, uids(f"v{name}", count)) for name in names),
+            *(TasksSubmitted(LARGE, (f"g{n}",), priority=rank) for n, rank in enumerate(priorities)),
+        )
+
+    def test_those_of_one_machine_hold_or_fail_together(self):
+        assert close_after(self.core(10, 10), TaskRemoved("g0")).deltas == ()
+        assert close_after(self.core(10, 10), TaskRemoved("g1")).deltas == ()
+        assert len(evicted(close_after(self.core(10, 10), TasksSubmitted(LARGE, ("x",))))) == 2
+
+    def test_those_of_others_do_not_depend_on_them(self):
+        result = close_after(self.core(10, 10, machines=2), MachineRemoved("m1"))
+        assert evicted(result) == {"vm0-0"}
+        assert len(awaited(result)) == 1
+
+    @pytest.mark.parametrize(("priority", "stand"), [(9, True), (10, False), (15, False)])
+    def test_no_victim_may_be_as_important_as_the_least_important_guest(self, priority: int, stand: bool):
+        core = self.core(10, 20)
+        result = close_after(core, TasksBound("m0", LARGE, ("vm0-1",), priority=priority))
+        assert bool(evicted(result)) is stand
+
+    def test_room_is_for_all_guests_together(self):
+        assert close_after(self.core(10, 10), machine("m0", cpu=1999)).deltas == ()
+        assert len(evicted(close_after(self.core(10, 10), machine("m0", cpu=2001)))) == 2
+
+
+class TestCircles:
+    """A guest does not evict a workload from which evictions have led to its own."""
+
+    def close(self, *, evicted_before: bool, event: Event | None = None) -> set[str]:
+        core = self.core()
+        opened = core.open_round()
+        placement = opened.solve()
+        cluster, chains = core._cluster, core._requeue.evictions.chains
+        row = cluster.tasks.row_of
+        if evicted_before:
+            chains.note(cluster, row["victim"], [row["guest"]], 0.0)
+        else:
+            chains.note(cluster, row["other"], [row["guest"]], 0.0)
+        core.apply([event] if event else [])
+        return evicted(core.close_round(opened, placement))
+
+    def core(self) -> Scheduler:
+        return scheduler(
+            machine("m", cpu=2000),
+            machine("full", cpu=1000),
+            ClassDefined(LARGE, task_class(2000)),
+            ClassDefined(OTHER, task_class(1000)),
+            TasksBound("m", OTHER, ("victim", "next")),
+            TasksBound("full", OTHER, ("other",)),
+            TasksSubmitted(LARGE, ("guest",), priority=10),
+        )
+
+    def test_one_of_several_victims_closes_it(self):
+        assert self.close(evicted_before=True) == set()
+        assert self.close(evicted_before=True, event=TasksSubmitted(OTHER, ("x",))) == set()
+
+    def test_an_eviction_for_somebody_else_does_not(self):
+        assert self.close(evicted_before=False) == {"victim", "next"}
+
+    def test_two_decisions_of_one_round_may_not_close_it_either(self):
+        """Each of two guests would evict the one whom the other's evictions led to."""
+        core = scheduler(
+            machine("m", cpu=1000),
+            machine("n", cpu=1000),
+            ClassDefined(LARGE, task_class(1000)),
+            TasksBound("m", LARGE, ("v",)),
+            TasksBound("n", LARGE, ("w",)),
+            TasksSubmitted(LARGE, ("a", "b"), priority=10),
+        )
+        opened = core.open_round()
+        placement = opened.solve()
+        cluster, chains = core._cluster, core._requeue.evictions.chains
+        row = cluster.tasks.row_of
+        assert len(placement.evictions) == 2
+        for victim in ("v", "w"):
+            for guest in ("a", "b"):
+                chains.note(cluster, row[victim], [row[guest]], 0.0)
+        assert evicted(core.close_round(opened, placement)) == set()
+
+
+def test_records_that_say_nothing_of_tasks_do_not_matter():
+    assert evicted(close_after(occupied(), RecordUpserted("Kind", "x", b"{}"))) == {"victim"}
+
+
+@pytest.mark.parametrize(("need", "comes"), [(3, 0), (2, 2), (1, 2)])
+def test_a_gang_comes_if_enough_of_its_decisions_hold_for_what_it_needs_now(need: int, comes: int):
+    names = ("m", "n", "o")
+    core = scheduler(
+        *(machine(name, cpu=2000) for name in names),
+        ClassDefined(LARGE, task_class(2000)),
+        *(TasksBound(name, LARGE, (f"v{name}",)) for name in names),
+        JobDefined(Job("gang", min_members=3)),
+        TasksSubmitted(LARGE, uids("g", 3), job="gang", priority=10),
+    )
+    result = close_after(core, JobDefined(Job("gang", min_members=need)), MachineRemoved("n"))
+    assert len(awaited(result)) == comes
+    assert evicted(result) == ({"vm", "vo"} if comes else set())
