@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cost_models.interface import Arrivals
+from cost_models.interface import Arrivals, Int64, ShapeRow
 from cost_models.numa.arguments import NumaOptions
 from cost_models.numa.records import POLICIES
 from cost_models.numa.requests import compile_requests, pods_of
@@ -106,7 +106,8 @@ def room(capacity: dict[str, int], *asked: str, options: NumaOptions | None = No
     """The room of machines for one guaranteed task that asks for these resources."""
     options = options or NumaOptions()
     machines = columns(records, capacity)
-    row = shape(container("c", **dict.fromkeys(asked, 1)))
+    amounts: dict[str, Any] = dict.fromkeys(asked, 1)
+    row = shape(container("c", **amounts))
     pods = pods_of([row], np.zeros((1, 1), np.int64), ("cpu",), options)
     table = read(**records).add_resources(sorted({name for name, _ in row.containers[0].requests}))
     return zone_room(table, compile_requests(pods, table.resources, options), machines, options)
@@ -137,11 +138,23 @@ class TestRoom:
         assert found.left.tolist() == [[[1]], [[UNLISTED]]]
 
     def test_only_policies_that_are_modelled_align(self):
-        records = {word: payload(zone(0, {"cpu": 1}), policy=word) for word in ("restricted", "best-effort")}
+        records: dict[str, Any] = {
+            word: payload(zone(0, {"cpu": 1}), policy=word) for word in ("restricted", "best-effort")
+        }
         records |= {"a": TWO, "n": NONE, "u": b""}
         assert room({"cpu": 1}, "cpu", **records).policy.tolist() == [0, 0, 3, 0, 0]
         both = NumaOptions(modelled=frozenset({POLICIES.index("restricted")}))
         assert room({"cpu": 1}, "cpu", options=both, **records).policy.tolist() == [2, 0, 3, 0, 0]
+
+
+class NoKinds:
+    """Descriptions that nobody asks for here."""
+
+    def rows(self, kinds: Int64) -> list[ShapeRow]:
+        raise NotImplementedError
+
+    def requests(self, kinds: Int64) -> Int64:
+        raise NotImplementedError
 
 
 def arrivals(*entries: tuple[int, float, bool]) -> Arrivals:
@@ -155,7 +168,7 @@ def arrivals(*entries: tuple[int, float, bool]) -> Arrivals:
         after=np.array([each[2] for each in entries], dtype=np.bool_),
         displacing=np.zeros(count, dtype=np.bool_),
         uids=[f"t{number}" for number in range(count)],
-        kinds=[shape()] * count,
+        kinds=NoKinds(),
     )
 
 

@@ -53,7 +53,7 @@ class TestRules:
 
     @pytest.mark.parametrize(("name", "stands"), [("old", False), ("new", True)])
     def test_one_that_came_and_stays_repels_it(self, name: str, stands: bool):
-        comes = [
+        comes: list[Event] = [
             ClassDefined(FREE, task_class(0, labels=(("app", name),))),
             TasksBound("m", FREE, ("came",), priority=20),
         ]
@@ -160,7 +160,7 @@ class TestGangsOfVictims:
     def test_a_gang_of_which_a_member_came_is_not_evicted_in_part(self):
         core = self.core(2)
         core.apply([machine("o", cpu=0)])
-        grown = [ClassDefined(FREE, task_class(0)), TasksBound("o", FREE, ("x",), job="old")]
+        grown: list[Event] = [ClassDefined(FREE, task_class(0)), TasksBound("o", FREE, ("x",), job="old")]
         result = close_after(core, *grown)
         assert evicted(result) in (set(), {"v", "w", "x"})
 

@@ -129,7 +129,7 @@ class TestExplanations:
         former = {id(stated): Assessment(np.zeros((1, 2)), notes=("old",))}
         asked = AskedTask(
             made,
-            models,  # type: ignore[arg-type]  # all that is read of a configuration
+            models,
             made.tasks.row_of[uid],
             COLUMNS,
             lambda model: former[id(model)],
@@ -168,7 +168,7 @@ class TestExplanations:
 
     @pytest.mark.parametrize(("capacity", "refused"), [(2, []), (1, [[True, False]])])
     def test_so_do_links_that_are_bounded(self, capacity: int, refused: list[list[bool]]):
-        links = {
+        links: dict[str, Any] = {
             "limit": np.array([9.0]),
             "amount": np.array([2]),
             "link": np.array([[-1, 0], [0, -1]]),
