@@ -1,7 +1,8 @@
 """Recent arrivals of tasks, and future ones drawn from them: at a similar rate, each a copy of a past task.
 
-The rate itself is uncertain after few arrivals: each future draws its own, from the gamma distribution that is the
-posterior of a Poisson process' rate (Gelman et al., Bayesian Data Analysis, section 2.6).
+Rate and mixture are uncertain after few arrivals: each future draws its own rate, from the gamma distribution that is
+the posterior of a Poisson process' rate (Gelman et al., Bayesian Data Analysis, section 2.6), and its own weights of
+the past tasks (Rubin, "The Bayesian bootstrap", 1981).
 """
 
 from __future__ import annotations
@@ -81,7 +82,8 @@ class PastArrivals:
         if count > most:
             count, horizon = most, most / rate
         when = np.sort(random.random(count) * horizon)
-        chosen = random.integers(len(self), size=count)
+        weight = random.exponential(size=len(self)) + 1e-9
+        chosen = random.choice(len(self), size=count, p=weight / weight.sum())
         sizes = np.diff(self.first)[chosen]
         within = np.arange(int(sizes.sum())) - np.repeat(np.cumsum(sizes) - sizes, sizes)
         like = np.repeat(self.first[:-1][chosen], sizes) + within

@@ -4,8 +4,10 @@ Tasks that still run count as well, with the time so far as a lower bound: other
 are short, would stand for all (Kaplan and Meier, "Nonparametric estimation from incomplete observations", 1958).
 Tasks that began before the first known end count only from their age at that time: shorter tasks that began with them
 are forgotten already (Lynden-Bell, "A method of allowing for known observational selection in small samples", 1971).
-Estimates from few tasks are uncertain. So each simulated continuation draws new weights for the tasks (Rubin, "The
-Bayesian bootstrap", 1981).
+Estimates from few tasks are uncertain. So each simulated continuation draws new weights for the tasks, and spreads the
+weight of each over the time since the next shorter one (Banks, "Histospline smoothing the Bayesian bootstrap", 1988).
+How much longer than all known tasks the next one may run follows from the longer half of them (Hill, "A simple general
+approach to inference about the tail of a distribution", 1975).
 """
 
 from __future__ import annotations
@@ -18,29 +20,46 @@ from numpy.typing import NDArray
 
 from poseidon.simulate.workloads.columns import Float64, Int64
 
+LONGER = 0.5
+"""Weight of a task that outlives all known ones, in parts of the mean weight of a known one."""
+TAIL = 0.5
+"""Tail index of run times before any is known, which counts as much as one known run time."""
+
 
 @dataclass(frozen=True, slots=True)
 class KnownRuns:
     """Distribution of the run times of one family, as drawn for one simulated continuation."""
 
     seconds: Float64
-    """float64[R]: run times of the tasks that have ended, ascending."""
+    """float64[R+1]: 0, and the run times of the tasks that have ended, ascending."""
     ended_by: Float64
-    """float64[R]: probability that a task has ended by each of ``seconds``, ascending, at most 1."""
+    """float64[R+1]: probability that a task has ended by each of ``seconds``, ascending, below 1; linear in between."""
+    tail: float
+    """Tail index: a task that outlives all known ones lasts c times as long with probability c ** (-1 / tail)."""
 
     def draw_left(self, elapsed: float, random: np.random.Generator) -> float:
         """Draw the remaining run time of a task that has run for ``elapsed`` seconds.
 
-        A task that has run longer than all known ones goes on for a random share of the longest time.
+        A task that outlives all known ones is compared with the longest of them, or with what it has run already.
         """
         passed = int(np.searchsorted(self.seconds, elapsed, side="right"))
-        before = float(self.ended_by[passed - 1]) if passed else 0.0
+        before = self._find_ended_by(elapsed, passed)
         chance = before + float(random.random()) * (1.0 - before)
         place = max(passed, int(np.searchsorted(self.ended_by, chance, side="right")))
         if place < len(self.seconds):
-            return float(self.seconds[place]) - elapsed
+            shorter, longer = float(self.seconds[place - 1]), float(self.seconds[place])
+            least, most = float(self.ended_by[place - 1]), float(self.ended_by[place])
+            return shorter + (longer - shorter) * (chance - least) / (most - least) - elapsed
         longest = max(float(self.seconds[-1]), elapsed)
-        return longest * float(random.uniform(1.1, 2.0)) - elapsed
+        return longest * (1.0 - float(random.random())) ** -self.tail - elapsed
+
+    def _find_ended_by(self, elapsed: float, passed: int) -> float:
+        """Return the probability that a task has ended by ``elapsed``; ``passed``: number of ``seconds`` until then."""
+        before = float(self.ended_by[passed - 1])
+        if passed == len(self.seconds):
+            return before
+        since = (elapsed - self.seconds[passed - 1]) / (self.seconds[passed] - self.seconds[passed - 1])
+        return before + float(since) * (float(self.ended_by[passed]) - before)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,28 +73,30 @@ class PastRuns:
     entered: Float64
     """float64[R]: age of each when we would first have seen it end, at most ``age``."""
 
-    def estimate(self, weights: Float64 | None = None) -> KnownRuns:
-        """Return the distribution of run times; ``weights``: float64[R], above 0, the weight of each task, None for
-        equal ones.
+    def estimate(self, weights: Float64 | None = None, longer: float = LONGER) -> KnownRuns:
+        """Return the distribution of run times.
 
-        The product overrates early ends that few observed tasks were exposed to: ends at which fewer than the square
-        root of all tasks were under way count only if all tasks had entered by then (after Lai and Ying, "Estimating
-        a distribution function with truncated and censored data", 1991).
+        ``weights``: float64[R], above 0, the weight of each task, None for 1 each. ``longer``: the weight of a task
+        that outlives all.
         """
-        count = len(self.age)
-        weight = np.ones(count) if weights is None else weights * (count / weights.sum())
-        seconds, place = np.unique(self.age[self.ended], return_inverse=True)
-        deaths = np.bincount(place, weights=weight[self.ended], minlength=len(seconds))
+        weight = np.ones(len(self.age)) if weights is None else weights
+        order = np.argsort(self.age[self.ended], kind="stable")
+        seconds, deaths = self.age[self.ended][order], weight[self.ended][order]
+        before = np.concatenate([[0.0], np.cumsum(deaths)[:-1]])
+        with_it = before - before[np.searchsorted(seconds, seconds)]
         under_way = _sum_from(self.age, weight, seconds) - _sum_from(
             self.entered, weight, seconds, after=True
         )
-        counts = (under_way >= np.sqrt(count)) | (seconds >= self.entered.max())
-        lasting = np.cumprod(np.where(counts, 1.0 - np.minimum(deaths / under_way, 1.0), 1.0))
-        return KnownRuns(seconds, np.asarray(1.0 - lasting, dtype=np.float64))
+        ended_by = 1.0 - np.cumprod(1.0 - deaths / (np.maximum(under_way - with_it, deaths) + longer))
+        longest = seconds[np.searchsorted(ended_by, ended_by[-1] / 2.0) :]
+        tail = (TAIL + float(np.log(longest / longest[0]).sum())) / len(longest)
+        return KnownRuns(np.append(0.0, seconds), np.append(0.0, ended_by), tail)
 
     def draw_estimate(self, random: np.random.Generator) -> KnownRuns:
         """Draw the distribution of run times for one simulated continuation."""
-        return self.estimate(random.exponential(size=len(self.age)) + 1e-9)
+        return self.estimate(
+            random.exponential(size=len(self.age)) + 1e-9, LONGER * float(random.exponential()) + 1e-9
+        )
 
 
 def _sum_from(values: Float64, weight: Float64, least: Float64, *, after: bool = False) -> Float64:

@@ -102,9 +102,10 @@ def test_learnt_run_times_give_an_interval(tmp_path: Path) -> None:
     low, median, high = found["shop/waits"]
     assert low is not None
     assert high is not None
-    assert 60.0 <= low <= 62.0
-    assert median in (low, high) or 180.0 <= (median or 0.0) <= 182.0
-    assert 300.0 <= high <= 302.0
+    assert median is not None
+    assert 0.0 < low < 62.0, "of those that ran for over three minutes, one ended after four"
+    assert 60.0 <= median <= 302.0
+    assert high >= 300.0, "one ended after eight minutes, and the next may run longer"
 
 
 def job_pod(number: int, minute: int, phase: str) -> dict[str, Any]:
@@ -133,7 +134,9 @@ def test_more_important_pods_that_keep_coming_are_counted_on(tmp_path: Path) -> 
     alone, beside = starts(tmp_path, objects), starts(tmp_path, [*objects, *came])
     assert alone["shop/waits"] == (None, None, None), "nothing says that what runs ends"
     low, median, high = beside["shop/waits"]
-    assert low == median == 180.0, "mostly none comes before what runs has ended"
+    assert low is not None
+    assert low < 180.0
+    assert median == 180.0, "mostly none comes before what runs has ended, as all that ended"
     assert high is None or high >= 300.0, "else it is placed first, and runs for five minutes"
     told = run(tmp_path, [*objects, *came])
     assert "Expected as if pods went on coming as 6 did in the last 60m; best and worst are" in told
@@ -189,8 +192,10 @@ def test_pods_of_a_workload_that_state_other_run_times_are_others(tmp_path: Path
     first = running("now", "2026-01-01T00:59:50Z", cpu=4, metadata=stated(600))
     objects += [of_job("work-8", first), pod("next", cpu=4)]
     low, median, high = starts(tmp_path, objects)["shop/next"]
-    assert low == median == high
+    assert low is not None
     assert median is not None
+    assert high is not None
+    assert low < median < high < 1800.0
     assert 50.0 <= median <= 52.0
 
 
