@@ -9,8 +9,7 @@ byte.
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -21,8 +20,10 @@ from poseidon.simulate.classes import TaskKinds
 from poseidon.simulate.measurements import Record
 from poseidon.simulate.node_events import NodeChange, NodeChanges, NodeEvents
 from poseidon.simulate.nodes import SimulatedMachines
-from poseidon.simulate.queue_heads import Head, QueueHeads
-from poseidon.simulate.request_limit import RequestBucket
+from poseidon.simulate.rounds.evictions import EvictionsUnderWay
+from poseidon.simulate.rounds.queue_heads import Head, QueueHeads
+from poseidon.simulate.rounds.request_limit import RequestBucket
+from poseidon.simulate.rounds.task_messages import TaskMessages
 from poseidon.simulate.run_time_records import ToldRuns
 from poseidon.simulate.tasks import TaskColumns, TaskProgress
 from poseidon.simulate.workloads.columns import ALONE, Int64, Work
@@ -97,13 +98,14 @@ class Simulation:
     """Run times that the solver gets, None if no model reads them."""
     heads: QueueHeads | None = None
     """Lets one gang or pod of each queue take part in a round, None to let all take part."""
-    _defined: set[int] = field(default_factory=set)
-    """Ids of the classes that the solver knows."""
-    _number_of: dict[str, int] = field(default_factory=dict)
-    """The number of each task that has a name of its own: ``uids`` reversed."""
+    messages: TaskMessages = field(init=False)
+    """Describes tasks to the solver."""
+    evictions: EvictionsUnderWay = field(init=False)
+    """Evictions that are decided and not yet written."""
 
     def __post_init__(self) -> None:
-        self._number_of = {uid: task for task, uid in self.uids.items()}
+        self.messages = TaskMessages(self.kinds, self.tasks, self.uids, self.jobs, self.clock.begin)
+        self.evictions = EvictionsUnderWay(self.tasks)
 
     @property
     def now(self) -> float:
@@ -156,6 +158,8 @@ class Simulation:
             float(arrival[self.arrived]) if self.arrived < len(arrival) else None,
             self.node_events.next_time(),
             self.wakes,
+            self.evictions.find_next_written(),
+            None if self.heads is None else self.heads.find_next_requeue(),
             None if self.script is None else self.script.next_time(),
         ]
         times = [each for each in candidates if each is not None and each < math.inf]
@@ -168,9 +172,14 @@ class Simulation:
     def _happen(self) -> None:
         """Apply all events until now, and send them to the solver."""
         ended = self.tasks.take_ended(self.now)
-        events = [pb.Event(task_removed=self.uid(task)) for task in ended]
-        events += self._dissolve_gangs(ended)
-        self._wake_queues_of(ended)
+        gangs = self.tasks.work.gang[ended].tolist()
+        events = self.messages.withdraw_tasks(ended)
+        events += self.messages.dissolve_gangs(
+            gang for gang in gangs if gang != ALONE and not self.tasks.count_left_of(gang)
+        )
+        self._requeue_beside(ended)
+        self.evictions.let_leave(ended)
+        events += self._let_wait_again(self._cut_off())
         if self.told_runs is not None:
             runs = zip(self.tasks.work.template[ended].tolist(), self.tasks.left[ended].tolist(), strict=True)
             events += self.told_runs.take_ended(self.kinds, runs)
@@ -186,12 +195,7 @@ class Simulation:
             events += self._let_wait(coming)
         if events:
             self.scheduler.apply(events)
-
-    def _dissolve_gangs(self, ended: list[int]) -> list[pb.Event]:
-        """Return the events that remove the gangs whose last member has ended."""
-        gangs = dict.fromkeys(self.tasks.work.gang[ended].tolist())
-        gangs.pop(ALONE, None)
-        return [pb.Event(job_removed=f"gang/{gang}") for gang in gangs if not self.tasks.count_left_of(gang)]
+        self._place([(each.task, each.machine) for each in self.evictions.take_ready()])
 
     def _change_nodes(self, changes: NodeChanges) -> list[pb.Event]:
         """Apply changes of nodes, and return the events for the solver; tasks on nodes that go wait again."""
@@ -210,7 +214,9 @@ class Simulation:
     def empty_node(self, number: int, *, stays: bool) -> list[pb.Event]:
         """Let all tasks on a node wait again, and remove the node, or cordon it if it ``stays``; return the events."""
         gone = self.tasks.find_on(number)
-        events = [pb.Event(task_removed=self.uid(task)) for task in gone]
+        self.evictions.break_promises(machine=self.machines.names[number])
+        self.evictions.let_leave(gone)
+        events = self.messages.withdraw_tasks(gone)
         for task in gone:
             self.tasks.interrupt(task, self.now, keeps_work=self.keeps_work)
         events.append(self.machines.cordon(number) if stays else self.machines.remove(number))
@@ -221,78 +227,34 @@ class Simulation:
         """Return the events that submit tasks to the solver, without those that wait in queues for their turn."""
         if self.heads is not None:
             tasks = np.array(self.heads.add(tasks, self.tasks.work), dtype=np.int64)
-        return self.submit_tasks(tasks)
+        return self.messages.submit_tasks(tasks)
 
-    def _wake_queues_of(self, tasks: Iterable[int]) -> None:
+    def _let_wait_again(self, victims: Sequence[int]) -> list[pb.Event]:
+        """Return the events that withdraw evicted tasks and submit them anew."""
+        if not victims:
+            return []
+        self._requeue_beside(victims)
+        return self.messages.withdraw_tasks(victims) + self._let_wait(np.array(victims, dtype=np.int64))
+
+    def _requeue_beside(self, tasks: Iterable[int]) -> None:
+        """Let what is set aside in the trees of the queues of some tasks take part again."""
         if self.heads is not None:
-            self.heads.wake(self._list_queues(tasks))
+            self.heads.requeue_later(self._list_queues(tasks), self.now)
 
     def _list_queues(self, tasks: Iterable[int]) -> set[str]:
         """Return the quotas on which tasks draw."""
         kinds = self.tasks.work.template
         return {self.kinds.classes[int(kinds[task])].queue for task in tasks}
 
-    def submit_tasks(self, tasks: Int64) -> list[pb.Event]:
-        """Return the events that submit tasks in order; tasks of one kind and gang are submitted together."""
-        events: list[pb.Event] = []
-        groups: dict[tuple[int, int, str], list[int]] = {}
-        work = self.tasks.work
-        sizes = Counter(work.gang[tasks].tolist())
-        for task in tasks.tolist():
-            key = int(work.template[task]), int(work.gang[task]), self.jobs.get(task, "")
-            groups.setdefault(key, []).append(task)
-        for (kind, gang, standing), members in groups.items():
-            message = self.kinds.classes[kind]
-            events += self._define(message)
-            job = standing
-            if gang != ALONE:
-                job = f"gang/{gang}"
-                events.append(pb.Event(job=self._describe_gang(job, kind, sizes[gang])))
-            events.append(
-                pb.Event(
-                    tasks=pb.TaskBatch(
-                        task_class=message.id,
-                        job=job,
-                        priority=self.kinds.priorities[kind],
-                        uids=[self.uid(task) for task in members],
-                        created=[self.clock.begin + float(work.arrival[task]) for task in members],
-                        spread_group=self.kinds.spread[kind],
-                    )
-                )
-            )
-        return events
-
-    def _describe_gang(self, job: str, kind: int, size: int) -> pb.Job:
-        found = pb.Job(id=job, name=job, size=size)
-        group = self.kinds.groups[kind]
-        if group is None:
-            found.min_members = size
-        else:
-            found.groups.append(group)
-            found.groups[0].least = size
-        return found
-
-    def submit_bound(self, task: int, machine: str) -> list[pb.Event]:
-        """Return the events that report a task that runs on a machine already."""
-        kind = int(self.tasks.work.template[task])
-        message = self.kinds.classes[kind]
-        bound = pb.BoundTasks(
-            machine=machine, task_class=message.id, job=self.jobs.get(task, ""), uids=[self.uid(task)],
-            priority=self.kinds.priorities[kind], spread_group=self.kinds.spread[kind],
-        )  # fmt: skip
-        return [*self._define(message), pb.Event(bound=bound)]
-
-    def _define(self, message: pb.TaskClass) -> list[pb.Event]:
-        if message.id in self._defined:
-            return []
-        self._defined.add(message.id)
-        return [pb.Event(task_class=message)]
-
     def _decide(self) -> None:
         """Decide about the tasks that wait: all of them, or those in queues in rounds for the first of each queue."""
         self._run_rounds()
         if self.heads is None:
             return
+        self.heads.requeue_due(self.now)
+        released = self.heads.release(self.evictions.waits)
+        given_up = [head for head in released if self._is_waiting(head)]
+        self._take_back(given_up, self.heads, [head.queue for head in given_up])
         while self.now >= self.heads.busy_until - 1e-9 and (heads := self.heads.take_heads()):
             self._decide_on(heads, self.heads)
         if self.heads.busy_until > self.now:
@@ -301,22 +263,31 @@ class Simulation:
     def _decide_on(self, heads: Sequence[Head], queues: QueueHeads) -> None:
         """Run a round for some gangs and pods; those that it refuses wait in ``queues`` again."""
         tasks = [task for head in heads for task in head.tasks]
-        self.scheduler.apply(self.submit_tasks(np.array(tasks, dtype=np.int64)))
+        self.scheduler.apply(self.messages.submit_tasks(np.array(tasks, dtype=np.int64)))
         self._run_rounds()
-        refused = [head for head in heads if self.tasks.state[head.tasks[0]] == TaskProgress.WAITING]
-        rows = [task for head in refused for task in head.tasks]
-        gangs = dict.fromkeys(self.tasks.work.gang[rows].tolist())
-        gangs.pop(ALONE, None)
-        self.scheduler.apply(
-            [
-                *(pb.Event(task_removed=self.uid(task)) for task in rows),
-                *(pb.Event(job_removed=f"gang/{gang}") for gang in gangs),
-            ]
-        )
+        waiting = [head for head in heads if self._is_waiting(head)]
+        promised = [head for head in waiting if self.evictions.waits(head.tasks[0])]
+        queues.hold(promised)
+        refused = [head for head in waiting if head not in promised]
+        moved = [head.queue for head in heads if head not in refused]
+        news = len(promised) + self._take_back(refused, queues, moved)
         self._run_rounds()  # nothing of the queues is left to decide, but this tells when the others want a round
-        queues.put_back(refused, queues.find_roots(self._list_queues({*tasks}.difference(rows))))
-        if refused and self.requests is not None and self.requests.per_refusal:
-            queues.busy_until = self.requests.send(self.requests.per_refusal * len(refused), self.now)
+        if self.requests is not None:
+            written = self.requests.send_refusals(news, self.now)
+            queues.busy_until = max(queues.busy_until, written)
+
+    def _take_back(self, refused: Sequence[Head], queues: QueueHeads, moved: Iterable[str]) -> int:
+        """Withdraw what was refused from the solver, and let it wait in ``queues``.
+
+        ``moved``: queues in which others were placed. Returns about how many something new is written.
+        """
+        tasks = [task for head in refused for task in head.tasks]
+        gangs = self.tasks.work.gang[tasks].tolist()
+        self.scheduler.apply([*self.messages.withdraw_tasks(tasks), *self.messages.dissolve_gangs(gangs)])
+        return queues.put_back(refused, queues.find_roots(moved))
+
+    def _is_waiting(self, head: Head) -> bool:
+        return bool(self.tasks.state[head.tasks[0]] == TaskProgress.WAITING)
 
     def _run_rounds(self) -> None:
         """Run rounds and apply their decisions until no more task can be placed now."""
@@ -331,57 +302,74 @@ class Simulation:
         self.wakes = self.now + self.round_every
 
     def _carry_out(self, deltas: Sequence[pb.Delta]) -> None:
-        """Apply the decisions of a round: victims wait again, placed tasks begin."""
+        """Apply the decisions of a round: victims leave once that is written, and then tasks come in their places."""
         victims = self._evict(deltas)
-        reports: list[pb.BindingReport] = []
-        written: dict[int, float] = {}
-        for delta in deltas:
-            if delta.kind == pb.Delta.PLACE:
-                task = self.find_number(delta.task)
-                begun = self._find_beginning(task, written)
-                self.tasks.place(task, self.machines.number[delta.machine], begun)
-                reports.append(pb.BindingReport(task=delta.task, machine=delta.machine, bound=True))
+        ready = []
+        for delta, awaited in self._iter_placed(deltas):
+            task = self.messages.find_number(delta.task)
+            if not self.evictions.promise(task, delta.machine, awaited):
+                ready.append((task, delta.machine))
         if victims:
-            self.scheduler.apply([pb.Event(task_removed=self.uid(task)) for task in victims])
-        if reports:
-            self.scheduler.report(reports)
+            self.scheduler.apply(self.messages.withdraw_tasks(victims))
+        self._place(ready)
         if victims:
-            self._wake_queues_of(victims)
+            self._requeue_beside(victims)
             self.scheduler.apply(self._let_wait(np.array(victims, dtype=np.int64)))
 
+    def _iter_placed(self, deltas: Iterable[pb.Delta]) -> Iterator[tuple[pb.Delta, set[int]]]:
+        """Yield the placements among the decisions, with the victims that must have left: those of its whole gang."""
+        placed = [delta for delta in deltas if delta.kind == pb.Delta.PLACE]
+        tasks = [self.messages.find_number(delta.task) for delta in placed]
+        gangs = self.tasks.work.gang[tasks].tolist()
+        units = [-2 - task if gang == ALONE else gang for task, gang in zip(tasks, gangs, strict=True)]
+        awaited: dict[int, set[int]] = {unit: set() for unit in units}
+        for delta, unit in zip(placed, units, strict=True):
+            awaited[unit].update(map(self.messages.find_number, delta.depends_on))
+        return iter([(delta, awaited[unit]) for delta, unit in zip(placed, units, strict=True)])
+
     def _evict(self, deltas: Iterable[pb.Delta]) -> list[int]:
-        """Let the victims of a round wait again, and return them."""
+        """Begin the evictions of a round; return the victims that have left at once."""
         victims = []
         for delta in deltas:
-            if delta.kind == pb.Delta.PREEMPT and not delta.withdrawn:
-                task = self.find_number(delta.task)
-                if self.tasks.state[task] == TaskProgress.RUNNING:
+            if delta.kind == pb.Delta.PREEMPT:
+                task = self.messages.find_number(delta.task)
+                if delta.withdrawn:
+                    self.evictions.break_promises(victim=task)
+                elif self.tasks.state[task] == TaskProgress.RUNNING and task not in self.evictions:
                     victims.append(task)
-                    self.tasks.interrupt(task, self.now, keeps_work=self.keeps_work)
+        written = [self.now] * len(victims)
+        if self.requests is not None:
+            written = self.requests.send_evictions(self.tasks.work.gang[victims].tolist(), self.now)
+        for task, when in zip(victims, written, strict=True):
+            self.evictions.add(task, when)
+        if self.heads is not None:
+            self.heads.busy_until = max([self.heads.busy_until, *written])
+        return self._cut_off()
+
+    def _cut_off(self) -> list[int]:
+        """Stop the tasks whose evictions are written by now, and return them."""
+        victims = self.evictions.take_written(self.now)
+        self.evictions.let_leave(victims)
+        for task in victims:
+            self.tasks.interrupt(task, self.now, keeps_work=self.keeps_work)
         self.record.preempted += len(victims)
-        if victims and self.requests is not None:
-            self.requests.send(self.requests.per_eviction * len(victims), self.now)
         return victims
 
-    def _find_beginning(self, task: int, written: dict[int, float]) -> float:
-        """Return when a task that is placed now begins; ``written``: when the objects of each gang of this round are
-        written.
-        """
-        if self.requests is None:
-            return self.now
-        gang, more = int(self.tasks.work.gang[task]), 0.0
-        if gang == ALONE:
-            more = self.requests.per_gang
-        elif gang not in written:
-            written[gang] = self.requests.send(self.requests.per_gang, self.now)
-        each = self.requests.send(self.requests.per_pod + more, self.now)
-        return max(each, written.get(gang, self.now))
+    def _place(self, placements: Sequence[tuple[int, str]]) -> None:
+        """Let tasks begin on their machines once that is written, and report them to the solver as placed."""
+        if not placements:
+            return
+        tasks = [task for task, _ in placements]
+        begun = [self.now] * len(tasks)
+        if self.requests is not None:
+            begun = self.requests.send_placements(self.tasks.work.gang[tasks].tolist(), self.now)
+        for (task, machine), when in zip(placements, begun, strict=True):
+            self.tasks.place(task, self.machines.number[machine], when)
+        self.scheduler.report(
+            pb.BindingReport(task=self.messages.uid(task), machine=machine, bound=True)
+            for task, machine in placements
+        )
 
-    def uid(self, task: int) -> str:
-        """Return the uid of a task."""
-        return self.uids.get(task) or f"t{task}"
-
-    def find_number(self, uid: str) -> int:
-        """Return the number of the task with a uid."""
-        known = self._number_of.get(uid)
-        return int(uid[1:]) if known is None else known
+    def replace_kinds(self, kinds: TaskKinds) -> None:
+        """Set the kinds of tasks; those so far keep their numbers."""
+        self.kinds = self.messages.kinds = kinds

@@ -182,7 +182,7 @@ def _add_kinds(pods: Sequence[Pod], cluster: OfflineCluster, simulation: Simulat
             known[key] = len(known)
             new.append(mine)
         found[pod.metadata.uid] = known[key]
-    simulation.kinds = kinds.add(new)
+    simulation.replace_kinds(kinds.add(new))
     return found
 
 

@@ -24,8 +24,8 @@ from poseidon.simulate.engine import BEGIN, Clock, Simulation
 from poseidon.simulate.measurements import Record
 from poseidon.simulate.node_events import NodeEvents
 from poseidon.simulate.nodes import PoolError, SimulatedMachines, check_pool, nodes_of
-from poseidon.simulate.queue_heads import QueueHeads
-from poseidon.simulate.request_limit import RequestBucket
+from poseidon.simulate.rounds.queue_heads import QueueHeads
+from poseidon.simulate.rounds.request_limit import RequestBucket
 from poseidon.simulate.run_time_records import ToldRuns
 from poseidon.simulate.scenario.document import Generator, NodePool, Scenario
 from poseidon.simulate.tasks import TaskColumns
@@ -109,7 +109,7 @@ def assemble(
         keeps_work=scenario.restart == "where-it-was", arrived=len(standing), warnings=list(cluster.warnings),
         requests=RequestBucket(scenario.requests) if scenario.requests is not None else None,
         told_runs=ToldRuns(scenario.run_times, scenario.seed, cluster.state.history) if reads_runs else None,
-        heads=QueueHeads(kinds, _find_roots(cluster)) if scenario.one_per_queue else None,
+        heads=QueueHeads(kinds, _find_roots(cluster), scenario.requeue_after) if scenario.one_per_queue else None,
     )  # fmt: skip
     for place, (_, _, where) in enumerate(standing):
         if where:

@@ -146,7 +146,7 @@ class _RecordedScript:
             elif what == 1:
                 events += self._place(place, simulation)
             elif simulation.tasks.withdraw(place):
-                events.append(pb.Event(task_removed=simulation.uid(place)))
+                events.append(pb.Event(task_removed=simulation.messages.uid(place)))
         return events
 
     def _place(self, place: int, simulation: Simulation) -> list[pb.Event]:
@@ -156,7 +156,7 @@ class _RecordedScript:
         if number is None:
             return []
         simulation.tasks.stand(place, number, simulation.now)
-        return simulation.submit_bound(place, task.machine)
+        return simulation.messages.submit_bound(place, task.machine)
 
 
 def _change_machines(event: pb.Event, simulation: Simulation) -> list[pb.Event]:
@@ -237,11 +237,11 @@ def set_up_history(history: RecordedHistory, configuration: Document, round_ever
             continue
         if task.began == 0.0:
             columns.place(place, machines.number[task.machine], 0.0)
-            events += simulation.submit_bound(place, task.machine)
+            events += simulation.messages.submit_bound(place, task.machine)
         else:
             columns.arrive(np.array([place]))
             waiting.append(place)
-    scheduler.apply([*events, *simulation.submit_tasks(np.array(waiting, dtype=np.int64))])
+    scheduler.apply([*events, *simulation.messages.submit_tasks(np.array(waiting, dtype=np.int64))])
     scheduler.apply([event for now, event in history.script if now == 0.0 and not event.HasField("machine")])
     return simulation
 

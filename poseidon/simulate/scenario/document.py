@@ -133,6 +133,15 @@ class Generator(Section):
     """Whether the tasks that would be running at the beginning wait then; else the cluster starts idle."""
 
 
+class CreationLimit(Section):
+    """Limits how fast the workloads of Kueue's generator are created; who asks first is served first."""
+
+    per_second: Annotated[float, Field(gt=0, allow_inf_nan=False)]
+    """Requests per second."""
+    burst: Count = 1
+    """How many requests may be sent at once after a pause."""
+
+
 class Trace(Section):
     """Recorded work."""
 
@@ -146,6 +155,8 @@ class Trace(Section):
     """Number of tasks that are read; None: all."""
     faster: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 1.0
     """Factor by which the work arrives faster than recorded."""
+    creations: CreationLimit | None = None
+    """Limits how fast workloads are created, for the format ``kueue``; None: no limit."""
     kind: WorkKind | None = None
     """Kind of the tasks, for formats that contain only arrival and duration."""
 
@@ -177,9 +188,13 @@ class RequestLimit(Section):
     per_gang: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
     """Further requests for each gang, and for each pod outside gangs."""
     per_eviction: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 1.0
-    """Requests for each pod that is evicted for a more important one."""
+    """Requests for each pod that is evicted for a more important one; it leaves once its eviction is written."""
+    per_evicted_gang: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
+    """Further requests for each gang of which pods are evicted in a round, and for each such pod outside gangs."""
     per_refusal: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
-    """With ``one_per_queue``, requests for each gang or pod that a round refuses; the next round waits for these."""
+    """With ``one_per_queue``, requests for each gang or pod that a round refuses, if something new is to be written
+    about it; the next round waits for these, and for evictions.
+    """
 
 
 class Scenario(Section):
@@ -207,6 +222,10 @@ class Scenario(Section):
     """Limits how fast placements are written; None: no limit."""
     one_per_queue: bool = False
     """Whether only the first gang or pod of each queue takes part in a round, as in Kueue."""
+    requeue_after: Span = 1.0
+    """With ``one_per_queue``, seconds from an end or an eviction in a tree of queues until what was refused there
+    takes part again.
+    """
     cluster: ClusterPart
     """The cluster at the beginning."""
     workload: WorkPart = WorkPart()
@@ -259,6 +278,10 @@ def _find_contradictions(scenario: Scenario) -> list[str]:
             "requests.perRefusal: has no effect without onePerQueue: true; set this, or leave it out"
         )
     trace = scenario.workload.trace
+    if trace is not None and trace.creations is not None and trace.format != "kueue":
+        found.append(
+            f"workload.trace.creations: has no effect on {trace.format}, which says when work came; leave it out"
+        )
     if trace is not None and trace.format in ("swf", "azure-llm") and trace.kind is None:
         found.append(
             f"workload.trace.kind: is missing; {trace.format} says only when work came: say what a task is"

@@ -12,6 +12,7 @@ of a level, are read without this rule.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from heapq import heapify, heappop, heapreplace
 from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,7 +20,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import yaml
 
-from poseidon.simulate.scenario.document import Trace
+from poseidon.simulate.scenario.document import CreationLimit, Trace
+from poseidon.simulate.token_bucket import TokenBucket
 from poseidon.simulate.workloads.columns import ALONE, Work, WorkTemplate, order_work, plain_template
 
 COHORT = "kueue.example/cohort"
@@ -51,7 +53,7 @@ class _Columns(NamedTuple):
 
 def read_kueue(
     path: Path,
-    part: Trace,  # noqa: ARG001  # as all readers
+    part: Trace,
 ) -> tuple[Work, tuple[dict[str, Any], ...], tuple[dict[str, Any], ...]]:
     """Return the workloads, nodes and queue objects of a file. Raises ``ValueError``."""
     document = yaml.safe_load(path.read_text(encoding="utf-8"))
@@ -64,10 +66,12 @@ def read_kueue(
     objects = [_describe_flavor(document)]
     templates: list[WorkTemplate] = []
     columns = _Columns([], [], [], [])
+    every_set = [(queue, workloads) for queue in queues for workloads in queue.sets]
+    created = iter(_time_creations([workloads for _, workloads in every_set], part.creations))
     for queue in queues:
         objects += _describe_queue(queue)
-        for workloads in queue.sets:
-            _create(workloads, queue, columns, templates, on_cohort=not nodes)
+    for queue, workloads in every_set:
+        _create(workloads, queue, next(created), columns, templates, on_cohort=not nodes)
     if not nodes:
         nodes = list(_iter_cohort_nodes(queues))
     work = order_work(
@@ -90,23 +94,50 @@ def _iter_queues(cohorts: Sequence[Mapping[str, Any]]) -> Iterator[_Queue]:
                     yield _Queue(name, cohort, queues, queues.get("workloadsSets", ()))
 
 
+def _time_creations(sets: Sequence[Mapping[str, Any]], limit: CreationLimit | None) -> list[list[float]]:
+    """Return when the workloads of each set are created, in seconds from the beginning.
+
+    A set creates one after another, each an interval after the last. All sets share the ``limit``; who asks first is
+    served first.
+    """
+    intervals = [float(each.get("creationIntervalMs", 0)) / 1000.0 for each in sets]
+    counts = [int(each.get("count", 1)) * len(each.get("workloads", ())) for each in sets]
+    if limit is None:
+        return [
+            [(number + 1) * every for number in range(count)]
+            for every, count in zip(intervals, counts, strict=True)
+        ]
+    bucket = TokenBucket(limit.per_second, limit.burst)
+    created: list[list[float]] = [[] for _ in sets]
+    asking = [(every, place) for place, every in enumerate(intervals) if counts[place]]
+    heapify(asking)
+    while asking:
+        asked, place = asking[0]
+        created[place].append(bucket.send(1.0, asked))
+        if len(created[place]) < counts[place]:
+            heapreplace(asking, (created[place][-1] + intervals[place], place))
+        else:
+            heappop(asking)
+    return created
+
+
 def _create(
     workloads: Mapping[str, Any],
     queue: _Queue,
+    created: Sequence[float],
     columns: _Columns,
     templates: list[WorkTemplate],
     *,
     on_cohort: bool,
 ) -> None:
     """Add the workloads of a set, one after another, the classes in turn."""
-    every = float(workloads.get("creationIntervalMs", 0)) / 1000.0
     classes = workloads.get("workloads", ())
     first = len(templates)
     templates += [_describe_class(each, queue, on_cohort=on_cohort) for each in classes]
-    for number in range(int(workloads.get("count", 1)) * len(classes)):
+    for number, when in enumerate(created):
         place = number % len(classes)
         pods = int(classes[place].get("podCount") or 1)
-        columns.arrival.extend([(number + 1) * every] * pods)
+        columns.arrival.extend([when] * pods)
         columns.duration.extend([float(classes[place].get("runtimeMs", 1000)) / 1000.0] * pods)
         columns.template.extend([first + place] * pods)
         columns.gang.extend([len(columns.gang) if pods > 1 else ALONE] * pods)

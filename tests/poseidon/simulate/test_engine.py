@@ -80,7 +80,7 @@ def test_no_round_overcommits_a_node_splits_a_gang_or_loses_a_task(
         assert simulation.run(note=lambda _: check(simulation))
     known = {uid.uid for uid in simulation.scheduler.tasks()}
     there = [task for task in range(simulation.arrived) if simulation.tasks.state[task] != TaskProgress.ENDED]
-    assert known == {simulation.uid(task) for task in there}
+    assert known == {simulation.messages.uid(task) for task in there}
 
 
 def test_tasks_end_when_their_work_is_done(tmp_path: Path) -> None:

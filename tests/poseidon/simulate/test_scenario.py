@@ -55,6 +55,11 @@ def change(document: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
             {"most": 5, "every": 1e-6},
             "cluster.pools[0].autoscaling.every: must be at least ",
         ),
+        (
+            "workload",
+            {"trace": {"format": "openb", "path": ".", "creations": {"perSecond": 1}}},
+            "workload.trace.creations: has no effect on openb",
+        ),
         ("cluster.pools", [pool(), pool()], "cluster.pools: general is there twice; rename one"),
         ("cluster.pools", [], "workload.generator.load: is a part of what nodes offer, and there are none"),
     ],

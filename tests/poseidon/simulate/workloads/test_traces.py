@@ -122,6 +122,23 @@ def test_kueues_workloads_stay_with_the_quota_of_their_cohort(tmp_path: Path) ->
     assert set(found.work.duration.tolist()) == {0.2}
 
 
+def test_kueues_workloads_come_no_faster_than_they_can_be_created(tmp_path: Path) -> None:
+    """Six queues, one set of five in each: every set asks an interval after its last one was created."""
+    limit = {"perSecond": 10, "burst": 2}
+    found = read(tmp_path, "generator.yaml", KUEUE, "kueue", creations=limit)
+    arrival = found.work.arrival
+    assert arrival[:2] == pytest.approx([0.1, 0.1])
+    assert np.diff(arrival[1:]) == pytest.approx(0.1), "all sets together ask faster than that"
+    queue_of = [found.work.templates[kind].manifest["metadata"]["namespace"] for kind in found.work.template]
+    turns = [queue_of[place : place + 6] for place in range(0, 30, 6)]
+    assert all(len({*turn}) == 6 for turn in turns), "they take turns"
+    slow = read(tmp_path, "generator.yaml", KUEUE, "kueue", creations={"perSecond": 1000, "burst": 1000})
+    free = read(tmp_path, "generator.yaml", KUEUE, "kueue")
+    assert slow.work.arrival == pytest.approx(free.work.arrival), (
+        "a limit that is never reached changes nothing"
+    )
+
+
 def test_kueues_queues_have_their_quotas_and_namespaces(tmp_path: Path) -> None:
     found = read(tmp_path, "generator.yaml", KUEUE, "kueue")
     by_kind = Counter(each["kind"] for each in found.objects)

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from poseidon.simulate.engine import Simulation
-from poseidon.simulate.queue_heads import Head, QueueHeads
 from poseidon.simulate.report import make_report
+from poseidon.simulate.rounds.queue_heads import Head, QueueHeads
 from poseidon.simulate.setup import SimulationError
 from poseidon.simulate.tasks import TaskProgress
 from poseidon.simulate.workloads.kueue import QUEUE_NAME
@@ -26,8 +26,14 @@ heads = st.builds(
     Head,
     st.tuples(st.integers(-2, 0), st.floats(0, 5), st.integers(0, 99)),
     st.sampled_from([*ROOTS]),
+    st.integers(0, 2),
     st.just((0,)),
 )
+
+
+def head(number: int, queue: str, kind: int = 0, priority: int = 0) -> Head:
+    """Return a pod that came at the second of its number."""
+    return Head((-priority, float(number), number), queue, kind, (number,))
 
 
 def make_heads(waiting: list[Head]) -> QueueHeads:
@@ -49,26 +55,68 @@ def test_each_queue_gives_its_first_until_all_have_had_their_turn(waiting: list[
 
 
 def test_who_is_refused_waits_until_something_changes_in_its_tree() -> None:
-    first, second, other = (
-        Head((0, 1.0, 1), "a", (1,)), Head((0, 2.0, 2), "a", (2,)), Head((0, 1.0, 3), "c", (3,))
-    )  # fmt: skip
+    first, second, other = head(1, "a"), head(2, "a", kind=1), head(3, "c")
     queues = make_heads([first, second, other])
     assert queues.take_heads() == [first, other]
     queues.put_back([first, other], [])
     assert queues.take_heads() == [second], "the next of the queue takes part"
     queues.put_back([second], [])
     assert queues.take_heads() == []
-    queues.wake(["b"])
+    queues.requeue_later(["b"], 5.0)
+    queues.requeue_due(5.0)
     assert queues.take_heads() == [first], "b is in the tree of a, and not in that of c"
-    queues.wake(["c"])
+    queues.requeue_later(["c"], 5.0)
+    queues.requeue_due(5.0)
     assert queues.take_heads() == [second, other]
 
 
+def test_those_of_a_queue_that_are_like_the_refused_are_set_aside_with_it() -> None:
+    refused, alike, another, elsewhere = head(1, "a"), head(2, "a"), head(3, "a", kind=1), head(4, "b")
+    queues = make_heads([refused, alike, another])
+    assert queues.put_back(queues.take_heads(), []) == 1, "one write for all"
+    queues.put_back([head(5, "a"), elsewhere], ["left"])
+    assert queues.take_heads() == [another, elsewhere], "also who comes later; the same kind elsewhere is not"
+    queues.requeue_later(["a"], 0.0)
+    queues.requeue_due(0.0)
+    assert queues.take_heads() == [refused]
+
+
+def test_what_was_set_aside_takes_part_again_a_while_after_the_first_change() -> None:
+    queues = QueueHeads(None, ROOTS, requeue_after=1.0)  # type: ignore[arg-type]  # as above
+    assert queues.find_next_requeue() is None
+    queues.put_back([head(1, "a")], [])
+    assert queues.find_next_requeue() is None, "nothing has changed yet"
+    queues.requeue_later(["b"], 3.0)
+    queues.requeue_later(["a"], 3.5)
+    assert queues.find_next_requeue() == 4.0
+    queues.requeue_due(3.9)
+    assert queues.take_heads() == []
+    queues.requeue_due(4.0)
+    assert queues.take_heads() == [head(1, "a")]
+    queues.put_back([head(1, "a")], [])
+    assert queues.find_next_requeue() is None, "the second change came while the first was on its way"
+
+
 def test_who_is_refused_in_a_round_that_placed_others_of_its_tree_stays_first() -> None:
-    first, second = Head((0, 1.0, 1), "a", (1,)), Head((0, 2.0, 2), "a", (2,))
+    first, second = head(1, "a"), head(2, "a")
     queues = make_heads([first, second])
-    queues.put_back(queues.take_heads(), ["left"])
+    assert queues.put_back(queues.take_heads(), ["left"]) == 0, "that it was passed over is written already"
     assert queues.take_heads() == [first]
+    assert queues.put_back([first], []) == 1, "now it is written what it lacks"
+    queues.requeue_later(["a"], 0.0)
+    queues.requeue_due(0.0)
+    assert queues.put_back(queues.take_heads(), ["left"]) == 1, "and that it was passed over, once more"
+
+
+def test_nobody_of_a_queue_takes_part_while_its_first_waits_for_victims() -> None:
+    first, second = head(1, "a"), head(2, "a", kind=1)
+    queues = make_heads([second])
+    queues.hold([first])
+    assert queues.take_heads() == []
+    assert queues.release(lambda task: task == 1) == []
+    assert queues.take_heads() == []
+    assert queues.release(lambda _: False) == [first]
+    assert queues.take_heads() == [second]
 
 
 GENERATOR = """
@@ -87,9 +135,9 @@ GENERATOR = """
 """
 
 
-def begin_generator(folder: Path, **more: Any) -> Simulation:
+def begin_generator(folder: Path, generator: str = GENERATOR, **more: Any) -> Simulation:
     """Return the simulation of a small generator of Kueue, at its beginning."""
-    (folder / "generator.yaml").write_text(GENERATOR, encoding="utf-8")
+    (folder / "generator.yaml").write_text(generator, encoding="utf-8")
     configuration = {
         "apiVersion": "firmament.io/v1alpha1", "kind": "SchedulerConfiguration", "queues": {"source": ["kueue"]}
     }  # fmt: skip
@@ -99,12 +147,14 @@ def begin_generator(folder: Path, **more: Any) -> Simulation:
     return begin(folder, document)
 
 
-def test_all_work_of_queues_is_done_one_after_another(tmp_path: Path) -> None:
-    simulation = begin_generator(tmp_path, onePerQueue=True)
+@pytest.mark.parametrize(("after", "expected"), [(0.0, 5.0), (1.0, 9.0)], ids=["at-once", "as-in-Kueue"])
+def test_all_work_of_queues_is_done_one_after_another(tmp_path: Path, after: float, expected: float) -> None:
+    """20 cpu of work in each queue of 4 are five waves; who was refused waits for a while after each."""
+    simulation = begin_generator(tmp_path, onePerQueue=True, requeueAfter=after)
     assert simulation.run()
     assert (simulation.tasks.state == TaskProgress.ENDED).all()
     report = make_report(simulation)
-    assert report.makespan == pytest.approx(5.0, abs=0.5), "20 cpu of work in each queue of 4"
+    assert report.makespan == pytest.approx(expected, abs=0.5)
 
 
 def test_the_next_round_waits_for_what_is_written_about_the_refused(tmp_path: Path) -> None:
@@ -123,6 +173,28 @@ def test_the_next_round_waits_for_what_is_written_about_the_refused(tmp_path: Pa
 def test_a_scenario_without_queues_cannot_have_one_per_queue(tmp_path: Path) -> None:
     with pytest.raises(SimulationError, match=r"onePerQueue: no queues are read"):
         begin(tmp_path, scenario(kind(), onePerQueue=True))
+
+
+def test_those_that_wait_for_victims_come_when_these_have_left(tmp_path: Path) -> None:
+    """The large gangs of each queue come second and evict small pods, whose evictions are written slowly."""
+    late = GENERATOR.replace(
+        "count: 2\n      creationIntervalMs: 0", "count: 2\n      creationIntervalMs: 300"
+    )
+    late = late.replace("nominalQuota: 4", "nominalQuota: 4\n    withinClusterQueue: LowerPriority")
+    limit = {"perSecond": 4, "burst": 1, "perPod": 0, "perGang": 0, "perRefusal": 0, "perEviction": 1}
+    simulation = begin_generator(tmp_path, late, onePerQueue=True, requests=limit)
+    tasks, used = simulation.tasks, []
+    held = [0]
+
+    def look(_: float) -> None:
+        used.append(2 * np.count_nonzero(tasks.state == TaskProgress.RUNNING))
+        held.append(sum(simulation.evictions.waits(task) for task in range(len(tasks.state))))
+
+    assert simulation.run(note=look)
+    assert (tasks.state == TaskProgress.ENDED).all()
+    assert simulation.record.preempted
+    assert max(used) <= 8, "the quotas of both queues"
+    assert max(held) > 0
 
 
 def test_requests_for_refusals_need_one_per_queue(tmp_path: Path) -> None:

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from poseidon.simulate.request_limit import RequestBucket
+from poseidon.simulate.rounds.request_limit import RequestBucket
 from poseidon.simulate.scenario.document import RequestLimit
+from poseidon.simulate.workloads.columns import ALONE
 from tests.poseidon.simulate.scenarios import begin, kind, pool, scenario
 
 
@@ -56,6 +57,13 @@ def test_a_gang_is_one_request_where_the_scheduler_writes_one_for_it(tmp_path: P
     begun = begin_limited(tmp_path, 4, perSecond=2, burst=1, perPod=0, perGang=1)
     assert np.unique(begun[:20]) == pytest.approx([0.0, 0.5, 1.0, 1.5, 2.0])
     assert (begun[:4] == begun[0]).all()
+
+
+def test_what_takes_no_request_waits_for_none() -> None:
+    bucket = RequestBucket(RequestLimit(per_second=1, burst=1, per_pod=1, per_eviction=0, per_evicted_gang=2))
+    assert bucket.send_placements([ALONE] * 3, 5.0) == [5.0, 6.0, 7.0]
+    assert bucket.send_refusals(4, 5.0) == 5.0
+    assert bucket.send_evictions([3, 3, ALONE, 4], 5.0) == [9.0, 9.0, 11.0, 13.0], "two for each gang"
 
 
 def test_evictions_are_requests_as_well(tmp_path: Path) -> None:

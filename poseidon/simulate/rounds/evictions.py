@@ -1,0 +1,94 @@
+"""Keeps evictions that are decided and not yet written, and the placements that wait for their victims to leave.
+
+A victim goes on until its eviction is written. If it ends before that, or its node fails, nothing is left to evict.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from heapq import heappop, heappush
+from typing import NamedTuple
+
+from poseidon.simulate.tasks import TaskColumns, TaskProgress
+
+
+class Promise(NamedTuple):
+    """A placement that waits until victims have left."""
+
+    task: int
+    machine: str
+    victims: set[int]
+    """Those that have not left yet."""
+
+
+class EvictionsUnderWay:
+    """The evictions of a simulation that have not taken effect."""
+
+    def __init__(self, tasks: TaskColumns) -> None:
+        self._tasks = tasks
+        self._written: list[tuple[float, int, int, float]] = []
+        """When each eviction is written, its turn, its victim, and when the run began that it cuts off: a heap."""
+        self._turns = 0
+        self._begun: dict[int, float] = {}
+        """When the run began that is to be cut off, by victim."""
+        self._promises: dict[int, Promise] = {}
+        """By task."""
+
+    def __contains__(self, task: int) -> bool:
+        """Return whether a task is a victim that has not left yet."""
+        return task in self._begun
+
+    def add(self, victim: int, written: float) -> None:
+        """Evict a running task when its eviction is written, in seconds since the beginning."""
+        self._begun[victim] = float(self._tasks.begun[victim])
+        heappush(self._written, (written, self._turns, victim, self._begun[victim]))
+        self._turns += 1
+
+    def find_next_written(self) -> float | None:
+        """Return when the next eviction is written, None if none is under way."""
+        while self._written and not self._is_running(*self._written[0][2:]):
+            heappop(self._written)
+        return self._written[0][0] if self._written else None
+
+    def take_written(self, now: float) -> list[int]:
+        """Return the victims that run on until their evictions are written by ``now``, in this order."""
+        found = []
+        while (when := self.find_next_written()) is not None and when <= now:
+            found.append(heappop(self._written)[2])
+        return found
+
+    def promise(self, task: int, machine: str, victims: Iterable[int]) -> bool:
+        """Keep a placement until victims have left, in the place of an earlier one; return False if all have left."""
+        self._promises.pop(task, None)
+        left = {each for each in victims if each in self._begun}
+        if left:
+            self._promises[task] = Promise(task, machine, left)
+        return bool(left)
+
+    def waits(self, task: int) -> bool:
+        """Return whether a task waits for victims to leave."""
+        return task in self._promises
+
+    def let_leave(self, tasks: Iterable[int]) -> None:
+        """Note that tasks have left their nodes."""
+        gone = {each for each in tasks if self._begun.pop(each, None) is not None}
+        for promise in self._promises.values() if gone else ():
+            promise.victims.difference_update(gone)
+
+    def take_ready(self) -> list[Promise]:
+        """Return the placements that wait for nobody any more, and forget them."""
+        ready = [promise for promise in self._promises.values() if not promise.victims]
+        for promise in ready:
+            del self._promises[promise.task]
+        return ready
+
+    def break_promises(self, *, victim: int | None = None, machine: str | None = None) -> None:
+        """Forget the placements that wait for a victim, or that are on a machine."""
+        for promise in [*self._promises.values()]:
+            if victim in promise.victims or promise.machine == machine:
+                del self._promises[promise.task]
+
+    def _is_running(self, victim: int, begun: float) -> bool:
+        """Return whether a victim is in the run that began then."""
+        running = self._tasks.state[victim] == TaskProgress.RUNNING
+        return bool(running) and self._begun.get(victim) == begun == self._tasks.begun[victim]

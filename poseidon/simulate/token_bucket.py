@@ -1,0 +1,20 @@
+"""A token bucket, by which clients of the API server limit their requests."""
+
+from __future__ import annotations
+
+
+class TokenBucket:
+    """Lets ``burst`` requests be sent at once after a pause, then ``per_second``."""
+
+    def __init__(self, per_second: float, burst: int) -> None:
+        self._interval = 1.0 / per_second
+        self._whole = burst * self._interval
+        self._empty = -self._whole
+        """When the bucket was empty, or will be, if it fills all the time."""
+
+    def send(self, requests: float, now: float) -> float:
+        """Return when ``requests`` further requests are sent, in seconds since the beginning."""
+        if requests <= 0.0:
+            return now
+        self._empty = max(self._empty, now - self._whole) + requests * self._interval
+        return max(now, self._empty)
