@@ -12,12 +12,18 @@ def test_numbers_begin_at_zero_or_where_they_are_told_to():
     assert [next(tenth), next(tenth)] == [10, 11]
 
 
-def test_a_pickled_copy_repeats_no_number_of_before():
+def test_a_pickled_copy_goes_on_by_itself():
     numbers = RunningNumber()
     before = [next(numbers), next(numbers)]
     copy = pickle.loads(pickle.dumps(numbers))
     assert before == [0, 1]
     assert [next(copy), next(copy)] == [2, 3]
+    assert next(numbers) == 2
+
+
+def test_pickling_changes_nothing():
+    numbers = RunningNumber(3)
+    assert pickle.dumps(numbers) == pickle.dumps(numbers)
     assert next(numbers) == 3
 
 
