@@ -1,0 +1,20 @@
+"""Limits, periods and defaults that people and other programs rely on: who changes one decides it here as well."""
+
+from __future__ import annotations
+
+from tests.support.figures import read_figures
+
+FIGURES = {
+    "poseidon.app_network.controller:CONCURRENCY": 8,
+    "poseidon.app_network.controller:GATHER_SECONDS": 0.5,
+    "poseidon.app_network.controller:REST": 4.0,
+    "poseidon.app_network.good_state:_LARGEST_ANNOTATION": 100_000,
+    "poseidon.app_network.options:NetworkOptions.bandwidth_annotations": False,
+    "poseidon.app_network.proposals:MOST_SHOWN": 5,
+    "poseidon.app_network.spec.app_groups:LARGEST_COST": 10_000,
+    "poseidon.app_network.spec.reading:LARGEST_COUNT": 2_147_483_647,
+}
+
+
+def test_figures_are_those_decided_on():
+    assert read_figures(FIGURES) == FIGURES

@@ -1,0 +1,17 @@
+"""Limits, periods and defaults that people and other programs rely on: who changes one decides it here as well."""
+
+from __future__ import annotations
+
+from tests.support.figures import read_figures
+
+FIGURES = {
+    "poseidon.doctor.checks:OLDEST_MINOR": 30,
+    "poseidon.doctor.checks:_AT_A_TIME": 8,
+    "poseidon.doctor.checks:_SOLVER_SECONDS": 5.0,
+    "poseidon.doctor.cluster_checks:MOST_SKEW": 5.0,
+    "poseidon.doctor.cluster_checks:_PROMETHEUS_SECONDS": 5.0,
+}
+
+
+def test_figures_are_those_decided_on():
+    assert read_figures(FIGURES) == FIGURES

@@ -1,0 +1,31 @@
+"""Limits, periods and defaults that people and other programs rely on: who changes one decides it here as well."""
+
+from __future__ import annotations
+
+from tests.support.figures import read_figures
+
+FIGURES = {
+    "poseidon.lifecycle.evictions.rate:EvictionLimits.burst": 5000,
+    "poseidon.lifecycle.evictions.rate:EvictionLimits.per_second": 50.0,
+    "poseidon.lifecycle.evictions.review:SYSTEM_CRITICAL": 2_000_000_000,
+    "poseidon.lifecycle.nominations:MoveOptions.keep_places": False,
+    "poseidon.lifecycle.nominations:MoveOptions.most": 100,
+    "poseidon.lifecycle.nominations:_LONGEST": 600.0,
+    "poseidon.lifecycle.pending_bindings:_NAMED": 3,
+    "poseidon.lifecycle.pending_reasons:AnnouncementOptions.counts_after": 60.0,
+    "poseidon.lifecycle.pending_reasons:OUTAGE_SECONDS": 30.0,
+    "poseidon.lifecycle.pending_reasons:_LOOK_SECONDS": 5.0,
+    "poseidon.lifecycle.phases:CAPACITY": 50_000,
+    "poseidon.lifecycle.placements:PART_DELTAS": 250,
+    "poseidon.lifecycle.pod_records:_FEW": 4,
+    "poseidon.lifecycle.refused_deltas:ROUNDS": 30,
+    "poseidon.lifecycle.refused_deltas:SECONDS": 60.0,
+    "poseidon.lifecycle.refused_pods:RecoveryOptions.delete_replaced_pods": False,
+    "poseidon.lifecycle.refused_pods:RecoveryOptions.max_recreations": 5,
+    "poseidon.lifecycle.refused_pods:RecoveryOptions.recreate_bare_pods": False,
+    "poseidon.lifecycle.refused_pods:_LONGEST_COUNT": 9,
+}
+
+
+def test_figures_are_those_decided_on():
+    assert read_figures(FIGURES) == FIGURES

@@ -1,0 +1,20 @@
+"""Limits, periods and defaults that people and other programs rely on: who changes one decides it here as well."""
+
+from __future__ import annotations
+
+from tests.support.figures import read_figures
+
+FIGURES = {
+    "poseidon.manifests.assumed_nodes:_MOST": 100_000,
+    "poseidon.manifests.documents:_NAMED": 5,
+    "poseidon.manifests.kustomize:_SECONDS": 120,
+    "poseidon.manifests.validation:MAX_PODS": 1_000_000,
+    "poseidon.manifests.workloads.argo:_DEPTH": 30,
+    "poseidon.manifests.workloads.spark:_LEAST_OVERHEAD": 384,
+    "poseidon.manifests.yaml_text:MOST_LEVELS": 1000,
+    "poseidon.manifests.yaml_text:_MOST_BRACKETS": 200,
+}
+
+
+def test_figures_are_those_decided_on():
+    assert read_figures(FIGURES) == FIGURES

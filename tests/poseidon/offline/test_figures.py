@@ -1,0 +1,21 @@
+"""Limits, periods and defaults that people and other programs rely on: who changes one decides it here as well."""
+
+from __future__ import annotations
+
+from tests.support.figures import read_figures
+
+FIGURES = {
+    "poseidon.offline.admission_trials:_MOST_NAMED": 3,
+    "poseidon.offline.movable:WORTH_MOVING": 20.0,
+    "poseidon.offline.movable:_MOST_PRICE": 10_000_000,
+    "poseidon.offline.plan:_MAX_ROUNDS": 100,
+    "poseidon.offline.quota_changes:_COMBINATIONS": 64,
+    "poseidon.offline.quota_changes:_MOST_TRIED": 3,
+    "poseidon.offline.refusals:_MOST_PASSES": 64,
+    "poseidon.offline.tables:_MOST_INDENTED": 20,
+    "poseidon.offline.waiting_workloads:_MOST_CAUSES": 3,
+}
+
+
+def test_figures_are_those_decided_on():
+    assert read_figures(FIGURES) == FIGURES

@@ -1,0 +1,18 @@
+"""Limits, periods and defaults that people and other programs rely on: who changes one decides it here as well."""
+
+from __future__ import annotations
+
+from tests.support.figures import read_figures
+
+FIGURES = {
+    "poseidon.pod_groups.composites:MAX_COUNT": 2_147_483_647,
+    "poseidon.pod_groups.composites:MOST_LEVELS": 4,
+    "poseidon.pod_groups.demands:MAX_MEMBERS": 2_147_483_647,
+    "poseidon.pod_groups.demands:MAX_SECONDS": 2_147_483_647,
+    "poseidon.pod_groups.koordinator:MOST_GANGS": 64,
+    "poseidon.pod_groups.scheduler_names:_MOST_NAMED": 3,
+}
+
+
+def test_figures_are_those_decided_on():
+    assert read_figures(FIGURES) == FIGURES

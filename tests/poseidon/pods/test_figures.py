@@ -1,0 +1,26 @@
+"""Limits, periods and defaults that people and other programs rely on: who changes one decides it here as well."""
+
+from __future__ import annotations
+
+from tests.support.figures import read_figures
+
+FIGURES = {
+    "poseidon.pods.classes:LEAST_SURPLUS": 256,
+    "poseidon.pods.containers:_HIGHEST": 65_535,
+    "poseidon.pods.containers:_LONGEST_DISK": 500,
+    "poseidon.pods.learnt_run_times:LONGEST_NAME": 253,
+    "poseidon.pods.learnt_run_times:MOST_PROGRAMS": 10_000,
+    "poseidon.pods.learnt_run_times:STEPS_PER_OCTAVE": 4,
+    "poseidon.pods.learnt_run_times:TOLD_AT_LEAST": 4,
+    "poseidon.pods.learnt_run_times:WORTH_TELLING": 0.05,
+    "poseidon.pods.resources:_FEW": 8,
+    "poseidon.pods.run_times:GRACE_SECONDS": 30,
+    "poseidon.pods.run_times:MOST_SECONDS": 1_000_000_000,
+    "poseidon.pods.tasks:LONGEST": 1000,
+    "poseidon.pods.templates:_SOURCE_CACHE_LIMIT": 50_000,
+    "poseidon.pods.visibility:_MANY_NAMESPACES": 200,
+}
+
+
+def test_figures_are_those_decided_on():
+    assert read_figures(FIGURES) == FIGURES

@@ -1,0 +1,20 @@
+"""Limits, periods and defaults that people and other programs rely on: who changes one decides it here as well."""
+
+from __future__ import annotations
+
+from tests.support.figures import read_figures
+
+FIGURES = {
+    "poseidon.queues.kueue:_FEW": 3,
+    "poseidon.queues.options:QueueOptions.fair_sharing": False,
+    "poseidon.queues.plain_trees:_MOST_DEFECTS": 3,
+    "poseidon.queues.queue_names:_DEEPEST": 8,
+    "poseidon.queues.queue_objects:MOST_STATED": 1_000_000_000,
+    "poseidon.queues.quota_reading:MOST_WEIGHT": 1000000000.0,
+    "poseidon.queues.statuses:_LONGEST": 1024,
+    "poseidon.queues.volcano:MOST_WEIGHT": 2_147_483_647,
+}
+
+
+def test_figures_are_those_decided_on():
+    assert read_figures(FIGURES) == FIGURES

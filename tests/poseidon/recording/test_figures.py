@@ -1,0 +1,19 @@
+"""Limits, periods and defaults that people and other programs rely on: who changes one decides it here as well."""
+
+from __future__ import annotations
+
+from tests.support.figures import read_figures
+
+FIGURES = {
+    "poseidon.recording.recorder:CLOSE_SECONDS": 3.0,
+    "poseidon.recording.recorder:_BATCH": 2000,
+    "poseidon.recording.recorder:_BLOCK": 262_144,
+    "poseidon.recording.recorder:_MOST_WAITING": 67_108_864,
+    "poseidon.recording.segments:LEAST_LIMIT": 1_048_576,
+    "poseidon.recording.segments:_FAST": 1,
+    "poseidon.recording.segments:_PARTS": 8,
+}
+
+
+def test_figures_are_those_decided_on():
+    assert read_figures(FIGURES) == FIGURES

@@ -1,0 +1,19 @@
+"""Limits, periods and defaults that people and other programs rely on: who changes one decides it here as well."""
+
+from __future__ import annotations
+
+from tests.support.figures import read_figures
+
+FIGURES = {
+    "poseidon.rescheduling.mover:_BUDGET_PAUSE": 1.0,
+    "poseidon.rescheduling.mover:_KEPT_SECONDS": 600.0,
+    "poseidon.rescheduling.mover:_STUCK_SECONDS": 5.0,
+    "poseidon.rescheduling.objectives:ObjectiveOptions.local_data_may_go": False,
+    "poseidon.rescheduling.objectives:ObjectiveOptions.most": 100,
+    "poseidon.rescheduling.objectives:ObjectiveOptions.move_cost": 20.0,
+    "poseidon.rescheduling.objectives:ObjectiveOptions.tries": 200,
+}
+
+
+def test_figures_are_those_decided_on():
+    assert read_figures(FIGURES) == FIGURES

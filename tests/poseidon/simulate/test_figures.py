@@ -1,0 +1,31 @@
+"""Limits, periods and defaults that people and other programs rely on: who changes one decides it here as well."""
+
+from __future__ import annotations
+
+from tests.support.figures import read_figures
+
+FIGURES = {
+    "poseidon.simulate.engine:BEGIN": 1767225600.0,
+    "poseidon.simulate.engine:_MOST_ROUNDS": 20,
+    "poseidon.simulate.expected_starts:HORIZON": 604800.0,
+    "poseidon.simulate.forecast:DRAWS": 20,
+    "poseidon.simulate.forecast:MOST_WORK": 10_000_000,
+    "poseidon.simulate.forecast:ROUNDS_PER_DOUBLING": 16,
+    "poseidon.simulate.forecast:ROUND_WORK": 1000,
+    "poseidon.simulate.learning_from_pods:_TOGETHER": 60.0,
+    "poseidon.simulate.past_arrivals:LEAST_WINDOW": 600.0,
+    "poseidon.simulate.past_arrivals:MOST_TASKS": 20_000,
+    "poseidon.simulate.past_arrivals:MOST_WINDOW": 21600.0,
+    "poseidon.simulate.presentation:HOUR": 3600.0,
+    "poseidon.simulate.run_time_statistics:LONGER": 0.5,
+    "poseidon.simulate.run_time_statistics:TAIL": 0.5,
+    "poseidon.simulate.scenario.document:MOST_EVENTS": 5_000_000,
+    "poseidon.simulate.scenario.document:MOST_SAMPLES": 100_000,
+    "poseidon.simulate.scenario.durations:LONGEST": 315360000.0,
+    "poseidon.simulate.tasks:NEVER": -1.0,
+    "poseidon.simulate.tasks:NOWHERE": -1,
+}
+
+
+def test_figures_are_those_decided_on():
+    assert read_figures(FIGURES) == FIGURES

@@ -1,0 +1,16 @@
+"""Limits, periods and defaults that people and other programs rely on: who changes one decides it here as well."""
+
+from __future__ import annotations
+
+from tests.support.figures import read_figures
+
+FIGURES = {
+    "poseidon.embedding:_NO_LIMIT": 1_152_921_504_606_846_976,
+    "poseidon.embedding:_TRIAL_LOOKS": 400_000_000,
+    "poseidon.explanation_tables:_MOST_TEXTS": 10,
+    "poseidon.explanation_tables:_UNWRAPPED": 10_000,
+}
+
+
+def test_figures_are_those_decided_on():
+    assert read_figures(FIGURES) == FIGURES
