@@ -150,7 +150,20 @@ class BridgeState(Stores):
         if self.queues is None or not self.queues.reads(kind):
             return lambda _: None
         take = self.queues.get_handler(kind)
+        if kind is kinds.TOPOLOGY and self.queues.options.enforces("kueue"):
+            return self._locate_after(take)
         return self._rank_after(take, self.queues) if kind is kinds.WORKLOAD_PRIORITY_CLASS else take
+
+    def _locate_after(
+        self, take: Callable[[Sequence[Change[Any]]], None]
+    ) -> Callable[[Sequence[Change[Any]]], None]:
+        """Return a function that takes Topologies, and then says of each machine in which domains it is."""
+
+        def take_changes(changes: Sequence[Change[Any]]) -> None:
+            take(changes)
+            self._nodes.take_topologies(changes)
+
+        return take_changes
 
     def _rank_after(
         self, take: Callable[[Sequence[Change[Any]]], None], queues: QueueBook

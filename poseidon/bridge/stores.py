@@ -39,6 +39,7 @@ from poseidon.namespaces import Namespaces
 from poseidon.nodes.hyper_nodes import HyperNodes
 from poseidon.nodes.images import NodeImages
 from poseidon.nodes.machines import Machines
+from poseidon.nodes.topology_labels import TopologyLabels
 from poseidon.pod_groups.groups import Groups
 from poseidon.pod_rules.default_spread import Spreading
 from poseidon.pods.classes import ClassTable
@@ -79,6 +80,7 @@ class Stores:
         self.daemon_sets = DaemonSets()
         self.classes = ClassTable(visibility, self.daemon_sets.owns)
         self.machines, self.requested, self.hyper_nodes = Machines(), Requested(), HyperNodes()
+        self.topology_labels = TopologyLabels()
         self.priorities = PriorityResolver()
         self.jobs, self.groups = Jobs(), Groups(quarantine, self.priorities)
         self.volumes = VolumeState(configuration.volumes, quarantine)
@@ -104,6 +106,7 @@ class Stores:
         self.resumptions: Resumptions | None = None
         if self.queues is not None:
             self.groups.find_owner_gang = self.queues.find_gang
+            self.groups.find_topologies = self.queues.find_topologies
             if self.queues.looks_at_owners:
                 self.resumptions = Resumptions(
                     self.tasks, self.placements, self.machines, self.groups, self.queues, clock

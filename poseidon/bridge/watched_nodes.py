@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from poseidon.bridge.stores import Stores
 from poseidon.kube.api.nodes import Node
 from poseidon.kube.api.other_projects.hyper_nodes import HyperNode
+from poseidon.kube.api.other_projects.kueue_topology import KueueTopology
 from poseidon.kube.api.resource import Change
 from poseidon.nodes.machines import machine as machine_of
 
@@ -44,9 +45,21 @@ class WatchedNodes:
         stores.groups.set_tiers(stores.hyper_nodes.tiers)
         stores.gangs.apply()
 
+    def take_topologies(self, changes: Sequence[Change[KueueTopology]]) -> None:
+        """Handle changes of Kueue's Topologies: update the labels of machines."""
+        known = self._stores.topology_labels
+        for change in changes:
+            if change.object is None:
+                known.remove(change.uid)
+            else:
+                known.put(change.uid, change.object)
+        self._label()
+
     def _label(self) -> None:
-        for name, labels in self._stores.hyper_nodes.take_labels():
-            self._stores.machines.add_labels(name, labels)
+        stores = self._stores
+        for source, known in (("tiers", stores.hyper_nodes), ("topologies", stores.topology_labels)):
+            for name, labels in known.take_labels():
+                stores.machines.add_labels(name, labels, source)
 
     def _update(self, uid: str, node: Node) -> None:
         """Update a node; one that cannot be handled is not used, as if it did not exist."""
@@ -68,6 +81,7 @@ class WatchedNodes:
             stores.gangs.topology.trees.node_gone,
             stores.images.forget,
             stores.hyper_nodes.forget_node,
+            stores.topology_labels.forget,
             stores.volumes.node_gone,
             stores.bind_check.forget,
             stores.pending_bindings.node_gone,
@@ -94,6 +108,7 @@ class WatchedNodes:
         del machine.images[:]
         machine.images.extend(stores.images.list_heavy_images(name))
         stores.hyper_nodes.note_node(name, node.metadata.labels)
+        stores.topology_labels.note_node(name, node.metadata.labels)
         stores.volumes.node_changed(name, node.metadata.labels)
         if stores.applications is not None:
             stores.applications.members.node_changed(name, node.metadata.labels)

@@ -31,9 +31,10 @@ from poseidon.pod_groups.membership import (
     MIRROR_ANNOTATION,
 )
 from poseidon.pod_groups.readers.exclusive_topology import ANNOTATIONS as EXCLUSIVE_ANNOTATIONS
+from poseidon.pod_groups.topology_annotations import TOPOLOGY_ANNOTATIONS
 from poseidon.pods.estimates import NODE_ANNOTATIONS, POD_ANNOTATIONS
 from poseidon.pods.resources import BANDWIDTH_ANNOTATIONS
-from poseidon.pods.templates import KAI_GPU_PARTS, POD_SET_GROUP
+from poseidon.pods.templates import KAI_GPU_PARTS
 from poseidon.pods.visibility import ANNOTATION_PREFIX
 from poseidon.queues.elastic_quotas import NAMESPACES, WEIGHT
 from poseidon.queues.queue_names import KUEUE_QUEUE, VOLCANO_QUEUES
@@ -46,7 +47,6 @@ ANNOTATIONS: frozenset[str] = frozenset(
         GANG_ANNOTATION,
         KUEUE_GROUP_SIZE,
         KUEUE_QUEUE,
-        POD_SET_GROUP,
         LAST_GOOD,
         LAST_GOOD_SPEC,
         LEGACY_CLASS,
@@ -67,6 +67,7 @@ ANNOTATIONS: frozenset[str] = frozenset(
         *NODE_ANNOTATIONS,
         *POD_ANNOTATIONS,
         *REFUSALS,
+        *TOPOLOGY_ANNOTATIONS,
         *VOLCANO_QUEUES,
     }
 )

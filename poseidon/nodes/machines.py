@@ -103,7 +103,7 @@ class Machines:
         self._outbox: Outbox[str, pb.Machine] = Outbox()
         self._reported: dict[str, pb.Machine] = {}
         self._offers: dict[str, _Offers] = {}
-        self._labels: dict[str, Mapping[str, str]] = {}
+        self._labels: dict[str, dict[str, Mapping[str, str]]] = {}
         self._names = NameIndex()
         self._told_gone: set[str] = set()
 
@@ -163,12 +163,9 @@ class Machines:
         if name in self._reported:
             self._describe(name)
 
-    def add_labels(self, name: str, labels: Mapping[str, str]) -> None:
-        """Set the labels that a machine has beside its node's, in place of earlier ones."""
-        if labels:
-            self._labels[name] = labels
-        else:
-            self._labels.pop(name, None)
+    def add_labels(self, name: str, labels: Mapping[str, str], source: str = "") -> None:
+        """Set the labels that a machine has beside its node's, in place of earlier ones of the same ``source``."""
+        self._labels.setdefault(name, {})[source] = labels
         if name in self._reported:
             self._describe(name)
 
@@ -217,11 +214,11 @@ class Machines:
 
     def _describe(self, name: str) -> None:
         machine = self._reported[name]
-        offers, labels = self._offers.get(name), self._labels.get(name)
-        if offers or labels:
+        offers, added = self._offers.get(name), self._labels.get(name, {})
+        if offers or any(added.values()):
             reported, machine = machine, pb.Machine()
             machine.CopyFrom(reported)
-        if labels:
+        for labels in added.values():
             machine.labels.update(labels)
         if offers:
             amounts = {each.resource: each.amount for each in machine.allocatable} | dict(offers.amounts)

@@ -301,8 +301,17 @@ def count_fewest(nodes: Sequence[GroupNode]) -> int:
 
 
 def take_off(nodes: Sequence[GroupNode], done: Mapping[str, int]) -> tuple[GroupNode, ...]:
-    """Return a tree whose groups need fewer pods: less by ``done``, the number of succeeded pods by group."""
+    """Return a tree whose groups need fewer pods: less by ``done``, the number of succeeded pods by group.
+
+    The pods that such a group has left need not be a multiple of what they were divided by.
+    """
     return tuple(
-        replace(node, least=max(0, node.least - done[node.name])) if done.get(node.name) else node
+        replace(
+            node,
+            least=max(0, node.least - done[node.name]),
+            divided=tuple((label, rule) for label, rule in node.divided if rule.factor == 1),
+        )
+        if done.get(node.name)
+        else node
         for node in nodes
     )

@@ -52,6 +52,8 @@ class Group:
     """Its waiting pods, with the schedulers that they name."""
     outline: Demand | None = None
     """Its requirements by its object alone; None until they are read, and again when the object changes."""
+    in_topology: tuple[object, Demand] | None = None
+    """Its requirements with those about topology, and what these follow from; None until they are read."""
     demand: Demand | None = None
     """Its requirements, if these depend on its pods; None until they are found, and again when a pod changes."""
 

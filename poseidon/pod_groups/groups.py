@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from msgspec.structs import replace
 
 from poseidon.group_trees.status.members import Member
+from poseidon.kube.api.other_projects.kueue_topology import TopologyLevels
+from poseidon.kube.api.pod_groups import OwnedPods, ScaledOwner
 from poseidon.kube.quarantine import Attempt
 from poseidon.pod_groups.composites import count_fewest, take_off
 from poseidon.pod_groups.demands import Demand, name_group_in_tree
 from poseidon.pod_groups.group import Group, GroupKey
 from poseidon.pod_groups.members import GroupMembers
-from poseidon.pod_groups.membership import NO_PART, VOLCANO_POD_GROUP, Progress
+from poseidon.pod_groups.membership import KUEUE_POD_GROUP, NO_PART, VOLCANO_POD_GROUP, Progress
+from poseidon.pod_groups.readers.kueue_topology import list_owned_pods, list_stated_pods, read_topology_demand
 from poseidon.pod_groups.scheduler_names import foreign_words, split_words
 from poseidon.pod_rules.pod_affinity import ANYWHERE, Colocation
 from poseidon.pods.tasks import HIGHEST, LOWEST, Task
@@ -34,6 +38,38 @@ class GroupChange(NamedTuple):
 class Groups(GroupMembers):
     """Groups of pods: what each requires of the solver, and why its pods wait."""
 
+    find_topologies: Callable[[str], Sequence[TopologyLevels]] | None = None
+    """Returns the topologies of the flavors of a pod's queue; None: nobody reads queues."""
+
+    def queues_changed(self) -> None:
+        """Mark the groups in queues, as the topologies of their flavors may have changed."""
+        for key, group in self._groups.items():
+            if group.member.whole or group.member.source.kind == KUEUE_POD_GROUP:
+                self._changed[key] = self._moved[key] = None
+
+    def demand(self, group: Group) -> Demand | None:
+        """Return the requirements of a group, of one in a queue with those about topology; None while its object is
+        not known.
+        """
+        demand = super().demand(group)
+        if demand is None or demand.problem or self.find_topologies is None:
+            return demand
+        sets = self._list_pod_sets(group, demand)
+        if not sets or not group.progress:
+            return demand
+        topologies = self.find_topologies(next(iter(group.progress)))
+        key = demand, sets, topologies
+        if group.in_topology is None or group.in_topology[0] != key:
+            group.in_topology = key, read_topology_demand(demand, group.member.source.name, sets, topologies)
+        return group.in_topology[1]
+
+    def _list_pod_sets(self, group: Group, demand: Demand) -> tuple[OwnedPods, ...]:
+        """Return the pod sets of a group in a queue if one of them asks for a topology, else ()."""
+        if group.member.source.kind == KUEUE_POD_GROUP:
+            return list_stated_pods(group.stated, demand.min_members)
+        known = self._sources.find(group.member) if group.member.whole else None
+        return list_owned_pods(known[1]) if known is not None and isinstance(known[1], ScaledOwner) else ()
+
     def priorities_changed(self) -> None:
         """Mark the groups that name a PriorityClass, as PriorityClasses have changed."""
         for key, group in self._groups.items():
@@ -47,14 +83,14 @@ class Groups(GroupMembers):
         job.CopyFrom(group.job)
         demand = self.demand(group)
         if demand is not None and not demand.problem:
-            counted = group.member.share or (group.member.whole and group.member.source.kind == "Job")
+            counted = bool(group.member.share) or (group.member.whole and group.member.source.kind == "Job")
             done = 0 if counted else group.counts[Progress.SUCCEEDED]
             job.min_members = max(demand.min_members - done, 0)
             if demand.by_role:
                 self._settle(group.key)
                 job.min_members = group.offered.needed
             if demand.nodes:
-                done_of = self._count_done(group)
+                done_of = Counter[str]() if counted else self._count_done(group)
                 nodes = take_off(demand.nodes, done_of) if done_of else demand.nodes
                 job.min_members = max(count_fewest(nodes), demand.min_members - done_of.total())
                 job.groups.extend(node.to_proto() for node in nodes)
@@ -95,7 +131,16 @@ class Groups(GroupMembers):
     def waits_for(self, group: Group) -> str:
         """Return why none of a group's pods may be placed now, "" if they may."""
         stated = () if group.member.source.kind == VOLCANO_POD_GROUP else group.stated.keys()
-        return self._sources.waits_for(group.member, stated) or self._explain_missing_pods(group)
+        return (
+            self._sources.waits_for(group.member, stated)
+            or self._explain_topology(group)
+            or self._explain_missing_pods(group)
+        )
+
+    def _explain_topology(self, group: Group) -> str:
+        """Return what is wrong with what the pods of a group in a queue state about topology, "" for nothing."""
+        demand = self.demand(group) if self.find_topologies is not None else None
+        return f"{group.member.source}: {demand.problem}" if demand is not None and demand.problem else ""
 
     def _explain_missing_pods(self, group: Group) -> str:
         """Return which pods a group lacks, if the solver cannot find that out, in words for people; "" for none."""

@@ -194,8 +194,9 @@ class GroupMembers:
             # The newest pod counts: the template of its owner has changed.
             group.member = member
             self._changed[group.key] = None
-        if member.source.kind in COUNTED_BY_POD:
+        if member.whole or member.source.kind in COUNTED_BY_POD:
             self._take_part(uid, group, pod)
+        if member.source.kind in COUNTED_BY_POD:
             now = member_of(uid, pod)
             if group.members.get(uid) != now:
                 group.members[uid] = now

@@ -18,6 +18,7 @@ from poseidon.pod_groups.koordinator import (
     gang_terms,
     list_bundled_gangs,
 )
+from poseidon.pod_groups.topology_annotations import find_role, pick_topology
 from poseidon.pods.tasks import identity
 
 POD_GROUP_LABEL = "scheduling.x-k8s.io/pod-group"
@@ -190,6 +191,7 @@ class MemberPart(NamedTuple):
     states.
 
     For a pod in a tree, ``inside`` is the parent of its group ("" for the root), and ``task`` its task.
+    ``topology``: the annotations about topology of a pod in a pod group of Kueue.
     """
 
     role: str = ""
@@ -197,6 +199,7 @@ class MemberPart(NamedTuple):
     domains: DomainTerms = DomainTerms()
     inside: str = ""
     task: str = ""
+    topology: tuple[tuple[str, str], ...] = ()
 
 
 NO_PART = MemberPart()
@@ -218,8 +221,9 @@ def part_in(pod: Pod, member: Membership) -> MemberPart:
         return MemberPart(own, gang_terms(pod.metadata))
     if kind == KUEUE_POD_GROUP:
         count = pod.metadata.annotations.get(KUEUE_GROUP_SIZE, "")
-        return MemberPart(terms=GangTerms(least=count or '""', least_key=f"annotation {KUEUE_GROUP_SIZE}"))
-    return NO_PART
+        terms = GangTerms(least=count or '""', least_key=f"annotation {KUEUE_GROUP_SIZE}")
+        return MemberPart(terms=terms, topology=tuple(pick_topology(pod.metadata.annotations).items()))
+    return MemberPart(find_role(pod.metadata.labels)) if member.whole else NO_PART
 
 
 def kueue_group(pod: Pod) -> Membership | None:

@@ -10,6 +10,7 @@ from typing import Any
 from poseidon.custom_records import CustomRecords, NameIndex
 from poseidon.kube.api.kinds import WatchedKind
 from poseidon.kube.api.namespaces import Namespace
+from poseidon.kube.api.other_projects.kueue_topology import TopologyLevels
 from poseidon.kube.api.other_projects.queues import LocalQueue
 from poseidon.kube.api.pods import Pod
 from poseidon.kube.api.resource import Change
@@ -27,6 +28,7 @@ from poseidon.queues.model import (
     Flavor,
     QuotaNode,
     QuotaTrees,
+    iterate_topologies,
 )
 from poseidon.queues.options import QueueOptions, QueueSource
 from poseidon.queues.priorities import WorkloadPriorities
@@ -69,6 +71,8 @@ class QueueBook:
         """All quotas that the solver enforces, by name."""
         self._flavors: dict[str, Flavor] = {}
         self._given: dict[str, GivenTolerations] = {}
+        self._topologies: dict[str, tuple[TopologyLevels, ...]] = {}
+        self._topologies_moved = False
         self._unread: set[QueueSource] = set()
         self._owners = Owners()
         self._namespace_names = NameIndex()
@@ -197,6 +201,15 @@ class QueueBook:
             quota = above
         return quota.name
 
+    def find_topologies(self, uid: str) -> tuple[TopologyLevels, ...]:
+        """Return the topologies of the flavors of a pod's queue, in the order of the flavors."""
+        return self._topologies.get(self.resolve(uid).quota, ()) if self._topologies else ()
+
+    def take_topology_change(self) -> bool:
+        """Return whether the topologies of some pod's queue may have changed since the last call."""
+        moved, self._topologies_moved = self._topologies_moved, False
+        return moved
+
     def list_pods(self, reference: QueueReference) -> list[str]:
         """Return the uids of the pods that name a queue."""
         return list(self._pods.get(reference, ()))
@@ -324,6 +337,7 @@ class QueueBook:
         given, self._given = self._given, {}
         for reference, before in former.items():
             now = self._resolve(reference)
+            self._topologies_moved |= bool(self._topologies) and now.quota != before.quota
             if now != before or given.get(now.quota, ()) != self.find_given(now.quota):
                 self._moved.update(dict.fromkeys(self._pods[reference]))
 
@@ -361,6 +375,9 @@ class QueueBook:
                 if former.get(name) != each:
                     self._records.tell(kind, name, each.payload())
         self._flavors, self.quotas = flavors, quotas
+        topologies = dict(iterate_topologies(quotas.values(), flavors))
+        self._topologies_moved |= topologies != self._topologies
+        self._topologies = topologies
 
     def _log_problems(self, quotas: Iterable[QuotaNode]) -> None:
         for quota in quotas:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from poseidon.kube.api.other_projects.kueue_topology import KueueTopology, get_levels, iterate_faults
 from poseidon.kube.api.other_projects.queues import (
     ClusterQueue,
     Cohort,
@@ -56,6 +57,7 @@ def read_kueue(
     queues: Iterable[ClusterQueue],
     cohorts: Iterable[Cohort],
     flavors: Iterable[ResourceFlavor],
+    topologies: Iterable[KueueTopology] = (),
     *,
     fair: bool,
     strategies: Sequence[str] = (),
@@ -69,13 +71,9 @@ def read_kueue(
     A malformed queue is among the quotas, with its problem; other queues are not affected.
     """
     flavors = list(flavors)
-    known = {each.metadata.name: _read_flavor(each) for each in flavors}
+    known = _read_flavors(flavors, {each.metadata.name: each for each in topologies})
     quotas = {each.name: each for each in (_read_cohort(cohort, known, fair=fair) for cohort in cohorts)}
     ignored: dict[str, str] = {}
-    for flavor in flavors:
-        if flavor.spec.topology_name:
-            text = "spec.topologyName: is not honoured; use a topology group, or a PodGroup with a topology"
-            ignored[f"ResourceFlavor/{flavor.metadata.name}"] = text
     for queue in queues:
         quota = _read_queue(queue, known, fair=fair)
         if fair:
@@ -109,6 +107,26 @@ def _mark_unusable(quotas: dict[str, QuotaNode]) -> None:
         if found and not quota.problem:
             text = f"{found.replace('/', ' ')}: {faulty[found].problem}"
             quotas[name] = replace(quota, problem=text, reason=faulty[found].reason)
+
+
+def _read_flavors(
+    flavors: Sequence[ResourceFlavor], topologies: Mapping[str, KueueTopology]
+) -> dict[str, Flavor]:
+    """Return flavors by name, each with the levels of its topology, or with what is wrong with that."""
+    found = {}
+    for each in flavors:
+        name, flavor = each.spec.topology_name, _read_flavor(each)
+        topology = topologies.get(name)
+        if topology is None:
+            problem = f"Topology {shorten(name)}, which does not exist" if name else ""
+        else:
+            problem = "".join(f"Topology {name}: {fault}" for fault in list(iterate_faults(topology))[:1])
+        if problem:
+            flavor = replace(flavor, problem=f"spec.topologyName: names {problem}")
+        elif topology is not None:
+            flavor = replace(flavor, topology=get_levels(topology))
+        found[flavor.name] = flavor
+    return found
 
 
 def _read_flavor(found: ResourceFlavor) -> Flavor:
@@ -225,7 +243,11 @@ def _find_problem(read: ReadQuotas, flavors: Mapping[str, Flavor]) -> tuple[str,
         for name in read.flavors
         for defect in label_defects(flavors[name].labels, "spec.nodeLabels")
     ]
-    return (list_defects(faulty, _FEW), "InvalidFlavor") if faulty else ("", "")
+    if faulty:
+        return list_defects(faulty, _FEW), "InvalidFlavor"
+    unusable = (name for name in read.flavors if flavors[name].problem)
+    problem = next((f"ResourceFlavor {name}: {flavors[name].problem}" for name in unusable), "")
+    return (problem, "TopologyNotFound") if problem else ("", "")
 
 
 def _choose(given: str, known: tuple[str, ...], path: str, defects: list[Defect]) -> str:

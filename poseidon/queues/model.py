@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
 import msgspec
 
+from poseidon.kube.api.other_projects.kueue_topology import TopologyLevels
 from poseidon.kube.parsing.quantities import MAX_AMOUNT
 
 QUOTA_RECORD: Final = "Quota"
@@ -158,11 +159,16 @@ class Flavor:
     """Taints that its nodes have, which pods have to tolerate."""
     tolerations: tuple[Mapping[str, str], ...] = ()
     """Tolerations that its pods get."""
+    topology: TopologyLevels | None = None
+    """The levels of which its nodes have all labels; None: nodes need none."""
+    problem: str = ""
+    """Why its quotas make no sense, "" if they do."""
 
     def payload(self) -> bytes:
         """Return the payload of the flavor's record; equal flavors have equal payloads."""
+        inside = {self.topology.key: self.topology.name} if self.topology is not None else {}
         value = {
-            "labels": dict(self.labels),
+            "labels": {**self.labels, **inside},
             "taints": [dict(each) for each in self.taints],
             "tolerations": [dict(each) for each in self.tolerations],
         }
@@ -179,6 +185,18 @@ class QuotaTrees:
     """Flavors that the quotas name."""
     ignored: Mapping[str, str] = field(default_factory=dict)
     """By name of a quota or another object: which of its settings are not honoured, in words for people."""
+
+
+def iterate_topologies(
+    quotas: Iterable[QuotaNode], flavors: Mapping[str, Flavor]
+) -> Iterator[tuple[str, tuple[TopologyLevels, ...]]]:
+    """Yield quotas whose flavors have topologies, with these, each once."""
+    levels = {name: each.topology for name, each in flavors.items() if each.topology is not None}
+    for quota in quotas if levels else ():
+        names = (name for group in quota.covered for name in group.flavors if name in levels)
+        found = tuple(dict.fromkeys(levels[name] for name in names))
+        if found:
+            yield quota.name, found
 
 
 def _plain(quotas: Quotas) -> dict[str, dict[str, int]]:

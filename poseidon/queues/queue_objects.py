@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple, Protocol, TypeVar
 from poseidon.kube.api import kinds
 from poseidon.kube.api.kinds import WatchedKind
 from poseidon.kube.api.metadata import KubeStruct, ObjectMeta
+from poseidon.kube.api.other_projects.kueue_topology import KueueTopology
 from poseidon.kube.api.other_projects.queues import (
     ClusterQueue,
     Cohort,
@@ -113,6 +114,7 @@ class KueueShelf:
     """Kueue's objects. A pod names a LocalQueue of its namespace, which names a ClusterQueue."""
 
     KINDS = (
+        kinds.TOPOLOGY,
         kinds.RESOURCE_FLAVOR,
         kinds.WORKLOAD_PRIORITY_CLASS,
         kinds.COHORT,
@@ -150,6 +152,7 @@ class KueueShelf:
             self._queues.values(),
             self.objects.by_name(kinds.COHORT, Cohort).values(),
             self.objects.by_name(kinds.RESOURCE_FLAVOR, ResourceFlavor).values(),
+            self.objects.by_name(kinds.TOPOLOGY, KueueTopology).values(),
             fair=self._fair,
             strategies=self._strategies,
             pod_set_flavors=self._pod_set_flavors,

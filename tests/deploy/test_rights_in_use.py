@@ -100,6 +100,7 @@ DEFINITIONS = [
             ("localqueues", "LocalQueue"),
             ("cohorts", "Cohort"),
             ("resourceflavors", "ResourceFlavor"),
+            ("topologies", "Topology"),
             ("workloadpriorityclasses", "WorkloadPriorityClass"),
         )
     ),

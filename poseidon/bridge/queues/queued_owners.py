@@ -11,12 +11,12 @@ from poseidon.bridge.suspended.resumptions import Resumptions
 from poseidon.bridge.suspended.workloads import api_version_of, read_workload
 from poseidon.kube.api.decoding import MalformedObjectError, convert_object
 from poseidon.kube.api.other_projects.queues import QueuedOwner
-from poseidon.kube.api.pod_groups import ScaledOwner, ScaleSpec
+from poseidon.kube.api.pod_groups import OwnedPods, ScaledOwner, ScaleSpec, TemplateOutline
 from poseidon.kube.api.resource import Change, Resource
 from poseidon.kube.quarantine import Quarantine
-from poseidon.manifests.workloads.common.fields import NotKnownError
+from poseidon.manifests.workloads.common.fields import NotKnownError, mapping
 from poseidon.manifests.workloads.common.pod_sets import Known, PodSet
-from poseidon.manifests.workloads.queued import count_pods, resume
+from poseidon.manifests.workloads.queued import count_pods, list_topology_sets, resume
 from poseidon.manifests.workloads.table import FAMILIES
 
 _NOTHING_ELSE = Known(())
@@ -35,16 +35,28 @@ def read_scale(kind: str, api_version: str, found: QueuedOwner) -> ScaledOwner:
         "spec": found.spec,
         "status": found.status,
     }
+    pod_sets: tuple[OwnedPods, ...] = ()
     try:
         if kind == "Job":
-            scale = convert_object({"spec": found.spec, "status": found.status}, ScaledOwner)
-            return replace(scale, metadata=found.metadata)
+            spec = dict(mapping(value, "spec"))
+            template = _outline(spec.pop("template", None))
+            scale = convert_object({"spec": spec, "status": found.status}, ScaledOwner)
+            return replace(scale, metadata=found.metadata, spec=replace(scale.spec, template=template))
         value = resume(value) or value
         sets = [each for each in FAMILIES[group, kind](value, _NOTHING_ELSE) if isinstance(each, PodSet)]
         size = count_pods(kind, value, sets)
+        pod_sets = list_topology_sets(sets)
     except (MalformedObjectError, NotKnownError, RecursionError):
         size = 0
-    return ScaledOwner(found.metadata, ScaleSpec(replicas=size))
+    return ScaledOwner(found.metadata, ScaleSpec(replicas=size), pod_sets=pod_sets)
+
+
+def _outline(template: object) -> TemplateOutline | None:
+    """Return the metadata of a Job's template, None if it is malformed, which those say who read it whole."""
+    try:
+        return convert_object(mapping(template), TemplateOutline)
+    except (MalformedObjectError, RecursionError):
+        return None
 
 
 def owner_changes(

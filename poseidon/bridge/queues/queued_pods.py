@@ -22,6 +22,9 @@ def move_queued_pods(stores: Stores, queues: QueueBook) -> None:
     it has to wait.
     """
     queues.settle()
+    if queues.take_topology_change():
+        stores.groups.queues_changed()
+        stores.gangs.apply()
     for uid in queues.take_moved():
         record = stores.tasks.get(uid)
         if record is None:

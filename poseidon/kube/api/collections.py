@@ -7,6 +7,7 @@ from poseidon.kube.api.namespaces import Namespace
 from poseidon.kube.api.nodes import Node, NodeOutline, PriorityClass, Service
 from poseidon.kube.api.other_projects.app_network import AppGroup, ConfigMap, NetworkTopology
 from poseidon.kube.api.other_projects.hyper_nodes import HyperNode
+from poseidon.kube.api.other_projects.kueue_topology import KueueTopology
 from poseidon.kube.api.other_projects.metrics import NodeMetric
 from poseidon.kube.api.other_projects.node_topology import NodeResourceTopology
 from poseidon.kube.api.other_projects.queues import (
@@ -121,7 +122,7 @@ NETWORK_TOPOLOGIES = Resource(
 )
 
 _KUEUE = "/apis/kueue.x-k8s.io"
-CLUSTER_QUEUES, LOCAL_QUEUES, COHORTS, RESOURCE_FLAVORS, WORKLOAD_PRIORITY_CLASSES = (
+CLUSTER_QUEUES, LOCAL_QUEUES, COHORTS, RESOURCE_FLAVORS, WORKLOAD_PRIORITY_CLASSES, TOPOLOGIES = (
     Resource(plural, f"{_KUEUE}/v1beta2/{plural}", struct, other_paths=(f"{_KUEUE}/v1beta1/{plural}", *more))
     for plural, struct, more in (
         ("clusterqueues", ClusterQueue, ()),
@@ -129,6 +130,7 @@ CLUSTER_QUEUES, LOCAL_QUEUES, COHORTS, RESOURCE_FLAVORS, WORKLOAD_PRIORITY_CLASS
         ("cohorts", Cohort, (f"{_KUEUE}/v1alpha1/cohorts",)),
         ("resourceflavors", ResourceFlavor, ()),
         ("workloadpriorityclasses", WorkloadPriorityClass, ()),
+        ("topologies", KueueTopology, (f"{_KUEUE}/v1alpha1/topologies",)),
     )
 )
 """Kueue serves v1beta2 from 0.15 on."""

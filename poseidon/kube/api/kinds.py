@@ -95,11 +95,12 @@ KAI_POD_GROUP = _make_kind(collections.KAI_POD_GROUPS, "PodGroup", left_out=True
 POD_GANG = _make_kind(collections.POD_GANGS, "PodGang", left_out=True)
 HYPER_NODE = _make_kind(collections.HYPER_NODES, "HyperNode", cluster_scoped=True, left_out=True)
 GROUP_MAP = _make_kind(collections.GROUP_MAPS, "ConfigMap", left_out=True, role="topology", verbs=_CHANGED)
-RESOURCE_FLAVOR, WORKLOAD_PRIORITY_CLASS, CLUSTER_QUEUE, COHORT, VOLCANO_QUEUE, KAI_QUEUE = (
+RESOURCE_FLAVOR, WORKLOAD_PRIORITY_CLASS, TOPOLOGY, CLUSTER_QUEUE, COHORT, VOLCANO_QUEUE, KAI_QUEUE = (
     _make_kind(resource, name, cluster_scoped=True, left_out=True, role="queues")
     for resource, name in (
         (collections.RESOURCE_FLAVORS, "ResourceFlavor"),
         (collections.WORKLOAD_PRIORITY_CLASSES, "WorkloadPriorityClass"),
+        (collections.TOPOLOGIES, "Topology"),
         (collections.CLUSTER_QUEUES, "ClusterQueue"),
         (collections.COHORTS, "Cohort"),
         (collections.VOLCANO_QUEUES, "Queue"),
@@ -148,6 +149,7 @@ GROUPS = (
 """Kinds that say which pods go together."""
 
 QUEUES = (
+    TOPOLOGY,
     RESOURCE_FLAVOR,
     WORKLOAD_PRIORITY_CLASS,
     COHORT,

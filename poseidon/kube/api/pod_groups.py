@@ -235,12 +235,19 @@ class DisruptionBudget(KubeStruct, frozen=True):
     status: DisruptionBudgetStatus | None = None
 
 
+class TemplateOutline(KubeStruct, frozen=True):
+    """A template of pods, reduced to its metadata."""
+
+    metadata: ObjectMeta = ObjectMeta()
+
+
 class ScaleSpec(KubeStruct, frozen=True):
     """The wanted number of pods: ``replicas``, or a Job's ``parallelism`` and ``completions``."""
 
     replicas: Integer | None = None
     parallelism: Integer | None = None
     completions: Integer | None = None
+    template: TemplateOutline | None = None
 
 
 class ScaleStatus(KubeStruct, frozen=True):
@@ -249,9 +256,23 @@ class ScaleStatus(KubeStruct, frozen=True):
     succeeded: Integer = 0
 
 
+class OwnedPods(KubeStruct, frozen=True):
+    """The pods that an owner makes from one template: how many, and the template's annotations.
+
+    ``role``: what tells them from its other pods; ``some_ended``: whether ``count`` leaves out pods that have
+    succeeded.
+    """
+
+    role: str = ""
+    count: Integer = 0
+    annotations: dict[str, str] = field(default_factory=dict)
+    some_ended: bool = False
+
+
 class ScaledOwner(KubeStruct, frozen=True):
-    """A ReplicaSet, StatefulSet or Job, reduced to its wanted number of pods."""
+    """A ReplicaSet, StatefulSet or Job, reduced to its wanted number of pods; or another owner, with ``pod_sets``."""
 
     metadata: ObjectMeta = ObjectMeta()
     spec: ScaleSpec = ScaleSpec()
     status: ScaleStatus = ScaleStatus()
+    pod_sets: tuple[OwnedPods, ...] = ()

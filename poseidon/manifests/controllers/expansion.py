@@ -10,7 +10,7 @@ from itertools import count
 from msgspec.structs import replace
 
 from poseidon.kube.api.metadata import ObjectMeta, OwnerReference
-from poseidon.kube.api.pod_groups import ScaledOwner, ScaleSpec, ScaleStatus
+from poseidon.kube.api.pod_groups import ScaledOwner, ScaleSpec, ScaleStatus, TemplateOutline
 from poseidon.kube.api.pods import ClaimSource, Pod, PodVolume
 from poseidon.kube.api.storage import PersistentVolumeClaim
 from poseidon.kube.api.workloads import DaemonSet, Job, PodTemplate, ReplicaWorkload
@@ -53,11 +53,20 @@ def list_scaled_owners(
     owners = []
     for kind, each in workloads:
         if isinstance(each, Job):
-            scale = ScaleSpec(parallelism=each.spec.parallelism, completions=each.spec.completions)
+            scale = ScaleSpec(
+                parallelism=each.spec.parallelism,
+                completions=each.spec.completions,
+                template=_outline(each.spec.template),
+            )
             owners.append((kind, ScaledOwner(each.metadata, scale, ScaleStatus(each.status.succeeded))))
         elif isinstance(each, ReplicaWorkload):
-            owners.append((kind, ScaledOwner(each.metadata, ScaleSpec(replicas=each.spec.replicas))))
+            scale = ScaleSpec(replicas=each.spec.replicas, template=_outline(each.spec.template))
+            owners.append((kind, ScaledOwner(each.metadata, scale)))
     return owners
+
+
+def _outline(template: PodTemplate | None) -> TemplateOutline | None:
+    return TemplateOutline(template.metadata) if template is not None else None
 
 
 class _Expander:

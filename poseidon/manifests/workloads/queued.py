@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from poseidon.kube.api.decoding import MetadataOnly, convert_object
 from poseidon.kube.api.metadata import ObjectMeta, OwnerReference
-from poseidon.kube.api.pod_groups import ScaledOwner, ScaleSpec
+from poseidon.kube.api.pod_groups import OwnedPods, ScaledOwner, ScaleSpec
 from poseidon.manifests.documents import Document
-from poseidon.manifests.workloads.common.fields import Value, mapping, number
+from poseidon.manifests.workloads.common.fields import Value, find, mapping, number
 from poseidon.manifests.workloads.common.pod_sets import Known, PodSet, Reference
+from poseidon.pod_groups.topology_annotations import find_role, pick_topology
+from poseidon.queues.queue_names import GROUP_INDEX
 
 
 def read_metadata(value: Value) -> ObjectMeta:
@@ -46,6 +48,27 @@ def count_pods(kind: str, value: Value, sets: Iterable[PodSet]) -> int:
     return sum(len(each.names) for each in sets)
 
 
+def list_topology_sets(sets: Iterable[PodSet]) -> tuple[OwnedPods, ...]:
+    """Return the pod sets of an object with their annotations about topology; () if there are none.
+
+    Of a LeaderWorkerSet only the first group counts, since each is admitted separately.
+    """
+    counts: dict[str, int] = {}
+    stated: dict[str, dict[str, str]] = {}
+    for each in sets:
+        if each.marks.get(GROUP_INDEX, "0") != "0":
+            continue
+        role = find_role(each.marks)
+        counts[role] = counts.get(role, 0) + len(each.names)
+        annotations = find(each.template, "metadata", "annotations")
+        given = annotations if isinstance(annotations, Mapping) else {}
+        picked = pick_topology({str(key): str(value) for key, value in given.items()})
+        stated.setdefault(role, picked)
+    if not any(stated.values()):
+        return ()
+    return tuple(OwnedPods(role, count, stated[role]) for role, count in counts.items() if count)
+
+
 def list_owners(
     document: Document, sets: Iterable[PodSet], known: Known
 ) -> Iterator[tuple[str, ScaledOwner]]:
@@ -53,7 +76,7 @@ def list_owners(
     listed, metadata = list(sets), read_metadata(document.value)
     namespace, kind = metadata.namespace or "default", document.kind
     size = count_pods(kind, document.value, listed)
-    yield kind, ScaledOwner(metadata, ScaleSpec(replicas=size))
+    yield kind, ScaledOwner(metadata, ScaleSpec(replicas=size), pod_sets=list_topology_sets(listed))
     reference = OwnerReference(document.api_version, kind, metadata.name, metadata.uid, controller=True)
     pods = Counter[Reference]()
     for each in listed:

@@ -227,10 +227,9 @@ def test_a_faulty_cohort_stops_the_queues_below_it():
 def test_what_is_not_honoured_is_named():
     tree = read(
         cluster_queue("a", admissionScope={}),
-        {**flavor("tas"), "spec": {"topologyName": "racks"}},
         cluster_queue("plain", flavorFungibility={"whenCanPreempt": "MayStopSearch"}),
     )
-    assert tree.ignored.keys() == {"ClusterQueue/a", "ResourceFlavor/tas"}
+    assert tree.ignored.keys() == {"ClusterQueue/a"}
     assert "spec.admissionScope" in tree.ignored["ClusterQueue/a"]
 
 

@@ -17,6 +17,7 @@ import numpy as np
 
 from cost_models.interface import Float64, Int64
 from firmament.core.tree_solver.nested.counts import find_whole, sum_by_shape
+from firmament.core.tree_solver.nested.few_domains import choose_few_domains
 from firmament.core.tree_solver.nested.room import NestedRoom
 from firmament.core.tree_solver.nested.trees import LinkedGroup, NestedDomains
 
@@ -311,8 +312,15 @@ class NestedSearch:
         if self._least:
             counts = self._choose_fewest(number, counts)
         mark, taken = self.room.mark(), len(self._taken)
+        wishes = self.group.rather_within[number] if not self._least else ()
+        shapes = {self.shape_of[part] for part, count in counts.items() if count} if wishes else ()
+        rank = None
+        if len(shapes) == 1:
+            keys = [self.domains.code[key] for key in reversed(wishes)]
+            slots = self.room.slots[next(iter(shapes))]
+            where, rank = choose_few_domains(keys, slots, sum(counts.values()), where)
         for part in sorted(counts, key=lambda part: -self.room.size[self.shape_of[part]]):
-            if counts[part] and not self._fill_part(part, counts[part], where):
+            if counts[part] and not self._fill_part(part, counts[part], where, rank):
                 self._undo(mark, taken)
                 return False
         return True
@@ -326,8 +334,13 @@ class NestedSearch:
             left -= chosen[part]
         return chosen
 
-    def _fill_part(self, part: int, count: int, where: Int64, *, all_of_it: bool = True) -> int:
-        """Place ``count`` tasks of one part on ``where`` or, with ``all_of_it``, none; return how many are placed."""
+    def _fill_part(
+        self, part: int, count: int, where: Int64, rank: Int64 | None = None, *, all_of_it: bool = True
+    ) -> int:
+        """Place ``count`` tasks of one part on ``where`` or, with ``all_of_it``, none; return how many are placed.
+
+        Machines with a lower ``rank`` (int64 of each of ``where``) are filled first.
+        """
         shape = self.shape_of[part]
         slots = self.room.slots[shape, where]
         open_to = slots > 0
@@ -337,6 +350,8 @@ class NestedSearch:
                 return 0
             count = int(slots.sum())
         order = self._rank_machines(shape, machines, slots)
+        if rank is not None:
+            order = order[np.argsort(rank[open_to][order], kind="stable")]
         machines, slots = machines[order], slots[order]
         before = np.cumsum(slots) - slots
         counts = np.clip(count - before, 0, slots)

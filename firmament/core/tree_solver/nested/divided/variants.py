@@ -96,7 +96,7 @@ class _Builder:
         parent: int,
         least: int,
         within: Sequence[int],
-        number: int = -1,
+        number: int,
         *,
         apart: bool = False,
     ) -> int:
@@ -105,7 +105,7 @@ class _Builder:
         self._parent.append(parent)
         self._least.append(least)
         self._within.append(tuple(within))
-        self._rather.append(self._group.rather_within[number] if number >= 0 else ())
+        self._rather.append(self._group.rather_within[number])
         self._apart.append(apart)
         return len(self._names) - 1
 
@@ -158,7 +158,7 @@ class _Builder:
             needed = share.size - asked[share.domain]
             if of_groups:
                 needed = len([each for each in inside if each not in found.stuck])
-            place = self._append(f"part {index + 1} of {name}", own, needed, (label,))
+            place = self._append(f"part {index + 1} of {name}", own, needed, (label,), number)
             if share.domain >= 0:
                 place_of[share.domain] = place
             self._divided += [Division(place, each.label, each.rule) for each in self._list_further(number)]
