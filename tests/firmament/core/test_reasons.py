@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from firmament.core.model import Taint
 from firmament.core.reasons import (
     Cause,
     CuredBy,
@@ -12,9 +13,15 @@ from firmament.core.reasons import (
     Stage,
     StatedReason,
     by_limit,
+    by_task,
+    explain_untolerated,
+    format_number,
     lack_of,
     lacks_only_room,
     of_volume,
+    order_reasons,
+    summarise,
+    too_few_places,
 )
 
 KUBE_SCHEDULER = {
@@ -119,3 +126,71 @@ def test_words_that_come_with_a_volume_become_a_reason(
         stage,
         severity,
     )
+
+
+# --- sentences --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("machines", "counts", "of_task", "sentence"),
+    [
+        (0, [("x", 1)], "y", "0/0 nodes are available: no nodes available to schedule pods."),
+        (3, [], "", "0/3 nodes are available."),
+        (3, [("x", 3)], "the task is bad", "0/3 nodes are available: the task is bad."),
+        (1, [("x", 1)], "", "0/1 nodes are available: 1 x."),
+        (15, [("b", 2), ("a", 2), ("c", 11)], "", "0/15 nodes are available: 11 c, 2 a, 2 b."),
+    ],
+)
+def test_sentences_count_machines(machines: int, counts: list[tuple[str, int]], of_task: str, sentence: str):
+    assert summarise(machines, counts, of_task) == sentence
+
+
+def test_reasons_are_sorted_as_text_that_begins_with_the_number():
+    assert order_reasons([("b", 2), ("z", 10), ("a", 2)]) == [("z", 10), ("a", 2), ("b", 2)]
+
+
+def test_numbers_and_nouns():
+    assert [format_number(count, "node") for count in (0, 1, 2)] == ["0 nodes", "1 node", "2 nodes"]
+
+
+def test_places_that_are_too_few():
+    words = "node(s) had room for some of them, but not for all at once"
+    assert too_few_places("") == words
+    assert too_few_places("cpu") == f"{words} (because of cpu)"
+
+
+def test_what_is_lacking_by_resource():
+    assert lack_of("pods") == Cause(Reason.TOO_MANY)
+    assert lack_of("cpu") == Cause(Reason.INSUFFICIENT, "cpu")
+    assert lack_of("attachable-volumes-x") == Cause(Reason.TOO_MANY_VOLUMES)
+    assert lack_of("available-volumes-x") == Cause(Reason.NO_VOLUME_LEFT)
+    assert explain_untolerated(Taint("k", "v", "NoSchedule")) == Cause(Reason.UNTOLERATED, "{k: v}")
+
+
+def test_reasons_in_the_words_of_their_source():
+    limit, task, plain = by_limit("full"), by_task("bad"), StatedReason("said")
+    assert (limit.text, limit.stage, limit.severity, limit.of_task) == (
+        "full", Stage.MODELS, Severity.UNSCHEDULABLE, False,
+    )  # fmt: skip
+    assert (task.text, task.stage, task.severity) == ("bad", Stage.NAMED, Severity.UNRESOLVABLE)
+    assert (task.cured_by, task.of_task) == (CuredBy.CHANGE, True)
+    assert (plain.stage, plain.severity) == (Stage.MODELS, Severity.UNRESOLVABLE)
+    assert (plain.cured_by, plain.of_task) == (CuredBy.OTHERS, False)
+    assert Cause(plain).words == Cause(plain).summary == "said"
+    assert not Cause(plain).curable
+    assert Cause(limit).curable
+    assert lacks_only_room([])
+
+
+def test_stages_are_in_the_order_of_kube_schedulers_filters():
+    assert [each.name for each in sorted(Stage)] == [
+        "NAMED", "NODE", "PORTS", "RESOURCES", "IN_USE", "ATTACHMENTS", "VOLUMES", "RULES", "FEATURES", "MODELS",
+    ]  # fmt: skip
+
+
+def test_a_volume_that_is_said_nothing_of_while_in_use_is_of_its_stage():
+    found = of_volume("", in_use=True)
+    assert (found.text, found.stage) == (Reason.WRONG_VOLUMES.value, Stage.IN_USE)
+    assert (found.severity, found.cured_by) == (Severity.UNSCHEDULABLE, CuredBy.OTHERS)
+    other = of_volume("far", in_use=False)
+    assert other.cured_by is CuredBy.CHANGE

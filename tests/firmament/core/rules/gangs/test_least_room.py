@@ -7,8 +7,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from firmament.core.configuration import RoundOptions
-from firmament.core.events import ClassDefined, JobDefined, MachineUpserted, TasksBound, TasksSubmitted
+from firmament.core.events import (
+    ClassDefined,
+    Event,
+    JobDefined,
+    MachineRemoved,
+    MachineUpserted,
+    TasksBound,
+    TasksSubmitted,
+)
+from firmament.core.intake.events import apply_events
 from firmament.core.model import Job
+from firmament.core.rules.gangs.least_room import list_lacking_resources
+from firmament.core.state.cluster import Cluster
 from tests.support.core import Clock, machine, messages, placed, scheduler, task_class, uids
 from tests.support.effort import examples
 
@@ -99,7 +110,7 @@ def test_what_less_important_tasks_hold_counts_if_they_may_be_evicted(priority, 
     )
     result = core.run_round()
     assert sum(delta.uid in ("x", "y") for delta in result.deltas) == gone
-    assert ("least resources" in messages(result).get("g-0", "")) is not gone
+    assert ("least resources" in messages(result).get("g-0", "")) is not bool(gone)
 
 
 def test_one_task_may_ask_for_the_room_of_those_that_are_to_follow():
@@ -114,6 +125,62 @@ def test_a_gang_that_no_longer_asks_for_room_is_placed():
     assert not placed(core.run_round())
     core.apply([gang(2)])
     assert len(placed(core.run_round())) == 2
+
+
+PEACEFUL, LEAVING = 3, 4
+
+
+def lacking(
+    room: dict[str, int], *events: Event, preempts: bool = True, able: tuple[str, ...] = ("g-0",)
+) -> list[str]:
+    """What a gang lacks that asks for ``room`` on one machine of 4 cores; its members have the priority 5."""
+    made, job = Cluster(), Job("g", min_members=2, least_room=tuple(room.items()))
+    classes = [
+        CORE,
+        OTHER,
+        ClassDefined(PEACEFUL, task_class(cpu=1000, never_preempts=True)),
+        ClassDefined(LEAVING, task_class(cpu=1000, terminating=True)),
+    ]
+    waiting = [members("g-0", priority=5), members("p-0", priority=5, cls=PEACEFUL)]
+    apply_events(made, [machine("m", cpu=4000), *classes, JobDefined(job), *waiting, *events], 0.0)
+    return list_lacking_resources(made, job, [made.tasks.row_of[uid] for uid in able], preempts=preempts)
+
+
+def there(cls: int, *uids: str, priority: int = 5, job: str = "") -> TasksBound:
+    return TasksBound("m", cls, uids, priority=priority, job=job)
+
+
+@pytest.mark.parametrize(
+    ("events", "free"),
+    [
+        ([], 4000),
+        ([there(2, "a", "b")], 2000),
+        ([there(2, "a", priority=4), there(2, "b")], 3000),
+        ([there(2, "a", "b", "c", "d", "e")], 0),
+        ([there(1, "g-1", "g-2", job="g"), there(2, "a")], 3000),
+        ([there(LEAVING, "a", priority=4)], 3000),
+        ([there(LEAVING, "g-1", job="g")], 3000),
+        ([machine("n", cpu=500)], 4500),
+        ([machine("n", cpu=500, cordoned=True)], 4000),
+        ([machine("n", cpu=500), MachineRemoved("n")], 4000),
+    ],
+)
+def test_room_is_what_is_free_or_held_by_members_or_less_important_tasks(events: list[Event], free: int):
+    assert lacking({"cpu": free}, *events) == []
+    assert lacking({"cpu": free + 1}, *events) == ["cpu"]
+
+
+def test_members_that_never_preempt_need_what_is_free():
+    less = there(2, "a", priority=4)
+    assert lacking({"cpu": 4000}, less) == []
+    assert lacking({"cpu": 4000}, less, preempts=False) == ["cpu"]
+    assert lacking({"cpu": 4000}, less, able=("p-0",)) == ["cpu"]
+    assert lacking({"cpu": 4000}, less, able=("p-0", "g-0")) == [], "one of them may evict"
+
+
+def test_every_resource_is_told_that_is_lacking():
+    asked = {"memory": 2**40, "example.com/gpu": 1, "cpu": 4000, "pods": 111, "x.y/z": 0}
+    assert lacking(asked) == ["memory", "example.com/gpu", "pods"]
 
 
 @given(
