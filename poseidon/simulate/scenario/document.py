@@ -226,8 +226,8 @@ class Scenario(Section):
     """With ``one_per_queue``, seconds from an end or an eviction in a tree of queues until what was refused there
     takes part again.
     """
-    cluster: ClusterPart
-    """The cluster at the beginning."""
+    cluster: ClusterPart = ClusterPart()
+    """The cluster at the beginning, beside the nodes of a trace that has some."""
     workload: WorkPart = WorkPart()
     """The work that arrives."""
 
@@ -241,6 +241,10 @@ def check_scenario(document: Mapping[str, Any], where: str) -> Scenario:
     """Check a parsed scenario; ``where`` is its name in messages. Raises ``ConfigurationError``."""
     faults = []
     scenario = None
+    if not any(key in document for key in ("apiVersion", "kind", "cluster", "workload")):
+        raise ConfigurationError(
+            [f"{where}: is no scenario; if it is a trace, name it in workload.trace.path of a scenario"]
+        )
     try:
         scenario = Scenario.model_validate(document, by_alias=True, by_name=False)
     except ValidationError as error:
@@ -286,8 +290,13 @@ def _find_contradictions(scenario: Scenario) -> list[str]:
         found.append(
             f"workload.trace.kind: is missing; {trace.format} says only when work came: say what a task is"
         )
+    if trace is not None and trace.format not in WITH_NODES and not names and not scenario.cluster.files:
+        found.append(f"cluster: has no nodes, and a trace of {trace.format} has none; give cluster.pools")
     return found
 
+
+WITH_NODES = frozenset({"openb", "kueue"})
+"""Formats of traces that have nodes of their own."""
 
 MOST_SAMPLES = 100_000
 """Most points of a report's curves."""
