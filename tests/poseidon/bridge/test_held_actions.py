@@ -99,3 +99,12 @@ def test_events_are_not_kept():
         ]
     )
     assert not len(standby)
+
+
+@pytest.mark.parametrize(("seconds", "kept"), [(599.0, True), (600.0, False)])
+def test_what_was_last_heard_ten_minutes_ago_is_dropped(seconds, kept):
+    standby = Standby()
+    standby.add([waits("a")])
+    standby.now += seconds
+    standby.add([waits("b")])
+    assert len(standby) == 1 + kept

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
+
 from poseidon.bridge.round_history import RoundHistory
 from protos.firmament.v1 import scheduler_pb2 as pb
 
@@ -73,3 +75,31 @@ def test_what_is_not_shown_is_not_kept():
     plain = make_round(2)
     history.add(plain)
     assert history._rounds["2"].first is plain, "a short one is not copied"
+
+
+@pytest.mark.parametrize(("deltas", "shown"), [(500, 500), (501, 500)])
+def test_a_long_round_is_shown_with_its_first_500_deltas(deltas, shown):
+    history = RoundHistory(lambda: 5.0)
+    result = make_round(3, deltas)
+    result.stats.tasks = 7
+    history.add(result)
+    found = read(history, 3)
+    assert (found["deltas"], len(found["first"]), found["stats"]) == (deltas, shown, {"tasks": 7})
+
+
+def test_the_last_64_rounds_are_kept():
+    history = RoundHistory(lambda: 5.0)
+    for number in range(1, 66):
+        history.add(make_round(number))
+    assert history.page("1") == ""
+    assert read(history, 2)["round"] == 2
+    assert read(history, 65)["round"] == 65
+
+
+def test_what_else_a_round_says_is_not_kept():
+    history = RoundHistory(lambda: 5.0)
+    result = make_round(3)
+    result.unscheduled.add(tasks=["a"], message="no room")
+    history.add(result)
+    assert read(history, 3)["deltas"] == 1
+    assert "\n  " in history.page("3")

@@ -19,3 +19,7 @@ def test_as_many_over_a_longer_time_are_not():
     for _ in range(10 * ROUNDS):
         now += SECONDS / (ROUNDS - 1.5)
         assert not distrust.suspect()
+
+
+def test_thirty_rounds_within_a_minute_are_too_many():
+    assert (ROUNDS, SECONDS) == (30, 60.0)
