@@ -87,15 +87,6 @@ def test_a_long_round_is_shown_with_its_first_500_deltas(deltas, shown):
     assert (found["deltas"], len(found["first"]), found["stats"]) == (deltas, shown, {"tasks": 7})
 
 
-def test_the_last_64_rounds_are_kept():
-    history = RoundHistory(lambda: 5.0)
-    for number in range(1, 66):
-        history.add(make_round(number))
-    assert history.page("1") == ""
-    assert read(history, 2)["round"] == 2
-    assert read(history, 65)["round"] == 65
-
-
 def test_what_else_a_round_says_is_not_kept():
     history = RoundHistory(lambda: 5.0)
     result = make_round(3)
