@@ -6,15 +6,16 @@ said by name; a batch is mostly sane, wild in a few places, or wild all over, an
 
 from __future__ import annotations
 
+import json
 from random import Random
 from typing import Any
 
 from google.protobuf.descriptor import FieldDescriptor
 
 from protos.firmament.v1 import scheduler_pb2 as pb
-from tests.programs.hostile import values
+from tests.programs.hostile import device_specs, values
 from tests.programs.hostile.known import Known
-from tests.programs.hostile.payloads import JOBS, KINDS, MACHINES, PROGRAMS, payload, record_name
+from tests.programs.hostile.payloads import CLAIMS, JOBS, KINDS, MACHINES, PROGRAMS, payload, record_name
 from tests.programs.hostile.words import (
     AMOUNTS,
     ANNOTATION_KEYS,
@@ -143,6 +144,7 @@ class Forger:
                 "affinity",
                 "invalid",
                 "attachments",
+                "claims",
             ):
                 message.ClearField(name)  # type: ignore[arg-type]  # names of fields
 
@@ -213,6 +215,14 @@ class Forger:
         name = self._uid() if kind == "NominatedTask" else record_name(self._random, kind)
         message.key.kind, message.key.name = kind, self._odd(name)
         message.payload = payload(self._random, kind, self._random.choice((0.0, self._wild, 0.3)))
+
+    def _mend_TaskClaim(self, message: pb.TaskClaim) -> None:  # noqa: N802
+        message.claim = self._random.choice((*CLAIMS, ""))
+        message.spec = ""
+        if not message.claim:
+            message.spec = _sound(
+                json.dumps(device_specs.draw_claim(self._random, self._random.choice((0, 0.4))))
+            )
 
     def _mend_Attachment(self, message: pb.Attachment) -> None:  # noqa: N802
         message.resource, message.volume = "v", "vol-0"

@@ -25,6 +25,7 @@ from poseidon.group_trees.spec.keys import (
     STATUS_LABEL,
 )
 from poseidon.kube.api.collections import GROUP_MAP_LABEL, TREE_MAP_LABEL
+from poseidon.kube.api.devices import DeviceClass, ResourceClaim, ResourceClaimTemplate, ResourceSlice
 from poseidon.kube.api.metadata import Number
 from poseidon.kube.api.other_projects.app_network import AppGroup, ConfigMap, NetworkTopology
 from poseidon.kube.api.pods import Pod
@@ -48,7 +49,7 @@ from poseidon.pods.resources import BANDWIDTH_ANNOTATIONS
 from poseidon.pods.visibility import APP_GROUP_LABEL, WORKLOAD_LABEL
 from poseidon.queues.elastic_quotas import NAMESPACES, PARENT, TREE, WEIGHT
 from poseidon.queues.queue_names import KAI_QUEUES, KOORDINATOR_QUOTA, KUEUE_QUEUE, VOLCANO_QUEUES, WORKER_SET
-from tests.programs.hostile import values
+from tests.programs.hostile import device_specs, values
 
 NAMESPACE = "mallory"
 COMMONS = tuple(f"common-{index}" for index in range(6))
@@ -173,8 +174,10 @@ class Mallory:
         if not spec.get("containers"):
             spec["containers"] = [{"name": "main", "resources": {"requests": {"cpu": self._amount()}}}]
         pod.pop("status", None)
-        for name in ("schedulingGates", "resourceClaims", "priorityClassName", "volumes"):
+        for name in ("schedulingGates", "priorityClassName", "volumes"):
             spec.pop(name, None)
+        if self._random.random() < 0.8:
+            spec.pop("resourceClaims", None)
         if self._random.random() < 0.7:
             spec["nodeSelector"] = {}
             for name in ("workloadRef", "schedulingGroup"):
@@ -200,6 +203,8 @@ class Mallory:
                 metadata.pop(key, None)
         if kind is ConfigMap:
             self._fill_map(found)
+        if kind in (DeviceClass, ResourceClaim, ResourceClaimTemplate, ResourceSlice):
+            self._describe_devices(kind, found)
         if kind in (AppGroup, NetworkTopology):
             found["spec"] = self._app_group() if kind is AppGroup else self._topology()
 
@@ -228,6 +233,21 @@ class Mallory:
             found["data"].update(
                 size=random.choice(("1", "2", "2147483647")), schedBeginTime=random.choice(values.TIMES)
             )
+
+    def _describe_devices(self, kind: type, found: dict[str, Any]) -> None:
+        random, wild = self._random, self._wild / 2
+        if kind is DeviceClass:
+            found["metadata"]["name"] = random.choice(device_specs.CLASSES)
+            found["spec"] = device_specs.draw_class(random, wild)
+        elif kind is ResourceSlice:
+            found["spec"] = device_specs.draw_slice(random, wild, COMMONS)
+        elif kind is ResourceClaimTemplate:
+            found["spec"] = {"spec": device_specs.draw_claim(random, wild)}
+        else:
+            found["spec"] = device_specs.draw_claim(random, wild)
+            status = found.get("status")
+            if isinstance(status, dict):
+                status["allocation"] = device_specs.draw_allocation(random, wild, COMMONS)
 
     def _app_group(self) -> Any:
         random = self._random

@@ -15,10 +15,15 @@ from cost_models.network_aware.records import TOPOLOGY as NETWORK
 from cost_models.numa.records import RECORD_KIND as NUMA
 from firmament.core.record_kinds import (
     BUDGET_RECORD,
+    DEVICE_CLAIM_RECORD,
+    DEVICE_CLASS_RECORD,
+    DEVICE_FEATURES_RECORD,
+    DEVICE_SLICE_RECORD,
     NAMESPACE_RECORD,
     NOMINATION_RECORD,
 )
-from tests.programs.hostile import values
+from firmament.core.rules.devices.objects.features import FEATURES
+from tests.programs.hostile import device_specs, values
 
 KINDS = (
     APP_GROUP,
@@ -31,6 +36,10 @@ KINDS = (
     BUDGET_RECORD,
     NAMESPACE_RECORD,
     NOMINATION_RECORD,
+    DEVICE_CLASS_RECORD,
+    DEVICE_SLICE_RECORD,
+    DEVICE_CLAIM_RECORD,
+    DEVICE_FEATURES_RECORD,
     "Unheard",
 )
 MACHINES = tuple(f"h-{index}" for index in range(6))
@@ -39,6 +48,7 @@ NAMESPACES = ("mallory", "default")
 PROGRAMS = ("sort", "grep")
 WORKLOADS = ("a", "b", "c")
 APP_GROUPS = ("mallory/shop", "mallory/bank")
+CLAIMS = tuple(f"mallory/claim-{index}" for index in range(4))
 
 
 def record_name(random: Random, kind: str) -> str:
@@ -51,6 +61,10 @@ def record_name(random: Random, kind: str) -> str:
         TREE_RECORD: ("tree",),
         NAMESPACE_RECORD: NAMESPACES,
         NETWORK: ("mallory/net",),
+        DEVICE_CLASS_RECORD: device_specs.CLASSES,
+        DEVICE_SLICE_RECORD: ("slice-0", "slice-1", "slice-2"),
+        DEVICE_CLAIM_RECORD: CLAIMS,
+        DEVICE_FEATURES_RECORD: ("features",),
         "Unheard": MACHINES,
     }
     return random.choice(names.get(kind, APP_GROUPS))
@@ -60,10 +74,10 @@ def payload(random: Random, kind: str, wild: float) -> bytes:
     """Draw a payload; ``wild``: how likely something in it is odd."""
     if kind == NOMINATION_RECORD:
         return random.choice((*MACHINES, "decent-0", "nowhere")).encode()
-    document = _sane(random, kind)
+    document = _sane(random, kind, wild)
     if random.random() < wild:
         for _ in range(random.choice((1, 1, 2, 5))):
-            document = _spoiled(random, document)
+            document = values.spoil(random, document)
     if kind == BUDGET_RECORD:
         document = _with_disrupted(document)
     encoded = json.dumps(document).encode()
@@ -83,28 +97,28 @@ def payload(random: Random, kind: str, wild: float) -> bytes:
     return encoded
 
 
-def _spoiled(random: Random, document: Any) -> Any:
-    """The document with something odd in one place."""
-    if isinstance(document, dict) and document and random.random() < 0.85:
-        key = random.choice([*document])
-        if random.random() < 0.1:
-            return {**document, values.text(random): document[key]}
-        if random.random() < 0.1:
-            return {name: each for name, each in document.items() if name != key}
-        return {**document, key: _spoiled(random, document[key])}
-    if isinstance(document, list) and document and random.random() < 0.85:
-        at = random.randrange(len(document))
-        if random.random() < 0.2:
-            return [*document, document[at]]
-        return [*document[:at], _spoiled(random, document[at]), *document[at + 1 :]]
-    return random.choice(
-        (None, True, {}, [], [[]], {"a": {}}, values.text(random), random.choice(values.NUMBERS))
-    )
-
-
-def _sane(random: Random, kind: str) -> Any:
+def _sane(random: Random, kind: str, wild: float) -> Any:
+    if kind == DEVICE_CLASS_RECORD:
+        return device_specs.draw_class(random, wild / 2)
+    if kind == DEVICE_SLICE_RECORD:
+        return device_specs.draw_slice(random, wild / 2, MACHINES)
+    if kind == DEVICE_CLAIM_RECORD:
+        return _claim(random, wild)
     draw = _DOCUMENTS.get(kind, _namespace)
     return draw(random)
+
+
+def _claim(random: Random, wild: float) -> Any:
+    return {
+        "spec": device_specs.draw_claim(random, wild / 2),
+        "allocation": device_specs.draw_allocation(random, wild / 2, MACHINES),
+        "reserved_for": random.choice(([], ["m-1"], ["m-1", "m-2", "decent-0"])),
+        "in_use_by": [],
+    }
+
+
+def _features(random: Random) -> Any:
+    return {gate: random.random() < 0.7 for gate in sorted(FEATURES)}
 
 
 def _app_group(random: Random) -> Any:
@@ -226,4 +240,5 @@ _DOCUMENTS: Mapping[str, Callable[[Random], Any]] = {
     TREE_RECORD: _tree,
     BUDGET_RECORD: _budget,
     PERFORMANCE: _performance,
+    DEVICE_FEATURES_RECORD: _features,
 }

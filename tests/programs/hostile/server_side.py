@@ -21,6 +21,7 @@ from firmament.configuration.document import build_core, load
 from firmament.configuration.sections import LimitSection
 from firmament.core.events import InvalidEventError
 from firmament.core.intake.events import TooLargeClusterError
+from firmament.core.running_number import RunningNumber
 from firmament.core.scheduler import Scheduler
 from firmament.core.state.classes import LEAST_SURPLUS
 from firmament.server.cluster import ServedCluster
@@ -242,7 +243,8 @@ class Tenants:
         written = io.BytesIO()
         pickler = pickle.Pickler(written)
         pickler.dispatch_table = copyreg.dispatch_table | {
-            MappingProxyType: lambda map_: (dict, (dict(map_),))
+            MappingProxyType: lambda map_: (dict, (dict(map_),)),
+            RunningNumber: lambda _: (RunningNumber, ()),  # goes on by being pickled
         }
         pickler.dump(scheduler._cluster)
         return written.getvalue()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from random import Random
+from typing import Any
 
 TEXTS = (
     "",
@@ -112,6 +113,7 @@ WORDS = {
     "kind": ("ReplicaSet", "StatefulSet", "Job", "DaemonSet", "PodGroup", "Node"),
     "name": ("node-0", "node-1", "main", "topologyManagerPolicy", "mallory-0", "mallory-1"),
     "claimName": ("mallory-0", "mallory-1"),
+    "resourceClaimName": tuple(f"mallory-{index}" for index in range(50)),
     "podGroupName": ("mallory-0", "mallory-1"),
     "storageClassName": ("mallory-0", "mallory-1"),
 }
@@ -170,3 +172,20 @@ def json_text(random: Random) -> str:
             "[" + "1," * 20_000 + "1]",
         )
     )
+
+
+def spoil(random: Random, document: Any) -> Any:
+    """Return a document with something odd in one place."""
+    if isinstance(document, dict) and document and random.random() < 0.85:
+        key = random.choice([*document])
+        if random.random() < 0.1:
+            return {**document, text(random): document[key]}
+        if random.random() < 0.1:
+            return {name: each for name, each in document.items() if name != key}
+        return {**document, key: spoil(random, document[key])}
+    if isinstance(document, list) and document and random.random() < 0.85:
+        at = random.randrange(len(document))
+        if random.random() < 0.2:
+            return [*document, document[at]]
+        return [*document[:at], spoil(random, document[at]), *document[at + 1 :]]
+    return random.choice((None, True, {}, [], [[]], {"a": {}}, text(random), random.choice(NUMBERS)))
