@@ -15,6 +15,8 @@ from poseidon.configuration.document import BridgeConfiguration
 from poseidon.embedding import EmbeddedScheduler, load_configuration
 from poseidon.kube.api import kinds
 from poseidon.kube.api.decoding import MalformedObjectError, convert_object, decode_object
+from poseidon.kube.api.nodes import Taint
+from poseidon.kube.api.pod_rules import Toleration
 from poseidon.kube.api.pods import PodResourceClaim
 from poseidon.kube.api.resource import Change
 from tests.poseidon.bridge.objects import node, pod, present
@@ -31,15 +33,19 @@ DECENT = "gpu.example.com"
 
 
 class Scene:
-    """A bridge and a solver, and a node with two devices for decent pods, which name a claim each."""
+    """A bridge and a solver, and a node with two devices that only decent pods tolerate."""
 
     def __init__(self) -> None:
         self.state = BridgeState(BridgeConfiguration())
         self.scheduler = EmbeddedScheduler(load_configuration(None), lambda: 1_767_268_800.0)
-        self.state.nodes_changed([present(node(name, cpu="64")) for name in ("good", *COMMONS)])
+        good = node("good")
+        good = replace(good, spec=replace(good.spec, taints=(Taint("decent", "", "NoSchedule"),)))
+        self.state.nodes_changed([present(good), *(present(node(name, cpu="64")) for name in COMMONS)])
         devices = {"spec": slice_spec("good", [device("d0"), device("d1")])}
         self._bring(kinds.RESOURCE_SLICE, "decent", {"metadata": {"name": "decent"}, **devices})
         self._bring(kinds.DEVICE_CLASS, "decent", device_class("decent", f'device.driver == "{DECENT}"'))
+        self.seconds = 0.0
+        self._run()  # modules that rounds need are imported
         self.seconds = 0.0
 
     def _bring(self, kind: Any, uid: str, found: dict[str, Any]) -> None:
@@ -80,8 +86,9 @@ class Scene:
             claim["spec"]["devices"]["requests"][0]["exactly"]["deviceClassName"] = "decent"
             self._bring(kinds.RESOURCE_CLAIM, f"claim-{name}", claim)
             found = pod(name, namespace="decent", priority=2**31 - 1)
-            named = (PodResourceClaim("device", name),)
-            changes.append(present(replace(found, spec=replace(found.spec, resource_claims=named))))
+            named, tolerated = (PodResourceClaim("device", name),), (Toleration("decent", "Exists"),)
+            spec = replace(found.spec, resource_claims=named, tolerations=tolerated)
+            changes.append(present(replace(found, spec=spec)))
         self.state.pods_changed([*changes, present(pod("none", namespace="decent", priority=2**31 - 1))])
         return self._run()
 
@@ -113,7 +120,7 @@ def test_hostile_devices_hold_up_nobody(seed):
     assert {*found["pod-one"], *found["pod-two"]} == {"d0", "d1"}
     assert found["pod-none"] == []
     assert [*scene.state.quarantine] == []
-    assert scene.seconds < 5.0 * max(1.0, measure_slowness())
+    assert scene.seconds < 10.0 * max(1.0, measure_slowness())
 
 
 def test_a_claim_of_a_thousand_costly_expressions_holds_up_nobody():
@@ -132,4 +139,4 @@ def test_a_claim_of_a_thousand_costly_expressions_holds_up_nobody():
     named = (PodResourceClaim("c", "mallory-0"),)
     scene.state.pods_changed([present(replace(found, spec=replace(found.spec, resource_claims=named)))])
     assert set(scene.place()) >= {"pod-one", "pod-two", "pod-none"}
-    assert scene.seconds < 5.0 * max(1.0, measure_slowness())
+    assert scene.seconds < 10.0 * max(1.0, measure_slowness())

@@ -6,10 +6,10 @@ MOST_WORK = 100_000
 """The most steps of one evaluation, a tenth of a second. Expressions that people write take about twenty."""
 WORK_PER_DEVICE = 500
 """The steps that the expressions of a request together take for each device without being costly."""
-WORK_IN_ALL = 1_000_000
+WORK_IN_ALL = 500_000
 """An expression gets a fault once it has taken more steps than this, those that are not costly aside."""
-SHARED_WORK = 2_000_000
-SHARED_WORK_PER_ROUND = 50_000
+SHARED_WORK = 1_000_000
+SHARED_WORK_PER_ROUND = 25_000
 """All costly expressions of a cluster together may take `SHARED_WORK` steps, and `SHARED_WORK_PER_ROUND` more each
 round.
 """
