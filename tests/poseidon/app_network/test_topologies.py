@@ -106,7 +106,8 @@ def test_what_measurements_lead_to_is_a_condition(topologies, members, data, sta
 def test_without_a_config_map_nothing_is_measured(members):
     topologies: Any = Topologies("p90")
     topologies.put(topology(config_map=""))
-    assert finding(topologies, members)["message"] == "spec.configmapName names no ConfigMap"
+    found = finding(topologies, members)
+    assert (found["status"], found["message"]) == ("False", "spec.configmapName names no ConfigMap")
     proposal, notices = topologies.reconcile(KEY, members, "now")
     assert proposal.spec is None
     assert "weightCalculationTime" not in proposal.status
