@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from cost_models.interface import Int64
+from cost_models.load_aware.load_threshold import LoadThreshold
+from firmament.core.configuration import WeightedModel
 from firmament.core.events import (
     ClassDefined,
     Event,
@@ -18,7 +20,7 @@ from firmament.core.rescheduling.room_bound import may_fit
 from firmament.core.rescheduling.room_by_moves import _lacking, _list_choices, _slot_choices, count_slots
 from firmament.core.rescheduling.trials import Trials
 from firmament.core.scheduler import Scheduler
-from tests.firmament.core.rescheduling.test_relief import NOW, LoadThreshold, WeightedModel
+from tests.firmament.core.rescheduling.test_relief import NOW
 from tests.support.core import Clock, machine, scheduler, task_class
 from tests.support.rules import ints
 

@@ -130,7 +130,7 @@ def test_the_fewest_of_the_largest_machines_stay(cpus: tuple[int, int, int], mos
 
 
 def test_places_for_pods_may_be_what_is_scarce():
-    given = [
+    given: list[Event] = [
         machine("a", pods=1),
         machine("b", pods=1),
         ClassDefined(SMALL, task_class(1)),

@@ -27,7 +27,7 @@ from tests.support.core import machine, task_class
 def cluster(*events: Event) -> Cluster:
     """The task t of class 1 and job j waits, refused by nobody."""
     made = Cluster()
-    given = [
+    given: list[Event] = [
         machine("m"),
         ClassDefined(1, task_class(1)),
         ClassDefined(2, task_class(2)),
