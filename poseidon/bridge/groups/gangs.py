@@ -119,8 +119,10 @@ class Gangs:
 
     def pod_gone(self, uid: str) -> None:
         """Forget a pod that does not exist any more, or is not ours any more."""
-        self._said.pop(uid, None)
+        group = self.groups.group_of(uid)
         self.groups.remove_pod(uid)
+        if group is not None and self.groups.of_job(group.job.id) is None:
+            self._said.pop(group.job.id, None)
         self.topology.pod_gone(uid)
 
     def assign_job(self, group: Group, task: Task) -> tuple[Task, str]:
@@ -230,9 +232,10 @@ class Gangs:
         about = about or self._about(group)
         if about is None:
             return
-        uid = about.uid
+        # What stands on a pod, for want of an object, is said once for the group: another pod may become the first.
+        owner = group.job.id if about.kind == "Pod" else about.uid
         text = f"{group.member.name}: {message}" if group.member.part else message
-        said = self._said.setdefault(uid, {})
+        said = self._said.setdefault(owner, {})
         gist = f"{reason}: {reasons_of(message)}"
         topic = topic or group.member[1:3]
         if said.get(topic) == gist:

@@ -121,6 +121,11 @@ def test_what_is_not_honoured_is_said_once_on_the_object_or_on_a_pod():
     [(kind, reason, message)] = scene.said()
     assert (kind, reason) == ("Pod", "NotHonoured")
     assert message == f"annotation {KOORDINATOR}/mode: 'Loose' is no mode, and counts as Strict"
+    scene.pods(present(pod("0-first", annotations=annotations)), gone(pod("c", annotations=annotations)))
+    assert scene.said() == [], "whichever pod is the first now"
+    scene.pods(*(gone(pod(name, annotations=annotations)) for name in ("0-first", "d")))
+    scene.pods(present(pod("e", annotations=annotations)))
+    assert [kind for kind, *_ in scene.said()] == ["Pod"], "another gang of that name"
 
 
 def test_the_least_resources_reach_the_solver_less_those_of_pods_that_are_done():
