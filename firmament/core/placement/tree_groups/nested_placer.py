@@ -6,10 +6,9 @@ from collections.abc import Hashable, Sequence
 
 import numpy as np
 
-from cost_models.interface import Int64
 from firmament.core.board.board import Board
 from firmament.core.flow.problem import Assignments
-from firmament.core.tree_solver.nested.room import NestedRoom
+from firmament.core.tree_solver.nested.room import NestedRoom, PlaceCost
 from firmament.core.tree_solver.nested.search import Hints, NestedPlaces
 from firmament.core.tree_solver.nested.solver import NestedProblem
 from firmament.core.tree_solver.nested.trees import LinkedGroup, NestedDomains, NestedGroup
@@ -25,16 +24,17 @@ class RoomCache:
         self._shapes: tuple[int, ...] = ()
         self._room: NestedRoom | None = None
         self._hints: dict[Hashable, Hints] = {}
+        self._linked: dict[Hashable, LinkedGroup] = {}
 
     def pose(
         self,
         board: Board,
         group: NestedGroup,
         domains: NestedDomains,
-        costs: Sequence[Int64],
+        costs: Sequence[PlaceCost],
         kind: Hashable,
     ) -> NestedProblem:
-        """Return the problem of a tree on a board; ``costs``: int64[M] per part.
+        """Return the problem of a tree on a board; ``costs``: by part.
 
         ``kind``: equal for trees that need equal places, so that the domains of one are tried first for the next.
         """
@@ -47,11 +47,14 @@ class RoomCache:
             posed = pose(board, group, domains, costs)
             self._shapes, self._room = shapes, posed.room
             self._hints = {kind: posed.hints}
+            self._linked = {kind: posed.group}
             return posed
-        room.cost = np.stack([costs[shape.index(each)] for each in shapes])
+        room.cost = [costs[shape.index(each)] for each in shapes]
         hints = self._hints.setdefault(kind, {})
         shape_of = [shapes.index(each) for each in shape]
-        return NestedProblem(LinkedGroup.link(group), domains, room, shape_of, hints)
+        linked = LinkedGroup.link(group, self._linked.get(kind))
+        self._linked.setdefault(kind, linked)
+        return NestedProblem(linked, domains, room, shape_of, hints)
 
 
 def bounds_by_requests(board: Board) -> bool:
@@ -61,8 +64,10 @@ def bounds_by_requests(board: Board) -> bool:
     return alone and not board.ruled and not problem.pairs.closes
 
 
-def pose(board: Board, group: NestedGroup, domains: NestedDomains, costs: Sequence[Int64]) -> NestedProblem:
-    """Return the problem of a tree on a board; ``costs``: int64[M] per part."""
+def pose(
+    board: Board, group: NestedGroup, domains: NestedDomains, costs: Sequence[PlaceCost]
+) -> NestedProblem:
+    """Return the problem of a tree on a board; ``costs``: by part."""
     problem = board.residual.problem
     classes = group.part_class.tolist()
     looks: dict[tuple[int, bytes], int] = {}
@@ -79,7 +84,7 @@ def pose(board: Board, group: NestedGroup, domains: NestedDomains, costs: Sequen
     machines = np.arange(problem.machines)
     most = np.stack([board.units(classes[part], machines, together=True) for part in first])
     requests = problem.requests[problem.shape[[classes[part] for part in first]]]
-    room = NestedRoom(board.residual.free, requests, most, np.stack([costs[part] for part in first]))
+    room = NestedRoom(board.residual.free, requests, most, [costs[part] for part in first])
     return NestedProblem(LinkedGroup.link(group), domains, room, shape_of)
 
 

@@ -21,6 +21,7 @@ from firmament.core.placement.tree_groups.nested_placer import RoomCache, assign
 from firmament.core.reasons import format_number
 from firmament.core.tree_solver.groups import GroupTerms, TreeGroup
 from firmament.core.tree_solver.nested.divided.solver import solve_tree
+from firmament.core.tree_solver.nested.room import PlaceCost
 from firmament.core.tree_solver.nested.trees import NestedGroup
 from firmament.core.tree_solver.tree import Shortage
 from firmament.solvers.base import Solver
@@ -95,10 +96,8 @@ class GroupPlacer:
 
     def _place_nested(self, group: NestedGroup, kind: Hashable) -> Assignments | str:
         """Place and book a tree of groups, or return why that is impossible."""
-        machines = np.arange(self._problem.machines)
-        price = self._prices + crowding_cost(self.board.residual, machines)
-        cost_of = {int(self._problem.shape[cls]): cls for cls in group.part_class.tolist()}
-        costs = {shape: price + leaf_cost(self.board, cls, machines) for shape, cls in cost_of.items()}
+        class_of = {int(self._problem.shape[cls]): cls for cls in group.part_class.tolist()}
+        costs = {shape: self._make_cost(cls) for shape, cls in class_of.items()}
         of_part = [costs[int(self._problem.shape[cls])] for cls in group.part_class.tolist()]
         capped: list[tuple[Int64, Int64]] = []
         for _ in range(self._tries):
@@ -130,6 +129,17 @@ class GroupPlacer:
             if not isinstance(found, str):
                 return found
         return UNLIKE_PLACES
+
+    def _make_cost(self, cls: int) -> PlaceCost:
+        """Return the cost of a task of a class on machines as the board is now; preferences compare all machines."""
+        board, prices = self.board, self._prices
+
+        def compute(machines: Int64) -> Int64:
+            return (
+                prices[machines] + crowding_cost(board.residual, machines) + leaf_cost(board, cls, machines)
+            )
+
+        return compute(np.arange(self._problem.machines)).take if board.ruled else compute
 
     def _place_within(
         self, group: TreeGroup, room: _LeafRoom, slots: Int64, taken: Int64 | None = None
@@ -278,7 +288,9 @@ def leaf_cost(board: Board, cls: int, leaves: Int64) -> Int64:
     soft = soft_cost(board.rules, cls, np.ones(len(leaves), dtype=np.bool_), leaves)
     if soft is not None:
         cost += np.rint(soft.points * COST_UNITS_PER_POINT).astype(np.int64)
-    return cost + np.rint(board.pairs.cost_at(cls, leaves)).astype(np.int64)
+    if board.pairs.involves(cls):
+        cost += np.rint(board.pairs.cost_at(cls, leaves)).astype(np.int64)
+    return cost
 
 
 def _in_order(placed: Assignments, position: Int64) -> Assignments:

@@ -279,7 +279,7 @@ class NestedAttempt(_Attempt):
         np.add.at(free, now.preemption.machine[victims], now.sizes[victims])
         slots = self._slots.count_after(victims)
         requests = np.stack([now.request(cls) for cls in self._classes.tolist()])
-        costs = np.broadcast_to(self._cost, slots.shape)
+        costs = [self._cost.take] * len(slots)
         shape_of = np.searchsorted(self._classes, group.part_class).tolist()
         room = NestedRoom(free.T, requests, slots, costs)
         posed = NestedProblem(LinkedGroup.link(group), self._terms.domains, room, shape_of)

@@ -54,7 +54,11 @@ def count_by_group(cluster: Cluster, job: Job, others: Iterable[int] = ()) -> Co
     members = np.array(cluster.jobs.members(job.id), dtype=np.int64)
     state = tasks.state[members]
     there = ((state == int(TaskPhase.BOUND)) | (state == int(TaskPhase.ASSUMED))) & ~tasks.leaving[members]
-    return Counter(name_group(cluster, row) for row in (*members[there].tolist(), *others))
+    number, rows = tasks.cls, cluster.classes.rows
+    found: Counter[str] = Counter()
+    for cls in number[[*members[there].tolist(), *others]].tolist():
+        found[rows[cls].content.group] += 1
+    return found
 
 
 def name_group(cluster: Cluster, row: int) -> str:
@@ -99,7 +103,7 @@ def find_progress(cluster: Cluster, job: Job) -> GangProgress:
         least = job.min_members
         return GangProgress(bound, assumed, leaving, bound + assumed >= least, bound >= least)
     is_placed = count_missing_members(cluster, job) <= 0
-    return GangProgress(bound, assumed, leaving, is_placed, _is_bound_tree(cluster, job))
+    return GangProgress(bound, assumed, leaving, is_placed, bound > 0 and _is_bound_tree(cluster, job))
 
 
 def _is_bound_tree(cluster: Cluster, job: Job) -> bool:

@@ -21,13 +21,3 @@ def sum_by_shape(group: LinkedGroup, shape_of: Sequence[int], counts: Sequence[i
             for shape, count in own.items():
                 total[parent][shape] = total[parent].get(shape, 0) + count
     return total
-
-
-def find_whole(group: LinkedGroup, have: Sequence[int]) -> list[bool]:
-    """Return for each group whether it is whole, if the groups have ``have`` tasks of their own."""
-    whole = [False] * len(group.names)
-    for number in reversed(range(len(whole))):
-        inside = group.children[number]
-        count = sum(whole[child] for child in inside) if inside else have[number]
-        whole[number] = count >= int(group.least[number])
-    return whole

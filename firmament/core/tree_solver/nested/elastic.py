@@ -19,7 +19,7 @@ class ElasticSearch(NestedSearch):
         """Return whether some group needs fewer tasks, or groups, than it has."""
         group = self.group
         for number, inside in enumerate(group.children):
-            there = len(inside) or self._have[number] + sum(
+            there = len(inside) or self.group.have[number] + sum(
                 group.part_count[list(group.parts[number])].tolist()
             )
             if group.least[number] < there:
@@ -40,10 +40,10 @@ class ElasticSearch(NestedSearch):
                 own = {part: int(self.group.part_count[part]) for part in self.group.parts[number]}
                 for part, count in self._choose_fewest(number, own).items():
                     counts[part] = count
-            able = [child for child in inside if self._completable[child]]
-            if not self._completable[number]:
+            able = [child for child in inside if self.group.completable[child]]
+            if not self.group.completable[number]:
                 return None
-            able.sort(key=lambda child: (not self._whole[child], self._weigh(child)))
+            able.sort(key=lambda child: (not self.group.whole[child], self._weigh(child)))
             todo += able[: max(0, int(self.group.least[number]))]
         return counts
 
@@ -76,9 +76,9 @@ class ElasticSearch(NestedSearch):
 
     def _add_to(self, number: int, where: Int64, placed: Int64) -> None:
         group = self.group
-        if not self._is_given(number, placed) and not (group.held[number] and self._whole[number]):
+        if not self._is_given(number, placed) and not (group.held[number] and self.group.whole[number]):
             before = len(self._taken)
-            if not self._completable[number] or not self._fill(number, where):
+            if not self.group.completable[number] or not self._fill(number, where):
                 return
             for part, _, counts in self._taken[before:]:
                 placed[part] += int(counts.sum())

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
 import numpy as np
 
 from cost_models.interface import Float64, Int64
+
+PlaceCost: TypeAlias = Callable[[Int64], Int64]
+"""Returns the cost of a task on each of some machines."""
 
 MANY = 2**40
 """Number of slots that stands for no limit."""
@@ -14,11 +20,11 @@ class NestedRoom:
     """Room for tasks of S shapes on M machines.
 
     ``free``: int64[K, M], free amounts; ``requests``: int64[S, K]; ``most``: int64[S, M], the most tasks of a shape
-    that a machine takes by bounds other than ``free``; ``cost``: int64[S, M], cost of a task. ``slots``: int64[S, M],
-    how many tasks of one shape alone each machine takes now.
+    that a machine takes by bounds other than ``free``; ``cost``: the cost of a task of each shape. ``slots``:
+    int64[S, M], how many tasks of one shape alone each machine takes now.
     """
 
-    def __init__(self, free: Int64, requests: Int64, most: Int64, cost: Int64) -> None:
+    def __init__(self, free: Int64, requests: Int64, most: Int64, cost: Sequence[PlaceCost]) -> None:
         used = np.flatnonzero(requests.any(axis=0))
         self._used = used
         self.free = free[used].copy()

@@ -16,7 +16,7 @@ from typing import TypeAlias
 import numpy as np
 
 from cost_models.interface import Float64, Int64
-from firmament.core.tree_solver.nested.counts import find_whole, sum_by_shape
+from firmament.core.tree_solver.nested.counts import sum_by_shape
 from firmament.core.tree_solver.nested.few_domains import choose_few_domains
 from firmament.core.tree_solver.nested.room import NestedRoom
 from firmament.core.tree_solver.nested.trees import LinkedGroup, NestedDomains
@@ -78,14 +78,6 @@ class NestedSearch:
         self._style = 0
         self._chosen: dict[tuple[int, int], int] = {}
         self._taken: list[tuple[int, Int64, Int64]] = []
-        self._have = np.bincount(group.held_group, minlength=len(group.names)).tolist()
-        self._whole = find_whole(group, self._have)
-        # Tasks to come can complete a group that has tasks; a group of such tasks alone would help nobody.
-        known = ~group.part_to_come
-        there = [sum(group.part_count[[*own]].tolist()) if known[[*own]].any() else 0 for own in group.parts]
-        self._completable = find_whole(
-            group, [held + more for held, more in zip(self._have, there, strict=True)]
-        )
         self._total = sum_by_shape(group, shape_of, group.part_count.tolist())
 
     # --- the whole tree -------------------------------------------------------------------------------------------
@@ -190,7 +182,7 @@ class NestedSearch:
             if self._least and found >= wanted:
                 return None
             # Groups that lack members do not count as placed, so none is tried.
-            if (self._completable[child] or not self._least) and self._fill(child, where):
+            if (self.group.completable[child] or not self._least) and self._fill(child, where):
                 found += 1
             elif spare > 0:
                 spare -= 1
@@ -327,7 +319,7 @@ class NestedSearch:
 
     def _choose_fewest(self, number: int, counts: dict[int, int]) -> dict[int, int]:
         """Return how many tasks of each part are taken to make a group whole."""
-        left = max(0, int(self.group.least[number]) - self._have[number])
+        left = max(0, int(self.group.least[number]) - self.group.have[number])
         chosen = {}
         for part, count in counts.items():
             chosen[part] = min(count, left)
@@ -366,7 +358,7 @@ class NestedSearch:
         """Return the order in which machines are filled: the fullest first or, in other turns, those where least is
         wasted.
         """
-        cost = self.room.cost[shape, machines]
+        cost = self.room.cost[shape](machines)
         if self._style % 3 == 0:
             return np.lexsort((cost, slots))
         waste = np.round(self.room.find_waste(shape, machines), 6)

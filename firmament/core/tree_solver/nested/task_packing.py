@@ -96,7 +96,7 @@ class TaskPacking:
         machines, slots = where[open_to], slots[open_to]
         if int(slots.sum()) < count:
             return None
-        cost = self._room.cost[shape, machines]
+        cost = self._room.cost[shape](machines)
         if style == 0:
             order = np.lexsort((cost, slots))
         else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 
@@ -114,14 +115,56 @@ class NestedGroup:
         )
 
 
+_FIELDS = tuple(each.name for each in fields(NestedGroup))
+
+
 @dataclass(frozen=True)
 class LinkedGroup(NestedGroup):
     """A tree of groups, with derived properties that are computed when they are first used."""
 
     @classmethod
-    def link(cls, group: NestedGroup) -> LinkedGroup:
-        """Return a `LinkedGroup` with the fields of ``group``."""
-        return cls(**{each.name: getattr(group, each.name) for each in fields(group)})
+    def link(cls, group: NestedGroup, like: LinkedGroup | None = None) -> LinkedGroup:
+        """Return a `LinkedGroup` with the fields of ``group``.
+
+        ``like``: a group whose ``looks`` are equal; what has been derived of it holds for this one.
+        """
+        own = {name: getattr(group, name) for name in _FIELDS}
+        linked = cls(**own)
+        if like is not None:
+            vars(linked).update({**vars(like), **own})
+        return linked
+
+    def find_whole(self, have: Sequence[int]) -> list[bool]:
+        """Return for each group whether it is whole, if the groups have ``have`` tasks of their own."""
+        whole = [False] * len(self.names)
+        least = self.least.tolist()
+        for number in reversed(range(len(whole))):
+            inside = self.children[number]
+            count = sum(whole[child] for child in inside) if inside else have[number]
+            whole[number] = count >= least[number]
+        return whole
+
+    @cached_property
+    def have(self) -> tuple[int, ...]:
+        """For each group, how many tasks of its own stay on machines."""
+        return tuple(np.bincount(self.held_group, minlength=len(self.names)).tolist())
+
+    @cached_property
+    def whole(self) -> tuple[bool, ...]:
+        """For each group, whether it has what it needs on machines."""
+        return tuple(self.find_whole(self.have))
+
+    @cached_property
+    def completable(self) -> tuple[bool, ...]:
+        """For each group, whether it can be whole with the tasks that wait.
+
+        Tasks to come can complete a group that has tasks; a group of such tasks alone would help nobody.
+        """
+        known, counts = (~self.part_to_come).tolist(), self.part_count.tolist()
+        there = [
+            sum(counts[part] for part in own) if any(known[part] for part in own) else 0 for own in self.parts
+        ]
+        return tuple(self.find_whole([held + more for held, more in zip(self.have, there, strict=True)]))
 
     @cached_property
     def children(self) -> tuple[tuple[int, ...], ...]:

@@ -59,7 +59,7 @@ class FullTree:
             np.tile(np.array(CAPACITY)[:, None], (1, machines)),
             np.array(shapes),
             np.full((len(shapes), machines), 10**6),
-            np.zeros((len(shapes), machines), dtype=np.int64),
+            [np.zeros_like] * len(shapes),
         )
         domains = NestedDomains(("zone", "rack"), np.array([self.zone, self.rack]), ())
         return NestedProblem(group, domains, room, [shapes.index(shape) for _, shape, _ in self.tasks])

@@ -69,7 +69,7 @@ class Case:
         values = tuple(tuple(f"d{each}" for each in range(int(row.max()) + 1)) for row in code)
         domains = NestedDomains(names, code, values)
         many = np.full((len(sizes), len(self.room)), 10**6)
-        room = NestedRoom(np.array([self.room]), np.array(sizes)[:, None], many, np.zeros_like(many))
+        room = NestedRoom(np.array([self.room]), np.array(sizes)[:, None], many, [np.zeros_like] * len(many))
         return NestedProblem(group, domains, room, [sizes.index(size) for _, size, _ in self.tasks])
 
     def single(self) -> list[tuple[int, int]]:

@@ -9,7 +9,7 @@ import pytest
 
 from cost_models.interface import Int64
 from firmament.core.model import JobGroup
-from firmament.core.tree_solver.nested.counts import find_whole, sum_by_shape
+from firmament.core.tree_solver.nested.counts import sum_by_shape
 from firmament.core.tree_solver.nested.domain_choice import DomainChoice
 from firmament.core.tree_solver.nested.kinds import list_parts, number_kinds
 from firmament.core.tree_solver.nested.lacking import (
@@ -95,7 +95,7 @@ def test_sums_by_shape():
     ],
 )
 def test_whole_groups(least: list[int], have: list[int], whole: list[bool]):
-    assert find_whole(tree(TREE, [], least=least), have) == whole
+    assert tree(TREE, [], least=least).find_whole(have) == whole
 
 
 def test_kinds_of_groups():

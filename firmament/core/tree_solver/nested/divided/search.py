@@ -13,7 +13,6 @@ from heapq import heappop, heappush
 
 import numpy as np
 
-from firmament.core.tree_solver.nested.counts import find_whole
 from firmament.core.tree_solver.nested.divided.choices import DivisionChoices
 from firmament.core.tree_solver.nested.divided.members import FoundMembers, find_members
 from firmament.core.tree_solver.nested.divided.variants import ChosenDivision, Variant, build_variant
@@ -37,7 +36,7 @@ class DividedSearch:
         group = problem.group
         there = np.bincount(group.held_group, minlength=len(group.names))
         np.add.at(there, group.part_group, group.part_count)
-        completable = find_whole(group, there.tolist())
+        completable = group.find_whole(there.tolist())
         first: dict[int, Division] = {}
         for each in group.divided:
             first.setdefault(each.group, each)

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from firmament.core.tree_solver.nested.counts import find_whole
 from firmament.core.tree_solver.nested.divided.choices import DivisionChoice
 from firmament.core.tree_solver.nested.divided.members import FoundMembers
 from firmament.core.tree_solver.nested.trees import Division, LinkedGroup, NestedDomains
@@ -180,7 +179,7 @@ def _leave_out_incomplete(variant: Variant) -> Variant:
     group = variant.group
     there = np.bincount(group.held_group, minlength=len(group.names))
     np.add.at(there, group.part_group, group.part_count)
-    whole = find_whole(group, there.tolist())
+    whole = group.find_whole(there.tolist())
     for number, parent in enumerate(group.parent.tolist()):
         whole[number] &= parent < 0 or whole[parent]
     if all(whole):
