@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 import pytest
 
@@ -93,7 +95,7 @@ def test_kinds_have_the_names_of_the_api(kind, plural, version, group):
 @pytest.mark.parametrize("part", ["spec", "status"])
 @pytest.mark.parametrize("wrap", [lambda each: [each], lambda each: {"a": each}], ids=["lists", "maps"])
 def test_specs_of_any_shape_have_a_limited_depth(part, wrap):
-    value = {"deep": [1]}
+    value: Any = {"deep": [1]}
     for _ in range(MAX_DEPTH - 2):
         value = wrap(value)
     AppGroup(**{part: value})
