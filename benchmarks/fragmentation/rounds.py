@@ -22,6 +22,8 @@ from firmament.solvers.ortools_solver import OrToolsSolver
 
 DRIVER = "gpu.example.com"
 MODEL = "gpu-model"
+OVERLAYS = (("gpu_prices", 20), ("gpu_fragmentation", 1))
+"""The models that rounds go by, and their weights; the second settles what is equal by the first."""
 
 
 def make_scheduler(overlays: Sequence[tuple[str, int]]) -> Scheduler:
@@ -62,7 +64,7 @@ def describe_pod(pod: PodType) -> TaskClass:
 def place_in_rounds(
     arrivals: Arrivals,
     batch: int,
-    overlays: Sequence[tuple[str, int]] = (("gpu_fragmentation", 3), ("gpu_packing", 1)),
+    overlays: Sequence[tuple[str, int]] = OVERLAYS,
 ) -> Outcome:
     """Return what becomes of pods that come in batches of ``batch``; pods without a place wait for the next rounds."""
     core = make_scheduler(overlays)

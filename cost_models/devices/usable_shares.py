@@ -14,7 +14,7 @@ changes F by (U before - U after) - d, and d is the same everywhere: machines co
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -38,6 +38,10 @@ class UsualTasks:
     """float64[T, N], of each of these; infinite: the kind does not serve the task."""
     allowed: Bool
     """bool[T, M], machines that rules leave open to it."""
+
+    def select(self, rows: Int64) -> UsualTasks:
+        """Return the same tasks for some of the machines."""
+        return replace(self, allowed=self.allowed[:, rows])
 
 
 @dataclass(frozen=True, slots=True)

@@ -266,7 +266,7 @@ def batch_of(
     )
 
 
-MOST_TYPICAL = 64
+MOST_TYPICAL = 256
 """Shapes that models see as typical: those with most tasks."""
 
 

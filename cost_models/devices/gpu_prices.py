@@ -1,0 +1,138 @@
+"""Prices what is free of devices by what usual tasks can make of it, and charges a task for the worth that it takes.
+
+A machine's room is worth the devices that usual tasks could fill in the end if they keep coming, and no others:
+
+    V = sum over its devices of value(free share) - shortage          in devices
+
+*Values* come from the prices of parts in a cutting stock problem (`gap_values`): a share into which no usual part fits
+is worth nothing, and one that two usual parts fill is worth what they use. Breaking a whole device for a part costs as
+much as the part itself uses up; a gap that the part fills without loss costs no more. Fragmentation Gradient Descent
+(`usable_shares`) counts what the next task could use; prices count what all that come after can fill together.
+
+*The shortage* is what cannot be filled for lack of another resource, such as cpu. Tasks that fill G devices need an
+uncertain amount D of it: rate x G on average, with a variance of spread^2 x G, where rate and spread are those of the
+usual tasks that the machine is open to. As in the newsvendor's problem, what is lacking is E[max(0, D - free)], and
+
+    shortage = E[max(0, D - free)] / rate         of the resource of which that is most
+
+So tasks that need much of a resource go where it is plentiful compared with the free devices, and tasks without
+devices where devices are taken already. (x + sqrt(x^2 + (c s)^2)) / 2 stands for the expectation, with x = the mean of
+D - free and s its deviation.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from cost_models.devices.columns import DeviceView, read_names, see_devices
+from cost_models.devices.gap_values import CELLS, count_cells, value_gaps
+from cost_models.devices.losses import find_losses, grow_in_small_rounds
+from cost_models.devices.usable_shares import Room, UsualTasks
+from cost_models.interface import (
+    Assessment,
+    BaseModel,
+    Float64,
+    Int64,
+    MachineColumns,
+    Needs,
+    Range,
+    ShapeBatch,
+)
+
+CAUTION = 0.2
+"""c: over how many deviations of D the shortage begins. 0.8 is exact at x = 0; on openb 0.1 to 0.4 allocate most."""
+
+
+class GpuPrices(BaseModel):
+    """Charges a task for what a machine's devices are worth less once it is there."""
+
+    name = "gpu_prices"
+    kind = "overlay"
+    range = Range(best=0, worst=1, bounded=False)
+
+    def __init__(self, **args: Any) -> None:
+        drivers, self._resources = read_names(self.name, args)
+        self.needs = Needs(devices=drivers, typical=True)
+
+    def assess(self, machines: MachineColumns, shapes: ShapeBatch) -> Assessment:
+        """Return the worth that is lost, in devices: float64[S, M]; 0 on machines without any.
+
+        In a small round, machines with devices have a growth of `losses.GROWTH`.
+        """
+        raw = np.zeros((shapes.count, machines.count))
+        growth = None
+        typical = shapes.typical
+        view = see_devices(machines, self._resources)
+        if typical is not None and typical.count and len(view.rows) and shapes.count:
+            worth = learn_worth(view, view.describe_usual(typical))
+            raw[:, view.rows] = find_losses(view, shapes, worth.judge)
+            growth = grow_in_small_rounds(machines, shapes, view)
+        return Assessment(raw=raw, growth=growth)
+
+
+@dataclass(frozen=True, slots=True)
+class Worth:
+    """What room on machines is worth to the usual tasks."""
+
+    values: Float64
+    """float64[N, CELLS + 1], by kind of device: the worth of so many free cells of one."""
+    rate: Float64
+    """float64[D, R], the amount of each resource that tasks need per device that they fill; 0: none."""
+    spread: Float64
+    """float64[D, R], the deviation of that for one device; for G it is the square root of G times as much."""
+
+    def judge(self, room: Room, rows: Int64) -> Float64:
+        """Return V for the room on the machines of these rows: float64[rows]."""
+        cells = np.minimum((room.shares * CELLS + 1e-6).astype(np.int64), CELLS)
+        filled = self.values[room.kind[:, None], cells].sum(axis=1)
+        short = np.zeros(len(filled))
+        for column in np.flatnonzero(self.rate.any(axis=0)).tolist():
+            rate, spread = self.rate[rows, column], self.spread[rows, column]
+            lacking = rate * filled - room.amounts[:, column]
+            expected = (lacking + np.sqrt(lacking**2 + (CAUTION * spread) ** 2 * filled)) / 2
+            short = np.maximum(short, np.divide(expected, rate, out=np.zeros(len(rate)), where=rate > 0))
+        worth: Float64 = np.maximum(filled - short, 0.0)
+        return worth
+
+
+def learn_worth(view: DeviceView, usual: UsualTasks) -> Worth:
+    """Return the worth of room, learned from the usual tasks.
+
+    A task counts on each machine that it may come to by its popularity, divided by the number of devices there are on
+    such machines.
+    """
+    kinds = usual.count.shape[1]
+    values = np.zeros((kinds, CELLS + 1))
+    rate = np.zeros((len(view.rows), len(view.columns)))
+    spread = np.zeros(rate.shape)
+    served = (usual.count > 0) & np.isfinite(usual.share)
+    open_to = usual.allowed & served[:, view.room.kind]
+    open_to &= usual.count[:, view.room.kind] <= view.size
+    weight = usual.popularity / np.maximum(open_to @ view.size, 1)
+    for kind in np.unique(view.room.kind).tolist():
+        values[kind], filled = _value_kind(usual, np.flatnonzero(served[:, kind]), kind)
+        rows = np.flatnonzero(view.room.kind == kind)
+        comes = open_to[:, rows].T * weight
+        total = np.maximum(comes @ filled, np.finfo(np.float64).tiny)[:, None]
+        mean = (comes @ usual.requests) / total
+        square = comes @ usual.requests.astype(np.float64) ** 2
+        mixed = comes @ (usual.requests * filled[:, None])
+        rest = (square - 2 * mean * mixed) / total + mean**2 * ((comes @ filled**2)[:, None] / total)
+        rate[rows], spread[rows] = mean, np.sqrt(np.maximum(rest, 0.0))
+    return Worth(values, rate, spread)
+
+
+def _value_kind(usual: UsualTasks, tasks: Int64, kind: int) -> tuple[Float64, Float64]:
+    """Return the value of free cells of a kind of device, and how many devices each task fills: float64[T]."""
+    demand: dict[int, float] = {}
+    cells = {task: count_cells(float(usual.share[task, kind])) for task in tasks.tolist()}
+    for task, size in cells.items():
+        demand[size] = demand.get(size, 0.0) + float(usual.popularity[task] * usual.count[task, kind])
+    values = value_gaps(demand)
+    filled = np.zeros(len(usual.popularity))
+    for task, size in cells.items():
+        filled[task] = usual.count[task, kind] * values[size]
+    return values, filled

@@ -1,0 +1,52 @@
+"""What machines lose when a task comes, for models that judge what is free of a machine's devices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from cost_models.devices.columns import DeviceView
+from cost_models.devices.usable_shares import Room, take_best_fit
+from cost_models.interface import Float64, Int64, MachineColumns, ShapeBatch
+
+GROWTH = 1.0
+"""How many devices more each further task of a round costs on a machine."""
+FEW_PER_MACHINE = 2
+"""Tasks of a round per machine with devices up to which that holds: of more, many have to share machines anyway."""
+
+
+def find_losses(view: DeviceView, shapes: ShapeBatch, judge: Callable[[Room, Int64], Float64]) -> Float64:
+    """Return by how much less each machine is worth after a task of each shape is placed there: float64[S, D].
+
+    ``judge`` says what room on the machines of some rows of the view is worth: float64[rows]. A machine that is worth
+    nothing, and one that the task does not fit, lose 0.
+    """
+    room = view.room
+    before = judge(room, np.arange(len(view.rows)))
+    count, share = view.find_demand(shapes)
+    requests = shapes.requests[:, list(view.columns)]
+    lost = np.zeros((shapes.count, len(view.rows)))
+    worth = before > 0
+    for kind in np.unique(room.kind[worth]).tolist():
+        rows = np.flatnonzero(worth & (room.kind == kind))
+        shares, amounts = room.shares[rows], room.amounts[rows]
+        for shape in range(shapes.count):
+            taken = int(count[shape, kind]), float(share[shape, kind])
+            if not np.isfinite(taken[1]):
+                continue
+            after, there = take_best_fit(shares, *taken) if taken[0] else (shares, np.bool_(True))
+            rest = amounts - requests[shape]
+            fits = there & (rest >= 0).all(axis=1)
+            remaining = judge(Room(rest, room.kind[rows], after), rows)
+            lost[shape, rows] = np.where(fits, np.maximum(before[rows] - remaining, 0.0), 0.0)
+    return lost
+
+
+def grow_in_small_rounds(machines: MachineColumns, shapes: ShapeBatch, view: DeviceView) -> Float64 | None:
+    """Return `GROWTH` for machines with devices if a round has few tasks: float64[M]; None in larger rounds."""
+    if shapes.counts.sum() > FEW_PER_MACHINE * len(view.rows):
+        return None
+    growth = np.zeros(machines.count)
+    growth[view.rows] = GROWTH
+    return growth
