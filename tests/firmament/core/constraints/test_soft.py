@@ -158,3 +158,24 @@ def test_costs_follow_placements():
     assert points(given) is None
     given.add(0, 2)
     assert points(given) == [0, 0, 200, 0, 0]
+
+
+def spread_points(
+    start: list[int], where: list[int] | None = None, domain: list[int] | None = None
+) -> list[float] | None:
+    """Points of a class that prefers even domains of the zones, by how many tasks these have."""
+    domains = domain or [0, 1, 2, 0, 1]
+    rules = ClassRules(soft_spreadings=(soft_spreading(0, domains),))
+    return points(state([counter(domains, start)], {0: rules}), where)
+
+
+def test_a_domain_that_is_emptier_than_all_feasible_ones_is_no_better_than_the_best():
+    # counts 4, 2, 0: over machines 0 and 1, least 2 and most 4; zone 2 would score 150
+    assert spread_points([4, 2, 0], [0, 1]) == [100, 0, 0, 100, 0]
+    assert spread_points([4, 2, 0]) == [200, 100, 0, 200, 100]
+
+
+def test_where_no_domain_has_tasks_only_machines_without_one_cost_anything():
+    assert spread_points([0, 0, 0]) is None
+    assert spread_points([0, 0, 0], domain=[0, 1, 2, -1, 0]) == [0, 0, 0, 200, 0]
+    assert spread_points([0, 0, 0], [3], domain=[0, 1, 2, -1, 0]) is None, "none of the feasible ones has one"
