@@ -1,0 +1,145 @@
+"""What the bridge's state follows, says of pods, and does when rounds, classes or time pass: one fact at a time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from poseidon.bridge.state import BridgeState
+from poseidon.configuration.document import BridgeConfiguration
+from poseidon.kube.api import kinds
+from poseidon.kube.api.metadata import ObjectMeta
+from poseidon.kube.api.nodes import PriorityClass
+from poseidon.kube.api.resource import Change
+from poseidon.lifecycle.actions import AnnounceUnschedulable
+from poseidon.lifecycle.nominations import MoveOptions
+from poseidon.queues.options import QueueOptions
+from protos.firmament.v1 import scheduler_pb2 as pb
+from tests.poseidon.bridge.objects import gone, node, pod, present
+from tests.poseidon.devices.test_extended_resources import asking, device_class
+from tests.poseidon.lifecycle.test_kept_places import Moving
+from tests.support.needs import words_of
+
+
+def state(*needs: str, **parts: Any) -> BridgeState:
+    made = BridgeState(BridgeConfiguration(**parts), words_of(*needs), wall=lambda: 0.0)
+    made.nodes_changed([present(node("n1"))])
+    return made
+
+
+# --- what is followed -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("parts", "needs", "kind", "followed"),
+    [
+        ({}, (), kinds.CLUSTER_QUEUE, False),
+        ({"queues": QueueOptions(source=("kueue",))}, (), kinds.CLUSTER_QUEUE, True),
+        ({"queues": QueueOptions(source=("kueue",))}, (), kinds.VOLCANO_QUEUE, False),
+        ({}, (), kinds.NODE_DEVICES, False),
+        ({}, (), kinds.DAEMON_SET, False),
+        ({}, ("load_threshold",), kinds.DAEMON_SET, True),
+        ({}, (), kinds.NODE, True),
+        ({}, (), kinds.PRIORITY_CLASS, True),
+    ],
+)
+def test_kinds_are_followed_that_somebody_reads(parts, needs, kind, followed):
+    assert state(*needs, **parts).follows(kind) is followed
+
+
+@pytest.mark.parametrize(("kind", "spreads"), [("System", True), ("List", False)])
+def test_services_are_followed_if_they_spread_pods(kind, spreads):
+    assert state(podTopologySpread={"defaultingType": kind}).follows(kinds.SERVICE) is spreads
+
+
+@pytest.mark.parametrize(("needs", "numa"), [((), False), (("numa_fit",), True)])
+def test_numa_nodes_are_followed_if_a_model_reads_them(needs, numa):
+    followed = [each.kind for each in state(*needs).custom_resources]
+    assert len(followed) == 1 + numa
+    assert any("NodeResourceTopology" in each for each in followed) is numa
+
+
+# --- how things stand -------------------------------------------------------------------------------------------------
+
+
+def test_pods_are_counted_and_found_by_name():
+    found = state()
+    assert found.pending_count() == 0
+    found.pods_changed(
+        [
+            present(pod("waits")),
+            present(pod("runs", node="n1")),
+            present(pod("theirs", scheduler="other", node="n1")),
+        ]
+    )
+    assert found.pending_count() == 1
+    assert [found.is_pending(uid) for uid in ("pod-waits", "pod-runs", "unknown")] == [True, False, False]
+    assert found.get_creation_time("pod-waits") == 1_767_225_600.0
+    assert found.get_creation_time("unknown") == 0.0
+    assert [found.node_of("default", name) for name in ("waits", "runs", "unknown")] == ["", "n1", ""]
+    assert found.uid_of("default", "runs", "n1") == "pod-runs"
+    assert found.uid_of("default", "runs", "n2") == found.uid_of("default", "gone", "n1") == ""
+    assert (found.knows_node("n1"), found.knows_node("n2")) == (True, False)
+    assert found.get_workload_creation_time("u") == 0.0
+    assert found.list_held() == {}
+    assert len(list(found.records())) == 3
+
+
+def held_pod():
+    made = pod("a")
+    return replace(made, spec=replace(made.spec, priority=None, priority_class_name="high"))
+
+
+def test_why_a_pod_is_held_back_is_said_once_that_is_due():
+    now = [100.0]
+    found = BridgeState(BridgeConfiguration(), clock=lambda: now[0])
+    found.pods_changed([present(held_pod())])
+    assert found.list_held().keys() == {"pod-a"}
+    said = []
+    for _ in range(3):
+        now[0] += 60.0
+        found.expire()
+        said += [each for each in found.take_actions() if isinstance(each, AnnounceUnschedulable)]
+    [announced] = said
+    assert "high" in announced.message
+    found.handlers[kinds.PRIORITY_CLASS]([Change("c", PriorityClass(ObjectMeta(name="high", uid="c"), 5))])
+    assert found.list_held() == {}
+
+
+# --- what follows from changes and rounds -----------------------------------------------------------------------------
+
+
+def test_a_class_of_devices_that_provides_a_resource_changes_the_pods_that_ask_for_it():
+    found = state()
+    found.pods_changed([present(asking("a")), present(pod("b"))])
+    before = [found.tasks.get(uid).task.task_class for uid in ("pod-a", "pod-b")]  # type: ignore[union-attr]
+    found.handlers[kinds.DEVICE_CLASS]([present(device_class())])
+    after = [found.tasks.get(uid).task.task_class for uid in ("pod-a", "pod-b")]  # type: ignore[union-attr]
+    assert before[0] != after[0]
+    assert before[1] == after[1]
+
+
+def test_a_pod_that_finds_no_room_at_its_kept_place_may_go_elsewhere():
+    scene = Moving()
+    scene.announce()
+    scene.pods(gone(pod("old")), present(pod("new", owner="web")))
+    assert scene.confined("pod-new")[0] == "n2"
+    result = pb.RoundResult(round=2)
+    result.unscheduled.add(tasks=["pod-new", "unknown"], message="no room")
+    scene.state.on_round(result)
+    scene.sync()
+    assert scene.confined("pod-new")[0] != "n2"
+
+
+def test_queues_that_owners_name_are_looked_for_only_if_configured():
+    assert state().resumptions is None
+    assert state(queues=QueueOptions(source=("volcano",))).resumptions is None
+    assert state(queues=QueueOptions(source=("kueue",))).resumptions is None
+    assert state(queues=QueueOptions(source=("kueue",), admission="poseidon")).resumptions is not None
+
+
+@pytest.mark.parametrize("keeps", [True, False])
+def test_places_are_kept_only_if_configured(keeps):
+    assert (state(moves=MoveOptions(keep_places=keeps)).kept_places is not None) is keeps
