@@ -143,7 +143,7 @@ def test_a_connection_has_a_token_and_certificates_if_named(tmp_path):
     token = tmp_path / "token"
     token.write_text("secret\n")
     assert connection(options(token_file=str(token))).credentials is not None
-    secure = {"url": "https://prometheus", "queries": (CPU,)}
+    secure: Any = {"url": "https://prometheus", "queries": (CPU,)}
     assert connection(PrometheusOptions(**secure)).tls is not None
     with pytest.raises(SettingsError, match=r"utilisation\.prometheus\.caFile: /none: cannot be used: "):
         connection(PrometheusOptions(**secure, ca_file="/none"))

@@ -11,7 +11,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from poseidon.kube.api.event_reasons import EventReason
-from poseidon.kube.api.metadata import PodRef
+from poseidon.kube.api.metadata import ObjectRef, PodRef
 from poseidon.kube.client.metrics import KubeMetrics
 from poseidon.kube.client.settings import ConnectionSettings
 from poseidon.kube.client.transport import Transport
@@ -140,3 +140,26 @@ async def test_a_failure_that_lasts_is_one_event_until_the_pod_is_bound_or_the_e
             ("FailedScheduling", 3),
             ("Scheduled", 1),
         ]
+
+
+async def test_a_warning_about_an_object_is_renewed_and_another_one_is_an_event_of_its_own():
+    about = ObjectRef("example.com/v1", "Thing", "uid-9", "default", "t" * 300)
+    async with writing() as (cluster, writer, _):
+        for message in ("odd", "odd", "worse"):
+            writer.warn(about, EventReason.INVALID_SPEC, message)
+            await writer.wait_drained()
+        found = sorted(events(cluster), key=lambda each: each["message"])
+        assert [(each["message"], each["count"], each["type"]) for each in found] == [
+            ("odd", 1, "Warning"),
+            ("worse", 1, "Warning"),
+        ]
+        first = found[0]
+        assert first["involvedObject"] == {
+            "apiVersion": "example.com/v1",
+            "kind": "Thing",
+            "name": "t" * 300,
+            "namespace": "default",
+            "uid": "uid-9",
+        }
+        assert first["lastTimestamp"] == "2026-01-01T12:00:00Z"
+        assert len(first["metadata"]["name"]) <= 253
