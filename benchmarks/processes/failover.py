@@ -11,7 +11,7 @@ import shutil
 import signal
 import tempfile
 import time
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
@@ -103,6 +103,7 @@ class _Failover:
         self._random = Random(options.seed)  # noqa: S311 - a reproducible order
         self._ending: RestartedProcess | None = None
         self._arriving = True
+        self._there: list[str] = []
         self.ended_by_themselves = 0
 
     async def measure(self) -> dict[str, Any]:
@@ -118,6 +119,7 @@ class _Failover:
             await bridge.start()
         async with following(Environment(transport, reflector=_QUICK), self._tracker):
             load = asyncio.create_task(self._load())
+            removing = asyncio.create_task(self._remove_oldest())
             tending = asyncio.create_task(self._restart_bridges())
             try:
                 await self._wait_until(lambda: self._tracker.bound > 0, "no pod was bound")
@@ -126,9 +128,9 @@ class _Failover:
                 await load  # not cancelled: a pod that is counted has to be created
                 await self._wait_until(lambda: self._tracker.bound == self._tracker.expected, "pods are left")
             finally:
-                for each in (load, tending):
+                for each in (load, removing, tending):
                     each.cancel()
-                await asyncio.gather(load, tending, return_exceptions=True)
+                await asyncio.gather(load, removing, tending, return_exceptions=True)
         await asyncio.sleep(_SETTLING)  # events
         return self._figures(outages, await read_occupancy(transport), await self._most_events())
 
@@ -142,21 +144,25 @@ class _Failover:
     async def _load(self) -> None:
         """Create pods at a steady rate until the last end is over."""
         begun, created = time.monotonic(), 0
-        there: deque[str] = deque()
         while self._arriving:
-            while len(there) > self._options.keep and self._tracker.is_bound(
-                PodName(self._namespace, there[0])
-            ):
-                await self._delete(there.popleft())
             due = int((time.monotonic() - begun) * self._options.rate) - created
             for pod in [next(self._pods) for _ in range(due)]:
                 if self._options.binaries is not None and created % _COMPETITION == 0:
                     pod["spec"]["schedulerName"] = "default-scheduler"
                 else:
                     self._tracker.about_to_create([PodName(self._namespace, pod["metadata"]["name"])])
-                    there.append(pod["metadata"]["name"])
+                    self._there.append(pod["metadata"]["name"])
                 await self._create(pod)
                 created += 1
+            await asyncio.sleep(_TICK)
+
+    async def _remove_oldest(self) -> None:
+        """Delete bound pods, oldest first, so that nodes have room for those that wait after an outage."""
+        while True:
+            for name in self._there[: max(0, len(self._there) - self._options.keep)]:
+                if self._tracker.is_bound(PodName(self._namespace, name)):
+                    await self._delete(name)
+                    self._there.remove(name)
             await asyncio.sleep(_TICK)
 
     async def _create(self, pod: dict[str, Any]) -> None:

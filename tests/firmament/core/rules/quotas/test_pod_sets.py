@@ -14,6 +14,7 @@ from firmament.core.model import Job, TaskClass
 from firmament.core.results import DeltaKind, RoundResult
 from tests.firmament.core.rules.quotas.quota_scene import flavor, quota
 from tests.support.core import machine, messages, scheduler, task_class, tasks, uids
+from tests.support.effort import examples
 
 FLAVORS = ("red", "green", "blue")
 TEAM = task_class(1000, queue="team")
@@ -217,7 +218,7 @@ def test_random_gangs_go_iff_some_flavor_has_enough_and_none_is_divided():
 def test_no_pod_set_is_ever_divided_in_random_histories(policy: str):
     """Gangs come with random priorities, some grow, some end; machines of a flavor are several."""
     most = evicted = 0
-    for seed in range(12):
+    for seed in range(examples(12, 4)):
         draw = random.Random(seed)
         core = scheduler(
             *(
