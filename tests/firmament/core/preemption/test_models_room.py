@@ -265,7 +265,7 @@ class TestSlots:
 
     def test_a_kept_machine_takes_one_once_it_opens_and_has_the_resources(self):
         ledger, opening = Keeping(ints(9, 9, 9), np.array([True, False, True])), Opens({0: {100}, 2: {102}})
-        kept_there = {"ledger": ledger, "opening": opening}
+        kept_there: dict[str, Any] = {"ledger": ledger, "opening": opening}
         assert self.slots([], free=[[9]] * 3, **kept_there) == [0, 0, 4]
         assert self.slots([0], free=[[9]] * 3, **kept_there) == [0, 1, 4]
         assert self.slots([0, 2], free=[[9]] * 3, **kept_there) == [1, 1, 4]
