@@ -6,6 +6,7 @@ from tests.support.figures import read_figures
 
 FIGURES = {
     "poseidon.api.display:_HEIGHT": 620,
+    "poseidon.api.models:UseModel.weight": 1,
     "poseidon.api.reading:_DEEPEST_LIST": 50,
 }
 

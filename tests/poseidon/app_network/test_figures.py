@@ -9,9 +9,14 @@ FIGURES = {
     "poseidon.app_network.controller:GATHER_SECONDS": 0.5,
     "poseidon.app_network.controller:REST": 4.0,
     "poseidon.app_network.good_state:_LARGEST_ANNOTATION": 100_000,
+    "poseidon.app_network.object_writer:Outcome.conflict": False,
     "poseidon.app_network.options:NetworkOptions.bandwidth_annotations": False,
+    "poseidon.app_network.proposals:Finding.warns": False,
     "poseidon.app_network.proposals:MOST_SHOWN": 5,
+    "poseidon.app_network.spec.app_groups:Dependency.max_network_cost": 0,
+    "poseidon.app_network.spec.app_groups:Dependency.min_bandwidth": 0,
     "poseidon.app_network.spec.app_groups:LARGEST_COST": 10_000,
+    "poseidon.app_network.spec.ordering:TopologyOrder.cyclic": False,
     "poseidon.app_network.spec.reading:LARGEST_COUNT": 2_147_483_647,
 }
 

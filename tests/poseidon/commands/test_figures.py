@@ -7,6 +7,7 @@ from tests.support.figures import read_figures
 FIGURES = {
     "poseidon.commands.plan:STILL_PENDING": 3,
     "poseidon.commands.shadow:_SHOWN": 20,
+    "poseidon.commands.shared.offline_input:Source.strict": False,
     "poseidon.commands.shared.offline_input:_YOUNG": 200_000,
     "poseidon.commands.shared.output_and_exit:_LONGEST_WARNING": 1000,
     "poseidon.commands.support_bundle:_SOLVER_SECONDS": 30.0,

@@ -10,6 +10,7 @@ FIGURES = {
     "poseidon.doctor.checks:_SOLVER_SECONDS": 5.0,
     "poseidon.doctor.cluster_checks:MOST_SKEW": 5.0,
     "poseidon.doctor.cluster_checks:_PROMETHEUS_SECONDS": 5.0,
+    "poseidon.doctor.rights:Wanted.needed": True,
 }
 
 

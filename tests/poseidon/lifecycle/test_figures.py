@@ -5,6 +5,8 @@ from __future__ import annotations
 from tests.support.figures import read_figures
 
 FIGURES = {
+    "poseidon.lifecycle.actions:AnnounceUnschedulable.undecided": False,
+    "poseidon.lifecycle.actions:Bind.complained": False,
     "poseidon.lifecycle.evictions.rate:EvictionLimits.burst": 5000,
     "poseidon.lifecycle.evictions.rate:EvictionLimits.per_second": 50.0,
     "poseidon.lifecycle.evictions.review:SYSTEM_CRITICAL": 2_000_000_000,
@@ -16,6 +18,13 @@ FIGURES = {
     "poseidon.lifecycle.pending_reasons:OUTAGE_SECONDS": 30.0,
     "poseidon.lifecycle.pending_reasons:_LOOK_SECONDS": 5.0,
     "poseidon.lifecycle.phases:CAPACITY": 50_000,
+    "poseidon.lifecycle.phases:PodRecord.announced": False,
+    "poseidon.lifecycle.phases:PodRecord.ran": False,
+    "poseidon.lifecycle.phases:PodRecord.said_here": False,
+    "poseidon.lifecycle.phases:PodRecord.uses_claims": False,
+    "poseidon.lifecycle.phases:PodRecord.uses_devices": False,
+    "poseidon.lifecycle.phases:SentState.assumed": False,
+    "poseidon.lifecycle.phases:SentState.initialized": 0.0,
     "poseidon.lifecycle.placements:PART_DELTAS": 250,
     "poseidon.lifecycle.pod_records:_FEW": 4,
     "poseidon.lifecycle.refused_deltas:ROUNDS": 30,

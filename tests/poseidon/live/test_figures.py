@@ -12,6 +12,8 @@ FIGURES = {
     "poseidon.live.cluster:_PAGE": 500,
     "poseidon.live.cures:_MOST_ASKED": 4,
     "poseidon.live.shadow:EPSILON": 1e-06,
+    "poseidon.live.shadow:Report.bound": 0,
+    "poseidon.live.shadow:Report.unknown": 0,
     "poseidon.live.shadow:_KNOWN_WITHIN": 20.0,
     "poseidon.live.shadow:_MOST_WAITING": 1000,
     "poseidon.live.shadow:_RETRY": 0.25,

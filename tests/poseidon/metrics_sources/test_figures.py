@@ -21,6 +21,7 @@ FIGURES = {
     "poseidon.metrics_sources.polling:PollerOptions.absent_seconds": 60.0,
     "poseidon.metrics_sources.polling:PollerOptions.backoff_cap": 60.0,
     "poseidon.metrics_sources.polling:PollerOptions.backoff_initial": 1.0,
+    "poseidon.metrics_sources.readings:NodeReading.aggregates": False,
     "poseidon.metrics_sources.samples:MISSED_REPORTS": 3,
 }
 

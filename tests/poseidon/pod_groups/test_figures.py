@@ -5,11 +5,22 @@ from __future__ import annotations
 from tests.support.figures import read_figures
 
 FIGURES = {
+    "poseidon.pod_groups.composites:GroupNode.apart": False,
+    "poseidon.pod_groups.composites:GroupNode.disrupted_whole": False,
+    "poseidon.pod_groups.composites:GroupNode.expected": 0,
+    "poseidon.pod_groups.composites:GroupNode.expected_alike": False,
+    "poseidon.pod_groups.composites:GroupNode.least": 0,
     "poseidon.pod_groups.composites:MAX_COUNT": 2_147_483_647,
     "poseidon.pod_groups.composites:MOST_LEVELS": 4,
+    "poseidon.pod_groups.demands:Demand.disrupted_whole": False,
+    "poseidon.pod_groups.demands:Demand.min_members": 0,
+    "poseidon.pod_groups.demands:Demand.seconds": 0.0,
+    "poseidon.pod_groups.demands:Demand.size": 0,
     "poseidon.pod_groups.demands:MAX_MEMBERS": 2_147_483_647,
     "poseidon.pod_groups.demands:MAX_SECONDS": 2_147_483_647,
     "poseidon.pod_groups.koordinator:MOST_GANGS": 64,
+    "poseidon.pod_groups.membership:Membership.whole": False,
+    "poseidon.pod_groups.roles:Offered.needed": 0,
     "poseidon.pod_groups.scheduler_names:_MOST_NAMED": 3,
 }
 

@@ -6,6 +6,7 @@ from tests.support.figures import read_figures
 
 FIGURES = {
     "poseidon.pods.classes:LEAST_SURPLUS": 256,
+    "poseidon.pods.classes:Traits.task_class": 0,
     "poseidon.pods.containers:_HIGHEST": 65_535,
     "poseidon.pods.containers:_LONGEST_DISK": 500,
     "poseidon.pods.learnt_run_times:LONGEST_NAME": 253,
@@ -17,7 +18,20 @@ FIGURES = {
     "poseidon.pods.run_times:GRACE_SECONDS": 30,
     "poseidon.pods.run_times:MOST_SECONDS": 1_000_000_000,
     "poseidon.pods.tasks:LONGEST": 1000,
+    "poseidon.pods.tasks:Task.initialized": 0.0,
+    "poseidon.pods.tasks:Task.scheduled": 0.0,
     "poseidon.pods.templates:_SOURCE_CACHE_LIMIT": 50_000,
+    "poseidon.pods.tree_place:TreePlace.never_preempts": False,
+    "poseidon.pods.visibility:Visibility.bandwidth": False,
+    "poseidon.pods.visibility:Visibility.containers": False,
+    "poseidon.pods.visibility:Visibility.daemons": False,
+    "poseidon.pods.visibility:Visibility.limits": False,
+    "poseidon.pods.visibility:Visibility.namespaces": False,
+    "poseidon.pods.visibility:Visibility.programs": False,
+    "poseidon.pods.visibility:Visibility.qualities": False,
+    "poseidon.pods.visibility:Visibility.service_classes": False,
+    "poseidon.pods.visibility:Visibility.timed": False,
+    "poseidon.pods.visibility:VisibleLabels.namespace": False,
     "poseidon.pods.visibility:_MANY_NAMESPACES": 200,
 }
 

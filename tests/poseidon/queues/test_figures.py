@@ -6,7 +6,13 @@ from tests.support.figures import read_figures
 
 FIGURES = {
     "poseidon.queues.kueue:_FEW": 3,
+    "poseidon.queues.model:PreemptionPolicies.beyond_quota": True,
+    "poseidon.queues.model:QuotaNode.fair": False,
+    "poseidon.queues.model:QuotaNode.open_ended": False,
+    "poseidon.queues.model:QuotaNode.weight": 1.0,
     "poseidon.queues.options:QueueOptions.fair_sharing": False,
+    "poseidon.queues.plain_trees:PlainQuota.lends": True,
+    "poseidon.queues.plain_trees:PlainQuota.weight": 1.0,
     "poseidon.queues.plain_trees:_MOST_DEFECTS": 3,
     "poseidon.queues.queue_names:_DEEPEST": 8,
     "poseidon.queues.queue_objects:MOST_STATED": 1_000_000_000,

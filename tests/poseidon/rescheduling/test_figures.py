@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.support.figures import read_figures
 
 FIGURES = {
+    "poseidon.rescheduling.cluster_access:Eviction.for_now": False,
     "poseidon.rescheduling.mover:_BUDGET_PAUSE": 1.0,
     "poseidon.rescheduling.mover:_KEPT_SECONDS": 600.0,
     "poseidon.rescheduling.mover:_STUCK_SECONDS": 5.0,
@@ -12,6 +13,7 @@ FIGURES = {
     "poseidon.rescheduling.objectives:ObjectiveOptions.most": 100,
     "poseidon.rescheduling.objectives:ObjectiveOptions.move_cost": 20.0,
     "poseidon.rescheduling.objectives:ObjectiveOptions.tries": 200,
+    "poseidon.rescheduling.objectives:Wanted.saves": 0.0,
 }
 
 

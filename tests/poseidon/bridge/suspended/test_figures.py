@@ -5,6 +5,10 @@ from __future__ import annotations
 from tests.support.figures import read_figures
 
 FIGURES = {
+    "poseidon.bridge.suspended.placeholders:WorkloadAdmission.idle": False,
+    "poseidon.bridge.suspended.placeholders:WorkloadAdmission.overtaken": False,
+    "poseidon.bridge.suspended.placeholders:WorkloadAdmission.pause": 0.0,
+    "poseidon.bridge.suspended.placeholders:WorkloadAdmission.written": -1,
     "poseidon.bridge.suspended.resumptions:HELD_SECONDS": 300.0,
     "poseidon.bridge.suspended.resumptions:_ANSWER_SECONDS": 10.0,
 }

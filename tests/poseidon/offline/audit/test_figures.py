@@ -9,6 +9,7 @@ FIGURES = {
     "poseidon.offline.audit.costs:_SHOWN": 20,
     "poseidon.offline.audit.cures:_MOST": 5,
     "poseidon.offline.audit.cures:_TRIES": 40,
+    "poseidon.offline.audit.findings:Cure.together": 0,
     "poseidon.offline.audit.make_audit:_TRIES": 40,
 }
 

@@ -7,6 +7,7 @@ from tests.support.figures import read_figures
 FIGURES = {
     "poseidon.simulate.workloads.azure_llm:CONTEXT_RATE": 4000.0,
     "poseidon.simulate.workloads.azure_llm:GENERATED_RATE": 40.0,
+    "poseidon.simulate.workloads.clusters:Job.priority": 0,
     "poseidon.simulate.workloads.columns:ALONE": -1,
     "poseidon.simulate.workloads.generator:DAY": 86400.0,
     "poseidon.simulate.workloads.generator:MOST_TASKS": 10_000_000,

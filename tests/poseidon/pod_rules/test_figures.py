@@ -1,0 +1,14 @@
+"""Limits, periods and defaults that people and other programs rely on: who changes one decides it here as well."""
+
+from __future__ import annotations
+
+from tests.support.figures import read_figures
+
+FIGURES = {
+    "poseidon.pod_rules.kept_terms:KeptTerm.apart": False,
+    "poseidon.pod_rules.topology_spread:_LARGEST": 2_147_483_647,
+}
+
+
+def test_figures_are_those_decided_on():
+    assert read_figures(FIGURES) == FIGURES
