@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from poseidon.custom_records import NameIndex
 from poseidon.devices.claims import DeviceClaim, read_claim
 from poseidon.devices.known_pods import is_older
@@ -18,6 +20,9 @@ class ClaimBook:
 
     def __contains__(self, key: str) -> bool:
         return key in self._claims
+
+    def __iter__(self) -> Iterator[DeviceClaim]:
+        return iter(self._claims.values())
 
     def get(self, key: str) -> DeviceClaim | None:
         """Return a claim, None if there is none."""

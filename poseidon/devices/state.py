@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 
 from poseidon.devices.claim_book import ClaimBook
 from poseidon.devices.claim_writes import ClaimWrites
@@ -82,6 +83,10 @@ class DeviceState:
         """Stop expecting a claim."""
         if self._claims.forget(key):
             self._claim_changed(key)
+
+    def list_claims(self) -> tuple[ResourceClaim, ...]:
+        """Return all claims."""
+        return tuple(each.found for each in self._claims)
 
     def put_pod(
         self, uid: str, name: str, claims: tuple[PodDeviceClaim, ...], place: str
@@ -211,9 +216,8 @@ class DeviceState:
         self.try_blocked()
         for uid, each in list(self._placements.items()):
             if each.deadline is not None and each.deadline <= now:
-                self._settle(
-                    uid, "device binding timeout" if each.waiting else "claims were not written in time"
-                )
+                late = "device binding timeout" if each.waiting else "claims were not written in time"
+                self._settle(uid, late)
 
     # --- effects of changes --------------------------------------------------------------------------------
 
@@ -274,9 +278,8 @@ class DeviceState:
         for each in claims:
             progress = self._writes.get(each.key)
             if progress is not None and not found.waits and progress.is_unknown_to(uid):
-                return DeviceResolution(
-                    waits=f'resourceclaim "{each.key.partition("/")[2]}" is being deallocated'
-                )
+                claim = each.key.partition("/")[2]
+                return DeviceResolution(waits=f'resourceclaim "{claim}" is being deallocated')
         return found
 
     def _claim_changed(self, key: str) -> None:
@@ -311,10 +314,8 @@ class DeviceState:
             if under_way is None:
                 return f'no devices were chosen for resourceclaim "{claim.name}"'
             allocation = under_way
-        problem = self._use.find_conflict(
-            named.key, allocation, lambda other: self._makes_way(other, placement.after)
-        )
-        if problem:
+        makes_way = partial(self._makes_way, after=placement.after)
+        if problem := self._use.find_conflict(named.key, allocation, makes_way):
             return problem
         if has_conditions(allocation):
             allocation = {**allocation, "allocationTimestamp": timestamp(self._wall())}

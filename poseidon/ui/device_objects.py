@@ -81,6 +81,10 @@ class DeviceObjects:
             }
         )
 
+    def find_claim(self, key: str) -> DeviceClaim | None:
+        """Return a claim by ``namespace/name``, None if there is none."""
+        return self._claims.get(key)
+
     def iter_holders(self, device: Device) -> Iterator[tuple[DeviceClaim, str]]:
         """Yield the claims that have a device, by name, each with the ID of its share, "" for the whole device."""
         for key, share in sorted(self._holders.get(device, {}).items()):

@@ -39,6 +39,7 @@ from poseidon.pods.tasks import (
     workload_of,
 )
 from poseidon.pods.visibility import APP_GROUP_LABEL, WORKLOAD_LABEL
+from poseidon.ui.cluster.pod_claims import ClaimOfPod, list_pod_claims
 from poseidon.ui.cluster.pod_rules import NO_RULES, PodRules, pod_rules
 
 if TYPE_CHECKING:
@@ -133,6 +134,8 @@ class PodEntry(Struct):
     """Node that a move takes it to, "" for none."""
     rank: int | None = None
     """Its rank in the group, None without one."""
+    claims: tuple[ClaimOfPod, ...] = ()
+    """Its claims of devices."""
     said: tuple[tuple[float, str], ...] = ()
     """Reasons reported while it waited, oldest first: pairs of time and text."""
 
@@ -226,6 +229,7 @@ class Recorder:
             disruption=_disruption(pod),
             moves_to=move_to[:_MOST_NAME],
             rank=_rank(labels.get(RANK_LABEL, "")),
+            claims=list_pod_claims(pod),
         )
 
     def _share_amounts(self, pod: Pod) -> Mapping[str, int]:

@@ -167,7 +167,8 @@ class FileSource:
         groups.topologies_changed(_list_changes(objects, NetworkTopology))
         zones_taker(known)(_list_changes(objects, NodeResourceTopology))
         known.devices.slices_changed(_list_changes(manifests.devices, ResourceSlice))
-        known.devices.claims_changed(_list_changes(manifests.devices, ResourceClaim))
+        claims = manifests.devices if plan is None else plan.claims
+        known.devices.claims_changed(_list_changes(claims, ResourceClaim))
         for first in range(0, len(manifests.pods), _AT_ONCE):
             pods = [as_created(each, now) for each in manifests.pods[first : first + _AT_ONCE]]
             if plan is not None:

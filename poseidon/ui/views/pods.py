@@ -11,6 +11,7 @@ from poseidon.explanations import describe_outcome, plain
 from poseidon.ui.cluster.records import BOUND, ENDED, GATED, GONE, PENDING
 from poseidon.ui.single_file import describe_file_session, single_file
 from poseidon.ui.views.amounts import amount_text, in_order
+from poseidon.ui.views.claims import show_claims
 from poseidon.ui.views.flow.arcs import price_of
 from poseidon.ui.views.pending import reason_key
 from poseidon.ui.views.room import list_pods_in_the_way
@@ -113,6 +114,7 @@ def pod(
         },
         "selectors": list(record.rules.selectors),
         "tolerations": list(record.rules.tolerations),
+        "claims": show_claims(known, record),
         "reason": record.reason,
         "story": story(record),
         "verdicts": None if found is None else _verdicts(found, record.node or record.nominated),
@@ -171,6 +173,7 @@ def draw_explanation(explanation: PodExplanation, at: float) -> dict[str, Any]:
         "requests": None,
         "selectors": [],
         "tolerations": [],
+        "claims": [],
         "reason": " ".join(describe_outcome(explanation)),
         "story": [],
         "verdicts": _verdicts(explanation.nodes, explanation.chosen) if explanation.nodes else None,

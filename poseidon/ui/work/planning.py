@@ -13,6 +13,7 @@ from protos.firmament.v1 import scheduler_pb2 as pb
 
 if TYPE_CHECKING:
     from poseidon.embedding import EmbeddedScheduler
+    from poseidon.kube.api.devices import ResourceClaim
 
 _MOST_FLOWS = 20
 
@@ -22,13 +23,15 @@ class PlannedCluster:
     """The plan of a cluster.
 
     ``bindings``: node by uid; ``pending``: reason by uid; ``preempted``: (uid, node, preemptor); ``flows``: the flow of
-    each round with tasks, as messages of the protocol; ``warnings``: lines for people.
+    each round with tasks, as messages of the protocol; ``claims``: the claims of devices as they are then;
+    ``warnings``: lines for people.
     """
 
     bindings: dict[str, str]
     pending: dict[str, str]
     preempted: tuple[tuple[str, str, str], ...]
     flows: tuple[bytes, ...]
+    claims: tuple[ResourceClaim, ...]
     warnings: tuple[str, ...]
 
 
@@ -55,6 +58,7 @@ def plan_cluster(given: ClusterInput) -> PlannedCluster:
         pending={each.pod: each.reason for each in plan.pending},
         preempted=tuple((each.pod, each.node, each.preemptor) for each in plan.preemptions),
         flows=tuple(cluster.flows.values()),
+        claims=cluster.state.devices.list_claims(),
         warnings=plan.warnings,
     )
 

@@ -43,6 +43,7 @@ export function PodPage({ name, session }) {
       </div>
       <div class="stack">
         <${Facts} data=${data} now=${now} queues=${session.capabilities.queues} />
+        ${data.claims.length > 0 && html`<${Claims} claims=${data.claims} />`}
         ${data.room.length > 0 && html`<${Room} room=${data.room} />`}
         <${Story} story=${data.story} />
       </div>
@@ -203,6 +204,25 @@ function Facts({ data, now, queues }) {
       }
       ${data.group && html`<dt>Group</dt><dd><a href=${link("groups")}><${Name} text=${data.group} /></a></dd>`}
     </dl>
+  <//>`;
+}
+
+function Claims({ claims }) {
+  return html`<${Card} title="Claims of devices">
+    <table class="bare">
+      <${Head} columns=${["Claim", "Asks for", "Devices"]} />
+      <tbody>
+        ${claims.map(
+          (each) => html`<tr key="${each.name} ${each.claim}">
+            <td title=${cut(each.claim, 400)}><${Name} text=${each.name || "extended resources"} most=${32} /></td>
+            <td class="small"><${Lines} lines=${each.asks} /></td>
+            <td class="small">
+              ${each.waits ? html`<span class="muted">${cut(each.waits, 300)}</span>` : html`<${Lines} lines=${each.devices} />`}
+            </td>
+          </tr>`,
+        )}
+      </tbody>
+    </table>
   <//>`;
 }
 

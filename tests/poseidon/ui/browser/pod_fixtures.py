@@ -98,6 +98,22 @@ def pod(name: str) -> dict[str, Any]:
             HOSTILE[0],
         ],
         "tolerations": ["dedicated=training:NoSchedule"],
+        "claims": [
+            {
+                "name": "gpu",
+                "claim": "research/batch-gpu",
+                "asks": ["2 of gpu", "1 of nic"],
+                "devices": ["gpu.example.com/n1/gpu-0", "gpu.example.com/n1/gpu-1"] if bound else [],
+                "waits": "" if bound else "has no devices yet",
+            },
+            {
+                "name": HOSTILE[0],
+                "claim": "",
+                "asks": [],
+                "devices": [],
+                "waits": f"not made yet from {HOSTILE[0]}",
+            },
+        ],
         "reason": ""
         if bound
         else "0/10000 nodes are available: 6120 Insufficient cpu, 3880 node(s) had untolerated taint(s).",
