@@ -70,6 +70,7 @@ TEMPLATES = {
     ),
     "little": _claim(_part(2)),
     "much": _claim(_part(5)),
+    "several": _claim(_part(2), _part(3)),
     "net": _claim({"exactly": _exactly("net")}),
     "both": _claim({"exactly": _exactly("net")}, {"exactly": _exactly("whole")}),
 }

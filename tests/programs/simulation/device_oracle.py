@@ -6,7 +6,7 @@ are no fault of its; those that it gave away itself always count. What several c
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -72,17 +72,21 @@ class DeviceOracle(Oracle):
         new = {**claim, "status": status}
         self.given[claim["metadata"]["uid"]] = _Given(self.api.moment + 1, request.client)
         seen = request.seen.get(CLAIMS, 0)
+        name, parts = claim["metadata"]["name"], Counter[Device]()
         for result in device_objects.list_results(new):
-            device, name = device_objects.device_of(result), claim["metadata"]["name"]
+            device = device_objects.device_of(result)
             if result.get("consumedCapacity"):
-                self._judge_share(request, device, result, name)
+                parts[device] += int(result["consumedCapacity"]["memory"])
                 continue
             for other in self._holders(device, claim):
                 if self._is_known(other, request.client, seen):
                     self.fail(f"{name} gets {'/'.join(device)}, which {other['metadata']['name']} has")
+        for device, taken in parts.items():
+            self._judge_share(request, device, taken, name)
 
-    def _judge_share(self, request: Request, device: Device, result: Object, name: str) -> None:
-        seen, taken = request.seen.get(CLAIMS, 0), int(result["consumedCapacity"]["memory"])
+    def _judge_share(self, request: Request, device: Device, taken: int, name: str) -> None:
+        """Judge what a claim gets of a shared device, in all its parts together."""
+        seen = request.seen.get(CLAIMS, 0)
         for other in self.api.all(CLAIMS):
             if other["metadata"]["name"] != name and self._is_known(other, request.client, seen):
                 taken += sum(
