@@ -12,6 +12,7 @@ from benchmarks.device_failover.measure import device_failover_sheets
 from benchmarks.expected_starts.measure import expected_starts_sheets
 from benchmarks.fragmentation.measure import fragmentation_sheets
 from benchmarks.processes.lone_pod import lone_pod_sheets
+from benchmarks.quality.kueue_generators import generator_sheets
 from benchmarks.quality.large_day import day_sheets
 from benchmarks.quality.lifetimes import lifetimes_sheets
 from benchmarks.quality.shards import shards_sheets
@@ -52,6 +53,7 @@ KINDS: dict[str, Kind] = {
     "fragmentation": Kind("GPUs given away", fragmentation_sheets),
     "shards": Kind("Several solvers", shards_sheets),
     "large-day": Kind("A simulated day of a large cluster", day_sheets),
+    "kueue-generators": Kind("Kueue's generators", generator_sheets),
     "lifetimes": Kind("Nodes that stay empty", lifetimes_sheets),
     "gangs": Kind("Gangs", models.gangs_sheets),
     "trees": Kind("Trees of groups", trees_sheets),
