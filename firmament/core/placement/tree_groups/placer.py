@@ -17,6 +17,7 @@ from firmament.core.flow.network.network import Arcs, crowding_cost, join_arcs
 from firmament.core.flow.problem import COST_UNITS_PER_POINT, Assignments
 from firmament.core.flow.residual import admit
 from firmament.core.placement.outcome import Means
+from firmament.core.placement.tree_groups.alike_groups import describe_needs
 from firmament.core.placement.tree_groups.nested_placer import RoomCache, assign, bounds_by_requests, pose
 from firmament.core.reasons import format_number
 from firmament.core.tree_solver.groups import GroupTerms, TreeGroup
@@ -188,14 +189,7 @@ class GroupPlacer:
 
     def kind(self, gang: int) -> tuple[object, ...]:
         """Return a key that is equal for groups that need equal places."""
-        group = self._groups[gang]
-        if isinstance(group, NestedGroup):
-            looks = self._problem.looks
-            parts = zip(group.part_class.tolist(), group.part_count.tolist(), strict=True)
-            return (*group.looks(), *(each for cls, count in parts for each in looks([cls], [count])))
-        classes, counts = np.unique(group.order, return_counts=True)
-        alike = self._problem.looks(classes.tolist(), counts.tolist())
-        return (group.size, group.rules, group.held.tobytes(), *alike)
+        return describe_needs(self._problem, self._groups[gang])
 
     def explain_lack_of_quota(self, gang: int) -> str:
         """Return how many tasks of a group there is quota for, if these are too few, wherever they go; "" else."""

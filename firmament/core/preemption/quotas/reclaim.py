@@ -21,6 +21,7 @@ from cost_models.interface import Bool, Int64
 from firmament.core.constraints.quota_order import QuotaShares, list_columns
 from firmament.core.constraints.quota_room import QuotaRoom
 from firmament.core.placement.pod_sets import list_confinements
+from firmament.core.placement.tree_groups.alike_groups import describe_needs
 from firmament.core.preemption.node_state import PreemptionState
 from firmament.core.preemption.quotas.bounds import (
     BorrowingBound,
@@ -92,6 +93,8 @@ class QuotaReclaim:
         self._coverage = QuotaCoverage(state, self._node)
         self._shares = QuotaShares(terms)
         self._in_vain: set[tuple[object, ...]] = set()
+        self._needs: dict[int, tuple[object, ...]] = {}
+        """What trees of groups need, by gang."""
         self.present = quotas.copy()
         """The quotas before anybody leaves, even those who leave anyway."""
         self._drawing = np.zeros((len(terms.columns), len(terms.draws) + 1), dtype=np.bool_)
@@ -170,7 +173,16 @@ class QuotaReclaim:
     def describe(self, unit: QuotaUnit) -> tuple[object, ...]:
         """Return a key that units share for which the same victims would do."""
         looks = tuple((int(self.state.problem.shape[cls]), count) for cls, count in unit.members)
-        return looks, unit.tree, unit.newcomer.importance[0], *self._list_origins(unit)
+        tree = self._describe_tree(unit) if unit.tree >= 0 else ()
+        return looks, tree, unit.newcomer.importance[0], *self._list_origins(unit)
+
+    def _describe_tree(self, unit: QuotaUnit) -> tuple[object, ...]:
+        """Return a key that trees share that find the same places, as long as nobody else gets one."""
+        problem = self.state.problem
+        needs = self._needs.get(unit.tree)
+        if needs is None:
+            needs = self._needs[unit.tree] = describe_needs(problem, problem.topology.every[unit.tree])
+        return len(self.state.taken), unit.newcomer.own, needs
 
     def _list_origins(self, unit: QuotaUnit) -> list[int]:
         """Return tasks with which the evictions began through which those of a unit lost their places."""

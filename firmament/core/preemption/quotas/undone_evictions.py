@@ -7,7 +7,7 @@ queue's quota back from that task, and the first eviction would repeat: a circle
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -47,11 +47,9 @@ def is_taken_back(
             highest[queue] = max(standing, highest.get(queue, standing))
     if not highest:
         return False
-    for cls in np.flatnonzero((state.remaining > 0) & state.preemption.reclaims).tolist():
+    for cls in _list_less_important(state, highest):
         draw = terms.draws[int(terms.draw[state.problem.shape[cls]])]
         standing = int(state.preemption.priority[cls])
-        if draw.node not in highest or standing >= highest[draw.node] + (terms.within[draw.node] > 1):
-            continue
         if terms.reclaim[draw.node] < 2 and standing <= newcomer.importance[0]:
             continue
         waiting = Newcomer(draw.node, tuple(list_columns(draw)), (standing, 0), -1)
@@ -69,6 +67,21 @@ def is_taken_back(
         ):
             return True
     return False
+
+
+def _list_less_important(state: PreemptionState, highest: Mapping[int, int]) -> list[int]:
+    """Return classes that wait for quota and are less important than a victim of their queue.
+
+    ``highest``: by quota node, the highest priority among its victims.
+    """
+    terms, preemption = state.problem.quotas, state.preemption
+    assert terms is not None
+    waiting = np.flatnonzero((state.remaining > 0) & preemption.reclaims)
+    node, standing = terms.find_nodes(state.problem.shape[waiting]), preemption.priority[waiting]
+    found = np.zeros(len(waiting), dtype=np.bool_)
+    for queue, most in highest.items():
+        found |= (node == queue) & (standing < most + (terms.within[queue] > 1))
+    return waiting[found].tolist()
 
 
 def is_room_taken_back(state: PreemptionState, cls: int, machine: int, victims: Sequence[int]) -> bool:

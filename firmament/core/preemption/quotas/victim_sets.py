@@ -24,8 +24,9 @@ def list_victim_sets(
     by_size = by_size and all(keeps_gangs(state, [each]) for each in everybody)
     seen: set[frozenset[int]] = set()
     sets: list[list[int]] = []
-    for size in range(1, len(candidates) + 1):
-        for chosen in combinations(candidates, size):
+    apart = _list_separable(state, candidates)
+    for size in range(1, len(apart) + 1):
+        for chosen in combinations(apart, size):
             going = add_companions(state, chosen, [])
             if frozenset(going) not in seen:
                 seen.add(frozenset(going))
@@ -35,6 +36,21 @@ def list_victim_sets(
             yield from sorted(sets, key=weigh)
             sets.clear()
     yield from sorted(sets, key=weigh)
+
+
+def _list_separable(state: PreemptionState, candidates: Sequence[int]) -> list[int]:
+    """Return candidates without those that leave with an earlier one in any case: their gang can spare nobody."""
+    if not len(state.spare):
+        return [*candidates]
+    inseparable: set[int] = set()
+    found = []
+    for candidate in candidates:
+        gang = int(state.preemption.gang[candidate])
+        if gang not in inseparable:
+            found.append(candidate)
+        if gang >= 0 and state.spare[gang] == 0:
+            inseparable.add(gang)
+    return found
 
 
 def add_companions(state: PreemptionState, victims: Sequence[int], beside: Sequence[int]) -> list[int]:

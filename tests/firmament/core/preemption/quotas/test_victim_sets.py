@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from itertools import combinations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
 from firmament.core.preemption.node_state import PreemptionState
 from firmament.core.preemption.quotas.victim_sets import add_companions, keeps_gangs, list_victim_sets
 from tests.firmament.core.preemption.states import Gang, Victim, Waiting, state
@@ -60,6 +65,27 @@ def test_gangs_go_along_and_each_set_is_tried_once():
     assert [sorted(each) for each in listed(now, [0, 1, 2], 1, tried)] == [[1], [0, 2], [0, 1, 2]]
     assert sorted(sorted(each) for each in tried) == [[0, 1, 2], [0, 2], [1]]
     assert [sorted(each) for each in listed(now, [0, 1], 2)] == [[0, 2], [0, 1, 2]]
+
+
+@given(st.data())
+def test_the_sets_are_those_of_all_candidates_in_the_same_order(data: st.DataObject) -> None:
+    """The oracle takes all combinations; two of a gang that can spare nobody are never worth two tries."""
+    gangs = [Gang(data.draw(st.integers(0, 2)), together=True) for _ in range(3)]
+    gang = data.draw(st.lists(st.integers(-1, 2), min_size=1, max_size=9))
+    now = running(*(Victim(0, (1,), gang=each) for each in gang), gangs=gangs)
+    candidates = [each for each in range(len(gang)) if data.draw(st.booleans())]
+    at_least = data.draw(st.integers(0, 4))
+    expected: dict[frozenset[int], list[int]] = {}
+    for size in range(1, len(candidates) + 1):
+        for chosen in combinations(candidates, size):
+            going = add_companions(now, chosen, [])
+            expected.setdefault(frozenset(going), going)
+    tried: list[list[int]] = []
+    found = listed(now, candidates, at_least, tried)
+    assert sorted(map(sorted, found)) == sorted(
+        sorted(going) for going in expected.values() if len(going) >= at_least
+    )
+    assert tried == [*expected.values()]
 
 
 def test_companions_are_the_rest_of_gangs_that_break():
