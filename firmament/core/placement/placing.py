@@ -140,6 +140,13 @@ class GangTrial:
         self._search_cells = self._tuning.gang_search_cells
         self._refused: set[tuple[object, ...]] = set()
         self._pod_sets = number_pod_sets(self._problem)
+        gang = self._problem.gang
+        in_gangs = np.flatnonzero(gang >= 0)
+        in_gangs = in_gangs[np.argsort(gang[in_gangs], kind="stable")]
+        #: The classes of each gang.
+        self._members = np.split(
+            in_gangs, np.searchsorted(gang[in_gangs], np.arange(1, len(self._problem.gang_need)))
+        )
 
     def place(self, means: Means) -> Placed:
         """Place all tasks, by priority and gangs first; in order of admission. Raises what the solver raises."""
@@ -165,7 +172,8 @@ class GangTrial:
         """Place the gangs of ``numbers`` that fit as a whole, one after another."""
         parts = []
         for gang in self._list_in_turn(numbers):
-            members = np.flatnonzero((self._problem.gang == gang) & (self._waiting.sum(axis=1) > 0))
+            members = self._members[gang]
+            members = members[self._waiting[members].sum(axis=1) > 0]
             if self.closed and self._find_closed()[members].any():
                 continue
             # Room only shrinks while gangs are tried, except with rules between tasks.
@@ -187,7 +195,7 @@ class GangTrial:
             yield from numbers.tolist()
             return
         waiting = self._waiting.sum(axis=1)
-        members = {gang: np.flatnonzero(self._problem.gang == gang) for gang in numbers.tolist()}
+        members = {gang: self._members[gang] for gang in numbers.tolist()}
         yield from list_by_quota(lambda: self._board.residual, members, waiting)
 
     def _find_closed(self) -> Bool:

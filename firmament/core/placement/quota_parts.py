@@ -246,21 +246,26 @@ def list_by_quota(see: Callable[[], Residual], members: Mapping[int, Int64], wai
         residual = see()
         quotas = residual.quotas
         assert quotas is not None
-        order = order.go_on(quotas) if order is not None else QuotaOrder(quotas)
-        wanted = []
-        for cls in members[gang].tolist():
-            draw = int(quotas.terms.draw[residual.problem.shape[cls]])
-            if draw >= 0:
+        draws = quotas.terms.draw[residual.problem.shape[members[gang]]].tolist()
+        counts = waiting[members[gang]].tolist()
+        claims = tuple((draw, count) for draw, count in zip(draws, counts, strict=True) if draw >= 0)
+        found = alike.get(claims)
+        if found is None:
+            order = order.go_on(quotas) if order is not None else QuotaOrder(quotas)
+            wanted = []
+            for draw, count in claims:
                 units = quotas.units_by_kind(draw)[:-1]
-                kind = int(np.argmax(units > 0)) if len(units) else 0
-                wanted.append((draw, kind, int(waiting[cls])))
-        return order.find_standing(wanted), places[gang], gang
+                wanted.append((draw, int(np.argmax(units > 0)) if len(units) else 0, count))
+            found = alike[claims] = order.find_standing(wanted)
+        return found, places[gang], gang
 
+    alike: dict[tuple[tuple[int, int], ...], QuotaStanding] = {}
     heap = [stand(gang) for gang in members]
     heapq.heapify(heap)
     looked_at: set[int] = set()
     while heap:
         gang = heapq.heappop(heap)[2]
+        alike.clear()  # gangs may have got places meanwhile
         now = stand(gang)
         if gang not in looked_at and heap and heap[0] < now:
             looked_at.add(gang)

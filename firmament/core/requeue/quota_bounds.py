@@ -15,7 +15,7 @@ from cost_models.interface import Bool, Int64
 from firmament.core.constraints.quota_room import ENDLESS, QuotaRoom
 from firmament.core.constraints.quota_terms import Draw
 from firmament.core.queue.importance import Importance
-from firmament.core.ranks import group_rows
+from firmament.core.ranks import group_rows, rank
 from firmament.core.rules.framework.limit_rule import RoundDemand
 from firmament.core.rules.gangs.members import count_together, describe_needs
 from firmament.core.rules.registry import find_quotas, list_drawing, number_draws
@@ -76,23 +76,22 @@ class QuotaBounds:
             return members[:0]
         tasks = self._cluster.tasks
         order = members[np.lexsort((tasks.sequence[members], tasks.created[members]))]
-        waiting = Counter(tasks.job[row] for row in order.tolist())
-        gangs = {name: self._describe_gang(name, count) for name, count in waiting.items()}
-        taken: dict[Hashable, int] = {}
-        chosen: dict[str, bool] = {}
-        found = []
-        columns = order, tasks.priority[order], tasks.group_priority[order]
-        for row, *priorities in zip(*(column.tolist() for column in columns), strict=True):
-            name = tasks.job[row]
-            kind = gangs[name], *priorities
-            count = taken.get(kind, 0)
-            takes_part = chosen.get(name, False) or count < units
-            taken[kind] = count + 1
-            if takes_part:
-                found.append(row)
-            if gangs[name] is not None:
-                chosen[name] = takes_part
-        return np.array(found, dtype=np.int64)
+        names = [tasks.job[row] for row in order.tolist()]
+        number_of = {name: number for number, name in enumerate(dict.fromkeys(names))}
+        job = np.array([number_of[name] for name in names], dtype=np.int64)
+        counts = np.bincount(job).tolist()
+        needs = [self._describe_gang(name, count) for name, count in zip(number_of, counts, strict=True)]
+        kinds: dict[Hashable, int] = {}
+        kind = np.array([kinds.setdefault(each, len(kinds)) for each in needs], dtype=np.int64)[job]
+        for priority in (tasks.priority[order], tasks.group_priority[order]):
+            values, of = np.unique(priority, return_inverse=True)
+            kind = kind * len(values) + of
+        among = rank(kind) < units
+        # A gang takes part from the first of its tasks on that is among the oldest.
+        place, first = np.arange(len(order)), np.full(len(counts), len(order))
+        np.minimum.at(first, job[among], place[among])
+        alone = np.array([each is None for each in needs])[job]
+        return order[np.where(alone, among, place >= first[job])]
 
     def _describe_gang(self, name: str, waiting: int) -> Hashable:
         """Return a key that is equal for gangs that need equal places; None for tasks in no gang.
@@ -103,8 +102,9 @@ class QuotaBounds:
         gang = jobs.gang(name)
         if gang is None:
             return None
-        members = jobs.members(name)
-        if len(members) != waiting or name in self._apart or tasks.not_before[members].any():
+        if jobs.count_members(name) != waiting or name in self._apart:
+            return name
+        if self._backs_off and tasks.not_before[jobs.members(name)].any():
             return name
         return waiting, describe_needs(gang)
 
@@ -116,7 +116,7 @@ class QuotaBounds:
         fewest = ENDLESS
         for name, waiting in Counter(tasks.job[row] for row in members.tolist()).items():
             gang = jobs.gang(name)
-            others = len(jobs.members(name)) - waiting if gang is not None else 0
+            others = jobs.count_members(name) - waiting if gang is not None else 0
             fewest = min(fewest, 1 if gang is None else max(1, count_together(gang, others)))
             if fewest == 1:
                 break
@@ -193,6 +193,11 @@ class QuotaBounds:
                 for columns in group.columns:
                     found[list(columns)] += np.array(group.amounts, dtype=np.int64) * count
         return found
+
+    @cached_property
+    def _backs_off(self) -> bool:
+        """Whether any task may not be tried before some time."""
+        return bool(self._cluster.tasks.not_before.any())
 
     @cached_property
     def _contested(self) -> Bool:

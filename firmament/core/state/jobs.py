@@ -55,6 +55,10 @@ class JobTable:
         """Return rows of the tasks of a job, ascending."""
         return sorted(self._members.get(job_id, ()))
 
+    def count_members(self, job_id: str) -> int:
+        """Return the number of tasks of a job."""
+        return len(self._members.get(job_id, ()))
+
     def enlist(self, task: int, job_id: str) -> None:
         """Record that a task (row) belongs to a job."""
         if job_id:

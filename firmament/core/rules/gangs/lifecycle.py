@@ -281,6 +281,8 @@ class GangLifecycle:
         self._changed.clear()
         moments = []
         for job_id, status in self._statuses.items():
+            if status.since is None and not status.failed:
+                continue
             job = cluster.jobs.gang(job_id)
             if job is not None and status.since is not None:
                 moments.append(status.since + self._get_gang_seconds(job))
@@ -295,7 +297,10 @@ class GangLifecycle:
         """
         self._update_statuses(cluster, now)
         deltas = []
-        for job_id in sorted(self._statuses):
+        followed = [
+            job_id for job_id, status in self._statuses.items() if status.since is not None or status.failed
+        ]
+        for job_id in sorted(followed):
             status, job = self._statuses[job_id], cluster.jobs.gang(job_id)
             if job is None:
                 continue

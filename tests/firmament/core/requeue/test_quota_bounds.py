@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from firmament.core.events import ClassDefined, JobDefined, TaskRemoved, TasksBound, TasksSubmitted
 from firmament.core.model import Job, TaskClass
@@ -109,3 +113,44 @@ def test_all_gangs_get_their_turn_as_others_end() -> None:
             running += placed(core.run_round())
         order += running
     assert order == [f"{number}-{member}" for number in range(5) for member in "ab"]
+
+
+def select_one_by_one(core: Scheduler, members: list[int], units: int) -> list[int]:
+    """Return the oldest ``units`` tasks of each kind, and the rest of their gangs: the rule, task by task."""
+    tasks, jobs = core._cluster.tasks, core._cluster.jobs
+    taken: Counter[object] = Counter()
+    begun: set[str] = set()
+    found = []
+    for row in sorted(members, key=lambda row: (tasks.created[row], tasks.sequence[row])):
+        name = tasks.job[row]
+        gang = jobs.gang(name)
+        needs = gang and (len(jobs.members(name)), gang.min_members)
+        kind = needs, int(tasks.priority[row])
+        if taken[kind] < units or name in begun:
+            found.append(row)
+            begun |= {name} if gang else set()
+        taken[kind] += 1
+    return found
+
+
+@given(st.data())
+def test_the_oldest_of_each_kind_are_selected_as_one_by_one(data: st.DataObject) -> None:
+    core = scheduler(
+        machine("m", cpu=1),
+        flavor("any"),
+        quota("q", {"any": {"cpu": 4}}),
+        ClassDefined(1, task_class(2, queue="q")),
+    )
+    for number in range(data.draw(st.integers(1, 8))):
+        size, job = data.draw(st.integers(1, 3)), f"job-{number}"
+        if data.draw(st.booleans()):
+            core.apply([JobDefined(Job(job, size=size, min_members=size))])
+        for member in range(size):
+            uid, priority = f"{number}-{member}", data.draw(st.integers(4, 5))
+            core.apply([TasksSubmitted(1, (uid,), job=job, priority=priority)])
+    core.run_round()
+    cluster = core._cluster
+    members = cluster.tasks.list_unschedulable()
+    units = data.draw(st.integers(1, 6))
+    found = QuotaBounds(cluster, [int(cluster.tasks.cls[members[0]])])._select_oldest(members, units)
+    assert found.tolist() == select_one_by_one(core, members.tolist(), units)
