@@ -90,7 +90,7 @@ def test_a_pod_that_names_no_claim_any_more_waits_for_none():
 
 # --- queues -----------------------------------------------------------------------------------------------------------
 
-QUEUES = {
+QUEUES: Any = {
     kinds.RESOURCE_FLAVOR: (ResourceFlavor, flavor()),
     kinds.CLUSTER_QUEUE: (ClusterQueue, cluster_queue("team", quotas(cpu=4, memory="8Gi"))),
     kinds.LOCAL_QUEUE: (LocalQueue, local_queue("users", "team", "default")),
