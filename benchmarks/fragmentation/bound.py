@@ -2,8 +2,8 @@
 
 In the linear program, pods may be split, all machines of a kind are one large machine, and of each type at most the
 arriving pods are placed. GPUs are filled by patterns: sets of parts that fit on one GPU (Gilmore and Gomory, Operations
-Research 9, 1961). Some pods have to have places, such as those that came first: a scheduler that leaves no GPU idle
-while a pod could have it cannot wait for pods that fit together better.
+Research 9, 1961). Some pods have to have places, such as those that came before one of their type was refused: a
+scheduler that leaves no GPU idle while a pod could have it cannot wait for pods that fit together better.
 """
 
 from __future__ import annotations

@@ -69,7 +69,7 @@ def measure_fragmentation(
             run["seconds"] = process_time() - began
             run["fgd"], run["rounds"] = fgd.share, rounds.share
             run["first"] = fgd.count_first()
-            run["bound"] = bound_given(arrivals, rounds.placed.intersection(range(fgd.count_first())))
+            run["bound"] = bound_given(arrivals, rounds.placed & fgd.list_before_refusals(arrivals.order))
             runs.append(run)
     return {
         "kind": "fragmentation",

@@ -7,6 +7,7 @@ for a multiple of the cluster's GPUs, then they come in random order, and none e
 from __future__ import annotations
 
 import csv
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
@@ -70,6 +71,17 @@ class Outcome:
     """The share of all GPUs that is allocated after all pods have come."""
     placed: frozenset[int]
     """The pods that have places in the end, by their number in the order of arrival."""
+
+    def list_before_refusals(self, order: Sequence[int]) -> frozenset[int]:
+        """Return the pods that came before the first one of their type without a place; ``order``: types of pods."""
+        refused: set[int] = set()
+        found = []
+        for number, kind in enumerate(order):
+            if number not in self.placed:
+                refused.add(kind)
+            if kind not in refused:
+                found.append(number)
+        return frozenset(found)
 
     def count_first(self) -> int:
         """Return how many pods came before the first one without a place."""

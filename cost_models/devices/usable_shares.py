@@ -62,7 +62,7 @@ def take_best_fit(shares: Float64, count: int, share: float) -> tuple[Float64, B
 
     It takes those with the least left of all that have enough, as the scheduler does within a node.
     """
-    short = (shares < share - SLACK).sum(axis=1)
+    short = (np.ascontiguousarray(shares.T) < share - SLACK).sum(axis=0)
     there: Bool = short + count <= shares.shape[1]
     place = np.arange(shares.shape[1])
     taken = (place >= short[:, None]) & (place < (short + count)[:, None]) & there[:, None]
@@ -79,7 +79,8 @@ def sum_usable(room: Room, usual: UsualTasks) -> Float64:
     known: dict[tuple[int, float, int], Float64] = {}
     for kind in np.unique(room.kind).tolist():
         rows = np.flatnonzero(room.kind == kind)
-        shares = room.shares[rows]
+        # Sums over a few rows of many machines are much faster than those over the few shares of each machine.
+        shares = np.ascontiguousarray(room.shares[rows].T)
         for task, (count, share) in enumerate(
             zip(usual.count[:, kind].tolist(), usual.share[:, kind].tolist(), strict=True)
         ):
@@ -88,8 +89,8 @@ def sum_usable(room: Room, usual: UsualTasks) -> Float64:
             key = count, share, kind
             if key not in known:
                 enough = shares >= share - SLACK
-                usable = (shares * enough).sum(axis=1)
-                known[key] = np.where(enough.sum(axis=1) >= count, usable, 0.0)
+                usable = (shares * enough).sum(axis=0)
+                known[key] = np.where(enough.sum(axis=0) >= count, usable, 0.0)
             found[task, rows] = known[key]
     return found
 

@@ -74,6 +74,9 @@ def test_pods_that_have_places_bound_what_others_may_get():
     assert place_greedily(arrivals, "fgd") == Outcome(0.8, frozenset(range(3)))
     assert place_in_rounds(arrivals, 1) == Outcome(0.8, frozenset(range(3)))
     assert place_in_rounds(arrivals, 1).count_first() == 3
+    assert Outcome(0.0, frozenset({0, 2, 3})).list_before_refusals(arrivals.order) == {0, 2, 3}
+    assert Outcome(0.0, frozenset({1, 2, 3})).list_before_refusals(arrivals.order) == {2, 3}
+    assert Outcome(0.0, frozenset({0, 1, 2})).list_before_refusals(arrivals.order) == {0, 1, 2}
 
 
 def test_patterns_are_the_sets_of_parts_to_which_none_can_be_added():

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cost_models.devices.gap_values import value_gaps
-from cost_models.devices.gpu_prices import CAUTION, GpuPrices
+from cost_models.devices.gpu_prices import CAUTION, MARGIN, GpuPrices
 from firmament.core.configuration import WeightedModel
 from firmament.core.scheduler import Scheduler
 from tests.cost_models.devices.oracle import Node, Pod, fits, place
@@ -53,7 +53,8 @@ class PricedCluster:
         if not filled:
             return 0.0, 0.0
         rate = sum(weight * cpu for weight, cpu, _ in who) / filled
-        return rate, sqrt(sum(weight * (cpu - rate * fills) ** 2 for weight, cpu, fills in who) / filled)
+        square = sum(weight * (cpu - rate * fills) ** 2 for weight, cpu, fills in who)
+        return MARGIN * rate, sqrt(square / filled)
 
     def judge(self, row: int, node: Node) -> float:
         """V of what a node has left; ``row``: its place among the cluster's nodes."""
@@ -95,10 +96,11 @@ def test_a_figure_worked_out_by_hand():
     # 0.81 uses a device, and 0.19 finds room beside it. So gaps of 0.19 are worth nothing, nor is the rest of a device.
     assert raw[0].tolist() == pytest.approx([0, 0, 0, 0], abs=0.02)
     assert raw[1, 1] == pytest.approx(1)
-    # A device needs 8 of cpu. With 16 of it a task without devices takes nothing; with 4 only half a device was left.
-    assert raw[2].tolist() == pytest.approx([0, 0, 0, 0], abs=0.02)
+    # Each device is to have 8.8 of cpu. With 16 of it, a task that takes 8 leaves it short by 0.8: 1 / 11 of a device.
+    # With 4, 5 / 11 of a device can be filled, and nothing once a task has taken them.
+    assert raw[2].tolist() == pytest.approx([0, 1 / 11, 0, 0], abs=0.02)
     assert GpuPrices().assess(nodes, show_pods([Pod(4)], [1], usual)).raw[0, 2] == pytest.approx(
-        0.5, abs=0.02
+        5 / 11, abs=0.02
     )
 
 
