@@ -44,8 +44,10 @@ from firmament.core.preemption.quotas.units import (
 from firmament.core.preemption.quotas.victim_sets import add_companions, keeps_gangs, list_victim_sets
 from firmament.core.preemption.quotas.victims import (
     ShareRule,
+    are_borrowing,
     find_candidates,
     find_while_borrowing,
+    iterate_parts,
     stays_within,
 )
 from firmament.solvers.base import Solver
@@ -208,15 +210,15 @@ class QuotaReclaim:
         candidates = self._sort_candidates(unit)
         if not candidates:
             return None
-        node = unit.newcomer.node
+        newcomer, node = unit.newcomer, unit.newcomer.node
         if not terms.fair[node]:
             if not may_evict(self.state, unit):
                 return None
             everybody = add_companions(self.state, candidates, [])
-            within = list_within_reach(
-                self.state, self._node, unit.newcomer, unit.members, candidates, everybody
-            )
-            return self._choose_among(_Choice(unit, list(within), {})) if within else None
+            reach = list_within_reach(self.state, self._node, newcomer, unit.members, candidates, everybody)
+            parts = iterate_parts(self.state, self._node, newcomer, list(reach), FEW)
+            chosen = (self._choose_among(_Choice(unit, part, {})) for part in parts)
+            return next(filter(None, chosen), None)
         strategies = terms.strategies[node] if terms.strategies else ()
         for lenient in (False, True)[: len(strategies)]:
             order = self._list_by_shares(unit, candidates, lenient=lenient)
@@ -386,6 +388,8 @@ class QuotaReclaim:
         assert trial.quotas is not None
         places = trial.taken[len(self.state.taken) :]
         drawn = self._find_drawn_at(places)
+        if not are_borrowing(self.state, self._node, newcomer._replace(columns=drawn), victims):
+            return False
         if terms.fair[newcomer.node]:
             order = sorted(victims, key=lambda victim: choice.rank.get(victim, 0))
             groups = self._order_by_shares(choice.unit, places, order, lenient=choice.lenient)

@@ -12,7 +12,7 @@ other side has left; by ``LessThanInitialShare``, it is less than what the other
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -65,6 +65,34 @@ def is_borrowing(quotas: QuotaRoom, newcomer: Newcomer, other: int) -> bool:
         for each in use.list_path(other)
         if each not in ours
     )
+
+
+def are_borrowing(state: PreemptionState, node: Int64, newcomer: Newcomer, victims: Sequence[int]) -> bool:
+    """Return whether the queues of all victims, but the newcomer's own, borrow of what the newcomer draws on."""
+    quotas = state.quotas
+    assert quotas is not None
+    others = {int(node[victim]) for victim in victims} - {newcomer.node}
+    return all(is_borrowing(quotas, newcomer, each) for each in others)
+
+
+def iterate_parts(
+    state: PreemptionState, node: Int64, newcomer: Newcomer, victims: list[int], few: int
+) -> Iterator[list[int]]:
+    """Yield ``victims``, if there are any, and where they are more than a ``few``, those that may go for each flavor.
+
+    They may go if their queues borrow of it.
+    """
+    if victims:
+        yield victims
+    terms = state.problem.quotas
+    assert terms is not None
+    flavors = {terms.columns[column][0]: None for column in newcomer.columns}
+    for flavor in flavors if len(victims) > few and len(flavors) > 1 else ():
+        columns = tuple(column for column in newcomer.columns if terms.columns[column][0] == flavor)
+        there = newcomer._replace(columns=columns)
+        part = [victim for victim in victims if are_borrowing(state, node, there, [victim])]
+        if part and len(part) < len(victims):
+            yield part
 
 
 def _find_within(state: PreemptionState, newcomer: Newcomer, policy: int) -> Bool:

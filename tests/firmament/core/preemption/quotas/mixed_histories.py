@@ -21,7 +21,7 @@ from firmament.core.events import (
     TasksSubmitted,
 )
 from firmament.core.model import Job, TaskClass
-from firmament.core.results import DeltaKind
+from firmament.core.results import DeltaKind, RoundResult
 from tests.firmament.core.rules.quotas.quota_scene import flavor, quota
 from tests.support.core import Clock, machine, scheduler, task_class
 
@@ -80,6 +80,8 @@ class MixedWorld:
         self._workloads: dict[str, _Workload] = {}
         self._seen = _Settling()
         self._number = 0
+        self.stated: dict[str, dict[str, Any]] = {}
+        """The quotas as they are stated now, by name."""
         self.figures = Figures()
         queues = draw.randint(3, 6)
         self._queues = {f"q{number}": draw.choice(("left", "left", "root")) for number in range(queues)}
@@ -94,14 +96,18 @@ class MixedWorld:
         self._core = scheduler(
             *machines,
             *flavors,
-            quota("root", self._draw_amounts(3), fair=self._fair),
-            quota("left", self._draw_amounts(3), parent="root", fair=self._fair),
+            self._state("root", self._draw_amounts(3), fair=self._fair),
+            self._state("left", self._draw_amounts(3), parent="root", fair=self._fair),
             *(self._state_quota(name) for name in self._queues),
             clock=self._clock,
         )
 
     def _draw_amounts(self, most: int) -> dict[str, dict[str, int]]:
         return {name: {"cpu": self._draw.randint(0, most)} for name in self._flavors}
+
+    def _state(self, name: str, amounts: dict[str, dict[str, int]], **more: Any) -> RecordUpserted:
+        self.stated[name] = {"nominal": amounts, **more}
+        return quota(name, amounts, **more)
 
     def _state_quota(self, name: str) -> RecordUpserted:
         """State a queue's quota anew."""
@@ -123,7 +129,7 @@ class MixedWorld:
             stated["whenCanBorrow"] = draw.choice(["MayStopSearch", "TryNextFlavor"])
             stated["whenCanPreempt"] = draw.choice(["MayStopSearch", "TryNextFlavor"])
             stated["preference"] = draw.choice(["BorrowingOverPreemption", "PreemptionOverBorrowing"])
-        return quota(name, self._draw_amounts(4), weight=draw.choice((0.5, 1.0, 1.0, 2.0)), **stated)
+        return self._state(name, self._draw_amounts(4), weight=draw.choice((0.5, 1.0, 1.0, 2.0)), **stated)
 
     def step(self) -> None:
         """Let one thing happen, and see that evictions end; raises ``AssertionError`` if they do not."""
@@ -165,6 +171,7 @@ class MixedWorld:
         for number in range(MOST_ROUNDS):
             result = self._core.run_round()
             self.figures.rounds += 1
+            self.judge(result)
             gone = [delta.uid for delta in result.deltas if delta.kind is DeltaKind.PREEMPT]
             came = {delta.uid: delta.machine for delta in result.deltas if delta.kind is DeltaKind.PLACE}
             self._create_again(gone)
@@ -175,6 +182,9 @@ class MixedWorld:
                 return
             self.figures.evictions += len(gone)
         raise AssertionError("they evict each other without end")
+
+    def judge(self, result: RoundResult) -> None:
+        """Judge a round's decisions before they take effect; by itself a world does not."""
 
     def _create_again(self, gone: list[str]) -> None:
         """Remove evicted tasks, and submit them again, with new uids if they have owners."""

@@ -176,3 +176,29 @@ def test_evictions_end_whatever_flavors_queues_prefer():
 def test_evictions_end_where_each_of_four_tasks_took_the_place_of_the_next():
     """One takes the place of another of its queue, and borrows; the third reclaims from it, and so on."""
     run(20_001_390, 20)
+
+
+@pytest.mark.parametrize(("own", "goes"), [(4, False), (0, True)])
+def test_a_gang_that_borrows_of_another_flavor_stays(own: int, goes: bool):
+    """A part of it runs on the only machine of the first flavor; of that its queue uses its own quota, or borrows."""
+    core = scheduler(
+        machine("a", cpu=4, labels={"kind": "one"}),
+        machine("b", cpu=4, labels={"kind": "two"}),
+        flavor("one", kind="one"),
+        flavor("two", kind="two"),
+        quota("cohort", {"one": {"cpu": 1}, "two": {"cpu": 4}}),
+        quota("guest", {"one": {"cpu": own}, "two": {"cpu": 0}}, parent="cohort"),
+        quota(
+            "host",
+            {"one": {"cpu": 4}, "two": {"cpu": 0}},
+            parent="cohort",
+            preemption={"reclaim": "Any", "borrow": {"policy": "LowerPriority"}},
+        ),
+        JobDefined(Job("gang", size=2, min_members=2, disrupted_whole=True)),
+        ClassDefined(1, task_class(1, queue="guest")),
+        TasksBound("a", 1, ("g0",), job="gang", priority=2),
+        TasksBound("b", 1, ("g1",), job="gang", priority=2),
+        ClassDefined(2, task_class(4, queue="host", node_selector=(("kind", "one"),))),
+        TasksSubmitted(2, ("whole-machine",)),
+    )
+    assert list_evicted(core.run_round()) == ({"g0", "g1"} if goes else set())
