@@ -7,10 +7,17 @@ import socket
 from pathlib import Path
 from types import SimpleNamespace
 
+import grpc
 import pytest
 
 from firmament.server.access.address import AddressError, ListenAddress, check_free, parse_address
-from firmament.server.access.credentials import Clients, _follower, names_of, parse_clients
+from firmament.server.access.credentials import (
+    Clients,
+    _follower,
+    names_of,
+    parse_clients,
+    server_credentials,
+)
 from firmament.server.access.grpc_options import MESSAGE_BYTES, PING_SECONDS, server_options
 from protos.conventions.tls import TlsError, TlsFiles
 
@@ -126,6 +133,25 @@ def test_certificates_are_used_anew_when_they_have_changed(tmp_path: Path, caplo
     assert str(files.key) in caplog.records[-1].getMessage()
     files.key.write_bytes(b"key")
     assert read_changed() is None, "as before"
+
+
+def test_clients_have_to_show_a_certificate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    files = TlsFiles(*(tmp_path / name for name in ("cert", "key", "ca")))
+    for path in (files.certificate, files.key, files.authority):
+        path.write_bytes(path.name.encode())
+    asked: dict[str, object] = {}
+
+    def make(first: object, follow: object, **more: object) -> str:
+        asked.update(more, first=first, follow=follow)
+        return "credentials"
+
+    monkeypatch.setattr(grpc, "dynamic_ssl_server_credentials", make)
+    assert server_credentials(files) == "credentials"
+    assert asked["require_client_authentication"] is True
+    assert asked["first"] is not None
+    files.authority.unlink()
+    with pytest.raises(TlsError, match="TLS needs it"):
+        server_credentials(files)
 
 
 def test_options_of_the_server():
