@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from firmament.core.events import ClassDefined, JobDefined, TaskRemoved, TasksBound, TasksSubmitted
-from firmament.core.model import Job, TaskClass
+from firmament.core.model import Job, JobGroup, TaskClass
 from firmament.core.requeue.quota_bounds import QuotaBounds
 from firmament.core.scheduler import Scheduler
 from tests.firmament.core.rules.quotas.quota_scene import flavor, quota
@@ -154,3 +154,20 @@ def test_the_oldest_of_each_kind_are_selected_as_one_by_one(data: st.DataObject)
     units = data.draw(st.integers(1, 6))
     found = QuotaBounds(cluster, [int(cluster.tasks.cls[members[0]])])._select_oldest(members, units)
     assert found.tolist() == select_one_by_one(core, members.tolist(), units)
+
+
+@pytest.mark.parametrize(("groups", "chosen"), [((), 2), ((JobGroup("w", least=1),), 1)])
+def test_trees_of_groups_count_on_no_evictions(groups: tuple[JobGroup, ...], chosen: int) -> None:
+    core = scheduler(
+        machine("m", cpu=100),
+        flavor("any"),
+        quota("q", {"any": {"cpu": 4}}, preemption={"within": "LowerPriority"}),
+        ClassDefined(1, task_class(2, queue="q", group="w")),
+        TasksBound("m", 1, ("first", "second"), priority=1),
+        *(JobDefined(Job(name, min_members=1, groups=groups)) for name in "abc"),
+        *(TasksSubmitted(1, (f"{name}-0",), job=name, priority=5) for name in "abc"),
+    )
+    tasks = core._cluster.tasks
+    members = np.array([tasks.row_of[f"{name}-0"] for name in "abc"])
+    cls = int(tasks.cls[members[0]])
+    assert len(QuotaBounds(core._cluster, [cls]).select(cls, members)) == chosen
