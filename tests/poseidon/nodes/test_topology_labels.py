@@ -53,6 +53,17 @@ def test_changes_of_topologies_and_nodes_are_told():
     assert not [*known.take_labels()]
 
 
+def test_a_topology_that_ends_takes_its_labels_along():
+    known = TopologyLabels()
+    known.put("uid", make("racks", BLOCK))
+    known.note_node("n0", {BLOCK: "a"})
+    assert [name for name, labels in known.take_labels() if labels] == ["n0"]
+    known.remove("another")
+    assert not [*known.take_labels()]
+    known.remove("uid")
+    assert [*known.take_labels()] == [("n0", {})]
+
+
 @pytest.mark.parametrize(
     ("labels", "words"),
     [

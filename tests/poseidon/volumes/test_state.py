@@ -314,6 +314,16 @@ def test_a_pod_reserves_all_its_volumes_or_none(cluster):
     assert cluster.begin("q", "n1", 0.0) == ""
 
 
+def test_a_volume_that_is_gone_is_not_offered_any_more(cluster):
+    cluster.volumes_changed([volume("v", storage_class="local", at=(HOSTNAME, ["n1"]))])
+    cluster.claims_changed([claim("c", storage_class="local")])
+    [profile] = cluster.pod("p", "c").profiles
+    assert cluster.offers("n1") == {profile.resource: 1}
+    cluster.volumes_changed([Change("v", None)])
+    assert cluster.offers("n1") == {}
+    assert cluster.begin("p", "n1", 0.0) == NONE_TO_BIND
+
+
 def test_a_reserved_volume_counts_for_its_claim_until_that_is_bound(cluster):
     cluster.volumes_changed([volume("v", storage_class="local", at=(HOSTNAME, ["n1"]))])
     cluster.claims_changed([claim("c", storage_class="local")])
