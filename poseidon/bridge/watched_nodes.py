@@ -81,7 +81,7 @@ class WatchedNodes:
             stores.gangs.topology.trees.node_gone,
             stores.images.forget,
             stores.hyper_nodes.forget_node,
-            stores.topology_labels.forget,
+            stores.topology_labels.forget_node,
             stores.volumes.node_gone,
             stores.bind_check.forget,
             stores.pending_bindings.node_gone,

@@ -14,6 +14,7 @@ from poseidon.kube.api.other_projects.hyper_nodes import (
     name_tier,
 )
 from poseidon.kube.parsing.defects import shorten
+from poseidon.nodes.added_labels import AddedLabels
 from poseidon.pod_rules.label_selectors import matches_labels
 
 _log = logging.getLogger(__name__)
@@ -27,14 +28,12 @@ _REPEATED_GROUP = re.compile(r"\)[*+{]")
 _REPETITION = re.compile(r"[*+]|\{\d*,")
 
 
-class HyperNodes:
+class HyperNodes(AddedLabels):
     """The HyperNodes that are known, and the nodes in them."""
 
     def __init__(self) -> None:
+        super().__init__()
         self._found: dict[str, HyperNode] = {}
-        self._nodes: dict[str, Mapping[str, str]] = {}
-        self._labels: dict[str, dict[str, str]] = {}
-        self._todo: set[str] = set()
         self._members: _Members | None = None
 
     @property
@@ -54,30 +53,12 @@ class HyperNodes:
         if self._found.pop(uid, None) is not None:
             self._members = None
 
-    def note_node(self, name: str, labels: Mapping[str, str]) -> None:
-        """Take a node as it is now."""
-        if self._nodes.get(name) != labels:
-            self._nodes[name] = labels
-            self._todo.add(name)
-
-    def forget_node(self, name: str) -> None:
-        """Forget a node; an unknown one is ignored."""
-        self._nodes.pop(name, None)
-        self._labels.pop(name, None)
-        self._todo.discard(name)
-
     def take_labels(self) -> Iterator[tuple[str, Mapping[str, str]]]:
         """Yield nodes whose labels by tiers have changed, with these, once."""
         if not self._found and not self._labels:
             self._todo.clear()
             return
-        members = self._compile()
-        todo, self._todo = self._todo, set()
-        for name in sorted(todo):
-            labels = members.make_labels(name, self._nodes[name])
-            if labels != self._labels.get(name, {}):
-                self._labels[name] = labels
-                yield name, labels
+        yield from self._take_changed(self._compile().make_labels)
 
     def _compile(self) -> _Members:
         """Return who is in which HyperNode; found out anew once for all changes since the last time."""

@@ -48,7 +48,7 @@ def test_changes_of_topologies_and_nodes_are_told():
     known.remove("uid")
     known.remove("uid")
     assert not [*known.take_labels()]
-    known.forget("n0")
+    known.forget_node("n0")
     known.put("uid", make("racks", BLOCK))
     assert not [*known.take_labels()]
 

@@ -1,0 +1,37 @@
+"""Labels that machines have beside those of their nodes, and which of them have changed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+
+
+class AddedLabels:
+    """The labels of all known nodes, and those that are added to each by something else."""
+
+    def __init__(self) -> None:
+        self._nodes: dict[str, Mapping[str, str]] = {}
+        self._labels: dict[str, dict[str, str]] = {}
+        self._todo: set[str] = set()
+
+    def note_node(self, name: str, labels: Mapping[str, str]) -> None:
+        """Take a node as it is now."""
+        if self._nodes.get(name) != labels:
+            self._nodes[name] = labels
+            self._todo.add(name)
+
+    def forget_node(self, name: str) -> None:
+        """Forget a node; an unknown one is ignored."""
+        self._nodes.pop(name, None)
+        self._labels.pop(name, None)
+        self._todo.discard(name)
+
+    def _take_changed(
+        self, make: Callable[[str, Mapping[str, str]], dict[str, str]]
+    ) -> Iterator[tuple[str, Mapping[str, str]]]:
+        """Yield nodes whose added labels have changed, with these, once; ``make`` returns those of a node."""
+        todo, self._todo = self._todo, set()
+        for name in sorted(todo):
+            labels = make(name, self._nodes[name])
+            if labels != self._labels.get(name, {}):
+                self._labels[name] = labels
+                yield name, labels
