@@ -7,6 +7,7 @@ devices do not serve one more task, the devices of all tasks of the round are ch
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -106,17 +107,34 @@ class StateTable:
         together = self._serve_together(state, demand)
         if together.picks is None:
             return together.fault
-        picks: list[Picks] = []
+        tasks = (*state.tasks, demand)
+        picks: list[Picks] = [()] * len(tasks)
         first = 0
-        for task in (*state.tasks, demand):
-            picks.append(together.picks[first : first + len(task)])
-            first += len(task)
+        for place in self._order(state.kind, tasks):
+            picks[place] = together.picks[first : first + len(tasks[place])]
+            first += len(tasks[place])
         use = use_after(state.kind, state.base, together.picks)
-        return self._keep(state.kind, state.base, (*state.tasks, demand), tuple(picks), use)
+        return self._keep(state.kind, state.base, tasks, tuple(picks), use)
 
     def _serve_together(self, state: ServedState, demand: Demand) -> SearchOutcome:
-        claims = tuple(claim for task in (*state.tasks, demand) for claim in task)
+        """Search for devices for all tasks of a state and one more, those with the fewest devices to choose from
+        first.
+        """
+        tasks = (*state.tasks, demand)
+        claims = tuple(claim for place in self._order(state.kind, tasks) for claim in tasks[place])
         return find_devices(state.kind, state.base, claims, self._selectors, MOST_PICKS_TOGETHER)
+
+    def _order(self, kind: ViewKind, tasks: Sequence[Demand]) -> list[int]:
+        """Return the places of tasks by the number of devices that each could get."""
+        return sorted(range(len(tasks)), key=lambda place: (self._count_choices(kind, tasks[place]), place))
+
+    def _count_choices(self, kind: ViewKind, task: Demand) -> int:
+        return sum(
+            self._selectors.find_candidates(kind, option).mask.bit_count()
+            for claim in task
+            for request in claim.requests
+            for option in request.options
+        )
 
     def count_served_one_by_one(self, number: int, demand: Demand) -> int:
         """Return how many more tasks with ``demand`` a state without tasks serves, if each keeps the devices that it
