@@ -197,18 +197,32 @@ class Board:
 def is_displaced(problem: PlacementProblem, waiting: Int64, placed: Assignments, among: Bool) -> bool:
     """Return whether a task of the classes ``waiting`` would fit somewhere without the round's less important tasks.
 
-    ``among``: bool[C]; one of the less important tasks has to be of these classes.
+    ``among``: bool[C]; one of the less important tasks has to be of these classes. Those of other queues keep their
+    quota.
     """
     for rank in np.unique(problem.priority[waiting])[::-1].tolist():
         lower = problem.priority[placed.cls] < rank
         if not (lower & among[placed.cls]).any():
             continue
+        asked = waiting[problem.priority[waiting] == rank]
         without = Board(problem)
         without.book(placed.select(~lower))
-        # With quotas, importance is not the only thing that decides which task comes first.
-        if without.residual.quotas is not None:
-            less = placed.select(lower)
-            without.residual.quotas.book(problem.shape[less.cls], less.machine, less.count)
-        if any(without.takes(cls).any() for cls in waiting[problem.priority[waiting] == rank].tolist()):
+        quotas = without.residual.quotas
+        if quotas is None:
+            if any(without.takes(cls).any() for cls in asked.tolist()):
+                return True
+            continue
+        # Between queues, importance is not the only thing that decides which task comes first; within one, it is.
+        less = placed.select(lower)
+        quotas.book(problem.shape[less.cls], less.machine, less.count)
+        queue, queue_of_less = (quotas.terms.find_nodes(problem.shape[cls]) for cls in (asked, less.cls))
+        same = (queue >= 0) & np.isin(queue, queue_of_less)
+        if any(without.takes(cls).any() for cls in asked[~same].tolist()):
             return True
+        for node in np.unique(queue[same]).tolist():
+            own = less.select(queue_of_less == node)
+            quotas.book(problem.shape[own.cls], own.machine, -own.count)
+            if any(without.takes(cls).any() for cls in asked[queue == node].tolist()):
+                return True
+            quotas.book(problem.shape[own.cls], own.machine, own.count)
     return False

@@ -206,3 +206,23 @@ def test_who_expects_others_alike_waits_for_quota_for_all_of_them(cpu: int, come
         [ClassDefined(1, task_class(1000, queue="team", group="w")), TasksSubmitted(1, ("first",), job="w")],
     )
     assert placed(core.run_round()) == comes
+
+
+@pytest.mark.parametrize("size", [1, 2])
+@pytest.mark.parametrize(("queue", "comes"), [("team", "important"), ("other", "tree")])
+def test_trees_leave_the_quota_of_their_queue_to_more_important_tasks(size: int, queue: str, comes: str):
+    """Trees are placed before other tasks. Between queues, importance does not decide who draws on a cohort."""
+    group = JobGroup("w", least=2, within=("rack",))
+    core = scheduler(
+        [machine("a", cpu=9000, labels={"rack": "r"})],
+        [flavor("any"), quota("cohort"), quota("other", parent="cohort")],
+        [quota("team", {"any": {"cpu": 2000}}, parent="cohort")],
+        [JobDefined(Job("tree", size=2, groups=(group,)))],
+        [JobDefined(Job("important", size=size, min_members=size))],
+        [ClassDefined(1, task_class(1000, queue="team", group="w"))],
+        [ClassDefined(2, task_class(2000 // size, queue=queue))],
+        [TasksSubmitted(1, ("tree-0", "tree-1"), job="tree", priority=1)],
+        [TasksSubmitted(2, tuple(uids("important", size)), job="important", priority=5)],
+    )
+    names = {uid.rpartition("-")[0] for uid in placed(core.run_round())}
+    assert names == {comes}
