@@ -1,17 +1,14 @@
-"""Parts of the server that stand alone: who may use which cluster, addresses, steps, spans, lines and options."""
+"""Parts of the server that stand alone: who may use which cluster, steps, spans, lines and options."""
 
 from __future__ import annotations
 
 import logging
-import socket
 from typing import Any
 
 import pytest
 
 from firmament.core.results import DecidedOn, RoundResult, RoundStats
-from firmament.server.access.address import AddressError, ListenAddress, check_free, parse_address
 from firmament.server.access.credentials import Clients, names_of, parse_clients
-from firmament.server.access.grpc_options import MESSAGE_BYTES, server_options
 from firmament.server.driving.round_log import log_round
 from firmament.server.rounds.round_traces import trace_round
 from firmament.server.steps import RoundBeginning, StreamSteps
@@ -69,50 +66,6 @@ def test_a_refusal_names_the_certificate():
     assert clients.refusal(Call(), "x").startswith("a certificate for no name may not")
     assert names_of(Call("n", "m")) == {"n", "m"}
     assert names_of(Call()) == frozenset()
-
-
-# --- addresses -------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("text", "host", "port", "shown"),
-    [
-        ("localhost:80", "localhost", 80, "localhost:80"),
-        ("[::1]:80", "::1", 80, "[::1]:80"),
-        (":80", "0.0.0.0", 80, "0.0.0.0:80"),
-        ("a:0", "a", 0, "a:0"),
-        ("a:65535", "a", 65535, "a:65535"),
-    ],
-)
-def test_addresses(text: str, host: str, port: int, shown: str):
-    assert parse_address("--x", text) == ListenAddress(host, port)
-    assert str(parse_address("--x", text)) == shown
-
-
-@pytest.mark.parametrize("text", ["a", "a:", "a:b", "::1:80", "[::1:80", "a:٣", ""])
-def test_what_is_no_address(text: str):
-    with pytest.raises(AddressError) as refused:
-        parse_address("--x", text)
-    assert str(refused.value) == f"--x: {text!r} is not an address; write HOST:PORT"
-
-
-@pytest.mark.parametrize(("text", "any_port", "least"), [("a:65536", True, 0), ("a:0", False, 1)])
-def test_ports_out_of_range(text: str, any_port: bool, least: int):
-    with pytest.raises(AddressError) as refused:
-        parse_address("--x", text, any_port=any_port)
-    assert str(refused.value) == f"--x: {text!r}: port {text[2:]} is out of range; use {least} to 65535"
-    assert parse_address("--x", "a:1", any_port=False).port == 1
-
-
-def test_an_address_in_use_cannot_be_listened_on():
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        address = ListenAddress("127.0.0.1", taken.getsockname()[1])
-        with pytest.raises(AddressError) as refused:
-            check_free(address)
-        assert str(refused.value) == (
-            f"cannot listen on {address}: address already in use; choose another address"
-        )
-    check_free(address)
 
 
 # --- rounds ----------------------------------------------------------------------------------------------------------
@@ -221,19 +174,3 @@ def test_stages_follow_each_other_within_a_round(monkeypatch: pytest.MonkeyPatch
         "firmament.certified": True,
         "firmament.gap": 0.5,
     }
-
-
-def test_options_of_the_server():
-    assert dict(server_options(1000, 5.0, 2.5)) == {
-        "grpc.max_receive_message_length": 1000,
-        "grpc.max_send_message_length": 64 * 2**20,
-        "grpc.compression_enabled_algorithms_bitset": 1,
-        "grpc.so_reuseport": 0,
-        "grpc.server_handshake_timeout_ms": 2500,
-        "grpc.max_connection_idle_ms": 60_000,
-        "grpc.keepalive_time_ms": 30_000,
-        "grpc.keepalive_timeout_ms": 10_000,
-        "grpc.keepalive_permit_without_calls": 1,
-        "grpc.http2.min_ping_interval_without_data_ms": 5000,
-    }
-    assert MESSAGE_BYTES == 64 * 2**20
