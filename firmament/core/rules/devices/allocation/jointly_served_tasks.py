@@ -33,7 +33,7 @@ MOST_ROOM = 1_000
 """The most tasks per machine that are counted or booked for one shape; no machine gets more in a round."""
 MOST_STATES = 100_000
 """Number of states above which a new ledger forgets all of them."""
-MOST_PICKS_TOGETHER = 5_000
+MOST_PICKS_TOGETHER = 20_000
 """The most devices that a search tries when it chooses the devices of all tasks of a machine anew."""
 
 
@@ -125,8 +125,12 @@ class StateTable:
         return find_devices(state.kind, state.base, claims, self._selectors, MOST_PICKS_TOGETHER)
 
     def _order(self, kind: ViewKind, tasks: Sequence[Demand]) -> list[int]:
-        """Return the places of tasks by the number of devices that each could get."""
-        return sorted(range(len(tasks)), key=lambda place: (self._count_choices(kind, tasks[place]), place))
+        """Return the places of tasks by the number of devices that each could get, equal tasks side by side."""
+        first: dict[Demand, tuple[int, int]] = {}
+        for place, task in enumerate(tasks):
+            if task not in first:
+                first[task] = self._count_choices(kind, task), place
+        return sorted(range(len(tasks)), key=lambda place: first[tasks[place]])
 
     def _count_choices(self, kind: ViewKind, task: Demand) -> int:
         return sum(
