@@ -9,7 +9,7 @@ byte.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -268,8 +268,9 @@ class Simulation:
         waiting = [head for head in heads if self._is_waiting(head)]
         promised = [head for head in waiting if self.evictions.waits(head.tasks[0])]
         queues.hold(promised)
-        refused = [head for head in waiting if head not in promised]
-        moved = [head.queue for head in heads if head not in refused]
+        refused = [head for head in waiting if not self.evictions.waits(head.tasks[0])]
+        left = {*refused}
+        moved = [head.queue for head in heads if head not in left]
         news = len(promised) + self._take_back(refused, queues, moved)
         self._run_rounds()  # nothing of the queues is left to decide, but this tells when the others want a round
         if self.requests is not None:
@@ -305,7 +306,7 @@ class Simulation:
         """Apply the decisions of a round: victims leave once that is written, and then tasks come in their places."""
         victims = self._evict(deltas)
         ready = []
-        for delta, awaited in self._iter_placed(deltas):
+        for delta, awaited in self._list_placed(deltas):
             task = self.messages.find_number(delta.task)
             if not self.evictions.promise(task, delta.machine, awaited):
                 ready.append((task, delta.machine))
@@ -316,8 +317,8 @@ class Simulation:
             self._requeue_beside(victims)
             self.scheduler.apply(self._let_wait(np.array(victims, dtype=np.int64)))
 
-    def _iter_placed(self, deltas: Iterable[pb.Delta]) -> Iterator[tuple[pb.Delta, set[int]]]:
-        """Yield the placements among the decisions, with the victims that must have left: those of its whole gang."""
+    def _list_placed(self, deltas: Iterable[pb.Delta]) -> list[tuple[pb.Delta, set[int]]]:
+        """Return the placements among the decisions, with the victims that must have left: those of its whole gang."""
         placed = [delta for delta in deltas if delta.kind == pb.Delta.PLACE]
         tasks = [self.messages.find_number(delta.task) for delta in placed]
         gangs = self.tasks.work.gang[tasks].tolist()
@@ -325,7 +326,7 @@ class Simulation:
         awaited: dict[int, set[int]] = {unit: set() for unit in units}
         for delta, unit in zip(placed, units, strict=True):
             awaited[unit].update(map(self.messages.find_number, delta.depends_on))
-        return iter([(delta, awaited[unit]) for delta, unit in zip(placed, units, strict=True)])
+        return [(delta, awaited[unit]) for delta, unit in zip(placed, units, strict=True)]
 
     def _evict(self, deltas: Iterable[pb.Delta]) -> list[int]:
         """Begin the evictions of a round; return the victims that have left at once."""
