@@ -346,12 +346,13 @@ class JobGroup:
     disrupted_whole: bool = False
     """Whether evicting one of its tasks evicts all."""
     expected: int = 0
-    """How many tasks the job will have, 0 if unknown. As long as none of them is on a machine, rounds look for room for
-    all.
+    """How many tasks, or groups in it, the group will have, 0 if unknown. As long as none of its tasks is on a machine,
+    rounds look for room for all.
     """
     expected_alike: bool = False
-    """Whether the tasks that do not exist yet request what its tasks do. If so, none is placed unless there is room for
-    all. Otherwise domains with that room come first, and others are used if there are none.
+    """Whether the tasks that do not exist yet request what its tasks do. If so, or if all exist, none is placed unless
+    there is room for all. Otherwise domains with that room come first, and others are used if there are none. Of a
+    group of groups: whether all that are expected begin together.
     """
     divided: tuple[tuple[str, LevelRule], ...] = ()
     """Labels of machines, each with a rule about how the members of the group (its tasks, or the groups in it) are

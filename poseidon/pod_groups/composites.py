@@ -49,9 +49,11 @@ class GroupNode:
     disrupted_whole: bool = False
     """Whether evicting one of the group's pods evicts all."""
     expected: int = 0
-    """How many pods the group will have, 0 if unknown."""
+    """How many pods, or child groups, the group will have, 0 if unknown."""
     expected_alike: bool = False
-    """Whether the pods that do not exist yet request what the existing ones do."""
+    """Whether the pods that do not exist yet request what the existing ones do; of child groups: whether all that are
+    expected begin together.
+    """
     divided: tuple[tuple[str, LevelRule], ...] = ()
     """Node labels, each with the rule by which the group's pods, or child groups, are divided over its values; the
     second rule divides those that share a value of the first label, and so on.

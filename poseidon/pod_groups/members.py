@@ -17,7 +17,7 @@ from poseidon.pod_groups.membership import (
     COMPOSITE_POD_GROUP,
     COUNTED_BY_POD,
     DESCRIBED_BY_PODS,
-    LEADER_WORKER_GROUP,
+    GROUPS_BY_DOMAIN,
     NATIVE_POD_GROUP,
     NO_PART,
     SIGS_POD_GROUP,
@@ -243,7 +243,7 @@ class GroupMembers:
 
     def _take_part(self, uid: str, group: Group, pod: Pod) -> None:
         kind = group.member.source.kind
-        part = read_domain_part(pod) if kind == LEADER_WORKER_GROUP else part_in(pod, group.member)
+        part = read_domain_part(pod) if kind in GROUPS_BY_DOMAIN else part_in(pod, group.member)
         if kind in (SIGS_POD_GROUP, BUNDLE, VOLCANO_POD_GROUP):
             self._gang_pods[uid] = pod
         if kind == VOLCANO_POD_GROUP:

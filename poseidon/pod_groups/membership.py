@@ -18,6 +18,7 @@ from poseidon.pod_groups.koordinator import (
     gang_terms,
     list_bundled_gangs,
 )
+from poseidon.pod_groups.slices import find_slice_topology, name_slice
 from poseidon.pod_groups.topology_annotations import find_role, pick_topology
 from poseidon.pods.tasks import identity
 
@@ -90,6 +91,8 @@ BUNDLE = "Gangs (gang.scheduling.koordinator.sh)"
 YUNIKORN = "Gang (yunikorn.apache.org)"
 LEADER_WORKER_GROUP = "Group (leaderworkerset.x-k8s.io)"
 """A leader with its workers, described by their own annotations."""
+DISAGGREGATED_SLICE = "Slice (disaggregatedset.x-k8s.io)"
+"""The pods of all roles in a slice of a DisaggregatedSet, described by their own labels and affinity."""
 KUEUE_POD_GROUP = "Pod group (kueue.x-k8s.io)"
 """Described by its pods' own annotations."""
 TOPOLOGY_GROUP = "TopologyGroup"
@@ -104,6 +107,7 @@ COUNTED_BY_POD = frozenset(
         BUNDLE,
         KUEUE_POD_GROUP,
         LEADER_WORKER_GROUP,
+        DISAGGREGATED_SLICE,
         COMPOSITE_POD_GROUP,
         KAI_POD_GROUP,
         POD_GANG,
@@ -111,7 +115,10 @@ COUNTED_BY_POD = frozenset(
 )
 """Kinds of groups for which each member is recorded, since its role or creation may matter."""
 
-DESCRIBED_BY_PODS = frozenset({VOLCANO_POD_GROUP, LEADER_WORKER_GROUP})
+GROUPS_BY_DOMAIN = frozenset({LEADER_WORKER_GROUP, DISAGGREGATED_SLICE})
+"""Kinds of groups whose pods say themselves which domain of nodes they share."""
+
+DESCRIBED_BY_PODS = frozenset({VOLCANO_POD_GROUP, *GROUPS_BY_DOMAIN})
 """Kinds of groups whose requirements depend on the parts of all pods."""
 
 
@@ -289,10 +296,12 @@ def find_domain_group(pod: Pod) -> Membership | None:
     domain, owner = annotations.get(JOB_SET_DOMAIN, ""), metadata.controller()
     if domain and owner is not None and owner.kind == "Job" and JOB_SET_BY_SELECTOR not in annotations:
         return Membership(ObjectKey("Job", namespace, owner.name), domain=domain)
-    if not (annotations.get(LWS_DOMAIN) or annotations.get(SUBGROUP_DOMAIN)):
-        return None
     name, index = labels.get(f"{LWS}/name", ""), labels.get(f"{LWS}/group-index", "")
     if not (name and index):
+        return None
+    if find_slice_topology(pod):
+        return Membership(ObjectKey(DISAGGREGATED_SLICE, namespace, name_slice(pod)))
+    if not (annotations.get(LWS_DOMAIN) or annotations.get(SUBGROUP_DOMAIN)):
         return None
     return Membership(ObjectKey(LEADER_WORKER_GROUP, namespace, f"{name}-{index}"))
 

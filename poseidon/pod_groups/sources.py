@@ -42,8 +42,8 @@ from poseidon.pod_groups.koordinator import gang_terms, list_bundled_gangs
 from poseidon.pod_groups.membership import (
     BUNDLE,
     COMPOSITE_POD_GROUP,
+    GROUPS_BY_DOMAIN,
     KUEUE_POD_GROUP,
-    LEADER_WORKER_GROUP,
     NATIVE_POD_GROUP,
     POD_GROUP,
     SIGS_POD_GROUP,
@@ -56,8 +56,8 @@ from poseidon.pod_groups.membership import (
     bundle,
 )
 from poseidon.pod_groups.readers.exclusive_topology import (
+    read_demand_by_domain,
     read_exclusive_job_demand,
-    read_leader_worker_demand,
 )
 from poseidon.pod_groups.readers.scheduler_trees import read_kai_group_demand, read_pod_gang_demand
 from poseidon.pod_groups.readers.volcano import read_volcano_group_demand
@@ -194,8 +194,8 @@ class Sources:
         """Return the requirements of a group; None while nothing describes it. ``stated``: the parts of its pods."""
         if member.gangs:
             return combine_demands({gang: self._of_gang(gang, stated) for gang in member.gangs})
-        if member.source.kind == LEADER_WORKER_GROUP:
-            return read_leader_worker_demand(member.source.name, stated)
+        if member.source.kind in GROUPS_BY_DOMAIN:
+            return read_demand_by_domain(member.source, stated)
         entry = self._entry(member)
         if entry is None:
             by_pods = member.source.kind in (SIGS_POD_GROUP, KUEUE_POD_GROUP)

@@ -13,14 +13,14 @@ from protos.firmament.v1 import scheduler_pb2 as pb
 
 
 class KeptTerm(NamedTuple):
-    """Terms that need not be looked at: pods with equal values of ``label`` share a domain of ``topology_key``."""
+    """Terms that need not be looked at: pods with equal values of ``labels`` share a domain of ``topology_key``."""
 
-    label: str
-    """Label of pods; its value names the group."""
+    labels: tuple[str, ...]
+    """Labels of pods; their values name the group."""
     topology_key: str
     """Label of nodes."""
     apart: bool = False
-    """Whether pods with other values of the label are also kept away, whatever tree they are in."""
+    """Whether pods with another value of the first label are also kept away, whatever tree they are in."""
 
 
 def drop_kept_terms(message: pb.TaskClass, kept: Sequence[KeptTerm]) -> None:
@@ -33,10 +33,10 @@ def drop_kept_terms(message: pb.TaskClass, kept: Sequence[KeptTerm]) -> None:
 
 
 def _is_own(term: pb.TaskTerm, message: pb.TaskClass, kept: Sequence[KeptTerm]) -> bool:
-    found = [(each.key, each.operator, *each.values) for each in term.selector.labels]
+    found = sorted((each.key, each.operator, *each.values) for each in term.selector.labels)
     return any(
         term.topology_key == each.topology_key
-        and found == [(each.label, "In", message.labels.get(each.label))]
+        and found == sorted((label, "In", message.labels.get(label, "")) for label in each.labels)
         for each in kept
     )
 
@@ -46,6 +46,7 @@ def _is_against_others(term: pb.TaskTerm, message: pb.TaskClass, kept: Sequence[
     return any(
         each.apart
         and term.topology_key == each.topology_key
-        and found == {(each.label, "Exists"), (each.label, "NotIn", message.labels.get(each.label))}
+        and found
+        == {(each.labels[0], "Exists"), (each.labels[0], "NotIn", message.labels.get(each.labels[0]))}
         for each in kept
     )

@@ -287,6 +287,8 @@ RULES: dict[tuple[str, str], Callable[[Object, Sequence[Object]], Iterator[str]]
     ("batch.volcano.sh/v1alpha1", "Job"): _nothing,
     ("topology.volcano.sh/v1alpha1", "HyperNode"): _nothing,
     ("grove.io/v1alpha1", "ClusterTopology"): _nothing,
+    ("scheduling.run.ai/v2alpha2", "PodGroup"): _nothing,
+    ("disaggregatedset.x-k8s.io/v1", "DisaggregatedSet"): _nothing,
     ("grove.io/v1alpha1", "PodCliqueSet"): _nothing,
     ("jobset.x-k8s.io/v1alpha2", "JobSet"): _nothing,
     ("leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet"): _nothing,

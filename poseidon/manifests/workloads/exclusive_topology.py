@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from hashlib import sha1
-from typing import Any
+from typing import Any, TypeAlias
 
 from poseidon.manifests.workloads.common.fields import Value, items, mapping
+
+Expressions: TypeAlias = Sequence[dict[str, Any]]
 
 
 def group_key(namespace: str, name: str) -> str:
@@ -25,22 +28,38 @@ def give_own_domain(
     """
     if not topology:
         return template
-    spec = mapping(template, "spec")
     together = {"key": label, "operator": "In", "values": [key]}
     others: list[dict[str, Any]] = [
         {"key": label, "operator": "Exists"},
         {"key": label, "operator": "NotIn", "values": [key]},
     ]
+    return add_affinities(template, topology, [[together]], [others], all_namespaces=all_namespaces)
+
+
+def add_affinities(
+    template: Value,
+    topology: str,
+    together: Sequence[Expressions],
+    apart: Sequence[Expressions],
+    *,
+    all_namespaces: bool = False,
+) -> Value:
+    """Return a template whose pods must share a domain of ``topology`` with some pods, and with none of others.
+
+    ``together``, ``apart``: the conditions on labels of each term. Pods are those of the pod's own namespace, or with
+    ``all_namespaces`` those of the cluster.
+    """
+    spec = mapping(template, "spec")
     affinity = dict(mapping(spec, "affinity"))
     where: dict[str, Any] = {"topologyKey": topology}
     if all_namespaces:
         where["namespaceSelector"] = {}
-    affinity["podAffinity"] = _add_term(mapping(affinity, "podAffinity"), where, [together])
-    affinity["podAntiAffinity"] = _add_term(mapping(affinity, "podAntiAffinity"), where, others)
+    affinity["podAffinity"] = _add_terms(mapping(affinity, "podAffinity"), where, together)
+    affinity["podAntiAffinity"] = _add_terms(mapping(affinity, "podAntiAffinity"), where, apart)
     return {**template, "spec": {**spec, "affinity": affinity}}
 
 
-def _add_term(rules: Value, where: Value, expressions: list[dict[str, Any]]) -> dict[str, Any]:
+def _add_terms(rules: Value, where: Value, terms: Sequence[Expressions]) -> dict[str, Any]:
     field = "requiredDuringSchedulingIgnoredDuringExecution"
-    term = {"labelSelector": {"matchExpressions": expressions}, **where}
-    return {**rules, field: [*items(rules, field), term]}
+    added = [{"labelSelector": {"matchExpressions": [*each]}, **where} for each in terms]
+    return {**rules, field: [*items(rules, field), *added]}

@@ -4,7 +4,7 @@ sets.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from poseidon.manifests.workloads.common.fields import (
@@ -17,11 +17,18 @@ from poseidon.manifests.workloads.common.fields import (
     text,
 )
 from poseidon.manifests.workloads.common.pod_sets import Known, PodSet, number_names
-from poseidon.manifests.workloads.exclusive_topology import give_own_domain, group_key
+from poseidon.manifests.workloads.exclusive_topology import (
+    Expressions,
+    add_affinities,
+    give_own_domain,
+    group_key,
+)
 from poseidon.pod_groups.membership import LWS, LWS_DOMAIN, SUBGROUP_DOMAIN
 from poseidon.pod_groups.readers.exclusive_topology import SIZE, SUBGROUP_POLICY, SUBGROUP_SIZE, find_subgroup
+from poseidon.pod_groups.slices import SET, SLICE
 
 _ROLE = "disaggregatedset.x-k8s.io/role"
+_EXCLUSIVE_SLICE, _EXCLUSIVE_TOPOLOGY = "ExclusiveSlice", "ExclusiveTopology"
 
 
 def read_leader_worker_set(value: Value, known: Known) -> Iterator[PodSet]:  # noqa: ARG001 - asked alike
@@ -80,6 +87,7 @@ def read_disaggregated_set(value: Value, known: Known) -> Iterator[PodSet]:
         for each in known.list_owned(namespace, ("DisaggregatedSet", name))
         if each.kind == "LeaderWorkerSet"
     }
+    policy = mapping(value, "spec", "placementPolicy")
     for slice_number in range(number(value, "spec", "slices", default=1)):
         for role in items(value, "spec", "roles"):
             role_name = text(role, "name")
@@ -90,7 +98,29 @@ def read_disaggregated_set(value: Value, known: Known) -> Iterator[PodSet]:
                 "namespace": namespace,
                 "annotations": mapping(role, "metadata", "annotations"),
             }
-            yield from read_leader_worker_set({"metadata": metadata, "spec": mapping(role, "spec")}, known)
+            labels = {SET: name, SLICE: str(slice_number), _ROLE: role_name}
+            made_of = dict(mapping(role, "spec", "leaderWorkerTemplate"))
+            for field in ("leaderTemplate", "workerTemplate"):
+                if made_of.get(field):
+                    made_of[field] = _place_slice(mapping(made_of, field), labels, policy)
+            spec = {**mapping(role, "spec"), "leaderWorkerTemplate": made_of}
+            yield from read_leader_worker_set({"metadata": metadata, "spec": spec}, known)
+
+
+def _place_slice(template: Value, labels: Mapping[str, str], policy: Value) -> Value:
+    """Return a template with the labels of its slice, and the affinities by which the set's policy places slices."""
+    metadata = mapping(template, "metadata")
+    labelled = {**template, "metadata": {**metadata, "labels": {**mapping(metadata, "labels"), **labels}}}
+    topology, kind = text(policy, "topology"), text(policy, "type")
+    if not topology or kind not in (_EXCLUSIVE_SLICE, _EXCLUSIVE_TOPOLOGY):
+        return labelled
+    own_set: dict[str, object] = {"key": SET, "operator": "In", "values": [labels[SET]]}
+    own_slice: dict[str, object] = {"key": SLICE, "operator": "In", "values": [labels[SLICE]]}
+    there: dict[str, object] = {"key": SLICE, "operator": "Exists"}
+    apart: list[Expressions] = [[own_set, there, {**own_slice, "operator": "NotIn"}]]
+    if kind == _EXCLUSIVE_TOPOLOGY:
+        apart.append([{"key": SET, "operator": "Exists"}, {**own_set, "operator": "NotIn"}, there])
+    return add_affinities(labelled, topology, [[own_set, own_slice]], apart)
 
 
 @dataclass(frozen=True, slots=True)

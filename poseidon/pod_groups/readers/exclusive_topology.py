@@ -16,6 +16,7 @@ from poseidon.kube.parsing.label_syntax import key_fault
 from poseidon.pod_groups.composites import GroupNode
 from poseidon.pod_groups.demands import Demand, count_wanted
 from poseidon.pod_groups.membership import (
+    DISAGGREGATED_SLICE,
     JOB_SET_BY_SELECTOR,
     JOB_SET_DOMAIN,
     LWS,
@@ -23,7 +24,9 @@ from poseidon.pod_groups.membership import (
     SUBGROUP_DOMAIN,
     DomainTerms,
     MemberPart,
+    ObjectKey,
 )
+from poseidon.pod_groups.slices import SET, SLICE, find_slice_topology
 from poseidon.pod_rules.kept_terms import KeptTerm
 
 SUBGROUP_INDEX = f"{LWS}/subgroup-index"
@@ -52,12 +55,18 @@ LEADER = "leader"
 
 
 def read_domain_part(pod: Pod) -> MemberPart:
-    """Return the part that a pod of a LeaderWorkerSet has in its group, by its annotations and labels."""
-    found = pod.metadata.annotations
+    """Return the part that a pod of a LeaderWorkerSet has in its group, by its annotations and labels.
+
+    In a slice of a DisaggregatedSet its role is the group of the LeaderWorkerSet.
+    """
+    found, labels = pod.metadata.annotations, pod.metadata.labels
+    if domain := find_slice_topology(pod):
+        role = f"{labels.get(f'{LWS}/name', '')}-{labels.get(f'{LWS}/group-index', '')}"
+        return MemberPart(role, domains=DomainTerms(found.get(SIZE, ""), domain))
     terms = DomainTerms(
         *(found.get(key, "") for key in (SIZE, LWS_DOMAIN, SUBGROUP_SIZE, SUBGROUP_DOMAIN, SUBGROUP_POLICY))
     )
-    index = pod.metadata.labels.get(SUBGROUP_INDEX, "")
+    index = labels.get(SUBGROUP_INDEX, "")
     role = "" if not terms.subgroup_size else _name_subgroup(index) if index else LEADER
     return MemberPart(role, domains=terms)
 
@@ -70,6 +79,12 @@ def read_exclusive_job_demand(found: ScaledOwner, domain: str) -> Demand:
     size = min(count_wanted(found), MOST_PODS)
     node = GroupNode(found.metadata.name, least=1, within=(domain,), expected=size, expected_alike=True)
     return Demand(1, size=size, nodes=(node,), disrupted_whole=True)
+
+
+def read_demand_by_domain(source: ObjectKey, stated: Collection[MemberPart]) -> Demand | None:
+    """Read a group of one of the kinds in ``GROUPS_BY_DOMAIN`` by what its pods state; None if there are no pods."""
+    read = read_slice_demand if source.kind == DISAGGREGATED_SLICE else read_leader_worker_demand
+    return read(source.name, stated)
 
 
 def read_leader_worker_demand(name: str, stated: Collection[MemberPart]) -> Demand | None:
@@ -88,6 +103,31 @@ def read_leader_worker_demand(name: str, stated: Collection[MemberPart]) -> Dema
         return _of_subgroups(name, terms, size)
     node = GroupNode(name, least=1, within=within, expected=size)
     return Demand(1, size=size, nodes=(node,), disrupted_whole=True)
+
+
+def read_slice_demand(name: str, stated: Collection[MemberPart]) -> Demand | None:
+    """Read a slice of a DisaggregatedSet by what its pods state; None if there are no pods.
+
+    Its first pods go where there is room for all groups that have pods, each with as many as it will have. Later groups
+    follow one by one, and a group is disrupted as a whole, since its controller begins it anew if it loses a pod.
+    """
+    groups = {each.role: each.domains for each in sorted(stated)}
+    if not groups:
+        return None
+    if fault := next(filter(None, map(_find_fault, groups.values())), ""):
+        return Demand(problem=fault)
+    if len(groups) > MOST_SUBGROUPS:
+        return Demand(
+            problem=f"its {len(groups)} groups are too many; at most {MOST_SUBGROUPS} are placed in one domain"
+        )
+    domain = max(each.domain for each in groups.values())
+    root = GroupNode(name, least=1, within=(domain,), expected=len(groups), expected_alike=True)
+    nodes = [
+        GroupNode(role, name, least=1, disrupted_whole=True, expected=int(each.size))
+        for role, each in groups.items()
+    ]
+    size = sum(each.expected for each in nodes)
+    return Demand(1, size=size, nodes=(root, *nodes), kept_terms=(KeptTerm((SET, SLICE), domain),))
 
 
 def _find_fault(terms: DomainTerms) -> str:
@@ -135,9 +175,9 @@ def _list_kept_terms(terms: DomainTerms) -> tuple[KeptTerm, ...]:
     """
     if not terms.domain:
         return ()
-    found = [KeptTerm(f"{LWS}/group-key", terms.domain)]
+    found = [KeptTerm((f"{LWS}/group-key",), terms.domain)]
     if terms.subgroup_domain:
-        found.append(KeptTerm(f"{LWS}/subgroup-key", terms.subgroup_domain, apart=True))
+        found.append(KeptTerm((f"{LWS}/subgroup-key",), terms.subgroup_domain, apart=True))
     return tuple(found)
 
 

@@ -12,8 +12,8 @@ from poseidon.kube.api.metadata import ObjectMeta, seconds
 from poseidon.pod_groups.koordinator import NO_TERMS
 from poseidon.pod_groups.membership import (
     BUNDLE,
+    GROUPS_BY_DOMAIN,
     KAI_POD_GROUP,
-    LEADER_WORKER_GROUP,
     NO_PART,
     POD_GANG,
     SIGS_POD_GROUP,
@@ -67,7 +67,7 @@ _MOST_SHAPES = 50_000
 _MOST_NAME = 600
 _LONGEST_RANK = 9
 _LONGEST_SHARE = 20
-_KINDS_WITH_PARTS = frozenset({SIGS_POD_GROUP, BUNDLE, KAI_POD_GROUP, POD_GANG, LEADER_WORKER_GROUP})
+_KINDS_WITH_PARTS = frozenset({SIGS_POD_GROUP, BUNDLE, KAI_POD_GROUP, POD_GANG, *GROUPS_BY_DOMAIN})
 """Kinds of groups whose pods' parts are read from the pods alone."""
 
 
@@ -306,7 +306,7 @@ def _part(pod: Pod, group: Membership | None) -> MemberPart:
     """Return the role, the minimum and the domains that a pod states for its part of a group."""
     if group is None or group.source.kind not in _KINDS_WITH_PARTS:
         return NO_PART
-    part = read_domain_part(pod) if group.source.kind == LEADER_WORKER_GROUP else part_in(pod, group)
+    part = read_domain_part(pod) if group.source.kind in GROUPS_BY_DOMAIN else part_in(pod, group)
     role, terms = part.role, part.terms
     return MemberPart(
         role[:_MOST_NAME],

@@ -311,13 +311,13 @@ def test_subgroups_are_groups_in_it_each_with_its_number_of_pods():
         ("subgroup 1", "g", ("rack",), 2),
     ]
     assert found.kept_terms == (
-        KeptTerm(f"{LWS}/group-key", "zone"),
-        KeptTerm(f"{LWS}/subgroup-key", "rack", apart=True),
+        KeptTerm((f"{LWS}/group-key",), "zone"),
+        KeptTerm((f"{LWS}/subgroup-key",), "rack", apart=True),
     )
     plain = read(lws("0", size="4", each="2", domain="zone"))
     assert plain is not None
     assert not plain.nodes[0].apart
-    assert plain.kept_terms == (KeptTerm(f"{LWS}/group-key", "zone"),)
+    assert plain.kept_terms == (KeptTerm((f"{LWS}/group-key",), "zone"),)
 
 
 def test_a_leader_that_is_in_no_subgroup_is_a_group_of_its_own():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from poseidon.pod_rules.kept_terms import KeptTerm, drop_kept_terms
 from protos.firmament.v1 import scheduler_pb2 as pb
 
-KEPT = (KeptTerm("group", "zone"), KeptTerm("subgroup", "rack", apart=True))
+KEPT = (KeptTerm(("group",), "zone"), KeptTerm(("subgroup",), "rack", apart=True))
 
 
 def term(topology_key: str, *expressions: tuple[str, ...]) -> pb.TaskTerm:
@@ -38,3 +38,11 @@ def test_only_terms_about_the_own_group_are_left_out():
     drop_kept_terms(message, KEPT)
     assert [*message.affinity] == kept_together
     assert [*message.anti_affinity] == kept_apart
+
+
+def test_a_group_may_be_named_by_several_labels_in_any_order():
+    message = pb.TaskClass(labels={"set": "llm", "slice": "1"})
+    other = term("rack", ("slice", "In", "2"), ("set", "In", "llm"))
+    message.affinity.extend([term("rack", ("slice", "In", "1"), ("set", "In", "llm")), other])
+    drop_kept_terms(message, [KeptTerm(("set", "slice"), "rack")])
+    assert [*message.affinity] == [other]

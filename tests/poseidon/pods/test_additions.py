@@ -109,9 +109,9 @@ def test_affinities_that_a_tree_keeps_are_left_out():
     traits = table.traits(pod)
     table.refresh()
     assert len(table.message(traits.task_class).affinity) == 1
-    kept = TreePlace("g", kept_terms=(KeptTerm("part", "rack"),))
+    kept = TreePlace("g", kept_terms=(KeptTerm(("part",), "rack"),))
     assert not table.message(table.set_tree(traits, kept).task_class).affinity
-    other = TreePlace("g", kept_terms=(KeptTerm("part", "zone"),))
+    other = TreePlace("g", kept_terms=(KeptTerm(("part",), "zone"),))
     assert len(table.message(table.set_tree(traits, other).task_class).affinity) == 1
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from poseidon.testbed.api_server.bulk import create_object
 from poseidon.testbed.objects.resources import NODES
-from tests.programs.end_to_end.scene import SECONDS, scene
+from tests.programs.end_to_end.scene import SECONDS, Scene, scene
 from tests.support.cluster import pod
 from tests.support.waiting import until
 
@@ -64,21 +64,47 @@ def leader_worker_pod(group: int, index: int, rack: str = "") -> dict[str, Any]:
     return follow(made, f"{LWS}/group-key", f"key-{group}", rack)
 
 
+SET, SLICE = "disaggregatedset.x-k8s.io/name", "disaggregatedset.x-k8s.io/slice"
+
+
+def slice_pod(role: str, index: int) -> dict[str, Any]:
+    """A pod of a role's only group in slice 0 of set w, with the affinity that the set's controller gives it."""
+    made = pod(f"w-0-{role}-0-{index}", cpu="3")
+    labels = {"name": f"w-0-{role}", "group-index": "0", "worker-index": str(index)}
+    made["metadata"]["labels"] = {
+        SET: "w",
+        SLICE: "0",
+        **{f"{LWS}/{key}": each for key, each in labels.items()},
+    }
+    made["metadata"]["annotations"] = {f"{LWS}/size": "1" if role == "prefill" else "2"}
+    own = [{"key": key, "operator": "In", "values": [value]} for key, value in ((SET, "w"), (SLICE, "0"))]
+    term = {"labelSelector": {"matchExpressions": own}, "topologyKey": RACK}
+    field = "requiredDuringSchedulingIgnoredDuringExecution"
+    made["spec"]["affinity"] = {"podAffinity": {field: [term]}}
+    return made
+
+
 def follow(made: dict[str, Any], label: str, key: str, rack: str) -> dict[str, Any]:
     """Give a pod the rack of the first one or, if it is the first one, its affinity."""
     made["spec"] |= {"nodeSelector": {RACK: rack}} if rack else {"affinity": exclusive(label, key)}
     return made
 
 
+def create_racks(s: Scene) -> dict[str, str]:
+    """Create the nodes of all racks; returns the rack of each."""
+    rack_of = {}
+    for rack, size in SIZES.items():
+        for number in range(size):
+            rack_of[f"{rack}-{number}"] = rack
+            create_object(s.operations, make_node(f"{rack}-{number}", rack))
+    assert len(s.listed(NODES)) == len(rack_of)
+    return rack_of
+
+
 @pytest.mark.parametrize("make", [job_set_pod, leader_worker_pod], ids=["JobSet", "LeaderWorkerSet"])
 async def test_the_first_pod_goes_where_its_followers_have_room(tmp_path, make):
     async with scene(tmp_path) as s:
-        rack_of = {}
-        for rack, size in SIZES.items():
-            for number in range(size):
-                rack_of[f"{rack}-{number}"] = rack
-                create_object(s.operations, make_node(f"{rack}-{number}", rack))
-        assert len(s.listed(NODES)) == len(rack_of)
+        rack_of = create_racks(s)
         await s.start()
         job = {
             "apiVersion": "batch/v1",
@@ -93,4 +119,18 @@ async def test_the_first_pod_goes_where_its_followers_have_room(tmp_path, make):
         for index in (1, 2):
             create_object(s.operations, make(0, index, "r1"))
         await until(lambda: len(s.placed()) == 3, within=SECONDS, what="its followers have nodes")
+        assert {rack_of[name] for name in s.placed().values()} == {"r1"}
+
+
+async def test_the_leaders_of_a_slice_go_where_its_workers_have_room(tmp_path):
+    """Leaders of both roles come first; the worker of one follows once they have nodes."""
+    async with scene(tmp_path) as s:
+        rack_of = create_racks(s)
+        for role in ("prefill", "decode"):
+            create_object(s.operations, slice_pod(role, 0))
+        await s.start()
+        await until(lambda: len(s.placed()) == 2, within=SECONDS, what="the leaders have nodes")
+        assert {rack_of[name] for name in s.placed().values()} == {"r1"}
+        create_object(s.operations, slice_pod("decode", 1))
+        await until(lambda: len(s.placed()) == 3, within=SECONDS, what="the worker has a node")
         assert {rack_of[name] for name in s.placed().values()} == {"r1"}

@@ -1,5 +1,5 @@
-"""Jobs of Volcano with partitions, and PodGroups of KAI with subgroups, with their controllers played: each group finds
-one rack, and what replaces a pod comes back to it.
+"""Jobs of Volcano with partitions, PodGroups of KAI with subgroups, and PodGangs of Grove, with their controllers
+played: each group finds one rack, and what replaces a pod comes back to it.
 
 Some racks have room for one pod only: a scheduler that looks at pods one by one puts some of them there.
 """
@@ -89,8 +89,29 @@ def kai_pod(index: int) -> dict[str, Any]:
     return made
 
 
+def play_grove(s: Scene) -> None:
+    """Create what Grove's operator makes of a PodCliqueSet with two cliques."""
+    create_object(s.operations, definition("scheduler.grove.io", "v1alpha1", "podgangs", "PodGang"))
+    rack = {"packConstraint": {"required": RACK}}
+    cliques = [
+        {"name": f"job-{number}", "minReplicas": 2, "topologyConstraint": rack, "podReferences": []}
+        for number in range(2)
+    ]
+    version = {"apiVersion": "scheduler.grove.io/v1alpha1", "kind": "PodGang"}
+    metadata = {"name": "job", "namespace": "default"}
+    create_object(s.operations, {**version, "metadata": metadata, "spec": {"podgroups": cliques}})
+
+
+def grove_pod(index: int) -> dict[str, Any]:
+    made = pod(f"job-worker-{index}", cpu="3")
+    made["metadata"]["labels"] = {"grove.io/podgang": "job", "grove.io/podclique": f"job-{index // 2}"}
+    return made
+
+
 @pytest.mark.parametrize(
-    ("play", "make"), [(play_volcano, volcano_pod), (play_kai, kai_pod)], ids=["Volcano", "KAI"]
+    ("play", "make"),
+    [(play_volcano, volcano_pod), (play_kai, kai_pod), (play_grove, grove_pod)],
+    ids=["Volcano", "KAI", "Grove"],
 )
 async def test_each_subgroup_has_a_rack_and_keeps_it(tmp_path, play, make):
     async with scene(tmp_path) as s:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Sequence
+from collections.abc import Container, Mapping, Sequence
 
 import numpy as np
 
@@ -68,8 +68,11 @@ def nest_groups(
     refused = ""
     if -1 in of_class:
         refused = "some of its pods are in no group of the tree"
-    begun = {*held_group}
-    to_come = {} if refused else _count_to_come(groups, begun, of_class, counts)
+    begun = _find_begun(groups, number, held_group)
+    waiting = Counter[int]()
+    for group, count in zip(of_class, counts, strict=True):
+        waiting[group] += count
+    to_come = {} if refused else _count_to_come(groups, begun, waiting)
     # Tasks to come of a group that has no waiting task are taken to request what the first class does.
     like = [
         next((cls for cls, at in zip(classes, of_class, strict=True) if at == group), classes[0])
@@ -79,7 +82,9 @@ def nest_groups(
         name=job.name or job.id,
         names=tuple(each.name for each in groups),
         parent=np.array([number.get(each.parent, -1) for each in groups], dtype=np.int64),
-        least=np.array([_count_least(each, at in begun) for at, each in enumerate(groups)], dtype=np.int64),
+        least=np.array(
+            [_count_least(each, at in begun, waiting[at]) for at, each in enumerate(groups)], dtype=np.int64
+        ),
         within=tuple(tuple(place_of[key] for key in each.within) for each in groups),
         rather_within=tuple(tuple(place_of[key] for key in each.rather_within) for each in groups),
         apart=tuple(each.apart for each in groups),
@@ -102,24 +107,39 @@ def nest_groups(
     )
 
 
-def _count_least(group: JobGroup, begun: bool) -> int:
-    """Return how many tasks of a group must be placed together.
-
-    These are all expected tasks if they will request the same and none is on a machine yet (``begun``).
+def _find_begun(groups: Sequence[JobGroup], number: Mapping[str, int], held: Sequence[int]) -> set[int]:
+    """Return the groups (numbers) that have tasks on machines, or groups in them do; ``held``: the group of each
+    task.
     """
-    return max(group.least, group.expected) if group.expected_alike and not begun else group.least
+    begun: set[int] = set()
+    todo = [at for at in set(held) if at >= 0]
+    while todo:
+        at = todo.pop()
+        if at not in begun:
+            begun.add(at)
+            todo += [number[groups[at].parent]] if groups[at].parent in number else []
+    return begun
+
+
+def _count_least(group: JobGroup, begun: bool, waiting: int) -> int:
+    """Return how many tasks of a group, or groups in it, must be placed together.
+
+    These are all that are expected if none is on a machine yet (``begun``), and all wait or will request the same.
+    """
+    together = not begun and (group.expected_alike or waiting >= group.expected)
+    return max(group.least, group.expected) if together else group.least
 
 
 def _count_to_come(
-    groups: Sequence[JobGroup], begun: Container[int], of_class: Sequence[int], counts: Sequence[int]
+    groups: Sequence[JobGroup], begun: Container[int], waiting: Counter[int]
 ) -> dict[int, int]:
-    """Return, for each group without tasks on machines, how many tasks it expects besides those that wait, if any."""
-    if not of_class or not any(each.expected for each in groups):
+    """Return, for each group of tasks without any on machines, how many it expects besides those that wait, if any."""
+    if not waiting or not any(each.expected for each in groups):
         return {}
-    waiting = Counter[int]()
-    for group, count in zip(of_class, counts, strict=True):
-        waiting[group] += count
+    parents = {each.parent for each in groups}
     more = {
-        number: each.expected - waiting[number] for number, each in enumerate(groups) if number not in begun
+        number: each.expected - waiting[number]
+        for number, each in enumerate(groups)
+        if number not in begun and each.name not in parents
     }
     return {number: count for number, count in more.items() if count > 0}

@@ -399,6 +399,25 @@ def test_a_group_that_has_begun_expects_nothing_more_together():
     assert found.part_to_come.tolist() == [False]
 
 
+def test_a_group_of_which_all_tasks_exist_goes_together():
+    job = Job("g", min_members=1, groups=(JobGroup("b", least=1, expected=2),))
+    assert nested(nested_cluster(JobDefined(job), waiting("b-0", number=2)), ["b-0"]).least.tolist() == [1]
+    both = nested_cluster(JobDefined(job), waiting("b-0", "b-1", number=2))
+    assert nested(both, ["b-0", "b-1"]).least.tolist() == [2]
+    begun = nested_cluster(JobDefined(job), TasksBound("m0", 2, ("b-0",), job="g"), waiting("b-1", number=2))
+    assert nested(begun, ["b-1"]).least.tolist() == [1]
+
+
+def test_groups_that_are_expected_begin_together_and_then_each_by_itself():
+    root = JobGroup("all", least=1, expected=2, expected_alike=True)
+    job = Job("g", min_members=1, groups=(root, JobGroup("a", "all", 1, expected=2), JobGroup("b", "all", 1)))
+    found = nested(nested_cluster(JobDefined(job), waiting("a-0")), ["a-0"])
+    assert found.least.tolist() == [2, 1, 1]
+    assert found.part_group.tolist() == [1, 1], "groups to come are no tasks to come"
+    begun = nested_cluster(JobDefined(job), TasksBound("m1", 2, ("b-0",), job="g"), waiting("a-0"))
+    assert nested(begun, ["a-0"]).least.tolist() == [1, 1, 1]
+
+
 def test_tasks_of_a_tree_of_one_group_are_held_by_it():
     alone = Job("g", min_members=2, groups=(JobGroup("a", least=2),))
     made = nested_cluster(JobDefined(alone), TasksBound("m1", 1, ("a-0",), job="g"), waiting("a-1"))

@@ -135,8 +135,8 @@ def test_many_subgroups_of_a_group_with_a_domain_are_one_tree_that_keeps_their_a
     group = groups.group_of("u0")
     assert group is not None
     assert groups.place_in_tree(group, "u0").kept_terms == (
-        KeptTerm(f"{LWS}/group-key", "zone"),
-        KeptTerm(f"{LWS}/subgroup-key", "rack", apart=True),
+        KeptTerm((f"{LWS}/group-key",), "zone"),
+        KeptTerm((f"{LWS}/subgroup-key",), "rack", apart=True),
     )
 
 

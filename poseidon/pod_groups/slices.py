@@ -1,0 +1,40 @@
+"""Finds slices of DisaggregatedSets whose pods share a domain of nodes (``placementPolicy``).
+
+A slice has a LeaderWorkerSet for each role. Its controller gives all pods of a slice an affinity to each other. A
+scheduler that looks at one pod after another may put the first one where the others never fit.
+"""
+
+from __future__ import annotations
+
+from poseidon.kube.api.pods import Pod
+
+SET, SLICE = "disaggregatedset.x-k8s.io/name", "disaggregatedset.x-k8s.io/slice"
+"""Labels of a DisaggregatedSet's pods."""
+
+
+def find_slice_topology(pod: Pod) -> str:
+    """Return the node label of which all pods of a pod's slice share a value by its affinity, "" for none."""
+    labels = pod.metadata.labels
+    if SET not in labels or SLICE not in labels:
+        return ""
+    affinity = pod.spec.affinity
+    rules = affinity.pod_affinity if affinity is not None else None
+    own = {(key, "In", (labels[key],)) for key in (SET, SLICE)}
+    for term in rules.required if rules is not None else ():
+        selector = term.label_selector
+        if (
+            selector is None
+            or selector.match_labels
+            or term.namespaces
+            or term.namespace_selector is not None
+        ):
+            continue
+        if {(each.key, each.operator, tuple(each.values)) for each in selector.match_expressions} == own:
+            return term.topology_key
+    return ""
+
+
+def name_slice(pod: Pod) -> str:
+    """Return the name of a pod's slice: that of its set, and the slice's number."""
+    labels = pod.metadata.labels
+    return f"{labels.get(SET, '')}-{labels.get(SLICE, '')}"
