@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import pytest
 
 from firmament.core.configuration import RoundOptions
-from firmament.core.events import ClassDefined, Event
+from firmament.core.events import ClassDefined, Event, TasksSubmitted
 from firmament.core.model import Requirement, TaskSelector, TaskTerm
 from firmament.core.results import GangPhase
 from tests.cost_models.tree_groups.history import some_constraints
@@ -93,6 +93,22 @@ def test_limits_that_machines_share_hold_in_the_new_order():
     result = core.run_round()
     assert counts(result, "h-") == {"b-0": 4}
     assert counts(result, "g-") == {"c-0": 2, "c-1": 2}
+
+
+def test_tasks_of_a_group_that_share_no_place_get_those_that_each_may_use():
+    given = racks(a=(2, 2), b=(2, 2))
+    made = [
+        machine(name, cpu=CPU * room, labels={"name": name})
+        for rack in given.values()
+        for name, room in rack.items()
+    ]
+    events: list[Event] = [*group("g", 4, ONE_RACK, members=0)]
+    for cls, only in ((2, "b-0"), (3, "b-1")):
+        names = uids(f"g-{only}", 2)
+        content = task_class(CPU, node_selector=(("name", only),))
+        events += [ClassDefined(cls, content), TasksSubmitted(cls, names, job="g", names=names)]
+    result = cluster(made, tree(given), events, options=QUIET).run_round()
+    assert counts(result, "g-") == {"b-0": 2, "b-1": 2}
 
 
 def test_rules_between_tasks_hold_in_the_new_order():
