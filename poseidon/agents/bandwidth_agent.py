@@ -17,7 +17,7 @@ from poseidon.kube.client.backoff import Backoff
 from poseidon.kube.client.errors import KubeError
 from poseidon.kube.client.media_types import MERGE_PATCH
 from poseidon.kube.parsing.quantities import QuantityError, amount
-from poseidon.pods.resources import BANDWIDTH
+from poseidon.pods.requests_and_limits import BANDWIDTH
 
 if TYPE_CHECKING:
     from poseidon.kube.client.transport import Transport

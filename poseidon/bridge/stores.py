@@ -24,10 +24,10 @@ from poseidon.lifecycle.device_effects import DeviceEffects
 from poseidon.lifecycle.evictions.evictions import Evictions
 from poseidon.lifecycle.evictions.rate import EvictionRate
 from poseidon.lifecycle.evictions.review import EvictionReview, GangView
+from poseidon.lifecycle.failed_scheduling import PendingReasons
 from poseidon.lifecycle.jobs import Jobs
 from poseidon.lifecycle.nominations import KeptPlaces, MoveOptions, Nominations
 from poseidon.lifecycle.pending_bindings import PendingBindings
-from poseidon.lifecycle.pending_reasons import PendingReasons
 from poseidon.lifecycle.phases import PodRecord, Stories
 from poseidon.lifecycle.placements import Placements
 from poseidon.lifecycle.pod_records import PodRecords

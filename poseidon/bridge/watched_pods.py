@@ -18,7 +18,7 @@ from poseidon.lifecycle.nominations import KeptPlaces, foreign_nomination
 from poseidon.lifecycle.phases import Event, PodRecord
 from poseidon.pods import tasks as pod_translation
 from poseidon.pods.daemon_sets import find_daemon_set
-from poseidon.pods.resources import names_extended_resources
+from poseidon.pods.requests_and_limits import names_extended_resources
 from poseidon.pods.tasks import Disposition, Task, UnknownPriorityClassError, bare
 from poseidon.volumes.requirements import VolumeNeeds
 from poseidon.volumes.resolution import NOTHING, Resolution

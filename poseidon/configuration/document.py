@@ -15,8 +15,8 @@ from poseidon.group_trees.spec.trees import TreeArguments
 from poseidon.kube.environment import WatchOptions
 from poseidon.leadership.options import LeaderElectionOptions
 from poseidon.lifecycle.evictions.rate import EvictionLimits
+from poseidon.lifecycle.failed_scheduling import AnnouncementOptions
 from poseidon.lifecycle.nominations import MoveOptions
-from poseidon.lifecycle.pending_reasons import AnnouncementOptions
 from poseidon.lifecycle.refused_pods import RecoveryOptions
 from poseidon.metrics_sources.options import UtilisationOptions
 from poseidon.queues.options import QueueOptions

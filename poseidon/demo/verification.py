@@ -11,7 +11,7 @@ from poseidon.kube.api.nodes import Node
 from poseidon.kube.api.pods import Pod
 from poseidon.kube.client.transport import Transport
 from poseidon.kube.watch.listing import pages
-from poseidon.pods.resources import amounts, effective_requests
+from poseidon.pods.requests_and_limits import amounts, effective_requests
 
 _PAGE = 1000
 

@@ -13,7 +13,7 @@ from poseidon.devices.state import DeviceState
 from poseidon.kube.quarantine import Quarantine
 from poseidon.kube.write.device_claim_writer import WriteEnd
 from poseidon.lifecycle.actions import Action
-from poseidon.lifecycle.pending_reasons import PendingReasons
+from poseidon.lifecycle.failed_scheduling import PendingReasons
 from poseidon.lifecycle.phases import PodRecord
 from poseidon.lifecycle.placements import Placements
 from poseidon.lifecycle.pod_records import PodRecords

@@ -28,7 +28,7 @@ from poseidon.custom_records import CustomRecords
 from poseidon.kube.api.pods import Pod
 from poseidon.lifecycle.phases import PodRecord
 from poseidon.pods.moves import parse_announced_move
-from poseidon.pods.resources import effective_requests
+from poseidon.pods.requests_and_limits import effective_requests
 from poseidon.pods.tasks import Disposition, PriorityResolver, Task, UnknownPriorityClassError, disposition
 from protos.conventions.configuration import Section
 

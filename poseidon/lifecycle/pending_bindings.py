@@ -9,8 +9,8 @@ from poseidon.devices.state import DeviceState
 from poseidon.kube.write.patch_writer import Nomination
 from poseidon.lifecycle.actions import Action, Bind
 from poseidon.lifecycle.bind_check import Absent
+from poseidon.lifecycle.failed_scheduling import PendingReasons
 from poseidon.lifecycle.nominations import Nominations
-from poseidon.lifecycle.pending_reasons import PendingReasons
 from poseidon.lifecycle.phases import UNDER_WAY, UNPLACED, Event, Phase, PodRecord
 from poseidon.lifecycle.pod_records import PodRecords
 from poseidon.volumes.state import VolumeState

@@ -11,7 +11,7 @@ from poseidon.kube.api.pods import PodClaim
 from poseidon.kube.quarantine import Quarantine
 from poseidon.kube.write.claim_writer import ClaimWrite
 from poseidon.lifecycle.actions import Action
-from poseidon.lifecycle.pending_reasons import PendingReasons
+from poseidon.lifecycle.failed_scheduling import PendingReasons
 from poseidon.lifecycle.phases import PodRecord
 from poseidon.lifecycle.placements import Placements
 from poseidon.lifecycle.pod_records import PodRecords

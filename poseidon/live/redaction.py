@@ -33,7 +33,7 @@ from poseidon.pod_groups.membership import (
 from poseidon.pod_groups.readers.exclusive_topology import ANNOTATIONS as EXCLUSIVE_ANNOTATIONS
 from poseidon.pod_groups.topology_annotations import TOPOLOGY_ANNOTATIONS
 from poseidon.pods.estimates import NODE_ANNOTATIONS, POD_ANNOTATIONS
-from poseidon.pods.resources import BANDWIDTH_ANNOTATIONS
+from poseidon.pods.requests_and_limits import BANDWIDTH_ANNOTATIONS
 from poseidon.pods.templates import KAI_GPU_PARTS
 from poseidon.pods.visibility import ANNOTATION_PREFIX
 from poseidon.queues.elastic_quotas import NAMESPACES, WEIGHT

@@ -11,7 +11,7 @@ from poseidon.kube.parsing.defects import Defect
 from poseidon.kube.parsing.quantities import MAX_AMOUNT
 from poseidon.pod_rules.label_selectors import one_of
 from poseidon.pod_rules.node_affinity import EFFECTS, feature_labels
-from poseidon.pods.resources import amounts
+from poseidon.pods.requests_and_limits import amounts
 from poseidon.pods.visibility import filter_by_prefix
 from protos.firmament.v1 import scheduler_pb2 as pb
 

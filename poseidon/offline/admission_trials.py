@@ -15,7 +15,7 @@ from poseidon.kube.api.pods import Container, Pod
 from poseidon.manifests.loader import Manifests
 from poseidon.offline.cluster import OfflineCluster, build_offline_cluster
 from poseidon.offline.plan import Plan, schedule_pods
-from poseidon.pods.resources import amounts, effective_requests
+from poseidon.pods.requests_and_limits import amounts, effective_requests
 from poseidon.pods.tasks import workload_of
 from poseidon.queues.model import QuotaNode
 from poseidon.queues.queue_names import KUEUE_PRIORITY

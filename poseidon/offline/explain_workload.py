@@ -29,7 +29,7 @@ from poseidon.offline.quota_changes import (
     list_lacks,
 )
 from poseidon.offline.waiting_workloads import find_main_cause
-from poseidon.pods.resources import effective_requests
+from poseidon.pods.requests_and_limits import effective_requests
 from poseidon.queues.book import QueueBook
 from poseidon.queues.model import QuotaNode
 from protos.conventions.command_line import format_count

@@ -13,7 +13,7 @@ from poseidon.kube.api.other_projects.queues import ClusterQueue, WorkloadPriori
 from poseidon.manifests.amounts import format_amount
 from poseidon.offline.admission_trials import AdmissionChange, AdmissionStep, AdmissionTrials, name_others
 from poseidon.offline.audit.findings import format_quantity
-from poseidon.pods.resources import amounts
+from poseidon.pods.requests_and_limits import amounts
 from poseidon.pods.tasks import HIGHEST
 from poseidon.queues.book import QueueBook
 from poseidon.queues.model import UNLIMITED, QuotaNode, Quotas

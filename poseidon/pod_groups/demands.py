@@ -36,7 +36,7 @@ from poseidon.pod_groups.koordinator import (
 )
 from poseidon.pod_groups.membership import VOLCANO_POD_GROUP, MemberPart, Membership
 from poseidon.pod_rules.kept_terms import KeptTerm
-from poseidon.pods.resources import amounts
+from poseidon.pods.requests_and_limits import amounts
 from poseidon.pods.tasks import get_qualified_name
 
 MAX_MEMBERS = 2**31 - 1

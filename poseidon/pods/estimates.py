@@ -8,7 +8,7 @@ of the priority, else the quality of service.
 from __future__ import annotations
 
 from poseidon.kube.api.pods import Pod
-from poseidon.pods.resources import BEST_EFFORT, quality_of_service
+from poseidon.pods.requests_and_limits import BEST_EFFORT, quality_of_service
 
 PRIORITY_CLASS_LABEL = "koordinator.sh/priority-class"
 QUALITY_LABEL = "koordinator.sh/qosClass"

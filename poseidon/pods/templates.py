@@ -25,7 +25,7 @@ from poseidon.pod_rules.node_affinity import (
 from poseidon.pod_rules.topology_spread import spread_rules
 from poseidon.pods.containers import disks, host_ports, images
 from poseidon.pods.estimates import service_class
-from poseidon.pods.resources import (
+from poseidon.pods.requests_and_limits import (
     add_annotated_bandwidth,
     amounts,
     compute_assumed_requests,

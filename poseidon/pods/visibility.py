@@ -10,7 +10,7 @@ from poseidon.kube.api.pods import Pod
 from poseidon.pods.estimates import NODE_ANNOTATIONS, POD_ANNOTATIONS
 from poseidon.pods.learnt_run_times import PROGRAM, program
 from poseidon.pods.moves import MOVE_ANNOTATIONS
-from poseidon.pods.resources import BANDWIDTH_ANNOTATIONS
+from poseidon.pods.requests_and_limits import BANDWIDTH_ANNOTATIONS
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 ANNOTATION_PREFIX = "firmament.io/"

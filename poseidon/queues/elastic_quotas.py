@@ -9,7 +9,7 @@ import msgspec
 from poseidon.kube.api.metadata import ObjectMeta, Resources
 from poseidon.kube.api.other_projects.queues import ElasticQuota, ElasticQuotaSpec, KoordinatorQuota
 from poseidon.kube.parsing.defects import Defect
-from poseidon.pods.resources import amounts
+from poseidon.pods.requests_and_limits import amounts
 from poseidon.queues.model import QuotaTrees
 from poseidon.queues.plain_trees import PlainQuota, grow_trees
 from poseidon.queues.quota_reading import read_reference

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from poseidon.kube.api.other_projects.queues import KaiQueue, KaiResource, VolcanoQueue
 from poseidon.kube.parsing.defects import Defect
-from poseidon.pods.resources import amounts
+from poseidon.pods.requests_and_limits import amounts
 from poseidon.queues.model import BEST_EFFORT, STRICT, UNLIMITED, QuotaTrees
 from poseidon.queues.plain_trees import PlainQuota, grow_trees
 from poseidon.queues.quota_reading import read_reference

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from poseidon.configuration.document import BridgeConfiguration
 from poseidon.kube.api.pods import Pod
 from poseidon.manifests.loader import Manifests
-from poseidon.pods.resources import effective_requests
+from poseidon.pods.requests_and_limits import effective_requests
 from poseidon.rescheduling.cluster_access import FREED
 from poseidon.rescheduling.failures import list_failed, state_digest
 from poseidon.rescheduling.initial_cluster import Standing, examine

@@ -17,7 +17,7 @@ from poseidon.manifests.loader import ManifestError, Manifests, load_manifests
 from poseidon.nodes.machines import machine
 from poseidon.offline.cluster import OfflineCluster, build_offline_cluster
 from poseidon.pods.learnt_run_times import KIND as HISTORY
-from poseidon.pods.resources import amounts
+from poseidon.pods.requests_and_limits import amounts
 from poseidon.pods.tasks import workload_of
 from poseidon.simulate.classes import TaskKinds, TemplateError, request_row, translate_templates
 from poseidon.simulate.engine import BEGIN, Clock, Simulation

@@ -17,8 +17,8 @@ from cost_models.interface import Assessment, Bool, Int64, MachineColumns
 from firmament.core.constraints.preferences import SoftCost
 from firmament.core.record_kinds import NAMESPACE_RECORD
 from firmament.core.rules.default_spread import number_domains
-from firmament.core.rules.queueing_hints import selects
 from firmament.core.rules.registry import list_ruled
+from firmament.core.rules.what_tasks_await import selects
 from firmament.core.scoring.arc_costs import charges
 from firmament.core.scoring.kept_rows import LEAST_MACHINES
 from firmament.core.scoring.round_assessment import RoundAssessment, batch_of, holds

@@ -19,7 +19,7 @@ import numpy as np
 from cost_models.interface import Bool, Int64
 from firmament.core.commit.placements import keeps_order
 from firmament.core.constraints.ruleset import ClassRules
-from firmament.core.requeue.unschedulable import FeasibleMachines
+from firmament.core.requeue.queueing_hints import FeasibleMachines
 from firmament.core.results import Delta, DeltaKind
 from firmament.core.rules.registry import compile_rules
 from firmament.core.rules.task_amounts import find_settled

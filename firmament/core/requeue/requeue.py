@@ -16,9 +16,9 @@ from firmament.core.queue.budgets import Budgets
 from firmament.core.queue.importance import select_foremost
 from firmament.core.queue.profiles import ProfileChoice
 from firmament.core.queue.reservations import Reservations
+from firmament.core.requeue.queueing_hints import FeasibleMachines, requeue
 from firmament.core.requeue.renomination import Renominations
 from firmament.core.requeue.set_aside import SetAside
-from firmament.core.requeue.unschedulable import FeasibleMachines, requeue
 from firmament.core.results import Delta, Unscheduled
 from firmament.core.rules.gangs.lifecycle import AdmittedTasks, GangLifecycle
 from firmament.core.rules.gangs.members import Rebinding

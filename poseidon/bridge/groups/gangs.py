@@ -18,8 +18,8 @@ from poseidon.kube.api.pods import Pod
 from poseidon.kube.api.resource import Change
 from poseidon.kube.quarantine import Quarantine
 from poseidon.lifecycle.actions import Action, AnnounceGroup
+from poseidon.lifecycle.failed_scheduling import PendingReasons, reasons_of
 from poseidon.lifecycle.jobs import Jobs
-from poseidon.lifecycle.pending_reasons import PendingReasons, reasons_of
 from poseidon.lifecycle.placements import Placements
 from poseidon.lifecycle.pod_records import PodRecords
 from poseidon.nodes.machines import Machines

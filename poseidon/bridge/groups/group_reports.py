@@ -18,7 +18,7 @@ from poseidon.kube.api.metadata import Condition, ObjectRef, timestamp
 from poseidon.kube.api.pod_groups import CompositePodGroup, NativePodGroup
 from poseidon.kube.write.patch_writer import GroupConditionWrite
 from poseidon.lifecycle.actions import Action, AnnounceGroup
-from poseidon.lifecycle.pending_reasons import reasons_of
+from poseidon.lifecycle.failed_scheduling import reasons_of
 from poseidon.pod_groups.demands import Known, list_ignored_by_native
 from protos.firmament.v1 import scheduler_pb2 as pb
 

@@ -31,7 +31,7 @@ from poseidon.lifecycle.actions import (
     Bind,
     Evict,
 )
-from poseidon.lifecycle.pending_reasons import reasons_of
+from poseidon.lifecycle.failed_scheduling import reasons_of
 from poseidon.lifecycle.phases import IN_FLIGHT, Event, Phase, PodRecord
 from poseidon.lifecycle.placements import Placements
 from poseidon.lifecycle.pod_records import PodRecords

@@ -14,7 +14,7 @@ from poseidon.kube.api.namespaces import LimitRange, LimitRangeItem
 from poseidon.kube.api.pods import Container, PodSpec, ResourceRequirements
 from poseidon.kube.parsing.defects import Defect
 from poseidon.manifests.amounts import format_amount, parse_amount
-from poseidon.pods.resources import effective_limits, effective_requests
+from poseidon.pods.requests_and_limits import effective_limits, effective_requests
 
 _CONTAINER, _POD = "Container", "Pod"
 

@@ -14,7 +14,12 @@ from poseidon.kube.api.pods import Container, Pod
 from poseidon.kube.parsing.defects import Defect
 from poseidon.manifests.amounts import format_amount, parse_amount, unit_of
 from poseidon.manifests.wording import list_names
-from poseidon.pods.resources import BEST_EFFORT, effective_limits, effective_requests, quality_of_service
+from poseidon.pods.requests_and_limits import (
+    BEST_EFFORT,
+    effective_limits,
+    effective_requests,
+    quality_of_service,
+)
 from poseidon.pods.tasks import get_qualified_name
 
 _STATED = frozenset(

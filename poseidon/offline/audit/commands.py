@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from poseidon.kube.api.pods import Pod
 from poseidon.offline.audit.findings import CureStep, format_quantity
-from poseidon.pods.resources import amounts
+from poseidon.pods.requests_and_limits import amounts
 
 _WITH_TEMPLATE = frozenset({"Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "ReplicationController"})
 _HASH = "pod-template-hash"

@@ -17,7 +17,7 @@ from poseidon.offline.audit.findings import CureStep
 from poseidon.pod_groups.membership import membership
 from poseidon.pod_rules.label_selectors import canonical
 from poseidon.pod_rules.pod_affinity import parse_required_terms
-from poseidon.pods.resources import amounts
+from poseidon.pods.requests_and_limits import amounts
 from poseidon.pods.tasks import workload_of
 
 if TYPE_CHECKING:

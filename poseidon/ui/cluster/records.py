@@ -27,8 +27,8 @@ from poseidon.pod_groups.membership import (
     part_in,
 )
 from poseidon.pod_groups.readers.exclusive_topology import read_domain_part
+from poseidon.pods.requests_and_limits import amounts, effective_requests
 from poseidon.pods.resizes import as_counted
-from poseidon.pods.resources import amounts, effective_requests
 from poseidon.pods.run_times import find_last_end
 from poseidon.pods.tasks import (
     GATED_REASON,

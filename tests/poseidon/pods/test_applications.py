@@ -7,7 +7,7 @@ import pytest
 from poseidon.kube.api.metadata import ObjectMeta
 from poseidon.kube.api.pods import Container, Pod, PodSpec, ResourceRequirements
 from poseidon.pods.classes import ClassTable
-from poseidon.pods.resources import BANDWIDTH, add_annotated_bandwidth
+from poseidon.pods.requests_and_limits import BANDWIDTH, add_annotated_bandwidth
 from tests.support.needs import visible
 from tests.support.task_classes import class_content
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from poseidon.pods.resources import compute_assumed_requests, effective_requests
+from poseidon.pods.requests_and_limits import compute_assumed_requests, effective_requests
 from tests.poseidon.pods.builders import make_spec, requesting
-from tests.poseidon.pods.test_resources import SIDECAR
+from tests.poseidon.pods.test_requests_and_limits import SIDECAR
 
 CPU, MEMORY = 100, 200 * 2**20
 BOTH = {"cpu": CPU, "memory": MEMORY}

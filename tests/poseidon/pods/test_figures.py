@@ -14,7 +14,7 @@ FIGURES = {
     "poseidon.pods.learnt_run_times:STEPS_PER_OCTAVE": 4,
     "poseidon.pods.learnt_run_times:TOLD_AT_LEAST": 4,
     "poseidon.pods.learnt_run_times:WORTH_TELLING": 0.05,
-    "poseidon.pods.resources:_FEW": 8,
+    "poseidon.pods.requests_and_limits:_FEW": 8,
     "poseidon.pods.run_times:GRACE_SECONDS": 30,
     "poseidon.pods.run_times:MOST_SECONDS": 1_000_000_000,
     "poseidon.pods.tasks:LONGEST": 1000,

@@ -10,7 +10,7 @@ from poseidon.kube.api.pods import Container, Pod, PodSpec, PodStatus
 from poseidon.kube.api.pods import ResourceRequirements as Resources
 from poseidon.pods.classes import ClassTable
 from poseidon.pods.estimates import service_class
-from poseidon.pods.resources import effective_limits, quality_of_service
+from poseidon.pods.requests_and_limits import effective_limits, quality_of_service
 from poseidon.pods.tasks import PriorityResolver, task
 from tests.support.needs import visible
 from tests.support.task_classes import class_content

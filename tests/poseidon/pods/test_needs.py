@@ -6,7 +6,7 @@ import pytest
 
 from poseidon.kube.api.decoding import convert_object
 from poseidon.kube.api.pods import Pod
-from poseidon.pods.resources import (
+from poseidon.pods.requests_and_limits import (
     add_annotated_bandwidth,
     container_messages,
     effective_limits,

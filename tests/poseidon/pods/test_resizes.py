@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from poseidon.kube.api.pods import Pod
+from poseidon.pods.requests_and_limits import effective_requests
 from poseidon.pods.resizes import as_counted
-from poseidon.pods.resources import effective_requests
 
 INFEASIBLE = {"type": "PodResizePending", "status": "True", "reason": "Infeasible"}
 DEFERRED = {"type": "PodResizePending", "status": "True", "reason": "Deferred"}

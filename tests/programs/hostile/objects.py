@@ -45,7 +45,7 @@ from poseidon.pods.estimates import (
     QUALITY_LABEL,
 )
 from poseidon.pods.learnt_run_times import PROGRAM
-from poseidon.pods.resources import BANDWIDTH_ANNOTATIONS
+from poseidon.pods.requests_and_limits import BANDWIDTH_ANNOTATIONS
 from poseidon.pods.visibility import APP_GROUP_LABEL, WORKLOAD_LABEL
 from poseidon.queues.elastic_quotas import NAMESPACES, PARENT, TREE, WEIGHT
 from poseidon.queues.queue_names import KAI_QUEUES, KOORDINATOR_QUOTA, KUEUE_QUEUE, VOLCANO_QUEUES, WORKER_SET

@@ -11,7 +11,7 @@ from firmament.core.filters.static_rows import StaticRows
 from firmament.core.intake.events import apply_events
 from firmament.core.model import TaskClass
 from firmament.core.queue.reservations import Reservation, Reservations
-from firmament.core.requeue.unschedulable import FeasibleMachines, QueueingHints, TaskStandings, requeue
+from firmament.core.requeue.queueing_hints import FeasibleMachines, QueueingHints, TaskStandings, requeue
 from firmament.core.rules.registry import default_rules
 from firmament.core.state.cluster import Cluster
 from tests.firmament.core.rules.quotas.quota_scene import quota

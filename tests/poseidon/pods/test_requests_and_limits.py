@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from poseidon.pods.resources import effective_requests
+from poseidon.pods.requests_and_limits import effective_requests
 from tests.poseidon.pods.builders import make_spec, requesting
 
 SIDECAR: dict[str, Any] = {"restartPolicy": "Always"}

@@ -9,7 +9,7 @@ import pytest
 from firmament.core.events import ClassDefined, Event
 from firmament.core.intake.events import apply_events
 from firmament.core.model import HostPort, TaskClass
-from firmament.core.rules.queueing_hints import any_waits, list_awaited, list_kept_off, list_pools, selects
+from firmament.core.rules.what_tasks_await import any_waits, list_awaited, list_kept_off, list_pools, selects
 from firmament.core.state.cluster import Cluster
 from tests.firmament.core.rules.quotas.quota_scene import quota
 from tests.support.core import task_class

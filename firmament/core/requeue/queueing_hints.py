@@ -24,18 +24,18 @@ from firmament.core.queue.reservations import Reservations
 from firmament.core.ranks import group_rows
 from firmament.core.requeue.quota_bounds import QuotaBounds
 from firmament.core.rules.node_name import list_pinned_rows
-from firmament.core.rules.queueing_hints import (
-    any_waits,
-    list_awaited,
-    list_kept_off,
-    list_pools,
-)
 from firmament.core.rules.registry import (
     compile_rules,
     list_helped_by_labels,
     list_ruled,
 )
 from firmament.core.rules.task_amounts import spare_amounts
+from firmament.core.rules.what_tasks_await import (
+    any_waits,
+    list_awaited,
+    list_kept_off,
+    list_pools,
+)
 from firmament.core.state.cluster import Cluster
 from firmament.core.state.tasks import TaskPhase
 from firmament.core.state.waiting import activate
