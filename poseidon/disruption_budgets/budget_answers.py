@@ -1,5 +1,7 @@
 """Tells whether PodDisruptionBudgets allow evicting a pod now, by the rules of the eviction subresource.
 
+The audit and rescheduling ask it; what preemption knows of budgets is in ``records.py``.
+
 The rules follow ``EvictionREST`` in ``pkg/registry/core/pod/storage`` of Kubernetes: budgets do not matter for pods
 that do not run; a pod with two budgets is refused; a pod that is not ready may be evicted if its budget's policy says
 so, or if enough ready pods remain; a budget whose latest change its controller has not counted yet refuses.

@@ -1,6 +1,7 @@
 """TaintToleration: tasks keep off machines with a NoSchedule or NoExecute taint that they do not tolerate.
 
-Untolerated taints with the effect PreferNoSchedule cost.
+Untolerated taints with the effect PreferNoSchedule cost. Neither the solver nor the bridge evicts a running pod for a
+NoExecute taint: Kubernetes' taint eviction controller does that, after the pod's ``tolerationSeconds``.
 """
 
 from __future__ import annotations
