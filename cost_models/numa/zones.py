@@ -182,7 +182,9 @@ def zone_room(
 
 
 def find_uncounted(arrivals: Arrivals | None, table: ZoneTable, options: NumaOptions) -> Arrivals | None:
-    """Return the tasks to replay, in the order in which they came to their machines; None if there are none."""
+    """Return the tasks that are on machines but not counted in the machines' records yet, in the order in which they
+    came; None if there are none.
+    """
     if arrivals is None or len(arrivals.machine) == 0:
         return None
     machine = arrivals.machine

@@ -49,7 +49,7 @@ class Placement:
 
     @property
     def dual_prices(self) -> DualPrices | None:
-        """Values of shapes as found by the first pass; see ``FlowOutcome``."""
+        """Dual prices of shapes that the first pass estimated, None if it estimated none."""
         return None if self.first is None else self.first.outcome.dual_prices
 
 

@@ -8,9 +8,9 @@ from typing import TypeAlias
 from poseidon.kube.write.claim_writer import GiveVolume, SelectNode
 from poseidon.kube.write.device_claim_writer import DeviceClaimWrite
 from poseidon.kube.write.patch_writer import (
+    ConfigMapWrite,
     GroupConditionWrite,
     GroupStatusWrite,
-    MapWrite,
     QueueStatusWrite,
     merge_writes,
 )
@@ -88,7 +88,11 @@ def _key(action: Action) -> _Key | None:
         case SelectNode() | GiveVolume():
             return SelectNode, f"{action.namespace}/{action.claim}"
         case (
-            WithdrawEviction() | GroupStatusWrite() | GroupConditionWrite() | MapWrite() | QueueStatusWrite()
+            WithdrawEviction()
+            | GroupStatusWrite()
+            | GroupConditionWrite()
+            | ConfigMapWrite()
+            | QueueStatusWrite()
         ):
             return type(action), action.uid
         case _:

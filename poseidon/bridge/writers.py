@@ -21,11 +21,11 @@ from poseidon.kube.write.event_writer import EventWriter
 from poseidon.kube.write.evictor import EvictionOutcome, EvictionRequest, Evictor
 from poseidon.kube.write.patch_writer import (
     ConditionWriter,
+    ConfigMapWrite,
     GroupConditionWrite,
     GroupConditionWriter,
     GroupStatusWrite,
     LabelWrite,
-    MapWrite,
     Nomination,
     PatchWriter,
     QueueStatusWrite,
@@ -131,7 +131,7 @@ class Writers:
             DeviceClaimWrite: self._device_claims.submit,
             GroupStatusWrite: self._statuses.submit,
             GroupConditionWrite: self._group_conditions.submit,
-            MapWrite: self._topology.submit,
+            ConfigMapWrite: self._topology.submit,
             LabelWrite: self._topology.submit,
             QueueStatusWrite: self._queues.submit,
             SuspensionWrite: self._suspensions.submit,

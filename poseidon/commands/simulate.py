@@ -137,8 +137,8 @@ def _decide_again(folder: Path, output: str) -> None:
 
     from poseidon.explanation_tables import print_rows
     from poseidon.recording.segments import read_recording
-    from poseidon.simulate.recorded.again import decide_again
     from poseidon.simulate.recorded.presentation import DIFFERENCES, again_lines, difference_rows
+    from poseidon.simulate.recorded.replaying import decide_again
 
     with show_progress() as show:
         found = decide_again(

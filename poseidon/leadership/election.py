@@ -43,7 +43,7 @@ class Role(Enum):
 
 
 class LeaseWrite(NamedTuple):
-    """A Lease to write in place of the seen version, or to create if its metadata name no version.
+    """A Lease to write: it replaces the version that its metadata name; if they name none, it is created.
 
     ``begun``: time of the decision, by the election's ``clock``.
     """

@@ -9,10 +9,10 @@ from poseidon.kube.api.metadata import ObjectRef, PodRef
 from poseidon.kube.write.claim_writer import GiveVolume, SelectNode
 from poseidon.kube.write.device_claim_writer import DeviceClaimWrite
 from poseidon.kube.write.patch_writer import (
+    ConfigMapWrite,
     GroupConditionWrite,
     GroupStatusWrite,
     LabelWrite,
-    MapWrite,
     Nomination,
     QueueStatusWrite,
 )
@@ -122,7 +122,7 @@ Action: TypeAlias = (
     | DeviceClaimWrite
     | GroupStatusWrite
     | GroupConditionWrite
-    | MapWrite
+    | ConfigMapWrite
     | LabelWrite
     | QueueStatusWrite
     | SuspensionWrite

@@ -86,7 +86,7 @@ class PendingReasons:
         if record.waits_for and record.schedulable:
             self.consider(record, record.waits_for)
 
-    def waiting_for(self, record: PodRecord, message: str) -> None:
+    def report_wait(self, record: PodRecord, message: str) -> None:
         """Report what has to happen before a pod is bound to the node that it has got."""
         if record.message != message:
             self._say(record, message, self._clock())

@@ -193,7 +193,7 @@ class PendingBindings:
     def _tell_patience(self, record: PodRecord, going: Sequence[PodRecord]) -> None:
         """Report for which pods a placed pod waits until they have left its node."""
         message = f"waits on node {record.binding} until {_enumerate_pods(record, going)} left it"
-        self.pending_reasons.waiting_for(record, message)
+        self.pending_reasons.report_wait(record, message)
 
     def _bind(self, record: PodRecord) -> None:
         """Bind a pod that waits for no other pod, as soon as its claims are bound."""

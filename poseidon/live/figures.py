@@ -28,7 +28,7 @@ class Quantiles(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """Figures of a running pair; rates and means are of the time between two looks, or of all time after one look."""
+    """Figures of a running pair; rates and means are of the time between two readings, or of all time after one."""
 
     nodes: int
     """Nodes that the bridge knows."""
@@ -100,7 +100,7 @@ def parse_metrics(text: str) -> Values:
 
 
 def compute_figures(now: Values, before: Values | None, seconds: float) -> Figures:
-    """Return the figures of two looks at both programs, ``seconds`` apart; ``before``: None for the first look."""
+    """Return the figures of two readings of both programs, ``seconds`` apart; ``before``: None for the first."""
     change = _Change(now, before or {})
     since = seconds if before is not None and seconds > 0 else math.inf
     rounds = change.get_growth("firmament_round_duration_seconds_count", stage="total")
@@ -139,7 +139,7 @@ class _Change:
         self._now, self._before = now, before
 
     def get_growth(self, name: str, **labels: str) -> float:
-        """Return the growth of a counter between the looks; a counter that was reset counts from 0."""
+        """Return the growth of a counter between the readings; a counter that was reset counts from 0."""
         key = (name, tuple(sorted(labels.items())))
         now, before = self._now.get(key, 0.0), self._before.get(key, 0.0)
         return now - before if now >= before else now

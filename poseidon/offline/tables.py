@@ -148,17 +148,18 @@ def _proof(figures: Round) -> str:
 def group_tree(group: PlannedGroup) -> Tree:
     """Return a tree of a group's pods by unit and node; each pod is followed by its rank."""
     tree = Tree(Text(f"{group.group} ({group.status})"))
-    _grow(tree, group.placement, group)
+    _add_branches(tree, group.placement, group)
     return tree
 
 
-def _grow(tree: Tree, placement: Placement, group: PlannedGroup) -> None:
+def _add_branches(tree: Tree, placement: Placement, group: PlannedGroup) -> None:
+    """Add a group's placement to a printed tree, a branch for each unit."""
     for unit, below in placement.items():
         if isinstance(below, tuple):
             pods = (f"{name} ({group.ranks[name]})" if name in group.ranks else name for name in below)
             tree.add(Text(f"{unit}: {', '.join(pods)}"))
         else:
-            _grow(tree.add(Text(f"{unit} ({_count_pods_below(below)})")), below, group)
+            _add_branches(tree.add(Text(f"{unit} ({_count_pods_below(below)})")), below, group)
 
 
 def _count_pods_below(placement: Placement) -> int:

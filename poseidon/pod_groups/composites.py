@@ -293,7 +293,7 @@ def find_disrupted_whole(nodes: Sequence[GroupNode], name: str) -> str:
 
 
 def count_fewest(nodes: Sequence[GroupNode]) -> int:
-    """Return the smallest number of pods that makes a tree whole."""
+    """Return the least number of pods with which every group of a tree that is needed has its minimum."""
     inside: dict[str, list[int]] = {}
     for node in reversed(nodes):
         below = inside.get(node.name)

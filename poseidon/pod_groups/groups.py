@@ -185,8 +185,8 @@ class Groups(GroupMembers):
             return ANYWHERE
         return Colocation(group.job.id, demand.topology_keys)
 
-    def members(self, group: Group) -> dict[str, Member]:
-        """Return the pods that have a part in a topology group, by uid."""
+    def list_admitted(self, group: Group) -> dict[str, Member]:
+        """Return, by uid, the pods that a topology group places: its members up to its size, without surplus ones."""
         self._settle(group.key)
         return {uid: each for uid, each in group.members.items() if uid in group.admitted}
 

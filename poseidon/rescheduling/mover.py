@@ -222,7 +222,7 @@ class Mover:
             ]
             placed = [pod for pod in new if pod.spec.node_name]
             if placed:
-                return self._judge_placement(
+                return self._record_replacement(
                     move, min(placed, key=lambda pod: pod.spec.node_name != move.target)
                 )
             waits_since = min(waits_since, self.wall()) if any(map(_waits_in_vain, new)) else math.inf
@@ -244,7 +244,8 @@ class Mover:
             state.given_back.add(move.source)
             await self.access.uncordon(move.source)
 
-    def _judge_placement(self, move: PlannedMove, pod: Pod) -> MoveOutcome:
+    def _record_replacement(self, move: PlannedMove, pod: Pod) -> MoveOutcome:
+        """Write an event that ``pod`` replaces a moved one; return how the move ended."""
         node, metadata = pod.spec.node_name, pod.metadata
         ref = PodRef(metadata.uid, metadata.namespace, metadata.name)
         self.record(ref, f"Replaces {move.pod}, which ran on {move.source}")

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 KEPT_SECONDS = 900.0
 GAP_SECONDS = 30.0
-"""Two looks that are further apart have a gap between them: nobody looked, or the server stood still."""
+"""Two readings that are further apart have a gap between them: nobody read, or the server stood still."""
 
 _MOST = 900
 _COLUMNS = ("boundPerSecond", "schedulingP50", "schedulingP99", "pending", "roundsPerSecond")
@@ -28,14 +28,14 @@ class _Step(NamedTuple):
 
 
 class FigureHistory:
-    """The figures of each look. ``latest``: the figures of the last look, None if there are none."""
+    """The figures of each reading. ``latest``: those of the last one, None if it has none."""
 
     def __init__(self) -> None:
         self._steps: deque[_Step] = deque(maxlen=_MOST)
         self.latest: Figures | None = None
 
     def add(self, at: float, found: Figures | None, pending: int) -> None:
-        """Add a look; ``found``: its figures, None if the bridge did not answer."""
+        """Add a reading; ``found``: its figures, None if the bridge did not answer."""
         self.latest = found
         if found is None:
             self._steps.append(_Step(at, pending=pending))
@@ -48,7 +48,10 @@ class FigureHistory:
             self._steps.popleft()
 
     def as_json(self) -> dict[str, list[Any]]:
-        """Return the looks as columns; an empty look stands in the middle of each gap."""
+        """Return the readings as columns of a chart.
+
+        In the middle of each gap there is an empty reading, so that lines are interrupted.
+        """
         steps = list(self._steps)
         gaps = [
             _Step((first.at + second.at) / 2)

@@ -72,7 +72,7 @@ class PairBoard:
         return self._charge(index, kind), fits
 
     def _charge(self, index: int, kind: int) -> Float64:
-        per_domain, partners = self._algebra.charge(kind, self._in_domain)
+        per_domain, partners = self._algebra.compute_cost_per_domain(kind, self._in_domain)
         pairs = per_domain[self.domain] - self._own * (partners @ self._on_machine)
         problem, placed = self._residual.problem, self._residual.placed
         charged: Float64 = pairs * self._units + problem.cost[index] + problem.crowd * placed
@@ -158,8 +158,12 @@ class _Algebra:
         np.add.at(self._amount, (source, target), terms.amount[own].astype(np.float64))
         self._on_link = (terms.link[:, :, None] == np.arange(links)).astype(np.float64)
 
-    def charge(self, kind: int, counts: Float64) -> tuple[Float64, Float64]:
-        """Return the cost of one more task per domain, and how often each kind is its partner."""
+    def compute_cost_per_domain(self, kind: int, counts: Float64) -> tuple[Float64, Float64]:
+        """Return what one more task of ``kind`` costs in each domain: float64[D], and how many pairs it forms with a
+        task of each kind: float64[N].
+
+        ``counts``: tasks of each kind in each domain.
+        """
         figure = self._cost @ (self._into[kind] @ counts)
         if self._both:
             figure = figure + (self._into[:, kind] @ counts) @ self._cost

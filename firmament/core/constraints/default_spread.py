@@ -55,17 +55,19 @@ class SpreadTerms:
         there = self.resident_machine[self.resident_group == group]
         return np.bincount(np.concatenate([there, machines]), minlength=len(self.domain))
 
-    def on_machines(self, groups: Int64, machines: Int64, counts: Int64) -> tuple[Int64, Int64]:
-        """Return int64[P] each: pairs (group x M + machine) with tasks, ascending, and the number of tasks.
+    def count_by_machine(self, groups: Int64, machines: Int64, counts: Int64) -> tuple[Int64, Int64]:
+        """Count tasks by group and machine: those from before the round, and ``counts[i]`` more of ``groups[i]`` on
+        ``machines[i]``.
 
-        Counts tasks from before the round, and ``counts[i]`` more of ``groups[i]`` on ``machines[i]``.
+        Returns the keys (group x M + machine) of the combinations that have tasks, ascending, and their numbers of
+        tasks: int64[P] each.
         """
         width = np.int64(len(self.domain))
         before = self.resident_group * width + self.resident_machine
         return distinct(np.concatenate([before, np.repeat(groups * width + machines, counts)]))
 
     def in_domains(self, groups: Int64, machines: Int64, counts: Int64) -> Int64:
-        """Return tasks of each group in each domain, counted as by ``on_machines``: int64[G, D]."""
+        """Return tasks of each group in each domain, counted as by ``count_by_machine``: int64[G, D]."""
         width = self.domains
         keys = np.concatenate([self.resident_group, groups]) * width
         keys += self.domain[np.concatenate([self.resident_machine, machines])]
@@ -81,7 +83,7 @@ class SpreadTerms:
 
     def _compute_near_cost(self, groups: Int64, machines: Int64, counts: Int64) -> float:
         """Return the cost of groups' tasks for being near each other: present ones, and ``counts`` on ``machines``."""
-        pairs, on_machine = self.on_machines(groups, machines, counts)
+        pairs, on_machine = self.count_by_machine(groups, machines, counts)
         steps = self.machine_step[pairs // np.int64(max(1, len(self.domain)))]
         in_domain = self.in_domains(groups, machines, counts)
         by_domain = (in_domain * (in_domain - 1)).sum(axis=1) * self.domain_step

@@ -200,7 +200,9 @@ class ModelConstraint:
         return ModelConstraint(self.model, self.kind, self.constraint.copy())
 
     def involves(self, cls: int) -> bool:
-        """Return whether tasks of a class may be refused machines, or matter to others."""
+        """Return whether the constraint applies to a class: it may close machines to its tasks, or to others because of
+        them.
+        """
         return bool(self.kind[cls] >= 0)
 
     def refusals(self, cls: int, at: Int64 | None = None) -> list[tuple[AnyReason, Bool]]:

@@ -106,7 +106,7 @@ class FlowOutcome:
     time_limited: bool = False
     """Whether a time limit ended a solve after the first."""
     dual_prices: DualPrices | None = None
-    """Expected prices of shapes, None if they were not computed."""
+    """Dual prices of shapes that were estimated, None if none were."""
     mends: int = 0
     """How often the flow was repaired without a solve."""
 

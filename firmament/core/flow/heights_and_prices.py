@@ -104,7 +104,7 @@ def entries(matrix: NDArray[Any], rows: Int64, columns: Int64) -> NDArray[Any]:
 
 @dataclass(frozen=True, slots=True)
 class DualPrices:
-    """Prices of shapes in units: ``price[i]`` (float32[K]) of shape ``shape[i]`` (int64[K], ascending).
+    """Dual prices of shapes in units: ``price[i]`` (float32[K]) of shape ``shape[i]`` (int64[K], ascending).
 
     Only their differences count; their common level is found anew wherever they are used.
     """

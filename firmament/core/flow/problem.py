@@ -90,7 +90,8 @@ class PlacementProblem:
     spread: SpreadTerms = NO_SPREAD
     """Groups of tasks that prefer to be on different machines, which the network ignores."""
     dual_prices: DualPrices | None = None
-    """Prices of shapes (numbered as in ledgers) in an earlier round, None if unknown; they guide the choice of columns.
+    """Dual prices of shapes (numbered as in ledgers) that an earlier round estimated, None if unknown; they guide the
+    choice of columns.
     """
 
     @property

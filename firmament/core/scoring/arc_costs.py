@@ -27,7 +27,7 @@ def charges(assessed: RoundAssessment, models: Sequence[WeightedModel], recall: 
 
     The charge is the sum over models of weight x points, plus the task's own preferences; cached charges are reused.
     """
-    figures = _figures(assessed, models)
+    figures = _gather_model_figures(assessed, models)
     plain = np.array([preferred is None for preferred in assessed.preferred], dtype=np.bool_)
     if figures.others or recall is None or not recall.sources:
         units = _units(figures, assessed.preferred)
@@ -51,7 +51,7 @@ def charges(assessed: RoundAssessment, models: Sequence[WeightedModel], recall: 
 
 
 @dataclass(frozen=True, slots=True)
-class _Figures:
+class _ModelFigures:
     """Native figures of the models in a round.
 
     ``constant``: float64[S], units of models that charge the same on every machine; ``varying``: figures [S, ``width``]
@@ -65,7 +65,7 @@ class _Figures:
     bounded: bool
     others: bool
 
-    def from_shapes(self, shapes: Int64, machines: Int64 | None = None) -> _Figures:
+    def from_shapes(self, shapes: Int64, machines: Int64 | None = None) -> _ModelFigures:
         """Return the figures of some shapes, on all machines or on the given ones."""
         parts = []
         for weighted, figures in self.varying:
@@ -75,7 +75,8 @@ class _Figures:
         return replace(self, constant=self.constant[shapes], varying=parts, width=width)
 
 
-def _figures(assessed: RoundAssessment, models: Sequence[WeightedModel]) -> _Figures:
+def _gather_model_figures(assessed: RoundAssessment, models: Sequence[WeightedModel]) -> _ModelFigures:
+    """Add up the units of models that charge the same on every machine; keep the native figures of the others."""
     shapes, machines = assessed.batch.count, assessed.machines.count
     constant = np.zeros(shapes)
     varying = []
@@ -88,10 +89,10 @@ def _figures(assessed: RoundAssessment, models: Sequence[WeightedModel]) -> _Fig
             varying.append((weighted, native_figures(assessment, shapes, machines)))
             others |= not holds(weighted.model, assessment, machines)
     bounded = all(weighted.model.range.bounded for weighted in models)
-    return _Figures(constant, varying, machines, bounded, others)
+    return _ModelFigures(constant, varying, machines, bounded, others)
 
 
-def _units(given: _Figures, preferences: Sequence[SoftCost | None]) -> Int32:
+def _units(given: _ModelFigures, preferences: Sequence[SoftCost | None]) -> Int32:
     """Return the cost units of all ``given`` figures and preferences: int32[S, width]."""
     rows = np.empty((len(given.constant), given.width), dtype=np.int32)
     varying = given.varying

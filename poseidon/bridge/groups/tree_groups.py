@@ -217,7 +217,7 @@ class TopologyGroups:
             self._notes.warn_once(described, described.problem, EventReason.INVALID_GROUP)
         members = {}
         if group is not None:
-            members = self._groups.members(group) if spec is not None else group.members
+            members = self._groups.list_admitted(group) if spec is not None else group.members
         said = self._said.get(group.job.id if group is not None else "", _Said(0, "", 0.0))
         life.solver_seconds = said.seconds
         size = spec.size if spec is not None else MAX_SIZE

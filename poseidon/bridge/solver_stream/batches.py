@@ -107,9 +107,12 @@ class HeldReports:
         self._timer: asyncio.TimerHandle | None = None
         self._due = False
 
-    def add(self, reports: Sequence[pb.BindingReport], *, leave: bool) -> Sequence[pb.BindingReport]:
-        """Return the reports to be sent now: all, kept ones included, or none; ``leave``: events are being sent
-        anyway.
+    def hold_or_release(
+        self, reports: Sequence[pb.BindingReport], *, leave: bool
+    ) -> Sequence[pb.BindingReport]:
+        """Keep ``reports``, or release them. Returns those to be sent now: all, kept ones included, or none.
+
+        ``leave``: events are being sent anyway.
         """
         if not reports and not self._held:
             return reports
@@ -129,7 +132,7 @@ class HeldReports:
         self._wake()
 
     def end(self) -> HeldReports:
-        """Keep no reports from now on; the next call of ``add`` returns those that have been kept."""
+        """Keep no reports from now on; the next call of ``hold_or_release`` returns those that have been kept."""
         self._few = 0
         return self
 

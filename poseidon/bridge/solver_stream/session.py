@@ -322,7 +322,7 @@ class Session:
         reports = self._peer.take_reports()
         batches = self._batches(self._peer.take_events())
         if held is not None:
-            reports = held.add(reports, leave=bool(batches))
+            reports = held.hold_or_release(reports, leave=bool(batches))
             if batches and len(reports) <= self._options.batch_events:
                 batches[0].events.reports.extend(reports)
                 reports = ()

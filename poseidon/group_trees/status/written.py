@@ -8,7 +8,7 @@ from typing import Any
 from poseidon.group_trees.spec.described_maps import DescribedMap
 from poseidon.group_trees.spec.keys import LAST_GOOD
 from poseidon.group_trees.status.members import Member
-from poseidon.kube.write.patch_writer import LabelWrite, MapWrite
+from poseidon.kube.write.patch_writer import ConfigMapWrite, LabelWrite
 
 Values = Mapping[str, str | None]
 """Texts by key; None means that the key is to be removed."""
@@ -27,7 +27,7 @@ class WrittenTexts:
         """Return the data of a ConfigMap, by key."""
         return self._read_known(described.uid, described.found.data)
 
-    def find_map_change(self, described: DescribedMap[Any], wanted: Values) -> MapWrite | None:
+    def find_map_change(self, described: DescribedMap[Any], wanted: Values) -> ConfigMapWrite | None:
         """Return the write that gives a ConfigMap its wanted data, and count it as made; None if none is needed."""
         known = self._read_known(described.uid, described.found.data)
         data = _diff_data(known, wanted)
@@ -36,7 +36,9 @@ class WrittenTexts:
         annotations = _diff_data(noted, {LAST_GOOD: described.annotation()})
         if not data and not annotations:
             return None
-        return MapWrite(described.uid, metadata.namespace or "default", metadata.name, data, annotations)
+        return ConfigMapWrite(
+            described.uid, metadata.namespace or "default", metadata.name, data, annotations
+        )
 
     def find_label_change(self, member: Member, wanted: Values) -> LabelWrite | None:
         """Return the write that gives a pod its wanted labels, and count it as made; None if none is needed."""

@@ -74,8 +74,9 @@ class _StatusOutline(KubeStruct, frozen=True):
 
 
 class NodeOutline(KubeStruct, frozen=True):
-    """The part of a Node that placement reads, left encoded. By it the heartbeats of kubelets are skipped, which report
-    every few minutes that nothing has changed.
+    """The parts of a Node that placement reads, not decoded yet.
+
+    If its ``mark`` is the same as before, the update is only a heartbeat of the kubelet, and the Node is not decoded.
     """
 
     found: _MetadataOutline = field(default=_MetadataOutline(), name="metadata")

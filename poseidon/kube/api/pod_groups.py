@@ -217,7 +217,8 @@ class DisruptionBudgetSpec(KubeStruct, frozen=True):
 class DisruptionBudgetStatus(KubeStruct, frozen=True):
     """Counts of the controller, for the spec of generation ``observed_generation``.
 
-    ``disrupted_pods``: names of pods whose evictions the controller has not counted yet.
+    ``disrupted_pods``: names of evicted pods that the controller has not seen go; ``disruptions_allowed`` already
+    leaves them out.
     """
 
     disruptions_allowed: Integer = 0

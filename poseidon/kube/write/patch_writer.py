@@ -167,7 +167,7 @@ class LabelWrite(NamedTuple):
 # --- groups -------------------------------------------------------------------------------------------------
 
 
-class MapWrite(NamedTuple):
+class ConfigMapWrite(NamedTuple):
     """New values in the data and annotations of a ConfigMap, None for keys to remove."""
 
     uid: str
@@ -176,7 +176,7 @@ class MapWrite(NamedTuple):
     data: Mapping[str, str | None]
     annotations: Mapping[str, str | None]
 
-    def merge_with(self, earlier: MapWrite) -> MapWrite:
+    def merge_with(self, earlier: ConfigMapWrite) -> ConfigMapWrite:
         """Return this write merged with an ``earlier`` one to the same ConfigMap that has not been sent."""
         return self._replace(
             data={**earlier.data, **self.data}, annotations={**earlier.annotations, **self.annotations}
@@ -192,7 +192,7 @@ class MapWrite(NamedTuple):
 def merge_writes(write: Any, earlier: object) -> Any:
     """Return a write merged with an ``earlier`` one to the same object that has not been sent."""
     match write, earlier:
-        case (MapWrite(), MapWrite()) | (LabelWrite(), LabelWrite()):
+        case (ConfigMapWrite(), ConfigMapWrite()) | (LabelWrite(), LabelWrite()):
             return write.merge_with(earlier)
     return write
 

@@ -92,7 +92,7 @@ class EvictionReview:
         return inquiry.verdicts
 
     def find_unit(self, uid: str) -> str:
-        """Return what a pod leaves with, see ``GangView.find_unit``."""
+        """Return the name of what must be evicted together with a pod, see ``GangView.find_unit``."""
         return self._gangs.find_unit(uid)
 
 
@@ -214,7 +214,10 @@ class GangView:
         return 0 < there < self._groups.job(group).min_members
 
     def find_unit(self, uid: str) -> str:
-        """Return what is disrupted as a whole with a pod: its gang, or the outermost group around it; "" for none."""
+        """Return the name of what must be evicted together with a pod, "" if the pod may go alone.
+
+        That is its gang if it is disrupted as a whole, or else the outermost group in it that contains the pod and is.
+        """
         group = self._groups.group_of(uid)
         demand = self._groups.demand(group) if group is not None and self.gang_of(uid) else None
         if group is None or demand is None:

@@ -81,7 +81,7 @@ def _admit(
         for each in ranges.get(pod.metadata.namespace, ()):
             faults += violations(spec, each)
     admitted = pod if spec is pod.spec else replace(pod, spec=spec)
-    if not faults and (problem := book.charge(admitted)):
+    if not faults and (problem := book.admit(admitted)):
         faults.append(problem)
     if faults:
         done.refused[pod.metadata.uid] = faults[0] if len(faults) == 1 else f"[{', '.join(faults)}]"

@@ -63,7 +63,7 @@ class QuotaBook:
             for name, value in each.status.used.items():
                 used[name] = max(used.get(name, 0), parse_amount(name, value))
 
-    def charge(self, pod: Pod) -> str:
+    def admit(self, pod: Pod) -> str:
         """Add a pod to the usage unless a quota refuses it; return the reason in the API server's words, or ""."""
         matching = self._matching(pod)
         if not matching:

@@ -80,7 +80,10 @@ def read_leader_worker_set(value: Value, known: Known) -> Iterator[PodSet]:  # n
 
 
 def read_disaggregated_set(value: Value, known: Known) -> Iterator[PodSet]:
-    """Yield the pods of the LeaderWorkerSet of each role and slice; sets that the input contains are expanded there."""
+    """Yield the pods of the LeaderWorkerSets that the controller makes, one for each role and slice.
+
+    Roles whose LeaderWorkerSet is in the input are left out: its pods are read from itself.
+    """
     name, namespace = name_of(value), namespace_of(value)
     made = {
         text(each.value, "metadata", "labels", _ROLE)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from poseidon.simulate.presentation import HOUR, format_span
-from poseidon.simulate.recorded.again import DecidedAgain
+from poseidon.simulate.recorded.replaying import DecidedAgain
 from poseidon.simulate.recorded.what_if import SideBySide
 from poseidon.simulate.report import SimulationReport
 from poseidon.ui.report import LineChart, PageReport, Section, Table, report_page

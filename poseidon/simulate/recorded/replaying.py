@@ -75,7 +75,7 @@ class _Stream:
         """Number of steps that the bridge has sent."""
         return self.applied + len(self.coming)
 
-    def take(self, at: float, message: pb.ClientMessage) -> None:
+    def queue_message(self, at: float, message: pb.ClientMessage) -> None:
         """Queue a recorded message for the solver; apply it at once while a snapshot begins midway."""
         body = message.WhichOneof("body")
         events = list(message.events.events) if body == "events" else None
@@ -141,7 +141,7 @@ def decide_again(
             continue
         elif body == "sent":
             if not stream.skips:
-                stream.take(entry.at, entry.sent)
+                stream.queue_message(entry.at, entry.sent)
             stream.skips = stream.skips and entry.sent.WhichOneof("body") != "snapshot_end"
         elif body == "round":
             _compare(entry.round, stream.decide(entry.round, entry.at), found)

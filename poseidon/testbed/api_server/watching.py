@@ -125,7 +125,10 @@ def error_event(error: errors.ApiError) -> bytes:
 async def stream(
     cursor: WatchCursor, options: WatchOptions, write: Callable[[bytes], Awaitable[None]]
 ) -> None:
-    """Write events until the time-out, the end of the kind, or a 410. An exception of ``write`` ends the watch."""
+    """Write events until the time-out, until the kind is deleted, or until the version to go on from has expired (410).
+
+    An exception of ``write`` ends the watch, too.
+    """
     changed = asyncio.Event()
     history = cursor.collection.history
     history.subscribe(changed.set)

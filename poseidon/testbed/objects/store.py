@@ -37,8 +37,9 @@ class Preconditions(msgspec.Struct, rename="camel"):
     resource_version: str | None = None
 
     def check(self, resource: str, current: Record) -> None:
-        """Raise ``ApiError`` 409 if ``current`` does not fulfil them; ``resource`` is ``plural`` or
-        ``plural.group``.
+        """Raise ``ApiError`` 409 if the object ``current`` does not fulfil the preconditions.
+
+        ``resource`` is ``plural`` or ``plural.group``.
         """
         if self.uid and self.uid != current.uid:
             why = f"Precondition failed: UID in precondition: {self.uid}, UID in object meta: {current.uid}"

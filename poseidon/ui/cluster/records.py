@@ -263,7 +263,9 @@ def node_facts(node: Node) -> NodeFacts:
             f"{each.key}={each.value}:{each.effect}" if each.value else f"{each.key}:{each.effect}"
             for each in node.spec.taints
         ),
-        conditions=tuple(_condition(each.type, each.status, each.message) for each in node.status.conditions),
+        conditions=tuple(
+            _format_condition(each.type, each.status, each.message) for each in node.status.conditions
+        ),
         allocatable=amounts(node.status.allocatable or {}, "status.allocatable", defects, down=True),
         cordoned=node.spec.unschedulable,
         ready=ready == "True",
@@ -271,7 +273,8 @@ def node_facts(node: Node) -> NodeFacts:
     )
 
 
-def _condition(kind: str, status: str, message: str) -> str:
+def _format_condition(kind: str, status: str, message: str) -> str:
+    """Return a condition in words."""
     return f"{kind}={status}: {message[:_MOST_TEXT]}" if message else f"{kind}={status}"
 
 

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from poseidon.ui.page_data import Known
 
 
-class FigurePoll:
-    """Compares each look with the one before. ``clock`` is monotonic."""
+class MetricsPoll:
+    """Reads the metrics of both programs, and compares each reading with the one before. ``clock`` is monotonic."""
 
     def __init__(self, known: Known, bridge_url: str, solver_url: str, clock: Callable[[], float]) -> None:
         self._known = known

@@ -12,7 +12,7 @@ from poseidon.ui import intervals
 from poseidon.ui.audience import Audience
 from poseidon.ui.cluster.store import ClusterStore
 from poseidon.ui.page_data import About, Capabilities, Known, SolverStanding
-from poseidon.ui.sources.figures import FigurePoll
+from poseidon.ui.sources.figures import MetricsPoll
 from poseidon.ui.sources.following import followers
 from poseidon.ui.sources.lease import LeasePoll
 from poseidon.ui.sources.measured import MeasuredUse
@@ -80,7 +80,7 @@ class LiveSource:
         self._environment, self._options, self._audience = environment, options, audience
         self._measured = MeasuredUse(store, environment.wall)
         self._solver = SolverPoll(self.known, options.targets, options.cluster, options.tls, environment.wall)
-        self._figures = FigurePoll(self.known, options.bridge_url, options.solver_url, environment.clock)
+        self._figures = MetricsPoll(self.known, options.bridge_url, options.solver_url, environment.clock)
         self._lease = LeasePoll(self.known, environment.transport, options.configuration)
         self._reflectors = followers(environment, self.known, self._measured)
 

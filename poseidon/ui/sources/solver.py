@@ -35,7 +35,10 @@ _NOTHING_YET = (grpc.StatusCode.NOT_FOUND, grpc.StatusCode.FAILED_PRECONDITION)
 
 
 class SolverPoll:
-    """Asks the first solver that answers and knows the cluster. Old solvers report neither rounds nor flows."""
+    """Reads rounds, flows and explanations from the first solver that answers and knows the cluster.
+
+    Older versions of the solver report neither rounds nor flows.
+    """
 
     def __init__(
         self,

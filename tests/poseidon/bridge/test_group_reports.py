@@ -20,7 +20,7 @@ from poseidon.group_trees.status.group_status import Outlook
 from poseidon.kube.api.decoding import convert_object
 from poseidon.kube.api.event_reasons import EventReason
 from poseidon.kube.api.pod_groups import CompositePodGroup, NativePodGroup
-from poseidon.kube.write.patch_writer import GroupConditionWrite, MapWrite
+from poseidon.kube.write.patch_writer import ConfigMapWrite, GroupConditionWrite
 from poseidon.lifecycle.actions import Action, AnnounceGroup
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.poseidon.group_trees.objects import group_map
@@ -147,7 +147,7 @@ class Notes:
         """Whether something is left for later, and what is written."""
         self.actions.clear()
         left = self.notes.describe(found, Outlook(dict(data)))
-        writes = [each.data for each in self.actions if isinstance(each, MapWrite)]
+        writes = [each.data for each in self.actions if isinstance(each, ConfigMapWrite)]
         return left, writes[0] if writes else {}
 
     def events(self) -> list[tuple[EventReason, str]]:
@@ -197,11 +197,11 @@ def test_a_fault_is_told_once_while_it_lasts():
 def test_a_map_that_describes_no_group_says_so(warns):
     scene, found = Notes(), described()
     scene.notes.note(found, "not used", EventReason.INVALID_SPEC, warns=warns)
-    [write] = [each for each in scene.actions if isinstance(each, MapWrite)]
+    [write] = [each for each in scene.actions if isinstance(each, ConfigMapWrite)]
     assert write.data == {"message": "not used"}
     assert scene.events() == ([(EventReason.INVALID_SPEC, "not used")] if warns else [])
     scene.notes.note(found, "", EventReason.INVALID_SPEC, warns=warns)
-    [write] = [each for each in scene.actions if isinstance(each, MapWrite)]
+    [write] = [each for each in scene.actions if isinstance(each, ConfigMapWrite)]
     assert write.data == {"message": None}
 
 

@@ -17,7 +17,7 @@ from poseidon.kube.api.metadata import ObjectMeta, OwnerReference, seconds
 from poseidon.kube.api.other_projects.app_network import AppGroup, NetworkTopology
 from poseidon.kube.api.pod_groups import ScaledOwner, ScaleSpec
 from poseidon.kube.api.pods import Pod
-from poseidon.kube.write.patch_writer import MapWrite
+from poseidon.kube.write.patch_writer import ConfigMapWrite
 from poseidon.lifecycle.actions import Action
 from poseidon.lifecycle.refused_pods import RECREATIONS, RecoveryOptions
 from protos.firmament.v1 import scheduler_pb2 as pb
@@ -89,7 +89,7 @@ def test_constraints_of_a_group_may_be_any_text(constraints):
     found.gangs.group_maps_changed([present(group_map(constraints=constraints))])
     found.pods_changed([present(member("a")), present(member("b")), present(pod("c"))])
     found.gangs.topology.expire()
-    writes = [each for each in found.take_actions() if isinstance(each, MapWrite)]
+    writes = [each for each in found.take_actions() if isinstance(each, ConfigMapWrite)]
     assert writes, "people are told"
     for write in writes:
         msgspec.json.encode(dict(write.data))
@@ -105,7 +105,7 @@ def test_times_that_cannot_be_written_again_are_no_times(began):
     found.gangs.group_maps_changed([present(group_map(size=1, status="Bound", schedBeginTime=began))])
     found.pods_changed([present(member("a", node="n1", phase="Running", created=began)), present(pod("c"))])
     found.gangs.topology.expire()
-    assert [each for each in found.take_actions() if isinstance(each, MapWrite)]
+    assert [each for each in found.take_actions() if isinstance(each, ConfigMapWrite)]
     assert told(found).tasks["pod-c"].state == PENDING
 
 

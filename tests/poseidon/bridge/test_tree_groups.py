@@ -9,7 +9,7 @@ import pytest
 from poseidon.bridge.state import BridgeState
 from poseidon.group_trees.spec.keys import TREE_RECORDS
 from poseidon.kube.api.resource import Change
-from poseidon.kube.write.patch_writer import LabelWrite, MapWrite
+from poseidon.kube.write.patch_writer import ConfigMapWrite, LabelWrite
 from poseidon.lifecycle.actions import AnnounceGroup
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.poseidon.bridge.objects import gone, node, present
@@ -69,7 +69,7 @@ class Scene(Harness):
         self.sync()
         written = []
         for action in self.state.take_actions():
-            if isinstance(action, MapWrite):
+            if isinstance(action, ConfigMapWrite):
                 write = action
                 data = self.maps.setdefault(write.name, {})
                 data.update(write.data)

@@ -12,7 +12,7 @@ from poseidon.kube.api.metadata import PodRef
 from poseidon.kube.client.settings import ConnectionSettings
 from poseidon.kube.client.transport import Transport
 from poseidon.kube.environment import Environment
-from poseidon.kube.write.patch_writer import LabelWrite, MapWrite, PatchWriter
+from poseidon.kube.write.patch_writer import ConfigMapWrite, LabelWrite, PatchWriter
 from poseidon.testbed.api_server.server import SimulatedCluster
 from poseidon.testbed.objects.resources import PODS
 from tests.support.cluster import pod
@@ -49,8 +49,10 @@ async def test_what_waits_is_written_at_once_and_a_namesake_is_left_alone():
 
         async with Transport(ConnectionSettings(cluster.url), clock=time.monotonic) as transport:
             writer = PatchWriter("topology group", Environment(transport, random=Random(1)), wait_quiet)
-            writer.submit(MapWrite(map_uid, "default", "g", {"status": "Ready", "rank": None}, {"note": "1"}))
-            writer.submit(MapWrite(map_uid, "default", "g", {"status": "Bound"}, {}))
+            writer.submit(
+                ConfigMapWrite(map_uid, "default", "g", {"status": "Ready", "rank": None}, {"note": "1"})
+            )
+            writer.submit(ConfigMapWrite(map_uid, "default", "g", {"status": "Bound"}, {}))
             writer.submit(LabelWrite(PodRef(pod_uid, "default", "a"), {"rank": "0", "status": "Ready"}))
             writer.submit(LabelWrite(PodRef(pod_uid, "default", "a"), {"status": "Bound"}))
             writer.submit(LabelWrite(PodRef("another", "default", "a"), {"status": "Wrong"}))

@@ -27,10 +27,10 @@ from poseidon.kube.write.claim_writer import GiveVolume, SelectNode
 from poseidon.kube.write.device_claim_writer import DeviceClaimWrite
 from poseidon.kube.write.event_writer import EventWriter
 from poseidon.kube.write.patch_writer import (
+    ConfigMapWrite,
     GroupConditionWrite,
     GroupStatusWrite,
     LabelWrite,
-    MapWrite,
     Nomination,
     QueueStatusWrite,
 )
@@ -71,7 +71,7 @@ ACTIONS: list[Action] = [
     GiveVolume("pod-1", "shop", "other", "uid-3", "disk", "uid-2", "77"),
     GroupStatusWrite("uid-g", "default", "train", PodGroupStatus(phase="Running")),
     GroupConditionWrite("uid-n", "default", "native", Condition("Scheduled", "True")),
-    MapWrite("uid-m", "default", "map", {"status": "bound"}, {"rank": "1"}),
+    ConfigMapWrite("uid-m", "default", "map", {"status": "bound"}, {"rank": "1"}),
     LabelWrite(POD, {"rank": "1"}),
     DeviceClaimWrite(CLAIM, {"devices": {"results": []}}, (POD,), ()),
     QueueStatusWrite("uid-q", CLUSTER_QUEUES.path, "", "team", {"pendingWorkloads": 1}),

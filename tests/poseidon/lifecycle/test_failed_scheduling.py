@@ -156,9 +156,9 @@ def test_why_a_pod_is_held_back_is_told_if_it_is_for_this_scheduler():
     for each in (mine, others, waiting):
         told.reasons.consider_wait(each)
     assert told.take() == [("a", "w")]
-    told.reasons.waiting_for(waiting, "a volume is made")
-    told.reasons.waiting_for(waiting, "a volume is made")
-    told.reasons.waiting_for(waiting, "two volumes are made")
+    told.reasons.report_wait(waiting, "a volume is made")
+    told.reasons.report_wait(waiting, "a volume is made")
+    told.reasons.report_wait(waiting, "two volumes are made")
     assert told.take() == [("c", "a volume is made"), ("c", "two volumes are made")]
 
 

@@ -71,9 +71,9 @@ CROSSING = "CrossNamespacePodAffinity"
     ],
 )
 def test_a_scope_says_which_pods_are_covered(scope, found, covered):
-    assert bool(QuotaBook([quota("q", scope, pods="0")], []).charge(found)) is covered
+    assert bool(QuotaBook([quota("q", scope, pods="0")], []).admit(found)) is covered
     selected = [{"scopeName": scope, "operator": "Exists"}]
-    assert bool(QuotaBook([quota(selected=selected, pods="0")], []).charge(found)) is covered
+    assert bool(QuotaBook([quota(selected=selected, pods="0")], []).admit(found)) is covered
 
 
 @pytest.mark.parametrize(
@@ -93,16 +93,16 @@ def test_a_scope_says_which_pods_are_covered(scope, found, covered):
 def test_priority_classes_are_selected_by_name(operator, values, name, covered):
     selected = [{"scopeName": "PriorityClass", "operator": operator, "values": values}]
     found = quota(selected=selected, pods="0")
-    assert bool(QuotaBook([found], []).charge(pod(priorityClassName=name))) is covered
+    assert bool(QuotaBook([found], []).admit(pod(priorityClassName=name))) is covered
 
 
 def test_all_scopes_have_to_cover_a_pod():
     both = quota("q", "NotBestEffort", "Terminating", pods="0")
     book = QuotaBook([both], [])
-    assert book.charge(pod()) == ""
-    assert book.charge(pod(activeDeadlineSeconds=5)) != ""
+    assert book.admit(pod()) == ""
+    assert book.admit(pod(activeDeadlineSeconds=5)) != ""
     absent = [{"scopeName": "Terminating", "operator": "DoesNotExist"}]
-    assert QuotaBook([quota("q", "NotBestEffort", selected=absent, pods="0")], []).charge(pod()) != ""
+    assert QuotaBook([quota("q", "NotBestEffort", selected=absent, pods="0")], []).admit(pod()) != ""
     assert [limits_pods_alone(each) for each in (both, quota(selected=absent), quota())] == [
         True,
         True,
@@ -149,30 +149,30 @@ def test_a_pod_beyond_a_quota_is_refused_in_the_api_servers_words(limit, refused
     there = [pod("a"), pod("b"), pod("ended", phase="Succeeded"), pod("other", namespace="app")]
     book = QuotaBook([quota(cpu=limit)], there)
     expected = "exceeded quota: q, requested: cpu=1, used: cpu=2, limited: cpu=2999m" if refused else ""
-    assert book.charge(pod("c")) == expected
-    assert book.charge(pod("elsewhere", namespace="app")) == ""
+    assert book.admit(pod("c")) == expected
+    assert book.admit(pod("elsewhere", namespace="app")) == ""
 
 
 def test_what_was_charged_counts_for_the_next_and_what_was_refused_does_not():
     book = QuotaBook([quota(pods="2", cpu="3")], [])
-    assert book.charge(pod("a")) == ""
-    assert "cpu" in book.charge(pod("large", cpu="5"))
-    assert book.charge(pod("b")) == ""
-    assert book.charge(pod("c")).startswith(
+    assert book.admit(pod("a")) == ""
+    assert "cpu" in book.admit(pod("large", cpu="5"))
+    assert book.admit(pod("b")) == ""
+    assert book.admit(pod("c")).startswith(
         "exceeded quota: q, requested: pods=1, used: pods=2, limited: pods=2"
     )
 
 
 def test_the_larger_of_known_and_stated_use_counts():
     book = QuotaBook([quota(pods="3", used={"pods": "2"})], [pod("a")])
-    assert book.charge(pod("b")) == ""
-    assert book.charge(pod("c")) != ""
+    assert book.admit(pod("b")) == ""
+    assert book.admit(pod("c")) != ""
 
 
 def test_containers_have_to_state_what_a_quota_limits():
     book = QuotaBook([quota(**{"cpu": "9", "limits.memory": "9Gi"})], [])
-    assert book.charge(pod(cpu=None)) == "failed quota: q: must specify cpu for: c; limits.memory for: c"
-    assert book.charge(pod()) == "failed quota: q: must specify limits.memory for: c"
+    assert book.admit(pod(cpu=None)) == "failed quota: q: must specify cpu for: c; limits.memory for: c"
+    assert book.admit(pod()) == "failed quota: q: must specify limits.memory for: c"
 
 
 def test_nothing_is_beyond_a_quota_of_what_is_not_asked_for():

@@ -148,9 +148,9 @@ def test_who_has_a_part_in_a_topology_group_is_known_whoever_asks_first():
     put(groups, part("a"), part("b"), part("c"))
     group = groups.group_of("pod-a")
     assert group is not None
-    assert {*groups.members(group)} == {"pod-a", "pod-b"}
+    assert {*groups.list_admitted(group)} == {"pod-a", "pod-b"}
     groups.remove_pod("pod-a")
-    assert {*groups.members(group)} == {"pod-b", "pod-c"}
+    assert {*groups.list_admitted(group)} == {"pod-b", "pod-c"}
     put(groups, part("d"))
     assert groups.explain_surplus("pod-d") == "beyond size: group default/train has its 2 pods"
     assert groups.explain_surplus("pod-c") == groups.explain_surplus("pod-unknown") == ""

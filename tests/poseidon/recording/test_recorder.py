@@ -9,7 +9,7 @@ import pytest
 
 from poseidon.recording.recorder import StreamRecorder
 from poseidon.recording.segments import RecordingError, SegmentWriter, list_segments, read_recording
-from poseidon.simulate.recorded.again import decide_again
+from poseidon.simulate.recorded.replaying import decide_again
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.poseidon.recording.streams import DrawnStream
 from tests.support.waiting import until

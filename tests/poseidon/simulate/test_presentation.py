@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from poseidon.simulate.presentation import format_span
-from poseidon.simulate.recorded.again import DecidedAgain, Difference
 from poseidon.simulate.recorded.presentation import again_lines, difference_rows
+from poseidon.simulate.recorded.replaying import DecidedAgain, Difference
 from poseidon.simulate.sweep.presentation import _format, _mean_by, _shorten
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from poseidon.recording.segments import read_recording
-from poseidon.simulate.recorded.again import decide_again
+from poseidon.simulate.recorded.replaying import decide_again
 from poseidon.testbed.api_server.bulk import create_object
 from poseidon.testbed.api_server.options import ClusterOptions
 from poseidon.testbed.controllers.device_claims import ClaimSimulation

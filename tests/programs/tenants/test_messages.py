@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from poseidon.kube.write.patch_writer import MapWrite
+from poseidon.kube.write.patch_writer import ConfigMapWrite
 from poseidon.lifecycle.actions import AnnounceGroup, AnnounceUnschedulable
 from tests.programs.tenants.scene import Cluster, member, single, uid_of
 
@@ -23,7 +23,7 @@ class Readers(Cluster):
                 self.read.setdefault(ref.namespace, []).append(message)
             case AnnounceGroup(ref, _, message):
                 self.read.setdefault(ref.namespace, []).append(message)
-            case MapWrite(_, namespace, _, data):
+            case ConfigMapWrite(_, namespace, _, data):
                 self.read.setdefault(namespace, []).extend(filter(None, data.values()))
 
     def told(self, namespace):

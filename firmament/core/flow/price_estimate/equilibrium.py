@@ -53,7 +53,7 @@ class PriceEstimate:
     sharp: bool = False
     """Whether prices are about midway between a machine's last and next step, as exact as the temperature."""
     dual_prices: DualPrices | None = None
-    """The matching prices of shapes (numbered as in ledgers), None if prices are not sharp."""
+    """Dual prices of shapes (numbered as in ledgers) that match these prices, None if prices are not sharp."""
 
 
 _QUIET = np.errstate(invalid="ignore")

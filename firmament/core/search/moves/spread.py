@@ -209,7 +209,10 @@ class _PlacesByDomain:
         return np.diff(self.first)[domains] > 0
 
     def choices(self, domains: Int64, turn: int, tuning: SpreadTuning) -> Int64:
-        """Return machines to consider in ``domains``, different ones for each entry if possible: int64[L, choices]."""
+        """Return machines to consider for each leaving task, in its target domain ``domains[i]``: int64[L, choices].
+
+        Tasks with the same domain get different machines if there are enough.
+        """
         places, come = np.diff(self.first), np.bincount(domains, minlength=len(self.price))
         roomy = bool((come <= places).all())
         if roomy:
@@ -239,7 +242,7 @@ class GroupCounts:
         ones = np.ones(len(group), dtype=np.int64)
         if len(terms.resident_group):
             own = self.pairs
-            self.pairs, self.count = terms.on_machines(group, machine, ones)
+            self.pairs, self.count = terms.count_by_machine(group, machine, ones)
             all_there = self.count[np.searchsorted(self.pairs, own)]
         self.table: NDArray[np.unsignedinteger] | None = None
         if terms.groups * self.width <= most_cells:

@@ -61,9 +61,10 @@ class Bins:
 
 @dataclass(frozen=True, slots=True)
 class Filling:
-    """The outcome of a search.
+    """What ``fill_bins`` found: a pattern for each bin, or nothing.
 
-    ``patterns``: (bin, what it gets: int64[S]) of each bin; None: no solution was found. ``certain``: then none exists.
+    ``patterns``: (bin, what it gets: int64[S]) of each bin, None if no solution was found; ``certain``: whether it is
+    then certain that none exists.
     """
 
     patterns: tuple[tuple[int, Int64], ...] | None

@@ -115,7 +115,10 @@ class NestedProblem:
         return found is not None, certain
 
     def has_enough_domains(self, *, least: bool = False) -> bool:
-        """Return whether there are as many domains as groups that must be apart; ``least``: as the roots need."""
+        """Return whether there are enough domains for the child groups that must each have one of their own.
+
+        ``least``: count only children of root groups, and only as many as each root needs at least.
+        """
         group = self.group
         if not any(group.apart):
             return True

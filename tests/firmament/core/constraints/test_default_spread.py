@@ -41,7 +41,7 @@ def test_who_is_near():
 
 def test_tasks_on_machines_and_in_domains():
     spread = terms(residents=[(0, 1), (1, 3)])
-    pairs, counts = spread.on_machines(ints(0, 1), ints(1, 0), ints(2, 1))
+    pairs, counts = spread.count_by_machine(ints(0, 1), ints(1, 0), ints(2, 1))
     assert (pairs.tolist(), counts.tolist()) == ([1, 4, 7], [3, 1, 1])
     assert spread.in_domains(ints(0, 1), ints(1, 0), ints(2, 1)).tolist() == [[3, 0], [1, 1]]
     assert spread.in_domains(ints(), ints(), ints()).tolist() == [[1, 0], [0, 1]]

@@ -14,10 +14,10 @@ from poseidon.kube.client.media_types import MERGE_PATCH, STRATEGIC_MERGE_PATCH
 from poseidon.kube.write.claim_writer import GiveVolume, SelectNode, patch_of
 from poseidon.kube.write.evictor import is_budget_refusal
 from poseidon.kube.write.patch_writer import (
+    ConfigMapWrite,
     GroupConditionWrite,
     GroupStatusWrite,
     LabelWrite,
-    MapWrite,
     Nomination,
     Patch,
     QueueStatusWrite,
@@ -26,7 +26,7 @@ from poseidon.kube.write.patch_writer import (
 from poseidon.kube.write.retries import RetryOptions, WriteBehindOptions, outrun
 
 POD = PodRef("u", "ns", "p")
-MAP = MapWrite("u", "ns", "m", {"a": "1"}, {})
+MAP = ConfigMapWrite("u", "ns", "m", {"a": "1"}, {})
 CONDITION = Condition(type="PodGroupScheduled", status="True")
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from poseidon.simulate.recorded.again import DecidedAgain, Difference
 from poseidon.simulate.recorded.presentation import (
     again_lines,
     difference_rows,
@@ -12,6 +11,7 @@ from poseidon.simulate.recorded.presentation import (
     side_page,
     side_rows,
 )
+from poseidon.simulate.recorded.replaying import DecidedAgain, Difference
 from poseidon.simulate.recorded.what_if import SideBySide
 from poseidon.simulate.report import Curves, SimulationReport, WaitingTimes
 

@@ -67,14 +67,14 @@ class SearchPlan:
         ]
         self.has_admin = any(option.admin for option in options)
         self.shared = sum(1 << place for place, seen in enumerate(kind.devices) if seen.device.shared)
-        self.signature = self._sign(kind, options)
+        self.signature = self._number_alike_devices(kind, options)
         groups: dict[int, int] = {}
         for place, sign in enumerate(self.signature):
             groups[sign] = groups.get(sign, 0) | 1 << place
         self.groups = tuple(groups.values())
         self.needs = self._add_up()
 
-    def _sign(self, kind: ViewKind, options: Sequence[Option]) -> tuple[int, ...]:
+    def _number_alike_devices(self, kind: ViewKind, options: Sequence[Option]) -> tuple[int, ...]:
         """Return a number for each device, equal for devices that are interchangeable for the claims."""
         known: dict[Any, int] = {}
         constrained = [attribute for each in self.attributes for attribute in each]
