@@ -14,10 +14,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
-from cost_models.devices.columns import read_names, see_devices
-from cost_models.devices.losses import find_losses, grow_in_small_rounds
+from cost_models.devices.columns import read_names
+from cost_models.devices.losses import assess_losses
 from cost_models.devices.usable_shares import expect_usable
 from cost_models.interface import (
     Assessment,
@@ -45,14 +43,9 @@ class GpuFragmentation(BaseModel):
 
         In a small round, machines with devices have a growth of `losses.GROWTH`.
         """
-        raw = np.zeros((shapes.count, machines.count))
-        growth = None
-        typical = shapes.typical
-        view = see_devices(machines, self._resources)
-        if typical is not None and typical.count and len(view.rows) and shapes.count:
-            usual = view.describe_usual(typical)
-            raw[:, view.rows] = find_losses(
-                view, shapes, lambda room, rows: expect_usable(room, usual.select(rows))
-            )
-            growth = grow_in_small_rounds(machines, shapes, view)
-        return Assessment(raw=raw, growth=growth)
+        return assess_losses(
+            machines,
+            shapes,
+            self._resources,
+            lambda _, usual: lambda room, rows: expect_usable(room, usual.select(rows)),
+        )

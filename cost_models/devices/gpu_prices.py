@@ -28,9 +28,9 @@ from typing import Any
 
 import numpy as np
 
-from cost_models.devices.columns import DeviceView, read_names, see_devices
+from cost_models.devices.columns import DeviceView, read_names
 from cost_models.devices.gap_values import CELLS, count_cells, value_gaps
-from cost_models.devices.losses import find_losses, grow_in_small_rounds
+from cost_models.devices.losses import assess_losses
 from cost_models.devices.usable_shares import Room, UsualTasks
 from cost_models.interface import (
     Assessment,
@@ -66,15 +66,9 @@ class GpuPrices(BaseModel):
 
         In a small round, machines with devices have a growth of `losses.GROWTH`.
         """
-        raw = np.zeros((shapes.count, machines.count))
-        growth = None
-        typical = shapes.typical
-        view = see_devices(machines, self._resources)
-        if typical is not None and typical.count and len(view.rows) and shapes.count:
-            worth = learn_worth(view, view.describe_usual(typical))
-            raw[:, view.rows] = find_losses(view, shapes, worth.judge)
-            growth = grow_in_small_rounds(machines, shapes, view)
-        return Assessment(raw=raw, growth=growth)
+        return assess_losses(
+            machines, shapes, self._resources, lambda view, usual: learn_worth(view, usual).judge
+        )
 
 
 @dataclass(frozen=True, slots=True)

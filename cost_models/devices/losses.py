@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
 import numpy as np
 
-from cost_models.devices.columns import DeviceView
-from cost_models.devices.usable_shares import Room, take_best_fit
-from cost_models.interface import Float64, Int64, MachineColumns, ShapeBatch
+from cost_models.devices.columns import DeviceView, see_devices
+from cost_models.devices.usable_shares import Room, UsualTasks, take_best_fit
+from cost_models.interface import Assessment, Float64, Int64, MachineColumns, ShapeBatch
+
+Judge: TypeAlias = Callable[[Room, Int64], Float64]
+"""Says what room on the machines of some rows of a view is worth, in devices: float64[rows]."""
 
 GROWTH = 1.0
 """How many devices more each further task of a round costs on a machine."""
@@ -16,11 +20,31 @@ FEW_PER_MACHINE = 2
 """Tasks of a round per machine with devices up to which that holds: of more, many have to share machines anyway."""
 
 
-def find_losses(view: DeviceView, shapes: ShapeBatch, judge: Callable[[Room, Int64], Float64]) -> Float64:
+def assess_losses(
+    machines: MachineColumns,
+    shapes: ShapeBatch,
+    resources: Sequence[str],
+    learn: Callable[[DeviceView, UsualTasks], Judge],
+) -> Assessment:
+    """Return by how much less each machine is worth with a task, in devices: float64[S, M]; 0 without any devices.
+
+    ``learn`` returns the judge of room for the cluster's usual tasks. In a small round, machines with devices have a
+    growth of `GROWTH`.
+    """
+    raw = np.zeros((shapes.count, machines.count))
+    growth = None
+    typical = shapes.typical
+    view = see_devices(machines, resources)
+    if typical is not None and typical.count and len(view.rows) and shapes.count:
+        raw[:, view.rows] = find_losses(view, shapes, learn(view, view.describe_usual(typical)))
+        growth = grow_in_small_rounds(machines, shapes, view)
+    return Assessment(raw=raw, growth=growth)
+
+
+def find_losses(view: DeviceView, shapes: ShapeBatch, judge: Judge) -> Float64:
     """Return by how much less each machine is worth after a task of each shape is placed there: float64[S, D].
 
-    ``judge`` says what room on the machines of some rows of the view is worth: float64[rows]. A machine that is worth
-    nothing, and one that the task does not fit, lose 0.
+    A machine that is worth nothing, and one that the task does not fit, lose 0.
     """
     room = view.room
     before = judge(room, np.arange(len(view.rows)))
