@@ -20,7 +20,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from cost_models.interface import Float64
+from cost_models.interface import Float64, Int64
 
 CELLS = 100
 """How many cells a whole device has."""
@@ -31,9 +31,9 @@ _CLOSE = 1e-9
 _MOST_PIVOTS = 500
 
 
-def count_cells(share: float) -> int:
-    """Return how many whole cells a share of a device has."""
-    return min(CELLS, int(share * CELLS + 1e-6))
+def count_cells(shares: Float64) -> Int64:
+    """Return how many whole cells shares of a device have: int64, of the shape of ``shares``."""
+    return np.minimum((shares * CELLS + 1e-6).astype(np.int64), CELLS)
 
 
 def value_gaps(demand: Mapping[int, float]) -> Float64:

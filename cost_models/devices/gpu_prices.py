@@ -84,8 +84,7 @@ class Worth:
 
     def judge(self, room: Room, rows: Int64) -> Float64:
         """Return V for the room on the machines of these rows: float64[rows]."""
-        shares = np.ascontiguousarray(room.shares.T)
-        cells = np.minimum((shares * CELLS + 1e-6).astype(np.int64), CELLS)
+        cells = count_cells(np.ascontiguousarray(room.shares.T))
         filled = self.values[room.kind, cells].sum(axis=0)
         short = np.zeros(len(filled))
         for column in np.flatnonzero(self.rate.any(axis=0)).tolist():
@@ -127,7 +126,7 @@ def learn_worth(view: DeviceView, usual: UsualTasks) -> Worth:
 def _value_kind(usual: UsualTasks, tasks: Int64, kind: int) -> tuple[Float64, Float64]:
     """Return the value of free cells of a kind of device, and how many devices each task fills: float64[T]."""
     demand: dict[int, float] = {}
-    cells = {task: count_cells(float(usual.share[task, kind])) for task in tasks.tolist()}
+    cells = dict(zip(tasks.tolist(), count_cells(usual.share[tasks, kind]).tolist(), strict=True))
     for task, size in cells.items():
         demand[size] = demand.get(size, 0.0) + float(usual.popularity[task] * usual.count[task, kind])
     values = value_gaps(demand)

@@ -211,8 +211,9 @@ class _OneMachine:
         self._end, self._ledgers = end, start.residual.ledgers
 
     def share(self, cls: int) -> float:
-        """Return which part of a requested amount a task of ``cls`` takes, summed over all resources: each task takes
-        one place for a pod, so the largest part would tell them apart no more.
+        """Return which part of each requested amount a task of ``cls`` takes, summed over all resources.
+
+        The largest part would not do: every task takes one of ``pods``, so for small tasks it is the same.
         """
         asked = self._request > 0
         parts = self._problem.requests[self._problem.shape[cls]][asked] / self._request[asked]

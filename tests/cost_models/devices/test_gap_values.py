@@ -83,4 +83,4 @@ def test_only_a_whole_device_is_worth_something_to_tasks_that_want_whole_ones():
     ("share", "cells"), [(0.0, 0), (0.009, 0), (0.29, 29), (1 / 3, 33), (0.999, 99), (1.0, 100), (2.0, 100)]
 )
 def test_shares_are_counted_in_whole_cells(share: float, cells: int):
-    assert count_cells(share) == cells
+    assert count_cells(np.array([share])).tolist() == [cells]

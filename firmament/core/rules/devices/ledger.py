@@ -94,6 +94,12 @@ class DeviceLedger:
     """By demand, int64: the room in each state, -1 where it has not been counted."""
     _rooms_of_watched: dict[Demand, Int64] = field(default_factory=dict)
     """The same for watched machines, where each task keeps the devices that it got."""
+    _is_watched: Bool = field(init=False)
+    """bool[M], the machines of ``watched``."""
+
+    def __post_init__(self) -> None:
+        self._is_watched = np.zeros(len(self.at), dtype=np.bool_)
+        self._is_watched[list(self.watched)] = True
 
     @property
     def shared(self) -> bool:
@@ -212,9 +218,7 @@ class DeviceLedger:
         states = self.at[machines]
         if not self.watched:
             return self._count_states(demand, states, self.table.count_served, self._rooms)
-        watched = np.zeros(len(self.at), dtype=np.bool_)
-        watched[list(self.watched)] = True
-        watched = watched[machines]
+        watched = self._is_watched[machines]
         room = np.empty(len(machines), dtype=np.int64)
         room[~watched] = self._count_states(demand, states[~watched], self.table.count_served, self._rooms)
         room[watched] = self._count_states(
