@@ -124,7 +124,16 @@ def test_every_command_that_saves_is_rendered_here():
     assert LINES.keys() == TINY.keys()
 
 
-SLOW = {"dashboard", "drift", "network", "observability", "reschedule", "topology"}
+SLOW = {
+    "dashboard",
+    "device-failover",
+    "drift",
+    "failover",
+    "network",
+    "observability",
+    "reschedule",
+    "topology",
+}
 """Commands that take seconds: that what they save has tables is held by the last test but one."""
 
 

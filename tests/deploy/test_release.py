@@ -58,6 +58,7 @@ def test_it_holds_all_files_with_their_sums(dist):
     assert all(hashlib.sha256((dist / name).read_bytes()).hexdigest() == each for name, each in sums.items())
 
 
+@pytest.mark.full
 def test_the_same_again_is_equal_byte_for_byte(dist, tmp_path):
     again = build(tmp_path / "elsewhere" / "dist")
     assert (again / "SHA256SUMS").read_text() == (dist / "SHA256SUMS").read_text()
