@@ -56,7 +56,6 @@ class HyperNodes(AddedLabels):
     def take_labels(self) -> Iterator[tuple[str, Mapping[str, str]]]:
         """Yield nodes whose labels by tiers have changed, with these, once."""
         if not self._found and not self._labels:
-            self._todo.clear()
             return
         yield from self._take_changed(self._compile().make_labels)
 

@@ -30,7 +30,6 @@ class TopologyLabels(AddedLabels):
     def take_labels(self) -> Iterator[tuple[str, Mapping[str, str]]]:
         """Yield nodes whose labels by level have changed, with these, once."""
         if not self._found and not self._labels:
-            self._todo.clear()
             return
         levels = [get_levels(each) for each in self._found.values() if not any(iterate_faults(each))]
         yield from self._take_changed(

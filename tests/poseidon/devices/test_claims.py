@@ -7,7 +7,7 @@ import json
 import pytest
 from msgspec.structs import replace
 
-from poseidon.devices.claims import device_claims_of
+from poseidon.devices.claims import DeviceClaim, device_claims_of
 from poseidon.devices.needs import ClaimNeed
 from poseidon.devices.options import DeviceOptions
 from poseidon.devices.state import DeviceState
@@ -95,6 +95,24 @@ def test_pods_of_a_group_share_what_was_made_for_the_group_and_others_do_not():
         found = claims.put(replace(member, spec=spec))
         assert found.needs == needs
         assert ("Pod is not owner" in found.waits) is not bool(needs)
+
+
+@pytest.mark.parametrize(
+    ("version", "kind", "name", "shared"),
+    [
+        ("scheduling.k8s.io/v1alpha2", "PodGroup", "g", True),
+        ("scheduling.k8s.io/v1alpha2", "PodGroup", "other", False),
+        ("scheduling.k8s.io/v1alpha2", "Workload", "g", False),
+        ("example.com/v1", "PodGroup", "g", False),
+    ],
+)
+def test_a_group_has_the_claims_that_a_group_of_its_name_owns(version, kind, name, shared):
+    found = claim("c")
+    owner = OwnerReference(version, kind, name, controller=True)
+    found = replace(found, metadata=replace(found.metadata, owner_references=(owner,)))
+    assert DeviceClaim("default/c", found, "", "", ()).is_for_group("g") is shared
+    assert not DeviceClaim("default/c", found, "", "", ()).is_for_group("")
+    assert not DeviceClaim("default/c", claim("c"), "", "", ()).is_for_group("g"), "nobody owns it"
 
 
 def test_a_pod_that_names_a_claim_twice_goes_like_any_other():
@@ -191,6 +209,28 @@ def test_a_placement_without_devices_is_refused():
     assert place(claims, name="another") == 'no devices were chosen for resourceclaim "web-gpu"'
 
 
+def test_a_placement_whose_claim_is_gone_is_refused():
+    claims = Claims(claim("web-gpu", owner="web"))
+    claims.put(pod_of_template("web"))
+    claims.state.move_pod("pod-web", "n1")
+    claims.state.claims_changed([Change("claim-web-gpu", None)])
+    assert claims.state.assume(WEB, {"gpu": allocation("d0")}) == 'resourceclaim "web-gpu" not found'
+
+
+def test_claims_that_are_not_written_in_time_end_a_placement():
+    claims = Claims(claim("web-gpu", owner="web"))
+    claims.put(pod_of_template("web"))
+    claims.state.move_pod("pod-web", "n1")
+    claims.state.assume(WEB, {"gpu": allocation("d0")})
+    claims.state.begin("pod-web")
+    claims.now = DeviceOptions().bind_timeout
+    claims.state.expire()
+    assert claims.state.take_settled() == {"pod-web": "claims were not written in time"}
+    claims.now *= 3
+    claims.state.expire()
+    assert claims.state.take_settled() == {}, "that has been said"
+
+
 def test_a_pod_waits_for_what_drivers_say_of_its_devices():
     waits = {"bindingConditions": ["Ready"], "bindingFailureConditions": ["Broken"]}
     claims = Claims(claim("web-gpu", owner="web"))
@@ -234,7 +274,7 @@ def test_a_device_that_fails_or_takes_too_long_is_given_back():
         assert claims.state.take_settled() == ({"pod-web": words} if not later else {})
         claims.now = later
         claims.state.expire()
-        assert claims.state.take_settled() in ({"pod-web": words}, {})
+        assert claims.state.take_settled() == ({"pod-web": words} if later else {})
         claims.state.move_pod("pod-web", "")
         assert [each.leave for each in claims.state.take_writes()] == [("pod-web",)]
 
@@ -288,6 +328,19 @@ def test_devices_of_a_claim_that_is_reserved_for_nobody_are_given_back_if_its_po
     claims.state.note_written(WriteEnd(write, claim=claim("shared", version="2")))
     assert claims.put(with_claims(pod("a"), "shared")).waits == ""
     assert not claims.state.note_unplaced("pod-a")
+
+
+def test_pods_wait_from_when_devices_are_given_back_until_they_are_free():
+    claims = Claims(claim("shared", given=allocation("d0")))
+    claims.put(with_claims(pod("a"), "shared"))
+    list(claims.state.take_affected())
+    claims.state.note_unplaced("pod-a")
+    assert [(uid, each.waits) for uid, each in claims.state.take_affected()] == [
+        ("pod-a", 'resourceclaim "shared" is being deallocated')
+    ]
+    [write] = claims.state.take_writes()
+    claims.state.note_written(WriteEnd(write, claim=claim("shared", version="2")))
+    assert [(uid, each.waits) for uid, each in claims.state.take_affected()] == [("pod-a", "")]
 
 
 def test_devices_are_not_taken_from_whoever_has_come_meanwhile():

@@ -127,6 +127,27 @@ def test_pods_that_wait_follow_classes_and_nodes():
         assert bool(bridge.message().claims) is have_claims
 
 
+def test_a_pod_that_has_a_node_does_not_follow_classes_any_more():
+    bridge = Bridge(classes=[device_class()])
+    for node_name, follows in (("", True), ("n1", False)):
+        bridge.put(asking(node=node_name))
+        bridge.state.extended_resources.take_affected()
+        bridge.state.extended_resources.take_classes([present(device_class("other", "example.com/other"))])
+        found = [uid for uid, _ in bridge.state.extended_resources.take_affected()]
+        assert found == (["pod-p"] if follows else [])
+        bridge.state.extended_resources.take_classes([Change("class-other", None)])
+
+
+def test_no_record_is_left_of_a_claim_that_a_pod_needs_no_more():
+    bridge = Bridge(classes=[device_class()])
+    bridge.put(asking())
+    bridge.put_classes()
+    bridge.state.handlers[kinds.DEVICE_CLASS]([Change("class-gpu", None)])
+    bridge.sync()
+    assert not [name for kind, name in bridge.view.records if kind == "DeviceClaim"]
+    assert bridge.state.devices.list_claims() == ()
+
+
 def test_of_two_classes_of_one_resource_the_newer_counts_and_then_the_lower_name():
     bridge = Bridge(
         classes=[

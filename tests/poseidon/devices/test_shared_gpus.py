@@ -165,6 +165,23 @@ def test_pods_take_turns_on_a_node():
     assert not scene.holds_back("b")
 
 
+@pytest.mark.parametrize(("system", "waits"), [("hami", True), ("koordinator", False)])
+def test_placements_wait_for_their_turn_where_a_device_plugin_finds_its_pod_by_order(system, waits):
+    scene = Scene(system)
+    given = {"devices": {"results": [{"pool": "n"}]}}
+    scene.devices.holds_back(f"ns/a:{system}", given)
+    assert scene.devices.holds_back(f"ns/b:{system}", given) is waits
+
+
+def test_nobody_uses_the_gpus_of_a_pod_that_is_gone():
+    scene = Scene()
+    scene.gpus.put_pod("u", pod())
+    assert [each.metadata.name for each in scene.devices.list_claims()] == ["p:hami"]
+    scene.gpus.release_gpus("u")
+    assert scene.devices.list_claims() == ()
+    scene.gpus.release_gpus("u")  # once more changes nothing
+
+
 def test_real_claims_wait_for_no_turn():
     scene = Scene()
     scene.holds_back("a")

@@ -6,7 +6,9 @@ from msgspec.structs import replace
 
 from poseidon.group_trees.spec.groups import GroupMaps, GroupName, remarks_on
 from poseidon.group_trees.spec.trees import TreeArguments, Trees
+from poseidon.group_trees.status.members import Member
 from poseidon.group_trees.status.written import WrittenTexts
+from poseidon.kube.api.metadata import PodRef
 from tests.poseidon.group_trees.objects import config_map, group_map, tree_map
 
 TRAIN = GroupName("default", "train")
@@ -98,6 +100,15 @@ def test_only_news_are_written():
     assert news(told, train(maps), {"rank": None}).annotations
 
 
+def test_labels_are_written_to_a_pod_only_if_they_differ():
+    told = WrittenTexts()
+    pod = Member(PodRef("u", "ns", "p"), "", "", "Pending", leaving=False, labels={"rank": "0", "mine": "x"})
+    write = told.find_label_change(pod, {"rank": "1", "status": None})
+    assert (write.pod, write.labels) == (pod.ref, {"rank": "1"})
+    assert told.find_label_change(pod, {"rank": "1"}) is None
+    assert told.find_label_change(pod, {"rank": None}).labels == {"rank": None}
+
+
 def test_rules_for_levels_that_the_tree_lacks():
     maps = GroupMaps()
     maps.put(group_map(constraints={"server": {}, "node": {}}))
@@ -124,6 +135,26 @@ def test_the_map_comes_before_labels_and_labels_before_nothing():
     assert trees.remove("map-tree")
     trees.node_gone("n1")
     assert trees.tree().paths == {"n2": ("b", "n2")}
+
+
+def test_the_tree_follows_nodes_that_come_and_go():
+    trees = Trees(TreeArguments())
+    for name in ("n1", "n2"):
+        trees.node_changed(name, {"sakkara.topology.rack": "a"})
+    assert set(trees.tree().paths) == {"n1", "n2"}
+    trees.node_gone("n1")
+    assert set(trees.tree().paths) == {"n2"}
+    trees.node_gone("n1")
+    trees.node_changed("n1", {"sakkara.topology.rack": "b"})
+    assert trees.tree().path("n1") == ("b", "n1")
+
+
+def test_what_a_tree_says_in_vain_is_told_if_nothing_worse_is():
+    trees = Trees(TreeArguments())
+    assert trees.problems() == []
+    trees.put(tree_map({"a": {"n1": {}}}, level_names=["zone", "row", "rack", "node"]))
+    [(_, text)] = trees.problems()
+    assert text.startswith("data.level-names: the tree has 2 levels")
 
 
 def test_labels_of_ones_choice():

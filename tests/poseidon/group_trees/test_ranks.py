@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from poseidon.group_trees.status.placement import (
     distance,
+    master,
     natural,
     placement,
     placement_text,
@@ -100,11 +101,25 @@ def test_names_are_ordered_as_people_do():
     assert sorted(["p-10", "p-9", "p", "p-1-2", "p-1"], key=natural) == ["p", "p-1", "p-1-2", "p-9", "p-10"]
 
 
+@pytest.mark.parametrize(
+    ("names", "first"),
+    [
+        (["w-10", "w-9"], "w-9"),
+        (["w-0", "job-master-10", "job-master-2"], "job-master-2"),
+        (["w-1"], "w-1"),
+    ],
+)
+def test_the_master_or_the_lowest_index_has_rank_0(names, first):
+    assert master(names) == first
+    assert ranks({name: ("r", "n") for name in names}, {})[first] == 0
+
+
 def test_placement_and_ranks_as_text():
     placed = {"p-10": ("r1", "b"), "p-2": ("r0", "a"), "p-1": ("r1", "b")}
     assert placement(placed) == {"r0": {"a": ("p-2",)}, "r1": {"b": ("p-1", "p-10")}}
     assert pods_of(placement(placed)) == {"a": ("p-2",), "b": ("p-1", "p-10")}
     assert placement_text(placed) == '{"root":{"r0":{"a":{"p-2":{}}},"r1":{"b":{"p-1":{},"p-10":{}}}}}'
     assert rank_text({"p-2": 1, "p-1": 0}) == "[(p-1,0) (p-2,1)]"
+    assert placement({"p-9": ("n",), "p-10": ("n",)}) == {"n": ("p-9", "p-10")}
     assert placement({}) == {}
     assert rank_text({}) == "[]"

@@ -70,6 +70,33 @@ def test_only_what_has_changed_is_told():
     assert known.tiers == ((1,), {"rack": 1})
 
 
+def test_nodes_lose_the_labels_of_a_hyper_node_that_is_gone():
+    known = HyperNodes()
+    known.put("a", hyper_node("a", 1, exact("n0")))
+    known.note_node("n0", {})
+    assert [*known.take_labels()] == [("n0", {name_tier(1): "a"})]
+    known.remove("a")
+    assert [*known.take_labels()] == [("n0", {})]
+
+
+def test_a_node_that_is_gone_before_anyone_asks_is_not_labelled():
+    known = HyperNodes()
+    known.note_node("n0", {})
+    assert not [*known.take_labels()], "there are no HyperNodes yet"
+    known.put("a", hyper_node("a", 1, exact("n0"), exact("n1")))
+    known.note_node("n1", {})
+    known.forget_node("n1")
+    known.forget_node("unknown")
+    assert [*known.take_labels()] == [("n0", {name_tier(1): "a"})]
+
+
+def test_a_hyper_node_inside_another_has_to_be_named(caplog):
+    inside = hyper_node("zone", 2, exact("rack"), {"regexMatch": {"pattern": "r"}}, kind="HyperNode")
+    label([inside, hyper_node("rack", 1, exact("n0"))], {"n0": {}})
+    assert "spec.members[1].selector.exactMatch: missing; name the HyperNode" in caplog.text
+    assert "spec.members[0]" not in caplog.text
+
+
 def test_hyper_nodes_that_are_in_each_other_do_no_harm():
     found = [
         hyper_node("a", 1, exact("b"), kind="HyperNode"),

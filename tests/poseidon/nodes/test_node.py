@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from poseidon.kube.parsing.quantities import MAX_AMOUNT
 from poseidon.nodes.machines import machine
 from tests.poseidon.pods.builders import make_node
 
@@ -80,3 +81,15 @@ def test_a_node_never_offers_more_than_it_has():
     offered = {each.resource: each.amount for each in message.allocatable}
     assert offered == {"cpu": 1999, "memory": 1023, "ephemeral-storage": 2**53 - 1, "pods": 10}
     assert not defects
+
+
+def test_amounts_that_are_not_whole_are_offered_less_and_shown_less():
+    stated = {"cpu": "2500u", "memory": "1500m"}
+    message, _ = machine(make_node(status={"allocatable": stated, "capacity": {**stated, "cpu": "3500u"}}))
+    assert offered(message) == {"cpu": 2, "memory": 1}
+    assert [(each.resource, each.amount) for each in message.total] == [("cpu", 3)]
+
+
+def test_what_a_node_has_beyond_all_counting_is_less_than_what_nobody_can_ask_for():
+    message, _ = machine(make_node(status={"allocatable": {"memory": "9000000T"}}))
+    assert offered(message) == {"memory": MAX_AMOUNT - 1}

@@ -144,3 +144,17 @@ def test_what_no_pod_names_changes_no_machine():
     state.nodes_changed([Change("n1", None), node("n2", ("app:1", 900 * MB))])
     view.apply(state.take_events())
     assert on_machines(view) == {"n2": ["app:1"]}
+
+
+def test_an_image_that_pods_name_weighs_more_when_nodes_go():
+    images = NodeImages()
+    images.put("n1", [pb.Image(names=["a:1"], size=LEAST_SUM)])
+    images.put("n2", [])
+    images.want(["a:1"])
+    assert images.take_heavy() == ({"a:1": 2}, ["n1"])
+    assert not images.changed
+    images.forget("n2")
+    assert images.changed
+    assert images.take_heavy() == ({"a:1": 1}, []), "its node has told of it"
+    assert not images.changed
+    assert images.take_heavy() == ({}, [])

@@ -6,6 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from poseidon.devices.sharing.hami import ALLOCATED, GpuPart, make_allocation
+from poseidon.devices.sharing.node_devices import build_slice
 from poseidon.devices.sharing.systems import SYSTEMS
 from poseidon.devices.sharing.virtual_claims import CONTAINERS, build_patch, is_virtual, name_claim
 from poseidon.kube.api.devices import ResourceClaim
@@ -51,3 +52,12 @@ def test_a_change_is_written_to_the_pod(before, change, written):
     assert annotations.keys() >= set(SYSTEMS["hami"].written)
     assert annotations[ALLOCATED] == (";a,NVIDIA,5,10:;" if written else None)
     assert any(each is not None for each in annotations.values()) is written
+
+
+def test_one_slice_is_the_whole_pool_of_a_node():
+    assert build_slice("hami.io", "n1", [{"name": "a"}]) == {
+        "driver": "hami.io",
+        "nodeName": "n1",
+        "pool": {"name": "n1", "generation": 1, "resourceSliceCount": 1},
+        "devices": [{"name": "a"}],
+    }
