@@ -124,6 +124,11 @@ async def test_pods_are_bound_reported_and_announced(cluster, api):
             await api.pod("late")
             await until(lambda: len(solver.reports) == 21)
             assert registry.get_sample_value("poseidon_rounds_total") > rounds > 0
+            stands = {
+                name: registry.get_sample_value(f"poseidon_{name}")
+                for name in ("nodes", "leader", "pending_pods")
+            }
+            assert stands == {"nodes": 2, "leader": 1, "pending_pods": 0}
         assert all(report.bound for report in solver.reports)
         assert all(state == BOUND for state, _ in solver.states().values())
     bound = await bound_pods(api)
@@ -255,6 +260,19 @@ async def test_a_solver_that_evicts_without_reason_again_and_again_is_left_alone
     assert "a" in await bound_pods(api), "it stays where it is"
     [line] = [each.message for each in caplog.records if "left alone" in each.message]
     assert "asked for what no honest solver asks for in 30 rounds within 60 s" in line
+
+
+async def test_a_solver_that_asks_for_little_is_trusted_however_often_it_asks(cluster, api):
+    solver = ScriptedSolver()
+    solver.place_all = True
+    await api.pod("a")
+    async with running_solver(solver) as port, bridging(cluster, port) as registry:
+        await until(lambda: len(solver.reports) == 1)
+        for number in range(2 * ROUNDS):
+            solver._send(pb.ServerMessage(round=pb.RoundResult(round=number + 2)))
+        await until(lambda: registry.get_sample_value("poseidon_rounds_total") >= 2 * ROUNDS)
+        assert registry.get_sample_value("poseidon_solver_distrusted_total") == 0
+        assert registry.get_sample_value("poseidon_solver_streams_total") == 1
 
 
 async def test_a_round_that_comes_while_the_bridge_stops_is_left_to_its_successor(cluster, api):

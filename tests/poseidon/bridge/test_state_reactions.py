@@ -11,13 +11,14 @@ from poseidon.bridge.state import BridgeState
 from poseidon.configuration.document import BridgeConfiguration
 from poseidon.kube.api import kinds
 from poseidon.kube.api.metadata import ObjectMeta
-from poseidon.kube.api.nodes import PriorityClass
+from poseidon.kube.api.nodes import ContainerImage, PriorityClass
 from poseidon.kube.api.resource import Change
 from poseidon.lifecycle.actions import AnnounceUnschedulable
 from poseidon.lifecycle.nominations import MoveOptions
 from poseidon.queues.options import QueueOptions
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.poseidon.bridge.objects import gone, node, pod, present
+from tests.poseidon.bridge.solver_view import SolverView
 from tests.poseidon.devices.test_extended_resources import asking, device_class
 from tests.poseidon.lifecycle.test_kept_places import Moving
 from tests.support.needs import words_of
@@ -131,6 +132,33 @@ def test_a_pod_that_finds_no_room_at_its_kept_place_may_go_elsewhere():
     scene.state.on_round(result)
     scene.sync()
     assert scene.confined("pod-new")[0] != "n2"
+
+
+def test_tasks_of_a_node_that_returns_are_told_again():
+    found, view = state(), SolverView()
+    found.pods_changed([present(pod("a", node="n1"))])
+    view.apply(found.snapshot())
+    found.nodes_changed([gone(node("n1"))])
+    found.pods_changed([present(pod("b", node="n1"))])
+    removed = [(event.machine_removed, event.task_removed) for event in found.take_events()]
+    assert removed == [("n1", ""), ("", "pod-a")], "or nobody would tell of its end"
+    found.nodes_changed([present(node("n1"))])
+    told = [uid for event in found.take_events() for uid in event.bound.uids]
+    assert sorted(told) == ["pod-a", "pod-b"]
+
+
+def test_images_that_pods_name_and_nodes_have_are_told():
+    found, view = state(), SolverView()
+    image = ContainerImage(("app:1",), 900 * 2**20)
+    found.nodes_changed([present(replace(node("n1"), status=replace(node("n1").status, images=(image,))))])
+    found.pods_changed([present(pod("plain"))])
+    view.apply(found.snapshot())
+    assert not view.machines["n1"].images
+    made = pod("a")
+    container = replace(made.spec.containers[0], image="app:1")
+    found.pods_changed([present(replace(made, spec=replace(made.spec, containers=(container,))))])
+    view.apply(found.take_events())
+    assert [list(each.names) for each in view.machines["n1"].images] == [["app:1"]]
 
 
 def test_queues_that_owners_name_are_looked_for_only_if_configured():

@@ -111,7 +111,7 @@ def test_names_are_ordered_as_people_do():
 )
 def test_the_master_or_the_lowest_index_has_rank_0(names, first):
     assert master(names) == first
-    assert ranks({name: ("r", "n") for name in names}, {})[first] == 0
+    assert ranks(dict.fromkeys(names, ("r", "n")), {})[first] == 0
 
 
 def test_placement_and_ranks_as_text():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import shutil
 import signal
@@ -13,6 +14,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -25,6 +27,7 @@ from tests.poseidon.testbed.conftest import new_operations
 from tests.support.cluster import pod
 from tests.support.preloaded import quick_python
 from tests.support.time_limits import stretch
+from tests.support.waiting import wait_until
 
 COMMAND = ("-m", "poseidon.testbed")
 
@@ -61,6 +64,90 @@ def test_it_announces_itself_and_ends_cleanly(number: signal.Signals, tmp_path: 
             assert time.monotonic() - before < stretch(5)
         assert process.stderr is not None
         assert process.stderr.read() == ""
+
+
+def ask(url: str, body: object = None, method: str = "") -> dict[str, Any]:
+    data = json.dumps(body).encode() if body is not None else None
+    request = urllib.request.Request(
+        url,
+        data,
+        {"Content-Type": "application/json"},
+        method=method or ("POST" if data else "GET"),
+    )
+    try:
+        with urllib.request.urlopen(request, timeout=stretch(10)) as answer:
+            found: dict[str, Any] = json.load(answer)
+            return found
+    except urllib.error.HTTPError as error:
+        return {"items": [], "code": error.code}
+
+
+def test_each_option_starts_its_simulation() -> None:
+    simulations = (
+        "--kubelets",
+        "--replace-pods",
+        "--volumes",
+        "--devices",
+        "--koordlets",
+        "--metrics-server",
+    )
+    with running("--nodes", "1", "--report-interval", "1", *simulations) as (_, url):
+        pods, core = f"{url}/api/v1/namespaces/default/pods", f"{url}/api/v1/namespaces/default"
+        owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "u", "controller": True}
+        web = pod("web-1", nodeName="node-00000")
+        web["metadata"]["ownerReferences"] = [owner]
+        ask(pods, web)
+        claim = {
+            "apiVersion": "v1",
+            "kind": "PersistentVolumeClaim",
+            "metadata": {"name": "data"},
+            "spec": {
+                "storageClassName": "fast",
+                "accessModes": ["ReadWriteOnce"],
+                "resources": {"requests": {"storage": "1Gi"}},
+            },
+        }
+        volume_class = {
+            "apiVersion": "storage.k8s.io/v1",
+            "kind": "StorageClass",
+            "metadata": {"name": "fast"},
+            "provisioner": "csi.example.com",
+            "volumeBindingMode": "Immediate",
+        }
+        ask(f"{url}/apis/storage.k8s.io/v1/storageclasses", volume_class)
+        ask(f"{core}/persistentvolumeclaims", claim)
+        template = {
+            "apiVersion": "resource.k8s.io/v1",
+            "kind": "ResourceClaimTemplate",
+            "metadata": {"name": "gpu"},
+            "spec": {"spec": {"devices": {"requests": []}}},
+        }
+        dra = f"{url}/apis/resource.k8s.io/v1/namespaces/default"
+        ask(f"{dra}/resourceclaimtemplates", template)
+        ask(pods, pod("trainer", resourceClaims=[{"name": "gpu", "resourceClaimTemplateName": "gpu"}]))
+
+        wait_until(lambda: ask(f"{pods}/web-1")["status"]["phase"] == "Running", what="the kubelet")
+        ask(f"{pods}/web-1", method="DELETE")
+        wait_until(
+            lambda: any(each["metadata"]["name"].startswith("web-r") for each in ask(pods)["items"]),
+            what="the replacement",
+        )
+        wait_until(
+            lambda: ask(f"{core}/persistentvolumeclaims/data")["status"].get("phase") == "Bound",
+            what="the volume",
+        )
+        wait_until(lambda: ask(f"{dra}/resourceclaims")["items"], what="the claim of devices")
+        for path in ("slo.koordinator.sh/v1alpha1/nodemetrics", "metrics.k8s.io/v1beta1/nodes"):
+            wait_until(lambda path=path: ask(f"{url}/apis/{path}")["items"], what=path)
+
+
+def test_without_options_nothing_moves() -> None:
+    with running("--nodes", "1") as (_, url):
+        ask(f"{url}/api/v1/namespaces/default/pods", pod("web", nodeName="node-00000"))
+        for path in ("slo.koordinator.sh/v1alpha1/nodemetrics", "metrics.k8s.io/v1beta1/nodes"):
+            assert ask(f"{url}/apis/{path}") == {"items": [], "code": 404}
+        found = ask(f"{url}/api/v1/namespaces/default/pods/web")
+        assert found["status"].get("phase", "Pending") == "Pending"
 
 
 def test_a_taken_port_is_one_line() -> None:

@@ -55,6 +55,21 @@ def test_reach(terms, labels):
 
 
 @pytest.mark.parametrize(
+    ("operator", "with_value", "with_another", "without"),
+    [
+        ("In", True, False, False),
+        ("NotIn", False, True, True),
+        ("Exists", True, True, False),
+        ("DoesNotExist", False, False, True),
+        ("Sometimes", False, False, False),
+    ],
+)
+def test_which_labels_satisfy_an_operator(operator, with_value, with_another, without):
+    found = [holds(("a", operator, ("x", "y")), labels) for labels in ({"a": "y"}, {"a": "z"}, {"b": "x"})]
+    assert found == [with_value, with_another, without]
+
+
+@pytest.mark.parametrize(
     ("operator", "value", "bound", "expected"),
     [
         *(("Gt", value, "5", value == "6") for value in ("4", "5", "6", "five")),
