@@ -9,6 +9,7 @@ from poseidon.group_trees.spec.trees import TreeArguments, Trees
 from poseidon.group_trees.status.members import Member
 from poseidon.group_trees.status.written import WrittenTexts
 from poseidon.kube.api.metadata import PodRef
+from poseidon.kube.write.patch_writer import LabelWrite
 from tests.poseidon.group_trees.objects import config_map, group_map, tree_map
 
 TRAIN = GroupName("default", "train")
@@ -103,10 +104,9 @@ def test_only_news_are_written():
 def test_labels_are_written_to_a_pod_only_if_they_differ():
     told = WrittenTexts()
     pod = Member(PodRef("u", "ns", "p"), "", "", "Pending", leaving=False, labels={"rank": "0", "mine": "x"})
-    write = told.find_label_change(pod, {"rank": "1", "status": None})
-    assert (write.pod, write.labels) == (pod.ref, {"rank": "1"})
+    assert told.find_label_change(pod, {"rank": "1", "status": None}) == LabelWrite(pod.ref, {"rank": "1"})
     assert told.find_label_change(pod, {"rank": "1"}) is None
-    assert told.find_label_change(pod, {"rank": None}).labels == {"rank": None}
+    assert told.find_label_change(pod, {"rank": None}) == LabelWrite(pod.ref, {"rank": None})
 
 
 def test_rules_for_levels_that_the_tree_lacks():

@@ -30,6 +30,7 @@ from tests.support.time_limits import stretch
 from tests.support.waiting import wait_until
 
 COMMAND = ("-m", "poseidon.testbed")
+REPORTS = ("slo.koordinator.sh/v1alpha1/nodemetrics", "metrics.k8s.io/v1beta1/nodes")
 
 
 @contextlib.contextmanager
@@ -137,14 +138,15 @@ def test_each_option_starts_its_simulation() -> None:
             what="the volume",
         )
         wait_until(lambda: ask(f"{dra}/resourceclaims")["items"], what="the claim of devices")
-        for path in ("slo.koordinator.sh/v1alpha1/nodemetrics", "metrics.k8s.io/v1beta1/nodes"):
-            wait_until(lambda path=path: ask(f"{url}/apis/{path}")["items"], what=path)
+        koordlets, metrics = (f"{url}/apis/{path}" for path in REPORTS)
+        wait_until(lambda: ask(koordlets)["items"], what="the koordlet's report")
+        wait_until(lambda: ask(metrics)["items"], what="the metrics server's report")
 
 
 def test_without_options_nothing_moves() -> None:
     with running("--nodes", "1") as (_, url):
         ask(f"{url}/api/v1/namespaces/default/pods", pod("web", nodeName="node-00000"))
-        for path in ("slo.koordinator.sh/v1alpha1/nodemetrics", "metrics.k8s.io/v1beta1/nodes"):
+        for path in REPORTS:
             assert ask(f"{url}/apis/{path}") == {"items": [], "code": 404}
         found = ask(f"{url}/api/v1/namespaces/default/pods/web")
         assert found["status"].get("phase", "Pending") == "Pending"

@@ -5,11 +5,14 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
+from poseidon.devices.shared_gpus import without_devices
 from poseidon.devices.sharing.hami import ALLOCATED, GpuPart, make_allocation
 from poseidon.devices.sharing.node_devices import build_slice
 from poseidon.devices.sharing.systems import SYSTEMS
 from poseidon.devices.sharing.virtual_claims import CONTAINERS, build_patch, is_virtual, name_claim
 from poseidon.kube.api.devices import ResourceClaim
+from poseidon.kube.api.pods import Container, ResourceRequirements
+from tests.poseidon.bridge.objects import pod
 from tests.poseidon.devices.objects import claim
 
 GIVEN = make_allocation("n1", "u", [[], [GpuPart("a", 5, 10)]])
@@ -61,3 +64,13 @@ def test_one_slice_is_the_whole_pool_of_a_node():
         "pool": {"name": "n1", "generation": 1, "resourceSliceCount": 1},
         "devices": [{"name": "a"}],
     }
+
+
+@pytest.mark.parametrize(("system", "kept"), [("hami", ["nvidia.com/gpu"]), ("koordinator", [])])
+def test_init_containers_ask_for_devices_where_requests_are_summed(system, kept):
+    gpu = Container(name="c", resources=ResourceRequirements(limits={"nvidia.com/gpu": "1"}))
+    made = pod("p")
+    made = replace(made, spec=replace(made.spec, containers=(gpu,), init_containers=(gpu,)))
+    stripped = without_devices(made, SYSTEMS[system])
+    assert [*stripped.spec.init_containers[0].resources.limits] == kept
+    assert not stripped.spec.containers[0].resources.limits
