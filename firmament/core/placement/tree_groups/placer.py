@@ -125,8 +125,10 @@ class GroupPlacer:
     def _place_around_selective(self, group: TreeGroup, room: _LeafRoom) -> Assignments | str:
         """Place and book a group with classes that may use few leaves, by trying where these go; or say why not."""
         slots = room.slots.max(axis=0)
-        for taken in islice(SelectiveClasses(group.order, room.slots, room.cost).starts(), self._tries):
-            found = self._place_within(group, room, slots - taken, taken)
+        selective = SelectiveClasses(group.order, room.slots, room.cost)
+        for taken in islice(selective.starts(), self._tries):
+            left = np.minimum(slots - taken, selective.slots_of_others)
+            found = self._place_within(group, room, left, taken)
             if not isinstance(found, str):
                 return found
         return UNLIKE_PLACES
@@ -333,6 +335,8 @@ class SelectiveClasses:
         self._cost = cost
         by_choice = np.argsort(slots.sum(axis=1), kind="stable")
         self._classes = by_choice[:-1].tolist()  # the least selective class can use what is left
+        self.slots_of_others: Int64 = slots[by_choice[-1]]
+        """int64[L], how many tasks of the least selective class fit on each leaf."""
 
     def starts(self) -> Iterator[Int64]:
         """Yield tasks per leaf, int64[L], for different starts of the selective classes; cheap first leaves come first.

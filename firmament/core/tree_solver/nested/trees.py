@@ -30,11 +30,13 @@ class Division:
     """A rule about how the members of a group (its tasks, or the groups in it) are divided over domains.
 
     ``label``: the label (row of `NestedDomains`) of the domains. Each group in the group stays in one of them.
+    ``binds_held``: members that break the rule where they are may not stay so, even if no other joins them.
     """
 
     group: int
     label: int
     rule: Rule
+    binds_held: bool = False
 
 
 _NOBODY = np.empty(0, dtype=np.int64)

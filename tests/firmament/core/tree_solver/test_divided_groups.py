@@ -407,6 +407,25 @@ def test_rules_are_told_in_words():
     )
 
 
+def test_what_is_left_of_a_group_in_a_domain_is_filled_up_before_others_get_any():
+    """By the second rule a used rack has at least 2 pods; one has lost all but one of them."""
+    rules = [(0, LevelRule("spread")), (1, LevelRule("spread", least=2, most=3))]
+    case = DividedCase(
+        [-1, 0], [-1, -1], [(1, 1, 2)], [5, 5], [[0, 1], [0, 1]], divided={1: rules}, held=((1, 1, 1),)
+    )
+    found = solve(case)
+    assert not isinstance(found, Shortage)
+    assert spread_out(case, found) == [(1, 1, 1), (1, 1, 1)]
+
+
+def test_a_group_whose_rest_in_a_domain_cannot_be_filled_up_gets_no_others():
+    rules = [(0, LevelRule("spread")), (1, LevelRule("spread", least=2, most=3))]
+    case = DividedCase(
+        [-1, 0], [-1, -1], [(1, 1, 2)], [5, 1], [[0, 1], [0, 1]], divided={1: rules}, held=((1, 1, 1),)
+    )
+    assert isinstance(solve(case), Shortage)
+
+
 def test_a_large_group_is_divided_at_once():
     rooms = [8] * 100
     case = pods_on(*rooms, pods=600, rule=LevelRule("spread", factor=2))

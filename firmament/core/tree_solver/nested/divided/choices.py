@@ -64,9 +64,10 @@ class DivisionChoice:
 class DivisionChoices:
     """The choices of one division, listed as far as they are asked for: those that leave out few members first."""
 
-    def __init__(self, rule: Rule, members: MemberCounts) -> None:
+    def __init__(self, rule: Rule, members: MemberCounts, *, binds_held: bool = False) -> None:
+        """``binds_held``: as in `Division`."""
         self._found: list[DivisionChoice] = []
-        self._rest = _iterate_choices(self, rule, members)
+        self._rest = _iterate_choices(self, rule, members, binds_held=binds_held)
         self.is_complete = True
         """Whether no choice has been left out so far."""
 
@@ -77,9 +78,11 @@ class DivisionChoices:
         return self._found[rank] if rank < len(self._found) else None
 
 
-def _iterate_choices(choices: DivisionChoices, rule: Rule, members: MemberCounts) -> Iterator[DivisionChoice]:
+def _iterate_choices(
+    choices: DivisionChoices, rule: Rule, members: MemberCounts, *, binds_held: bool
+) -> Iterator[DivisionChoice]:
     held, waiting = sum(members.held.values()), sum(members.waiting)
-    for total in range(held + waiting, max(held, members.least - 1, 0), -1):
+    for total in range(held + waiting, max(held - binds_held, members.least - 1, 0), -1):
         left = held + waiting - total
         for profile in iterate_profiles(limits(rule), rule.kind == "pack", total, members.rooms):
             known = len(members.held)
@@ -93,6 +96,8 @@ def _iterate_choices(choices: DivisionChoices, rule: Rule, members: MemberCounts
                     break
                 shares = zip(domains, dealing, profile, strict=False)
                 yield DivisionChoice(tuple(MemberShare(*each) for each in shares), left)
+    if binds_held:
+        return
     nothing = (0,) * len(members.waiting)
     kept = tuple(MemberShare(domain, nothing, count) for domain, count in members.held.items())
     yield DivisionChoice(kept, waiting, is_whole=held >= members.least, keeps_rule=False)
@@ -107,8 +112,9 @@ def iterate_dealings(
     shares with one size and one number in ``domains``, one is given. A way has for each share the members of each kind;
     with it comes whether none has been left out before it.
     """
-    if len(waiting) == 1:
-        yield tuple((size,) for size in sizes), True
+    if len(waiting) < 2:
+        if waiting or not any(sizes):
+            yield tuple((size,) * len(waiting) for size in sizes), True
         return
     dealt: list[tuple[int, ...]] = []
     left = tuple(waiting)

@@ -46,7 +46,7 @@ class DividedSearch:
             for each in self._divisions
         ]
         self._choices = [
-            DivisionChoices(division.rule, found.members)
+            DivisionChoices(division.rule, found.members, binds_held=division.binds_held)
             for division, found in zip(self._divisions, self._found, strict=True)
         ]
 
@@ -99,6 +99,8 @@ class DividedSearch:
         how many members are left out.
         """
         group, domains = self._problem.group, self._problem.domains
+        if any(choices.get(0) is None for choices in self._choices):
+            return
         first = (0,) * len(self._choices)
         todo = [(self._weigh(first), first)]
         seen = {first}

@@ -160,7 +160,11 @@ class _Builder:
             place = self._append(f"part {index + 1} of {name}", own, needed, (label,), number)
             if share.domain >= 0:
                 place_of[share.domain] = place
-            self._divided += [Division(place, each.label, each.rule) for each in self._list_further(number)]
+            # If members join the group, those that it has must be as its further rules say, too.
+            self._divided += [
+                Division(place, each.label, each.rule, binds_held=choice.keeps_rule)
+                for each in self._list_further(number)
+            ]
             for child in inside:
                 self._add_group(child, place)
             if not of_groups:
