@@ -351,8 +351,8 @@ class JobGroup:
     """
     expected_alike: bool = False
     """Whether the tasks that do not exist yet request what its tasks do. If so, or if all exist, none is placed unless
-    there is room for all. Otherwise domains with that room come first, and others are used if there are none. Of a
-    group of groups: whether all that are expected begin together.
+    there is room for all. Otherwise domains with that room come first; if there are none, others are used that have
+    room for all that exist. Of a group of groups: whether all that are expected begin together.
     """
     divided: tuple[tuple[str, LevelRule], ...] = ()
     """Labels of machines, each with a rule about how the members of the group (its tasks, or the groups in it) are

@@ -100,7 +100,7 @@ def read_leader_worker_demand(name: str, stated: Collection[MemberPart]) -> Dema
         return Demand(problem=fault)
     size, within = int(terms.size), (terms.domain,) if terms.domain else ()
     if terms.subgroup_size:
-        return _of_subgroups(name, terms, size)
+        return _of_subgroups(name, terms, size, {each.role for each in stated})
     node = GroupNode(name, least=1, within=within, expected=size)
     return Demand(1, size=size, nodes=(node,), disrupted_whole=True)
 
@@ -142,8 +142,11 @@ def _find_fault(terms: DomainTerms) -> str:
     return ""
 
 
-def _of_subgroups(name: str, terms: DomainTerms, size: int) -> Demand:
-    """Read a group of ``size`` pods that is divided into subgroups."""
+def _of_subgroups(name: str, terms: DomainTerms, size: int, roles: Collection[str]) -> Demand:
+    """Read a group of ``size`` pods that is divided into subgroups; ``roles``: those that have pods.
+
+    Subgroups that have pods begin together, where there is room for all subgroups, if there is such a place.
+    """
     each = int(terms.subgroup_size)
     subgroups = find_subgroup(size - 1, size, each) + 1
     if subgroups > MOST_APART and not terms.domain:
@@ -154,7 +157,6 @@ def _of_subgroups(name: str, terms: DomainTerms, size: int) -> Demand:
             f"{MOST_SUBGROUPS} are placed in one domain, give {-(-size // MOST_SUBGROUPS)} or more"
         )
     within = (terms.domain,) if terms.domain else ()
-    root = GroupNode(name, least=1, within=within, apart=bool(terms.subgroup_domain))
     inside_of = (terms.subgroup_domain,) if terms.subgroup_domain else ()
     alone = terms.policy == LEADER_EXCLUDED
     sizes = _list_subgroups(size, each, alone=alone)
@@ -163,6 +165,14 @@ def _of_subgroups(name: str, terms: DomainTerms, size: int) -> Demand:
         GroupNode(_name_subgroup(str(index)), name, least=1, within=inside_of, expected=count)
         for index, count in enumerate(sizes)
     ]
+    root = GroupNode(
+        name,
+        least=1,
+        within=within,
+        apart=bool(terms.subgroup_domain),
+        expected=sum(each.name in roles for each in nodes),
+        expected_alike=True,
+    )
     return Demand(
         1, size=size, nodes=(root, *nodes), disrupted_whole=True, kept_terms=_list_kept_terms(terms)
     )

@@ -53,3 +53,12 @@ def test_all_go_to_the_zone_that_has_room_for_them(run, write, subgroups):
     assert len(at) == 2 * subgroups
     assert {name.partition("-")[0] for name in at.values()} == {"b"}
     assert len({name.rpartition("-")[0] for name in at.values()}) == subgroups
+
+
+@pytest.mark.parametrize("subgroups", [2, 5])
+def test_a_group_without_room_for_all_its_subgroups_does_not_begin(run, write, subgroups):
+    nodes = [racked("a", f"r{rack}", number) for rack in range(subgroups - 1) for number in range(2)]
+    nodes.append(racked("a", "small", 0))
+    found = run("plan", "-f", write(*nodes, leader_worker_set(subgroups, 2)), "-o", "json").json
+    assert found["bindings"] == []
+    assert len(found["pending"]) == 2 * subgroups

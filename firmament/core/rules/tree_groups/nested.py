@@ -124,10 +124,12 @@ def _find_begun(groups: Sequence[JobGroup], number: Mapping[str, int], held: Seq
 def _count_least(group: JobGroup, begun: bool, waiting: int) -> int:
     """Return how many tasks of a group, or groups in it, must be placed together.
 
-    These are all that are expected if none is on a machine yet (``begun``), and all wait or will request the same.
+    Of a group that expects more, and has none on a machine yet (``begun``), these are all that are expected if they
+    will request the same, else all that wait.
     """
-    together = not begun and (group.expected_alike or waiting >= group.expected)
-    return max(group.least, group.expected) if together else group.least
+    if begun:
+        return group.least
+    return max(group.least, group.expected if group.expected_alike else min(waiting, group.expected))
 
 
 def _count_to_come(

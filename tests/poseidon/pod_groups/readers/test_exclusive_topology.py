@@ -96,12 +96,13 @@ def test_its_subgroups_are_groups_in_domains_of_their_own():
     groups = Groups()
     groups.put_pod("u0", worker(0, subgroup="0", size="5", exclusive_topology="zone", **SUBGROUPS))
     assert list_nodes(groups, "u0") == [
-        ("w-0", "", ["zone"], True, 0, False),
+        ("w-0", "", ["zone"], True, 1, True),
         ("subgroup 0", "w-0", ["rack"], False, 3, False),
         ("subgroup 1", "w-0", ["rack"], False, 2, False),
     ]
     groups.put_pod("u3", worker(3, subgroup="1", size="5", exclusive_topology="zone", **SUBGROUPS))
     assert [find_place(groups, uid) for uid in ("u0", "u3")] == ["subgroup 0", "subgroup 1"]
+    assert list_nodes(groups, "u0")[0] == ("w-0", "", ["zone"], True, 2, True)
 
 
 def test_a_leader_that_is_in_no_subgroup_is_a_group_by_itself():
@@ -115,7 +116,7 @@ def test_a_leader_that_is_in_no_subgroup_is_a_group_by_itself():
         ("subgroup 0", "w-0", ["rack"]),
         ("subgroup 1", "w-0", ["rack"]),
     ]
-    assert [node[4] for node in list_nodes(groups, "u1")] == [0, 0, 2, 2]
+    assert [node[4] for node in list_nodes(groups, "u1")] == [2, 0, 2, 2]
     assert [find_place(groups, uid) for uid in ("u0", "u1")] == ["leader", "subgroup 0"]
 
 
@@ -131,7 +132,7 @@ def test_many_subgroups_of_a_group_with_a_domain_are_one_tree_that_keeps_their_a
     groups.put_pod("u0", worker(0, subgroup="0", size="200", exclusive_topology="zone", **SUBGROUPS))
     nodes = list_nodes(groups, "u0")
     assert len(nodes) == 101
-    assert nodes[0] == ("w-0", "", ["zone"], True, 0, False)
+    assert nodes[0] == ("w-0", "", ["zone"], True, 1, True)
     group = groups.group_of("u0")
     assert group is not None
     assert groups.place_in_tree(group, "u0").kept_terms == (

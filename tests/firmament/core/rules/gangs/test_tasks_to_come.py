@@ -98,6 +98,24 @@ def test_tasks_of_a_kind_are_placed_if_and_only_if_all_have_room_in_one_rack(siz
     assert sizes[int(rack)] >= expected
 
 
+def test_all_that_exist_begin_together_even_if_those_to_come_may_differ():
+    placed, _ = place([*racks(1, 1), *leader(3, alike=False, tasks=2)])
+    assert not placed
+    placed, _ = place([*racks(1, 2), *leader(3, alike=False, tasks=2)])
+    assert rack_of(placed, "all") == {"1"}
+    assert len(placed) == 2
+
+
+def test_groups_that_begin_together_do_so_or_not_at_all():
+    """Two parts of two tasks each, in racks of their own; for the second one there is room, or not."""
+    root = replace(group("root", "", 1, ZONE, apart=True), expected=2, expected_alike=True)
+    parts = [replace(group(f"part{number}", "root", 1, RACK), expected=2) for number in range(2)]
+    for room, begin in ((1, 0), (2, 4)):
+        placed, told = place([*racks(2, room), *tree([root, *parts], {"part0": 2, "part1": 2})])
+        assert len(placed) == begin
+        assert bool(told) != bool(begin)
+
+
 def test_it_evicts_for_what_is_there_alone_but_where_all_could_have_room():
     core = scheduler(racks(2, 3), options=RoundOptions(preemption=True))
     core.apply(tasks(9, *(f"low-{number}" for number in range(5)), content=TaskClass(requests=(("cpu", 1),))))
