@@ -17,7 +17,7 @@ from firmament.core.constraints.pairs import PairRules
 from firmament.core.constraints.ruleset import Attraction, ClassRules, Exclusion
 from firmament.core.flow.problem import Assignments, PlacementProblem
 from firmament.core.reasons import Reason
-from tests.firmament.core.board.test_pairs import KINDS, MACHINES, terms
+from tests.firmament.core.constraints.test_pairs import KINDS, MACHINES, terms
 from tests.firmament.core.placement.rules import broken, ruled
 from tests.support.effort import examples
 from tests.support.histories.holding import SeatLedger

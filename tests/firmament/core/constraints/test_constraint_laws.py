@@ -19,8 +19,8 @@ from firmament.core.constraints.pairs import PairRules, PairState
 from firmament.core.flow.problem import Assignments
 from firmament.core.flow.residual import Residual
 from firmament.core.reasons import AnyReason
-from tests.firmament.core.board.test_pairs import KINDS, MACHINES, terms
 from tests.firmament.core.constraints.team_isolation import Teams
+from tests.firmament.core.constraints.test_pairs import KINDS, MACHINES, terms
 from tests.programs.differential.drive import core
 from tests.programs.differential.generate import WIDE, case
 from tests.programs.differential.translation import Classes

@@ -13,7 +13,7 @@ from cost_models.interface import JointRows
 from cost_models.pairs import PairTerms
 from firmament.core.constraints.model_limits import JointRoom, ModelLimits
 from firmament.core.constraints.pairs import PairRules, PairState, pair_figure
-from tests.firmament.core.board.test_pairs import KINDS, MACHINES, spots, terms, total
+from tests.firmament.core.constraints.test_pairs import KINDS, MACHINES, spots, terms, total
 from tests.support.effort import examples
 from tests.support.histories.holding import SeatLedger
 from tests.support.rules import ints

@@ -76,6 +76,17 @@ def test_steps_are_undone_in_reverse():
     assert now.board.residual.free.T.tolist() == [[2], [5], [0]]
 
 
+def test_what_came_and_went_in_one_step_is_undone_too():
+    now = arranged()
+    step: Step = []
+    now.put(0, 1, step)
+    now.withdraw(0, 1, step)
+    now.undo(step)
+    assert now.on == [[0], [], []]
+    assert now.waiting == Counter({0: 1, 1: 1, 2: 1})
+    assert now.board.residual.free.T.tolist() == [[2], [5], [0]]
+
+
 def test_all_tasks_are_removed_at_once():
     now = arranged()
     now.clear()

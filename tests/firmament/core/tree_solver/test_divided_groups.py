@@ -327,11 +327,22 @@ def test_profiles_are_all_there_are_and_the_best_come_first(seed):
         if is_right(counts)
     }
     assert sorted(found) == sorted(every)
-    if found and not held:
-        best = min(
-            every, key=(lambda each: (len(each), [-a for a in each])) if rule.kind == "pack" else sorted_down
-        )
-        assert found[0] == best
+    assert [weigh_profile(rule, each) for each in found] == sorted(
+        weigh_profile(rule, each) for each in found
+    )
+    smaller = replace(room, most=most[1:], held_most=tuple(each + 9 for each in held))
+    of_both = list(iterate_profiles(limits(rule), rule.kind == "pack", total, [room, smaller]))
+    alone = list(iterate_profiles(limits(rule), rule.kind == "pack", total, [smaller]))
+    assert sorted(of_both) == sorted({*found, *alone})
+    assert [weigh_profile(rule, each) for each in of_both] == sorted(
+        weigh_profile(rule, each) for each in of_both
+    )
+
+
+def weigh_profile(rule: LevelRule, counts: Sequence[int]) -> tuple[int, ...]:
+    """The less, the better: packed ones with few large counts, spread ones with small counts."""
+    largest_first = sorted_down(counts)
+    return (len(counts), *(-each for each in largest_first)) if rule.kind == "pack" else tuple(largest_first)
 
 
 def sorted_down(counts: Sequence[int]) -> list[int]:

@@ -1,8 +1,9 @@
-"""The books of pairs against counting pair by pair."""
+"""Pairs of tasks, their links and their limits, against counting pair by pair."""
 
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 from hypothesis import given, settings
@@ -10,11 +11,8 @@ from hypothesis import strategies as st
 
 from cost_models.interface import Int64
 from cost_models.pairs import PairTerms
-from firmament.core.board.application import Application, PairBoard
 from firmament.core.constraints.pairs import PairRules, PairState, link_load, pair_figure
-from firmament.core.flow.problem import PlacementProblem
-from firmament.core.flow.residual import Residual
-from tests.support.core import problem
+from firmament.core.reasons import by_limit
 from tests.support.effort import examples
 
 QUIET = settings(max_examples=examples(60))
@@ -126,7 +124,7 @@ def test_room_of_links_is_what_they_bear(pairs: PairTerms, where: list[tuple[int
         assert (room[kind, pairs.domain[machine]] > 0) == (not any(grown))
 
 
-def _verdicts(pairs: PairTerms, where: list[tuple[int, int]], kind: int, domain: int) -> tuple[int, int, int]:
+def verdicts(pairs: PairTerms, where: list[tuple[int, int]], kind: int, domain: int) -> tuple[int, int, int]:
     """Own pairs that are exceeded and kept, and pairs in which the task is the target that are exceeded."""
     exceeded = kept = inward = 0
     for source, target, limit in zip(
@@ -147,7 +145,7 @@ def _verdicts(pairs: PairTerms, where: list[tuple[int, int]], kind: int, domain:
 def test_domains_that_limits_close(pairs: PairTerms, where: list[tuple[int, int]]) -> None:
     view = PairState(rules(pairs, where)).view(np.arange(KINDS))
     for kind, domain in itertools.product(range(KINDS), range(DOMAINS)):
-        exceeded, kept, inward = _verdicts(pairs, where, kind, domain)
+        exceeded, kept, inward = verdicts(pairs, where, kind, domain)
         expected = exceeded + inward == 0 if pairs.strict else exceeded <= kept
         assert view.allowed[kind, domain] == expected
 
@@ -167,61 +165,91 @@ def test_cost_of_one_more_task(pairs: PairTerms, where: list[tuple[int, int]], k
         assert view.cost[0, domain] == 100.0 * expected
 
 
-def make_board(pairs: PairTerms, fixed: list[tuple[int, int]]) -> PairBoard:
-    """Return a board of all kinds, in a round that knows what is fixed."""
-    made: PlacementProblem = problem(
-        tasks=[10] * KINDS, requests=[[1]] * KINDS, free=[[100]] * MACHINES, crowd=7
-    )
-    kinds, machines = split(fixed)
-    every = np.arange(MACHINES)
-    return PairBoard(
-        Residual(made),
-        PairState(rules(pairs, fixed)),
-        Application(np.arange(KINDS), np.arange(KINDS), np.arange(KINDS), every, kinds, machines),
-    )
+@QUIET
+@given(terms(), spots, spots)
+def test_tasks_that_come_cost_what_the_figure_of_all_pairs_grows_by(
+    pairs: PairTerms, before: list[tuple[int, int]], come: list[tuple[int, int]]
+) -> None:
+    made, (kinds, machines) = rules(pairs, before), split(come)
+    twice = np.full(len(come), 2)
+    assert made.compute_figure() == total(pairs, before)
+    assert made.compute_figure(kinds, machines, twice) == total(pairs, before + come + come)
+    grown = total(pairs, before + come + come) - total(pairs, before)
+    assert made.compute_cost(kinds, kinds, machines, twice) == 100.0 * grown
 
 
 @QUIET
-@given(
-    terms(links=True),
-    spots,
-    st.lists(st.tuples(st.integers(0, KINDS - 1), st.integers(0, MACHINES - 1)), max_size=6),
-)
-def test_a_board_closes_what_limits_and_links_close(
-    pairs: PairTerms, fixed: list[tuple[int, int]], put: list[tuple[int, int]]
+@given(terms(links=True), spots)
+def test_machines_are_refused_for_limits_and_for_links_each_by_its_own_words(
+    pairs: PairTerms, where: list[tuple[int, int]]
 ) -> None:
-    board, where = make_board(pairs, fixed), fixed + put
-    for kind, machine in put:
-        board.put(kind, machine, 0.0)
-    before = loads(pairs, where)
+    pairs = replace(pairs, outvoted="outvoted", exceeded="exceeded", link_full="full")
+    state, before = PairState(rules(pairs, where)), loads(pairs, where)
     for kind in range(KINDS):
-        fits = board.row(kind)[1]
+        refused: dict[str, list[bool]] = {"limit": [], "link": []}
         for machine in range(MACHINES):
-            exceeded, kept, inward = _verdicts(pairs, where, kind, int(pairs.domain[machine]))
-            allowed = exceeded + inward == 0 if pairs.strict else exceeded <= kept
+            exceeded, kept, inward = verdicts(pairs, where, kind, int(pairs.domain[machine]))
+            refused["limit"].append(exceeded + inward > 0 if pairs.strict else exceeded > kept)
             after = loads(pairs, [*where, (kind, machine)])
-            bears = all(
-                new <= max(old, limit)
-                for old, new, limit in zip(before, after, pairs.link_limit.tolist(), strict=True)
+            refused["link"].append(
+                any(
+                    new > max(old, most)
+                    for old, new, most in zip(before, after, pairs.link_limit, strict=True)
+                )
             )
-            assert fits[machine] == (allowed and bears)
+        words = "exceeded" if pairs.strict else "outvoted"
+        found = {reason: closed.tolist() for reason, closed in state.refusals(kind)}
+        expected = {by_limit(words): refused["limit"]}
+        if pairs.amount.any():
+            expected[by_limit("full")] = refused["link"]
+        assert found == expected
+        some = np.array([MACHINES - 1, 0])
+        assert [closed.tolist() for _, closed in state.refusals(kind, some)] == [
+            [closed[row] for row in some] for closed in expected.values()
+        ]
+        for machine in range(MACHINES):
+            open_to = not any(closed[machine] for closed in expected.values())
+            assert state.allows(kind, machine) == open_to
 
 
-@QUIET
-@given(
-    terms(), spots, st.lists(st.tuples(st.integers(0, KINDS - 1), st.integers(0, MACHINES - 1)), max_size=6)
-)
-def test_a_board_charges_what_the_total_grows_by(
-    pairs: PairTerms, fixed: list[tuple[int, int]], put: list[tuple[int, int]]
-) -> None:
-    board = make_board(pairs, fixed)
-    for kind, machine in put:
-        board.put(kind, machine, float(board.row(kind)[0][machine]))
-    crowding = sum(
-        7 * count * (count - 1) // 2 for count in np.bincount([m for _, m in put], minlength=1).tolist()
+def test_classes_of_no_kind_and_pairs_that_do_not_steer_are_let_alone():
+    pairs = replace(ruled_apart(), steers=True)
+    made = PairRules(pairs, 100.0, np.array([0, -1]), *split([(1, 0)]))
+    state = PairState(made)
+    assert made.find_paired(2).tolist() == [True, False]
+    assert [state.involves(cls) for cls in range(2)] == [True, False]
+    assert [state.allows(cls, 1) for cls in range(2)] == [False, True]
+    assert state.refusals(1) == []
+    assert state.cost_at(0, np.array([1, 0])).tolist() == [500.0, 0.0]
+    assert state.cost_at(1, np.array([1, 0])).tolist() == [0.0, 0.0]
+    reported = PairState(replace(made, terms=replace(pairs, steers=False)))
+    assert reported.allows(0, 1)
+    assert reported.refusals(0) == []
+    assert reported.cost_at(0, np.array([1])).tolist() == [0.0]
+
+
+def test_a_round_that_counts_no_pairs_begins_without_any():
+    made = PairRules(ruled_apart(), 100.0, np.array([0, 1]), *split([(1, 0)]))
+    assert made.begin(counting=True).counts.tolist() == [[0, 0], [1, 0]]
+    assert not made.begin(counting=False).involves(0)
+    twin = (state := made.begin(counting=True)).copy()
+    twin.add(0, 0)
+    assert state.counts.tolist() == [[0, 0], [1, 0]]
+    assert twin.counts.tolist() == [[1, 0], [1, 0]]
+
+
+def ruled_apart() -> PairTerms:
+    """One pair of two kinds, for two machines in two domains, which must not be apart."""
+    return PairTerms(
+        domain=np.array([0, 1]),
+        cost=np.array([[0.0, 5.0], [5.0, 0.0]]),
+        rating=np.array([[0.0, 5.0], [5.0, 0.0]]),
+        group=np.zeros(2, dtype=np.int64),
+        stage=np.arange(2),
+        source=np.array([0]),
+        target=np.array([1]),
+        limit=np.array([4.0]),
+        amount=np.array([0]),
+        link=np.full((2, 2), -1),
+        link_limit=np.empty(0, dtype=np.int64),
     )
-    if pairs.both_ways:
-        assert board.cost == 100.0 * (total(pairs, fixed + put) - total(pairs, fixed)) + crowding
-    for kind, machine in reversed(put):
-        board.withdraw(kind, machine)
-    assert abs(board.cost) < 1e-6
