@@ -15,7 +15,7 @@ room only on machines kept for another gang waits until these are free, and no o
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -26,7 +26,8 @@ from firmament.core.filters.static_rows import StaticRows
 from firmament.core.queue.lasting_use import lasting_use
 from firmament.core.queue.namespace_turns import Turns, namespaces_of
 from firmament.core.queue.stated_ends import find_start
-from firmament.core.rules.gangs.members import count_missing_members, list_able_members
+from firmament.core.rules.gangs.members import count_missing_members, describe_needs, list_able_members
+from firmament.core.rules.tree_groups.compilation import list_groups
 from firmament.core.state.cluster import Cluster
 from firmament.core.state.tasks import TaskPhase
 from firmament.core.state.waiting import activate_members, count_anew
@@ -181,9 +182,10 @@ class GangReservations:
         found: Mapping[str, list[KeptPart]],
         now: float,
     ) -> None:
-        """Keep the room that a round has found for gangs that were due, by job; gangs without room count anew.
+        """Keep the room that a round has found for gangs that were due, by job.
 
-        Gangs that have room only on machines kept for other gangs wait for these, and come next.
+        Gangs without room count anew, and all gangs that are like them: no round has to look for these. Gangs that
+        have room only on machines kept for other gangs wait for these, and come next.
         """
         sought, self.sought = self.sought, frozenset()
         self.due -= sought
@@ -194,7 +196,17 @@ class GangReservations:
             if job_id in found:
                 self._keep(cluster, job_id, found[job_id], now)
             else:
-                _count_anew(cluster, job_id)
+                self._count_alike_anew(cluster, job_id)
+
+    def _count_alike_anew(self, cluster: Cluster, job_id: str) -> None:
+        """Let a gang for which there can be no room count anew, and those that need equal places."""
+        looks = _describe(cluster, job_id)
+        tasks = cluster.tasks
+        pending = tasks.in_state(TaskPhase.PENDING)
+        starved = pending[tasks.passed_over[pending] >= self._options.reserve_after_rounds]
+        for name in dict.fromkeys([job_id, *(tasks.job[row] for row in starved.tolist())]):
+            if name == job_id or _describe(cluster, name) == looks:
+                _count_anew(cluster, name)
 
     def _keep(self, cluster: Cluster, job_id: str, parts: list[KeptPart], now: float) -> None:
         members = _waiting(cluster, job_id)
@@ -242,6 +254,16 @@ def _sum_up(cluster: Cluster, held: GangReservation) -> dict[int, Int64]:
             request[: len(own)] = own * part.units
         needed[row] = needed.get(row, np.zeros_like(request)) + request
     return needed
+
+
+def _describe(cluster: Cluster, job_id: str) -> Hashable:
+    """Return a key that is equal for gangs that may use equal places."""
+    job, members = cluster.jobs.gang(job_id), _waiting(cluster, job_id)
+    if job is None or job_id in list_groups(cluster) or cluster.jobs.count_members(job_id) > len(members):
+        return job_id
+    classes, counts = np.unique(cluster.tasks.cls[members], return_counts=True)
+    highest = int(cluster.tasks.priority[members].max(initial=0))
+    return describe_needs(job), highest, classes.tobytes(), counts.tobytes()
 
 
 def _waiting(cluster: Cluster, job_id: str) -> Int64:

@@ -7,7 +7,7 @@ to end there have ended, and only as long as that holds. The stated bound: such 
 every task that ran on that machine when it was reserved has ended, if that is before the reservation lapses. A
 reservation that has not led to a placement after ``reserve_for`` seconds, or ``reserve_for_rounds`` rounds that placed
 something, lapses, and the task starts to count anew. Rounds in quick succession count as one there, too. For gangs,
-room is kept for the whole gang (``gang_reservations``).
+room is kept for the whole gang (``gang_reservations``). Nothing is kept for tasks that lack quota.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from cost_models.interface import Bool, Int64
 from firmament.core.configuration import RoundOptions
 from firmament.core.filters.static_rows import StaticRows
 from firmament.core.queue.gang_reservations import GangReservations
+from firmament.core.queue.lacking_quota import find_lacking_quota
 from firmament.core.queue.lasting_use import lasting_use
 from firmament.core.queue.namespace_turns import Turns, namespaces_of
 from firmament.core.queue.stated_ends import find_start
@@ -101,7 +102,7 @@ class Reservations:
     def refresh(self, cluster: Cluster, static_rows: StaticRows, now: float) -> None:
         """Drop reservations that are no longer needed, then reserve for tasks that have been passed over too often.
 
-        A task for which no machine is suitable counts anew.
+        A task for which no machine is suitable, or that lacks quota, counts anew.
         """
         self._renew(cluster, static_rows, now)
         self._now = now
@@ -115,6 +116,10 @@ class Reservations:
         tasks = cluster.tasks
         pending = tasks.in_state(TaskPhase.PENDING)
         starved = pending[tasks.passed_over[pending] >= self._options.reserve_after_rounds]
+        lacking = find_lacking_quota(cluster, starved)
+        for task in starved[lacking].tolist():
+            count_anew(cluster, task)
+        starved = starved[~lacking]
         in_gang = _lacking_gangs(cluster, starved)
         self.gangs.refresh(cluster, static_rows, starved[in_gang], now)
         starved = starved[~in_gang]

@@ -310,3 +310,17 @@ def test_what_is_kept_ends_with_the_gang():
     stream.core.apply([TaskRemoved(uid) for uid in uids("large", 16)])
     stream.second()
     assert stream.reserved() == {}
+
+
+def test_no_round_of_its_own_looks_for_room_for_each_of_many_gangs_that_are_alike():
+    stream = Stream(machines=6)
+    for at in range(40):
+        stream.gang(f"hopeless-{at}", 25)
+    for _ in range(int(2 * OPTIONS.reserve_after)):
+        stream.second()
+        rounds = 0
+        while stream.core.next_round_in() == 0.0:
+            stream.round()
+            rounds += 1
+        assert rounds <= 2
+    assert stream.reserved() == {}

@@ -8,6 +8,7 @@ from firmament.core.configuration import RoundOptions
 from firmament.core.events import MachineRemoved, TaskRemoved, TasksBound, TasksSubmitted
 from firmament.core.model import HostPort
 from firmament.core.scheduler import Scheduler
+from tests.firmament.core.rules.quotas.quota_scene import flavor, quota
 from tests.support.core import Clock, machine, messages, placed, scheduler, task_class, tasks
 
 SOON = RoundOptions(reserve_after_rounds=3, reserve_for_rounds=5, reserve_after=0.0)
@@ -210,3 +211,19 @@ def test_a_reservation_ends_when_what_runs_there_turns_out_to_stay():
     core.apply([TaskRemoved("running")])
     assert core.next_round_in() == 0.0
     assert placed(core.run_round()) == {"small": "m"}
+
+
+def test_no_machine_is_reserved_for_a_task_without_quota():
+    small = task_class(cpu=500, runs_to_completion=True)
+    for cpu, expected in ((1_000, {}), (900, {"small": "m"})):
+        core = scheduler(
+            [flavor("any"), quota("q", {"any": {"cpu": cpu}}), machine("m", cpu=1_000)],
+            tasks(1, content=small),
+            tasks(2, content=task_class(cpu=1_000, queue="q")),
+            options=SOON,
+        )
+        core.apply([TasksBound("m", 1, ("running",)), TasksSubmitted(2, ("large",))])
+        for number in range(3):
+            assert submit(core, 1, f"small-{number}") == {f"small-{number}": "m"}
+            core.apply([TaskRemoved(f"small-{number}")])
+        assert submit(core, 1, "small") == expected, cpu
