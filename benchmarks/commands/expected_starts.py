@@ -19,6 +19,9 @@ from benchmarks.commands.options import OUTPUT, SAVE, emit, progress
 )  # fmt: skip
 @click.option("--seeds", default=1, show_default=True, type=click.IntRange(1, 100), help="Clusters of each.")
 @click.option(
+    "--first-seed", default=1, show_default=True, type=click.IntRange(1), help="Of the first cluster."
+)
+@click.option(
     "--scale", default=1.0, show_default=True, type=click.FloatRange(0.01, 4), help="Part of the nodes."
 )
 @click.option(
@@ -32,6 +35,7 @@ def expected_starts(
     only: str,
     hours: tuple[int, ...],
     seeds: int,
+    first_seed: int,
     scale: float,
     openb: Path | None,
     output: str,
@@ -49,4 +53,6 @@ def expected_starts(
         raise click.BadParameter(
             f"no workload has {only!r} in its name, or it is openb without --openb", param_hint="--only"
         )
-    emit(measure_starts(StartOptions(chosen, hours, seeds, scale, openb), progress()), output, save)
+    emit(
+        measure_starts(StartOptions(chosen, hours, seeds, scale, openb, first_seed), progress()), output, save
+    )

@@ -50,6 +50,8 @@ class StartOptions:
     """Share of the full size."""
     openb: Path | None
     """Folder with openb's lists."""
+    first_seed: int = 1
+    """Seed of the first cluster; those that follow have the next ones."""
 
 
 class _Asked(NamedTuple):
@@ -64,7 +66,7 @@ def measure_starts(options: StartOptions, progress: Callable[[str], None]) -> Re
     """Return predicted and real starts for each moment."""
     runs = []
     for name in options.workloads:
-        for seed in range(1, options.seeds + 1):
+        for seed in range(options.first_seed, options.first_seed + options.seeds):
             with TemporaryDirectory() as folder:
                 size = Size(Path(folder), seed, options.scale, options.openb)
                 scenario = WORKLOADS[name](size)
