@@ -54,7 +54,7 @@ class Peer:
 
 
 @asynccontextmanager
-async def session_with(port, peer, options=QUICK, registry=None, stream=None, more=()):
+async def session_with(port, peer, options=QUICK, registry=None, stream=None, more=(), recorder=None):
     session = Session(
         [f"127.0.0.1:{each}" for each in (port, *more)],
         peer,
@@ -66,6 +66,7 @@ async def session_with(port, peer, options=QUICK, registry=None, stream=None, mo
         clock=time.monotonic,
         options=options,
         stream=stream,
+        recorder=recorder,
     )
     running = asyncio.create_task(session.run())
     try:
@@ -264,6 +265,80 @@ async def test_a_refused_hello_is_logged_and_tried_again(peer, caplog):
     refusals = [r for r in caplog.records if "refused" in r.message]
     assert [r.levelname for r in refusals if r.levelno > logging.DEBUG] == ["ERROR"]
     assert "fencing 7 is older than 8" in refusals[0].message
+
+
+async def test_metrics_say_how_the_stream_stands(peer):
+    solver, registry = ScriptedSolver(), CollectorRegistry()
+
+    def read(name):
+        return registry.get_sample_value(f"poseidon_solver_{name}")
+
+    async with running_solver(solver) as port, session_with(port, peer, registry=registry) as (session, _):
+        assert (read("connected"), read("streams_total")) == (0, 0)
+        session.start()
+        await until(lambda: solver.synced)
+        assert (read("connected"), read("refused"), read("streams_total")) == (1, 0, 1)
+        solver.refuse = (grpc.StatusCode.FAILED_PRECONDITION, "another drives the cluster")
+        solver.abort()
+        await until(lambda: read("refused"))
+        assert (read("connected"), read("streams_total")) == (0, 1)
+        assert read("stream_errors_total") >= 2
+        solver.refuse = None
+        await until(lambda: read("connected"))
+        assert (read("refused"), read("streams_total")) == (0, 2)
+
+
+async def test_the_same_complaint_is_one_line(peer, caplog):
+    solver = ScriptedSolver()
+    solver.refuse = (grpc.StatusCode.UNAVAILABLE, "starting")
+    async with running_solver(solver) as port, session_with(port, peer) as (session, _):
+        session.start()
+        await until(lambda: len(solver.hellos) >= 4)
+    told = [each for each in caplog.records if "starting" in each.message]
+    assert [each.levelname for each in told if each.levelno > logging.DEBUG] == ["WARNING"]
+
+
+async def test_a_stream_that_has_lasted_forgets_earlier_pauses(peer):
+    solver = ScriptedSolver()
+    lasting = replace(QUICK, backoff_initial=0.01, backoff_cap=1000.0, stable_seconds=0.0)
+    async with running_solver(solver) as port, session_with(port, peer, lasting) as (session, _):
+        session.start()
+        while solver.streams < 15:  # pauses that double each time would take minutes
+            before = solver.streams
+            await until(lambda: solver.synced)
+            solver.abort()
+            await until(partial(has_more_streams, solver, before))
+
+
+def has_more_streams(solver, before):
+    return solver.streams > before
+
+
+class Recorder:
+    """Keeps which messages were sent and received."""
+
+    def __init__(self):
+        self.seen = []
+
+    def begin(self, hello, welcome):
+        assert hello.records_rounds
+        self.seen.append(welcome.server)
+
+    def note_sent(self, message):
+        self.seen.append(message.WhichOneof("body"))
+
+    def note_round(self, result):
+        self.seen.append(f"round {result.round}")
+
+
+async def test_a_recorder_is_told_what_is_said_on_both_sides(peer):
+    solver, recorder = ScriptedSolver(), Recorder()
+    async with running_solver(solver) as port, session_with(port, peer, recorder=recorder) as (session, _):
+        session.start()
+        await until(lambda: solver.synced)
+        solver.round("no room")
+        await until(lambda: peer.rounds)
+    assert recorder.seen == ["scripted", "snapshot_begin", *["events"] * 6, "snapshot_end", "round 1"]
 
 
 async def test_drain_sends_what_is_left_and_ends_the_stream(peer):

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import json
+
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from poseidon.app_network.spec.keys import Domain
 from poseidon.bridge.state import BridgeState
 from poseidon.configuration.document import BridgeConfiguration
+from poseidon.devices.options import DeviceOptions
+from poseidon.devices.sharing import hami
 from poseidon.kube.api import kinds
 from poseidon.kube.api.other_projects.hyper_nodes import HyperNode
+from poseidon.kube.api.other_projects.kueue_topology import KueueTopology
 from poseidon.kube.api.resource import Change
+from poseidon.queues.options import QueueOptions
+from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.poseidon.bridge.objects import gone, node, pod, present
 from tests.poseidon.bridge.solver_view import SolverView
+from tests.poseidon.devices.test_extended_resources import GPU, asking, device_class
 from tests.support.needs import words_of
 
 REGION = "topology.kubernetes.io/region"
@@ -21,8 +30,8 @@ REGION = "topology.kubernetes.io/region"
 class Watched:
     """A state, and a solver's view of it."""
 
-    def __init__(self, *needs: str) -> None:
-        self.state = BridgeState(BridgeConfiguration(), words_of(*needs))
+    def __init__(self, *needs: str, configuration: BridgeConfiguration | None = None) -> None:
+        self.state = BridgeState(configuration or BridgeConfiguration(), words_of(*needs))
         self.view = SolverView()
 
     def nodes(self, *changes) -> list[str]:
@@ -143,6 +152,46 @@ def test_applications_know_the_regions_of_nodes():
     assert members.domains == {"n1": Domain("east", "")}
     watched.nodes(gone(node("n1")))
     assert members.domains == {}
+
+
+def test_topologies_of_queues_label_their_nodes():
+    queues = QueueOptions(source=("kueue",), admission="poseidon")
+    watched = Watched(configuration=BridgeConfiguration(queues=queues))
+    take = watched.state.handlers[kinds.TOPOLOGY]
+    watched.nodes(present(node("n1", labels={"rack": "a"})))
+    racks = {"metadata": {"name": "racks", "uid": "t"}, "spec": {"levels": [{"nodeLabel": "rack"}]}}
+    for change, label in ((msgspec.convert(racks, KueueTopology), "a"), (None, None)):
+        take([Change("t", change)])
+        watched.tell()
+        assert watched.view.machines["n1"].labels.get("rack of Topology racks", None) == label
+
+
+def test_nothing_is_kept_of_a_node_that_is_gone():
+    """Neither its place in a tree, nor its devices, nor what it alone offers."""
+    devices = DeviceOptions(sharing=("hami",))
+    watched = Watched(configuration=BridgeConfiguration(devices=devices))
+    state = watched.state
+    made = node("n1", labels={"sakkara.topology.rack": "a"})
+    gpus = {hami.INVENTORY: json.dumps([{"id": "g", "devmem": 8}])}
+    made = replace(
+        made,
+        metadata=replace(made.metadata, annotations=gpus),
+        status=replace(made.status, allocatable={**made.status.allocatable, GPU: "4"}),
+    )
+    state.handlers[kinds.DEVICE_CLASS]([present(device_class(resource=GPU))])
+    state.pods_changed([present(asking("p"))])
+    watched.nodes(present(made))
+    assert state.gangs.topology.trees.tree().paths == {"n1": ("a", "n1")}
+    assert [name for kind, name in watched.view.records if kind == "DeviceSlice"] == ["hami.io/n1"]
+    assert not claims_of(watched.view, "pod-p"), "the node itself offers what the pod asks for"
+    watched.nodes(gone(made))
+    assert state.gangs.topology.trees.tree().paths == {}
+    assert [name for kind, name in watched.view.records if kind == "DeviceSlice"] == []
+    assert claims_of(watched.view, "pod-p"), "only devices provide it now"
+
+
+def claims_of(view: SolverView, uid: str) -> list[str]:
+    return [each.claim for each in pb.TaskClass.FromString(view.tasks[uid].task_class).claims]
 
 
 def test_pods_count_again_when_their_node_changes(watched):

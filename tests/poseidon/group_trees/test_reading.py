@@ -47,11 +47,11 @@ def test_a_group_as_the_proposal_writes_it():
     }
 
 
-@pytest.mark.parametrize("value", [-(2**31), 2**31 - 1])
-def test_priorities_are_those_of_kubernetes(value):
+@pytest.mark.parametrize(("value", "beyond"), [(-(2**31), -(2**31) - 1), (2**31 - 1, 2**31)])
+def test_priorities_are_those_of_kubernetes(value, beyond):
     assert read_group({"priority": str(value)}).spec.priority == value
-    [text] = texts(read_group({"priority": str(value * 2)}).defects)
-    assert f"data.priority: {value * 2} is out of range" in text
+    [text] = texts(read_group({"priority": str(beyond)}).defects)
+    assert f"data.priority: {beyond} is out of range" in text
 
 
 def test_what_a_group_leaves_out():

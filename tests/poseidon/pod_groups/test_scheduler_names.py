@@ -7,7 +7,7 @@ from collections import Counter
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from poseidon.pod_groups.scheduler_names import Named, WaitingMembers, split_words
+from poseidon.pod_groups.scheduler_names import Named, WaitingMembers, foreign_words, split_words
 from tests.support.effort import examples
 
 
@@ -53,3 +53,15 @@ def test_of_each_scheduler_the_first_pod_by_name_is_named():
         "its pods are for several schedulers (ns/a (one), ns/c (two)), none of which can place 5 of them together"
     )
     assert split_words(5, 2, waiting) == ""
+
+
+def test_members_for_another_scheduler_are_named_in_order_where_the_group_lacks_them():
+    foreign = [Named("ns/b", "other"), Named("ns/a", "other")]
+    words = foreign_words(3, 1, foreign)
+    assert words.startswith(
+        "waits for members: 1 of 3 are for this scheduler, and ns/a (other), ns/b (other) are"
+    )
+    assert "ns/b (other) is for another" in foreign_words(3, 2, foreign[:1])
+    assert foreign_words(3, 3, foreign) == "", "it is whole without them"
+    assert foreign_words(1, 0, foreign) == "", "a single pod lacks nobody"
+    assert foreign_words(3, 1, []) == ""

@@ -57,6 +57,7 @@ def test_pods_of_a_slice_name_its_domain_by_their_affinity():
         replace(OWN, namespaces=("other",)),
         replace(OWN, namespace_selector=LabelSelector()),
         PodAffinityTerm(topology_key="rack"),
+        replace(OWN, label_selector=replace(OWN.label_selector, match_labels={"app": "x"})),
     ],
 )
 def test_other_affinities_name_no_domain(term):
