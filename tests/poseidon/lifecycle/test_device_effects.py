@@ -14,6 +14,7 @@ from poseidon.lifecycle.actions import Action, AnnounceUnschedulable, Bind
 from poseidon.lifecycle.phases import Phase
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.poseidon.bridge.objects import node, present
+from tests.poseidon.bridge.solver_view import SolverView
 from tests.poseidon.devices.objects import allocation, claim, pod_of_template
 
 
@@ -131,3 +132,21 @@ def test_a_pod_whose_claim_is_not_there_waits_for_it_and_says_so():
     found = state.tasks.get("pod-a")
     assert found is not None
     assert found.phase is Phase.PENDING
+
+
+def test_the_solver_is_told_when_what_a_pod_needs_of_devices_changes():
+    state, view = BridgeState(BridgeConfiguration(), clock=lambda: 0.0, wall=lambda: 0.0), SolverView()
+    state.nodes_changed([present(node("n1"))])
+    state.device_claims_changed([present(claim("a-gpu", owner="a"))])
+    state.pods_changed([present(pod_of_template("a"))])
+    view.apply(state.snapshot())
+
+    def needs() -> list[str]:
+        encoded = pb.TaskClass.FromString(view.tasks["pod-a"].task_class)
+        return [each.claim for each in encoded.claims]
+
+    assert needs() == [""], "any devices as the claim describes them"
+    given = claim("a-gpu", owner="a", given=allocation("d0"), version="2")
+    state.device_claims_changed([present(given)])
+    view.apply(state.take_events())
+    assert needs() == ["default/a-gpu"], "those that it has"

@@ -9,16 +9,20 @@ from msgspec.structs import replace
 
 from poseidon.bridge.state import BridgeState
 from poseidon.configuration.document import BridgeConfiguration
+from poseidon.kube.api.decoding import convert_object
 from poseidon.kube.api.metadata import ObjectMeta
-from poseidon.kube.api.pod_groups import PodGroup, PodGroupSpec
+from poseidon.kube.api.pod_groups import NativePodGroup, PodGroup, PodGroupSpec
 from poseidon.lifecycle.actions import Bind, Evict
 from poseidon.lifecycle.evictions.rate import EvictionLimits, EvictionRate
 from poseidon.lifecycle.evictions.review import SYSTEM_CRITICAL, outranks
 from poseidon.lifecycle.refused_deltas import Kind, Reason
+from poseidon.pod_groups.membership import NATIVE_POD_GROUP
 from poseidon.pods.classes import ClassTable
 from poseidon.pods.tasks import Task
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.poseidon.bridge.objects import gone, node, pod, present
+from tests.poseidon.pod_groups.objects import native
+from tests.poseidon.pod_groups.objects import pod as native_pod
 from tests.programs.tenants.scene import CRITICAL, labelled
 
 PREEMPT, PLACE = pb.Delta.PREEMPT, pb.Delta.PLACE
@@ -221,7 +225,56 @@ def test_a_gang_that_makes_way_does_so_on_all_its_nodes():
     assert scene.round(go("a"), go("b", "n2"), come("high", "a", "b"))[0] == ["a", "b"]
 
 
+def test_a_gang_with_a_single_member_on_a_node_may_be_given_up():
+    scene = gang_scene(gang_pod("a", node="n1"), needed=3)
+    assert scene.round(go("a"), gangs=[FAILED])[0] == ["a"]
+
+
+def evictions_of(scene, *deltas):
+    """What each pod is evicted for, and together with whom."""
+    scene.state.on_round(pb.RoundResult(round=7, deltas=deltas))
+    actions = scene.state.take_actions()
+    return {each.pod.name: (each.message, each.together) for each in actions if isinstance(each, Evict)}
+
+
+@pytest.mark.parametrize(
+    ("namespace", "named"), [("default", "high"), ("elsewhere", "pod-high")], ids=["same", "another"]
+)
+def test_who_evicts_is_named_to_readers_of_its_own_namespace_alone(namespace, named):
+    scene = Scene(pod("low", node="n1", namespace=namespace))
+    name = named if namespace == "elsewhere" else f"default/{named}"
+    found = evictions_of(scene, go("low"), come("high", "low"))
+    assert found == {"low": (f"Preempted by pod {name} on node n1", "")}
+
+
+def test_a_group_that_is_disrupted_as_a_whole_leaves_as_a_whole():
+    scene = Scene()
+    scene.state.gangs.get_handler(NATIVE_POD_GROUP)([present(whole_group("train"))])
+    members = [native_pod("a", native="train", node="n1"), native_pod("b", native="train", node="n2")]
+    scene.pods(*members)
+    scene.state.take_actions()
+    found = evictions_of(scene, go("a"), go("b", "n2"), come("high", "a", "b"))
+    assert found.keys() == {"a", "b"}
+    assert {together for _, together in found.values()} == {
+        "scheduling.k8s.io/PodGroup/default/train, round 7"
+    }
+
+
+def whole_group(name):
+    found = native(name, 2)
+    mode = convert_object({"spec": {"disruptionMode": {"all": {}}}}, NativePodGroup).spec.disruption_mode
+    return replace(found, spec=replace(found.spec, disruption_mode=mode))
+
+
 # --- how many -------------------------------------------------------------------------------------------------------
+
+
+def test_evictions_that_have_no_reason_do_not_count():
+    scene = Scene(
+        pod("idle", node="n1"), pod("low", node="n1"), limits=EvictionLimits(per_second=1.0, burst=1)
+    )
+    evicted, _, counts = scene.round(go("idle"), go("low"), come("high", "low"))
+    assert (evicted, counts) == (["low"], refused(Reason.NO_REASON))
 
 
 def test_too_many_at_a_time_are_refused_and_may_go_later():

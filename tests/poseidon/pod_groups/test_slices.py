@@ -29,6 +29,16 @@ def near(*conditions: tuple[str, str, str], topology: str = "rack", **more: Any)
 
 
 OWN = near((SET, "In", "llm"), (SLICE, "In", "1"))
+NARROWER = PodAffinityTerm(
+    LabelSelector(
+        match_labels={"app": "x"},
+        match_expressions=(
+            LabelSelectorRequirement(SET, "In", ("llm",)),
+            LabelSelectorRequirement(SLICE, "In", ("1",)),
+        ),
+    ),
+    topology_key="rack",
+)
 
 
 def slice_pod(
@@ -57,7 +67,7 @@ def test_pods_of_a_slice_name_its_domain_by_their_affinity():
         replace(OWN, namespaces=("other",)),
         replace(OWN, namespace_selector=LabelSelector()),
         PodAffinityTerm(topology_key="rack"),
-        replace(OWN, label_selector=replace(OWN.label_selector, match_labels={"app": "x"})),
+        NARROWER,
     ],
 )
 def test_other_affinities_name_no_domain(term):
