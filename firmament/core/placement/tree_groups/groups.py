@@ -1,16 +1,17 @@
 """Places groups that are distributed over a tree of machines, and the other tasks of the round.
 
-Groups come in order of priority, then of age. Each is placed as a whole, by the best distribution under its rules, or
-leaves its room to others. If some find no place, another order is tried (`reorder_groups`). Among equally good
-distributions, the cheapest one is chosen, by the models and by the prices that the other tasks would pay for the
-machines; those prices are computed first. The other tasks are then placed jointly in the remaining room. If that leaves
-one of them without a place that a less important group has taken, the round is repeated, priority by priority from the
-highest.
+Groups come in order of priority, then of age; those that draw on quotas come by the standing of these first, as others
+do, since the owners of a quota would evict who has borrowed it. Each is placed as a whole, by the best distribution
+under its rules, or leaves its room to others. If some find no place, another order is tried (`reorder_groups`). Among
+equally good distributions, the cheapest one is chosen, by the models and by the prices that the other tasks would pay
+for the machines; those prices are computed first. The other tasks are then placed jointly in the remaining room. If
+that leaves one of them without a place that a less important group has taken, the round is repeated, priority by
+priority from the highest.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
@@ -27,6 +28,7 @@ from firmament.core.flow.reduction import merge_classes
 from firmament.core.flow.residual import Residual
 from firmament.core.placement.outcome import Means, Placed, StageFigures
 from firmament.core.placement.passes import propose
+from firmament.core.placement.quota_parts import list_by_quota
 from firmament.core.placement.subclasses import LARGEST_COST
 from firmament.core.placement.tree_groups.placer import GroupPlacer
 from firmament.core.placement.tree_groups.reorder_groups import Arrangement, rearrange
@@ -99,7 +101,7 @@ class _Round:
         """Place and book groups, the most important first; return the places in order of admission."""
         watch = self._means.stopwatch()
         begin = placer.board.copy()
-        tried = {gang: placer.place(gang) for gang in gangs}
+        tried = {gang: placer.place(gang) for gang in self._list_in_turn(placer, gangs)}
         found = {gang: places for gang, places in tried.items() if gang not in placer.shortages}
         every = self._terms.every
         blocked = [gang for gang in gangs if gang not in found and not every[gang].refused]
@@ -110,6 +112,13 @@ class _Round:
                 placer.adopt(better.board, better.placed)
                 found = better.placed
         return Placed(Assignments.join(list(found.values())), StageFigures(solve_seconds=watch.seconds()))
+
+    def _list_in_turn(self, placer: GroupPlacer, gangs: list[int]) -> Iterator[int]:
+        """Return groups in order; if they draw on quotas, by the standing of these at each group's turn."""
+        if self._problem.quotas is None:
+            return iter(gangs)
+        members = {gang: np.flatnonzero(self._problem.gang == gang) for gang in gangs}
+        return list_by_quota(lambda: placer.board.residual, members, self._problem.counts.sum(axis=1))
 
     def _place_others(self, placer: GroupPlacer, placed: Assignments, among: Bool) -> Placed:
         """Place and book the tasks without a group of the classes in ``among`` (bool[C])."""

@@ -226,3 +226,24 @@ def test_trees_leave_the_quota_of_their_queue_to_more_important_tasks(size: int,
     )
     names = {uid.rpartition("-")[0] for uid in placed(core.run_round())}
     assert names == {comes}
+
+
+@pytest.mark.parametrize("priority", [0, 5])
+def test_trees_draw_on_their_own_quota_before_others_borrow_it(priority: int):
+    """Else those that borrow, who came first or are more important, would be evicted in the next round."""
+    group = JobGroup("w", least=2, within=("rack",))
+    stated = {"parent": "cohort", "preemption": {"within": "Never", "reclaim": "Any"}}
+    core = scheduler(
+        [machine("a", cpu=9000, labels={"rack": "r"})],
+        [flavor("any"), quota("cohort"), quota("other", {"any": {"cpu": 0}}, **stated)],
+        [quota("team", {"any": {"cpu": 4000}}, **stated)],
+        [JobDefined(Job(name, size=2, groups=(group,))) for name in ("first", "second", "own")],
+        [ClassDefined(1, task_class(1000, queue="other", group="w"))],
+        [ClassDefined(2, task_class(1000, queue="team", group="w"))],
+        [TasksSubmitted(1, uids("first", 2), job="first", priority=priority)],
+        [TasksSubmitted(1, uids("second", 2), job="second", priority=priority)],
+        [TasksSubmitted(2, uids("own", 2), job="own")],
+    )
+    names = {uid.rpartition("-")[0] for uid in placed(core.run_round())}
+    assert names == {"own", "first"}
+    assert core.run_round().deltas == ()
