@@ -36,8 +36,10 @@ AS_KUEUE = {
     },
 }  # fmt: skip
 """How Kueue decides and writes with the limits of its performance tests (``minimalkueue/main.go``)."""
-CREATIONS = {"perSecond": 1000, "burst": 2000}
-"""The limits of the client that creates workloads there (``envtest``)."""
+CREATIONS = {"perSecond": 1000, "burst": 2000, "latency": "2ms"}
+"""The limits of the client that creates nodes, queues and workloads there (``envtest``). The latency was measured: that
+client needed 6.25 s for the 3,200 requests that create 640 nodes, with kube-apiserver 1.36 on two cores.
+"""
 MODES = ("as Kueue", "unlimited")
 """Set up as Kueue decides; or all that waits takes part, and writing takes no time."""
 

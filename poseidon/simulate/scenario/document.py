@@ -134,12 +134,14 @@ class Generator(Section):
 
 
 class CreationLimit(Section):
-    """Limits how fast the workloads of Kueue's generator are created; who asks first is served first."""
+    """How fast Kueue's generator creates nodes, queues and workloads; who asks first is served first."""
 
     per_second: Annotated[float, Field(gt=0, allow_inf_nan=False)]
-    """Requests per second."""
+    """Requests per second for objects of one kind."""
     burst: Count = 1
-    """How many requests may be sent at once after a pause."""
+    """How many of them may be sent at once after a pause."""
+    latency: Span = 0.0
+    """Seconds until a request is answered."""
 
 
 class Trace(Section):
@@ -156,7 +158,9 @@ class Trace(Section):
     faster: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 1.0
     """Factor by which the work arrives faster than recorded."""
     creations: CreationLimit | None = None
-    """Limits how fast workloads are created, for the format ``kueue``; None: no limit."""
+    """How fast objects are created, for the format ``kueue``: the first workloads come when nodes and queues are there.
+    None: these are there from the beginning, and creating workloads takes no time.
+    """
     kind: WorkKind | None = None
     """Kind of the tasks, for formats that contain only arrival and duration."""
 

@@ -1,9 +1,10 @@
 """Reads the generator of Kueue's performance tests (``generator.yaml``): classes of workloads in queues of cohorts.
 
 Each queue becomes a ClusterQueue with a LocalQueue in a namespace of its own, which have effect if the configuration
-reads queues of Kueue. The workloads of a set are created one after another, the first after one interval; a workload
-of several pods is a gang. If the file describes a topology, its nodes are used. Else each cohort gets one node with
-the sum of its queues' nominal quotas, as these tests have no nodes of their own.
+reads queues of Kueue. The workloads of a set are created one after another, the first after one interval; if the trace
+limits creations, all objects are created as Kueue's test does. A workload of several pods is a gang. If the file
+describes a topology, its nodes are used. Else each cohort gets one node with the sum of its queues' nominal quotas, as
+these tests have no nodes of their own.
 
 Required and preferred levels of the topology are kept. ``balanced`` workloads, which spread slices over the domains
 of a level, are read without this rule.
@@ -12,7 +13,6 @@ of a level, are read without this rule.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from heapq import heapify, heappop, heapreplace
 from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,9 +20,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import yaml
 
-from poseidon.simulate.scenario.document import CreationLimit, Trace
-from poseidon.simulate.token_bucket import TokenBucket
+from poseidon.simulate.scenario.document import Trace
 from poseidon.simulate.workloads.columns import ALONE, Work, WorkTemplate, order_work, plain_template
+from poseidon.simulate.workloads.kueue_creations import time_creations
 
 COHORT = "kueue.example/cohort"
 """The node label that confines workloads to the node of their cohort."""
@@ -67,7 +67,7 @@ def read_kueue(
     templates: list[WorkTemplate] = []
     columns = _Columns([], [], [], [])
     every_set = [(queue, workloads) for queue in queues for workloads in queue.sets]
-    created = iter(_time_creations([workloads for _, workloads in every_set], part.creations))
+    created = iter(time_creations([queue.sets for queue in queues], len(nodes), part.creations))
     for queue in queues:
         objects += _describe_queue(queue)
     for queue, workloads in every_set:
@@ -92,33 +92,6 @@ def _iter_queues(cohorts: Sequence[Mapping[str, Any]]) -> Iterator[_Queue]:
                 for copy in range(int(queues.get("count", 1))):
                     name = f"{queues.get('className', 'cq')}-{index}-{copy}-{cohort}"
                     yield _Queue(name, cohort, queues, queues.get("workloadsSets", ()))
-
-
-def _time_creations(sets: Sequence[Mapping[str, Any]], limit: CreationLimit | None) -> list[list[float]]:
-    """Return when the workloads of each set are created, in seconds from the beginning.
-
-    A set creates one after another, each an interval after the last. All sets share the ``limit``; who asks first is
-    served first.
-    """
-    intervals = [float(each.get("creationIntervalMs", 0)) / 1000.0 for each in sets]
-    counts = [int(each.get("count", 1)) * len(each.get("workloads", ())) for each in sets]
-    if limit is None:
-        return [
-            [(number + 1) * every for number in range(count)]
-            for every, count in zip(intervals, counts, strict=True)
-        ]
-    bucket = TokenBucket(limit.per_second, limit.burst)
-    created: list[list[float]] = [[] for _ in sets]
-    asking = [(every, place) for place, every in enumerate(intervals) if counts[place]]
-    heapify(asking)
-    while asking:
-        asked, place = asking[0]
-        created[place].append(bucket.send(1.0, asked))
-        if len(created[place]) < counts[place]:
-            heapreplace(asking, (created[place][-1] + intervals[place], place))
-        else:
-            heappop(asking)
-    return created
 
 
 def _create(

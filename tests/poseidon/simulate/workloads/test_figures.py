@@ -11,6 +11,7 @@ FIGURES = {
     "poseidon.simulate.workloads.columns:ALONE": -1,
     "poseidon.simulate.workloads.generator:DAY": 86400.0,
     "poseidon.simulate.workloads.generator:MOST_TASKS": 10_000_000,
+    "poseidon.simulate.workloads.kueue_creations:NODE_REQUESTS": 5,
     "poseidon.simulate.workloads.swf:FIELDS": 18,
 }
 

@@ -124,11 +124,11 @@ def test_kueues_workloads_stay_with_the_quota_of_their_cohort(tmp_path: Path) ->
 
 def test_kueues_workloads_come_no_faster_than_they_can_be_created(tmp_path: Path) -> None:
     """Six queues, one set of five in each: every set asks an interval after its last one was created."""
-    limit = {"perSecond": 10, "burst": 2}
+    limit = {"perSecond": 10, "burst": 6}
     found = read(tmp_path, "generator.yaml", KUEUE, "kueue", creations=limit)
     arrival = found.work.arrival
-    assert arrival[:2] == pytest.approx([0.1, 0.1])
-    assert np.diff(arrival[1:]) == pytest.approx(0.1), "all sets together ask faster than that"
+    assert arrival[:6] == pytest.approx([0.1] * 6)
+    assert np.diff(arrival[5:]) == pytest.approx(0.1), "all sets together ask faster than that"
     queue_of = [found.work.templates[kind].manifest["metadata"]["namespace"] for kind in found.work.template]
     turns = [queue_of[place : place + 6] for place in range(0, 30, 6)]
     assert all(len({*turn}) == 6 for turn in turns), "they take turns"
@@ -137,6 +137,16 @@ def test_kueues_workloads_come_no_faster_than_they_can_be_created(tmp_path: Path
     assert slow.work.arrival == pytest.approx(free.work.arrival), (
         "a limit that is never reached changes nothing"
     )
+
+
+def test_kueues_workloads_come_when_nodes_and_queues_are_there(tmp_path: Path) -> None:
+    """Six nodes of five requests, topology and flavor, three requests for the queue: the workloads begin after them."""
+    limit = {"perSecond": 1000, "burst": 1000, "latency": "10ms"}
+    late = read(tmp_path, "generator.yaml", KUEUE_TOPOLOGY, "kueue", creations=limit).work
+    free = read(tmp_path, "generator.yaml", KUEUE_TOPOLOGY, "kueue").work
+    first = (6 * 5 + 1 + 1 + 3) * 0.01
+    assert late.arrival[0] == pytest.approx(first + free.arrival[0] + 0.01)
+    assert len(late) == len(free)
 
 
 def test_kueues_queues_have_their_quotas_and_namespaces(tmp_path: Path) -> None:
