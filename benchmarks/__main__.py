@@ -18,6 +18,7 @@ from benchmarks.commands.fragmentation import fragmentation
 from benchmarks.commands.gangs import gangs
 from benchmarks.commands.head_to_head import head_to_head
 from benchmarks.commands.hostile import hostile
+from benchmarks.commands.job_admission import job_admission
 from benchmarks.commands.judge import controllers, judge
 from benchmarks.commands.kueue_generators import kueue_generators
 from benchmarks.commands.large_day import large_day
@@ -67,6 +68,7 @@ main.add_command(optimum)
 main.add_command(expected_starts)
 main.add_command(failover)
 main.add_command(fragmentation)
+main.add_command(job_admission)
 main.add_command(kueue_generators)
 main.add_command(large_day)
 main.add_command(lifetimes)

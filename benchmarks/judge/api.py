@@ -33,6 +33,7 @@ _FOLDERS = {
     "CustomResourceDefinition": "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
     "ClusterQueue": "/apis/kueue.x-k8s.io/v1beta2/clusterqueues",
     "ResourceFlavor": "/apis/kueue.x-k8s.io/v1beta2/resourceflavors",
+    "WorkloadPriorityClass": "/apis/kueue.x-k8s.io/v1beta2/workloadpriorityclasses",
     "LocalQueue": "/apis/kueue.x-k8s.io/v1beta2/namespaces/{}/localqueues",
     "Job": "/apis/batch/v1/namespaces/{}/jobs",
     "Deployment": "/apis/apps/v1/namespaces/{}/deployments",

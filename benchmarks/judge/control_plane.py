@@ -6,10 +6,11 @@ import asyncio
 import os
 import signal
 import subprocess
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import yaml
 
@@ -48,7 +49,8 @@ class ControlPlaneOptions:
 
     ``controllers``: kube-controller-manager's option of that name, "" where it does not run. ``scheduler``:
     kube-scheduler runs. ``kubelets``: somebody reports nodes as ready. ``features``: feature gates that are switched on
-    beside the usual ones. ``runtime``: API versions that are served beside the usual ones.
+    beside the usual ones. ``runtime``: API versions that are served beside the usual ones. ``audit``: a policy by which
+    the API server writes ``audit.log``.
     """
 
     controllers: str = ""
@@ -56,6 +58,7 @@ class ControlPlaneOptions:
     kubelets: bool = False
     features: tuple[str, ...] = ()
     runtime: str = ""
+    audit: Mapping[str, Any] | None = None
 
 
 class ControlPlane:
@@ -71,6 +74,7 @@ class ControlPlane:
         self._commands: dict[str, list[str]] = {}
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
         self.kubeconfig = folder / "kubeconfig"
+        self.audit_log = folder / "audit.log"
 
     async def __aenter__(self) -> Self:
         try:
@@ -104,12 +108,24 @@ class ControlPlane:
             f"--disable-admission-plugins={_LEFT_OUT_WITH_KUBELETS if self._options.kubelets else _LEFT_OUT}",
             *([f"--runtime-config={self._options.runtime}"] if self._options.runtime else []),
             f"--feature-gates={self._features}",
+            *self._auditing(),
         )
         await self._wait_until_ready()
         if self._options.controllers:
             self._run_controllers()
         if self._options.scheduler:
             self._run_scheduler()
+
+    def _auditing(self) -> list[str]:
+        if self._options.audit is None:
+            return []
+        policy = self._folder / "audit.yaml"
+        policy.write_text(yaml.safe_dump(dict(self._options.audit)), encoding="utf-8")
+        return [
+            f"--audit-policy-file={policy}",
+            f"--audit-log-path={self.audit_log}",
+            "--audit-log-maxsize=100000",
+        ]
 
     def _run_scheduler(self) -> None:
         configuration = self._folder / "scheduler.yaml"

@@ -11,6 +11,7 @@ from pathlib import Path
 from benchmarks.device_failover.measure import device_failover_sheets
 from benchmarks.expected_starts.measure import expected_starts_sheets
 from benchmarks.fragmentation.measure import fragmentation_sheets
+from benchmarks.job_admission.measure import job_admission_sheets
 from benchmarks.processes.lone_pod import lone_pod_sheets
 from benchmarks.quality.kueue_generators import generator_sheets
 from benchmarks.quality.large_day import day_sheets
@@ -71,6 +72,7 @@ KINDS: dict[str, Kind] = {
     "head-to-head": Kind("Head to head with kube-scheduler", head_to_head_sheets),
     "lone-pod": Kind("A pod that comes alone", lone_pod_sheets),
     "failover": Kind("Failover", processes.failover_sheets),
+    "job-admission": Kind("Suspended Jobs admitted by Kueue and by this project", job_admission_sheets),
     "device-failover": Kind("Devices while processes are killed", device_failover_sheets),
     "start": Kind("Start", processes.start_sheets),
     "requests": Kind("Small requests", processes.requests_sheets),

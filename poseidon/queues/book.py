@@ -84,6 +84,8 @@ class QueueBook:
         self.priorities = WorkloadPriorities(self._list_priorities)
         """Priorities of the workloads of pods."""
         self._pods: defaultdict[QueueReference, set[str]] = defaultdict(set)
+        self.touched: dict[QueueReference, None] = {}
+        """References for which pods have come or gone; who reads them empties it."""
         self._resolved: dict[QueueReference, NamedQuota] = {}
         self._moved: dict[str, None] = {}
         self._regrouped: dict[str, None] = {}
@@ -291,6 +293,7 @@ class QueueBook:
         if reference is not None:
             self._references[uid] = reference
             self._pods[reference].add(uid)
+            self.touched[reference] = None
             if reference.source in BY_OWNER:
                 self.priorities.put(uid, find_priority_class(claimant, self._owners))
 
@@ -299,8 +302,10 @@ class QueueBook:
             _discard(self._below, key, uid)
         self.priorities.put(uid, "")
         reference = self._references.pop(uid, None)
-        if reference is not None and _discard(self._pods, reference, uid):
-            self._resolved.pop(reference, None)
+        if reference is not None:
+            self.touched[reference] = None
+            if _discard(self._pods, reference, uid):
+                self._resolved.pop(reference, None)
 
     def _resolve(self, reference: QueueReference) -> NamedQuota:
         found = self._resolved.get(reference)

@@ -21,6 +21,9 @@ from protos.firmament.v1 import scheduler_pb2 as pb
 ACTIVE = "Active"
 """The type of the condition that says whether a queue admits anything."""
 
+PAUSE_SECONDS = 5.0
+"""How long the counts and amounts of a queue stay as they were written last: its status changes with each workload."""
+
 _READY = ("Ready", "Can admit new workloads")
 _LONGEST = 1024
 
@@ -49,16 +52,23 @@ def amount_text(resource: str, amount: int) -> str:
 class QueueStatuses:
     """Finds the statuses of queues that have changed since ``take_status_writes`` was called last.
 
-    ``stand`` returns workload and placement of a pod, None if the pod is not known; ``wall`` returns seconds since the
-    epoch.
+    ``stand`` returns workload and placement of a pod, None if the pod is not known. ``clock`` is monotonic; ``wall``
+    returns seconds since the epoch.
     """
 
     def __init__(
-        self, book: QueueBook, stand: Callable[[str], QueuedStanding | None], wall: Callable[[], float]
+        self,
+        book: QueueBook,
+        stand: Callable[[str], QueuedStanding | None],
+        clock: Callable[[], float],
+        wall: Callable[[], float],
     ) -> None:
         self._book = book
         self._stand = stand
+        self._clock = clock
         self._wall = wall
+        self._quiet_until: dict[str, float] = {}
+        self._quota_of: dict[QueueReference, str] = {}
         self.states: dict[str, pb.QueueState] = {}
         """The state of each quota that the solver has sent last."""
         self._due: dict[str, None] = {}
@@ -83,24 +93,42 @@ class QueueStatuses:
         return WorkloadCounts(len(placed) - admitted, admitted)
 
     def take_status_writes(self) -> list[QueueStatusWrite]:
-        """Return the statuses that have changed since the last call."""
-        quotas = self._book.quotas
+        """Return the statuses that have changed since the last call.
+
+        What has changed of a quota's use is left for a later call if it was written within ``PAUSE_SECONDS``; its
+        settings take effect at once.
+        """
+        quotas, now = self._book.quotas, self._clock()
+        changed: set[str] = set()
         if quotas is not self._known:
-            changed = (name for name, each in quotas.items() if self._known.get(name) != each)
-            self._due.update(dict.fromkeys(changed))
+            changed = {name for name, each in quotas.items() if self._known.get(name) != each}
+            self._due.update(dict.fromkeys(sorted(changed)))
             for name in self.states.keys() - quotas.keys():
                 del self.states[name]
+                self._quiet_until.pop(name, None)
             self._known = quotas
-        due, self._due = self._due, {}
+        self._due.update(dict.fromkeys(self._take_touched()))
+        due = [name for name in self._due if name in changed or self._quiet_until.get(name, now) <= now]
         if not due:
             return []
         by_quota = self._book.list_references()
-        return [
-            write
-            for name in due
-            if name in quotas
-            for write in self._make_writes(quotas[name], by_quota.get(name, []))
-        ]
+        writes: list[QueueStatusWrite] = []
+        for name in due:
+            del self._due[name]
+            found = [*self._make_writes(quotas[name], by_quota.get(name, []))] if name in quotas else []
+            if found:
+                self._quiet_until[name] = now + PAUSE_SECONDS
+                writes += found
+        return writes
+
+    def _take_touched(self) -> list[str]:
+        """Return the quotas for which pods have come or gone since the last call."""
+        touched, self._book.touched = self._book.touched, {}
+        if not touched:
+            return []
+        for name, references in self._book.list_references().items():
+            self._quota_of.update(dict.fromkeys(references, name))
+        return [name for name in map(self._quota_of.get, touched) if name]
 
     def _make_writes(
         self, quota: QuotaNode, references: Sequence[QueueReference]

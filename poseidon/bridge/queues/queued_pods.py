@@ -49,7 +49,7 @@ class QueueNews:
     ) -> None:
         self._stores = stores
         self._queues = queues
-        self.statuses = QueueStatuses(queues, self._find_standing, wall)
+        self.statuses = QueueStatuses(queues, self._find_standing, clock, wall)
         """What is written into the statuses."""
         self.figures = FigureKeeper(queues, self.statuses, clock)
         """What metrics say of queues."""

@@ -62,6 +62,8 @@ class WorkloadAdmission:
     """When it may wait for places again, by the monotonic clock."""
     said: str = ""
     """The gist of the last event about it."""
+    untold: str = ""
+    """Why it waits, as long as no event has said so."""
     idle: bool = False
     """Whether its pods are not placed here, or it makes no sense, as long as it does not change."""
 

@@ -46,6 +46,9 @@ HELD_SECONDS = 300.0
 _ANSWER_SECONDS = 10.0
 """How long the watch may take to show why a write has failed."""
 
+TELL_SECONDS = 30.0
+"""How long an object waits until an event says why: most that wait are resumed before, and each event is a write."""
+
 _MAKING_WAY = "waits until pods that make way for it have left their nodes"
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 60.0, 3600.0
@@ -236,7 +239,7 @@ class Resumptions:
         elif isinstance(action, AnnounceUnschedulable) and entry.stage is AdmissionStage.WAITING:
             record = self._tasks.get(action.pod.uid)
             waits = record is not None and record.phase is Phase.WAITING
-            self._say(entry, EventReason.FAILED_SCHEDULING, _MAKING_WAY if waits else action.message)
+            entry.untold = _MAKING_WAY if waits else action.message
         return True
 
     def _say(self, entry: WorkloadAdmission, reason: EventReason, message: str) -> None:
@@ -244,6 +247,12 @@ class Resumptions:
         if entry.said != gist:
             entry.said = gist
             self._actions.append(AnnounceGroup(entry.found.ref, reason, message))
+
+    def _tell(self, entry: WorkloadAdmission, now: float) -> None:
+        """Say why an object waits, once it has waited for a while."""
+        if entry.untold and now >= entry.since + TELL_SECONDS:
+            self._say(entry, EventReason.FAILED_SCHEDULING, entry.untold)
+            entry.untold = ""
 
     def _resume_if_whole(self, entry: WorkloadAdmission) -> None:
         """Resume an object if its gang has places, and if each of these nodes still takes its pod."""
@@ -257,9 +266,8 @@ class Resumptions:
             return
         if not placed or len(placed) < self._count_needed(records):
             return
-        refusal = next(
-            filter(None, (self._placements.refusal(each.task.uid, each.binding) for each in placed)), ""
-        )
+        refusals = (self._placements.refusal(each.task.uid, each.binding) for each in placed)
+        refusal = next(filter(None, refusals), "")
         if refusal:
             self._end_places(placed, BindResult.WITHHELD, refusal)
             return
@@ -334,6 +342,7 @@ class Resumptions:
             if entry.stage is AdmissionStage.WAITING:
                 self._fill(entry)
                 self._resume_if_whole(entry)
+                self._tell(entry, now)
             elif entry.overtaken and now >= entry.since + _ANSWER_SECONDS:
                 silence = f"not shown by the API server for {_ANSWER_SECONDS:.0f} s after a write failed"
                 self._give_up(entry, f"{entry.found.ref}: {silence}")
@@ -370,7 +379,7 @@ class Resumptions:
                 self._actions.append(action)
 
     def _note_resumed(self, entry: WorkloadAdmission) -> None:
-        entry.said, entry.taken = "", set()
+        entry.said, entry.untold, entry.taken = "", "", set()
         entry.found = self._as_written(entry, suspended=False)
         self._enter(entry, AdmissionStage.RUNNING)
         self._settle_places(entry)

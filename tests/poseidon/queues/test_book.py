@@ -53,11 +53,12 @@ class Stage:
 
     source: Any = ("kueue",)
     admission: Any = "poseidon"
+    now: float = 1000.0
     state: BridgeState = field(init=False)
 
     def __post_init__(self):
         queues = QueueOptions(source=self.source, admission=self.admission)
-        self.state = BridgeState(BridgeConfiguration(queues=queues))
+        self.state = BridgeState(BridgeConfiguration(queues=queues), clock=lambda: self.now)
 
     def tell(self, *objects):
         for each in objects:
@@ -89,6 +90,9 @@ class Stage:
     def add(self, *pods):
         self.state.pods_changed([present(each) for each in pods])
         return self
+
+    def end_pod(self, name):
+        self.state.pods_changed([Change(f"pod-{name}", None)])
 
     def queue_of(self, name="p"):
         self.state.take_events()

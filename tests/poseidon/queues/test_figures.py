@@ -17,6 +17,7 @@ FIGURES = {
     "poseidon.queues.queue_names:_DEEPEST": 8,
     "poseidon.queues.queue_objects:MOST_STATED": 1_000_000_000,
     "poseidon.queues.quota_reading:MOST_WEIGHT": 1000000000.0,
+    "poseidon.queues.statuses:PAUSE_SECONDS": 5.0,
     "poseidon.queues.statuses:_LONGEST": 1024,
     "poseidon.queues.volcano:MOST_WEIGHT": 2_147_483_647,
 }

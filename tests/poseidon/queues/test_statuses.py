@@ -6,6 +6,7 @@ from msgspec.structs import replace
 
 from poseidon.kube.write.patch_writer import QueueStatusWrite
 from poseidon.lifecycle.actions import AnnounceGroup
+from poseidon.queues.statuses import PAUSE_SECONDS
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.poseidon.queues.objects import (
     cluster_queue,
@@ -74,14 +75,57 @@ def test_workloads_and_use_are_counted():
     assert writes["localqueues", "users"]["pendingWorkloads"] == 1
 
 
+def test_workloads_that_come_and_go_are_counted_while_the_use_stays():
+    stage = kueue()
+    take(stage)
+    counts = []
+    for act in (
+        lambda: stage.add(queued("a"), queued("b")),
+        lambda: stage.end_pod("a"),
+        lambda: stage.end_pod("b"),
+    ):
+        act()
+        stage.now += PAUSE_SECONDS
+        status = take(stage)[0]["clusterqueues", "team"]
+        counts.append((status["pendingWorkloads"], status["admittedWorkloads"]))
+    assert counts == [(2, 0), (1, 0), (0, 0)]
+    stage.now += PAUSE_SECONDS
+    assert take(stage)[0] == {}
+
+
 def test_only_what_has_changed_is_written():
     stage = kueue()
     assert take(stage)[0]
     assert take(stage)[0] == {}
+    stage.now += PAUSE_SECONDS
     stage.state.on_round(used("ClusterQueue/team"))
     assert take(stage)[0].keys() == {("clusterqueues", "team")}
+    stage.now += PAUSE_SECONDS
     stage.state.on_round(used("ClusterQueue/team"))
     assert take(stage)[0] == {}
+
+
+def test_use_that_keeps_changing_is_written_once_per_pause():
+    stage = kueue()
+    take(stage)
+    stage.now += PAUSE_SECONDS
+    written = []
+    for second in range(10):
+        stage.state.on_round(used("ClusterQueue/team", cpu=1000 * second))
+        status = take(stage)[0].get(("clusterqueues", "team"))
+        if status is not None:
+            written.append((second, status["flavorsUsage"][0]["resources"][0]["total"]))
+        stage.now += 1.0
+    assert written == [(0, "0"), (5, "5")]
+    assert take(stage)[0]["clusterqueues", "team"]["flavorsUsage"][0]["resources"][0]["total"] == "9"
+
+
+def test_a_queue_that_is_changed_says_so_at_once():
+    stage = kueue()
+    take(stage)
+    stage.tell(cluster_queue("team", quotas(cpu="x")))
+    (condition,) = take(stage)[0]["clusterqueues", "team"]["conditions"]
+    assert condition["status"] == "False"
 
 
 def test_conditions_of_others_stay():

@@ -1,0 +1,1 @@
+"""Suspended Jobs admitted by Kueue and by this project, on the same control plane: time, processor, writes."""

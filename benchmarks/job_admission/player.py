@@ -1,0 +1,117 @@
+"""Creates Jobs over time, and ends them as if their pods ran: each its run time after it was resumed."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing, asynccontextmanager, suppress
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+
+from benchmarks.job_admission.workload import RUNTIME, Play, Stream
+from benchmarks.judge.api import Api
+from benchmarks.judge.random_cluster.objects import Object
+from poseidon.kube.client.errors import ApiError
+from poseidon.kube.client.transport import Transport
+
+_PATH = "/apis/batch/v1/jobs"
+_READ_SECONDS = 3600.0
+
+
+class Player:
+    """Plays Jobs. ``clock`` gives seconds; ``api`` and ``transport`` are of the same API server."""
+
+    def __init__(self, transport: Transport, api: Api, clock: Callable[[], float]) -> None:
+        self._transport, self._api, self._clock = transport, api, clock
+        self._running: dict[str, asyncio.Task[None]] = {}
+        self._created: dict[str, float] = {}
+        self.admitted: dict[str, list[float]] = {}
+        """When each Job was seen resumed, by namespace and name; more than once if it was suspended in between."""
+        self.ended: dict[str, float] = {}
+        """When each Job was seen to have ended."""
+        self.refused: list[str] = []
+        """What the API server said to reports that it refused."""
+
+    @property
+    def waits(self) -> list[float]:
+        """Seconds from the creation of each Job to its first admission."""
+        return [times[0] - self._created[key] for key, times in self.admitted.items()]
+
+    async def create(self, play: Play) -> None:
+        """Create all Jobs at their times."""
+        async with asyncio.TaskGroup() as group:
+            for stream in play.streams:
+                group.create_task(self._create(stream))
+
+    async def _create(self, stream: Stream) -> None:
+        for job in stream.jobs:
+            await asyncio.sleep(stream.pause)
+            self._created[_key(job)] = self._clock()
+            await self._api.create([job])
+
+    async def run(self) -> None:
+        """Follow the Jobs until cancelled. Raises ``KubeError`` if the API server goes away."""
+        found = msgspec.json.decode(await self._transport.get(_PATH))
+        query = {"watch": "true", "resourceVersion": found["metadata"]["resourceVersion"]}
+        while True:
+            async with aclosing(self._transport.lines(_PATH, query, _READ_SECONDS)) as stream:
+                async for lines in stream:
+                    for line in filter(None, lines):
+                        event = msgspec.json.decode(line)
+                        if event["type"] == "ERROR":
+                            raise ApiError(500, "Watch", str(event["object"]))
+                        query["resourceVersion"] = event["object"]["metadata"]["resourceVersion"]
+                        self._note({**event["object"], "apiVersion": "batch/v1", "kind": "Job"})
+
+    def _note(self, job: Object) -> None:
+        key = _key(job)
+        if any(each["type"] == "Complete" for each in job.get("status", {}).get("conditions") or ()):
+            self.ended.setdefault(key, self._clock())
+        elif job["spec"].get("suspend"):
+            if (task := self._running.pop(key, None)) is not None:
+                task.cancel()
+        elif key not in self._running:
+            self.admitted.setdefault(key, []).append(self._clock())
+            self._running[key] = asyncio.create_task(self._end(job))
+
+    async def _end(self, job: Object) -> None:
+        """Let a Job run for its time, and report that its pods have succeeded."""
+        begun = _now()
+        await asyncio.sleep(int(job["metadata"]["annotations"][RUNTIME]) / 1000.0)
+        conditions = [
+            {"type": each, "status": "True", "lastTransitionTime": _now(), "reason": "Played", "message": ""}
+            for each in ("SuccessCriteriaMet", "Complete")
+        ]
+        status: dict[str, Any] = {
+            "startTime": begun,
+            "completionTime": _now(),
+            "succeeded": job["spec"]["completions"],
+            "conditions": conditions,
+        }
+        try:
+            await self._api.patch(job, {"status": status}, "/status")
+        except ApiError as error:  # suspended at that moment, if it is not a fault of the report
+            self.refused.append(str(error))
+
+
+def _key(job: Object) -> str:
+    return f"{job['metadata']['namespace']}/{job['metadata']['name']}"
+
+
+def _now() -> str:
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+@asynccontextmanager
+async def playing(transport: Transport, api: Api, clock: Callable[[], float]) -> AsyncGenerator[Player]:
+    """Provide a player that follows the Jobs until the context ends."""
+    player = Player(transport, api, clock)
+    running = asyncio.create_task(player.run())
+    try:
+        yield player
+    finally:
+        running.cancel()
+        with suppress(asyncio.CancelledError):
+            await running

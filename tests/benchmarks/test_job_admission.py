@@ -1,0 +1,112 @@
+"""Jobs that are admitted on a real API server: what is created, and how writes are counted."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+import yaml
+from click.testing import CliRunner
+
+from benchmarks.__main__ import main
+from benchmarks.job_admission.measure import AdmissionOptions, job_admission_sheets, measure_admission
+from benchmarks.job_admission.schedulers import OURS
+from benchmarks.job_admission.workload import RUNTIME, make_play
+from benchmarks.job_admission.writes import count_writes, find_longest_delay, read_writes
+from benchmarks.judge.control_plane import VARIABLE
+
+SMALL = Path(__file__).with_name("small_generator.yaml")
+CRDS = "KUEUE_CRDS"
+"""Environment variable that names the folder of the definitions of Kueue's objects."""
+
+
+def read_small():
+    return yaml.safe_load(SMALL.read_text(encoding="utf-8"))
+
+
+def test_each_workload_of_a_generator_is_a_suspended_job_in_its_queue():
+    play = make_play(read_small(), "poseidon", nodes=2)
+    assert (play.size, play.queues) == (7, 3)
+    kinds = [each["kind"] for each in play.scaffold]
+    assert [kinds.count(kind) for kind in ("ClusterQueue", "LocalQueue", "Namespace", "Node")] == [3, 3, 3, 2]
+    small, *_, large = play.streams
+    assert (small.pause, len(small.jobs)) == (0.1, 3)
+    job = large.jobs[0]
+    assert job["spec"]["suspend"] is True
+    assert (job["spec"]["parallelism"], job["spec"]["completions"]) == (3, 3)
+    assert job["spec"]["template"]["spec"]["schedulerName"] == "poseidon"
+    assert job["metadata"]["annotations"] == {RUNTIME: "1000"}
+    queue = job["metadata"]["labels"]["kueue.x-k8s.io/queue-name"]
+    assert queue == job["metadata"]["namespace"] == "large-2-0-cohort-0"
+    [quota] = [
+        each for each in play.scaffold if each["kind"] == "ClusterQueue" and each["metadata"]["name"] == queue
+    ]
+    assert quota["spec"]["cohortName"] == "cohort-0"
+    assert {each["value"] for each in play.scaffold if each["kind"] == "WorkloadPriorityClass"} == {50, 100}
+
+
+def audited(agent, verb, resource, at="2026-11-01T10:00:00.500000Z", **more):
+    return json.dumps(
+        {
+            "verb": verb,
+            "userAgent": agent,
+            "objectRef": {"resource": resource, **more},
+            "requestReceivedTimestamp": at,
+        }
+    )
+
+
+def test_writes_are_counted_by_program_and_what_they_change(tmp_path):
+    log = tmp_path / "audit.log"
+    lines = [
+        audited("poseidon", "patch", "jobs"),
+        audited("poseidon", "patch", "clusterqueues", subresource="status"),
+        audited("poseidon", "patch", "jobs", at="2026-11-01T10:00:01.500000Z"),
+        audited("poseidon", "update", "leases"),
+        audited("poseidon-bench", "create", "jobs"),
+        audited("kueue/v0.0 (linux)", "create", "workloads"),
+    ]
+    log.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    ours = read_writes(log, ("poseidon",))
+    assert count_writes(ours) == {"patch jobs": 2, "patch clusterqueues/status": 1}
+    assert ours[2].at - ours[0].at == 1.0
+    assert count_writes(read_writes(log, ("kueue",))) == {"create workloads": 1}
+
+
+@pytest.mark.parametrize(
+    ("times", "delay"),
+    [([0.0] * 10, 0.0), ([0.0] * 12, 1.0), ([0.0] * 10 + [1.0, 1.0], 0.0), ([0.0] * 10 + [1.0] * 3, 0.5)],
+)
+def test_a_limit_delays_what_exceeds_its_burst(times, delay):
+    assert find_longest_delay(times, 2.0, 10) == pytest.approx(delay)
+
+
+def test_without_programs_the_command_says_what_is_missing(monkeypatch, tmp_path):
+    monkeypatch.delenv(VARIABLE, raising=False)
+    result = CliRunner().invoke(main, ["job-admission", str(SMALL), "--crds", str(tmp_path)])
+    assert result.exit_code == 1
+    assert f"{VARIABLE} is not set" in result.output
+    monkeypatch.setenv(VARIABLE, str(tmp_path))
+    result = CliRunner().invoke(main, ["job-admission", str(SMALL), "--crds", str(tmp_path), "--no-poseidon"])
+    assert result.exit_code == 1
+    assert "nobody admits" in result.output
+
+
+@pytest.mark.skipif(
+    VARIABLE not in os.environ or CRDS not in os.environ, reason=f"{VARIABLE} and {CRDS} name a control plane"
+)
+@pytest.mark.timeout(300)
+def test_all_jobs_end_on_a_real_api_server():
+    options = AdmissionOptions(
+        SMALL, Path(os.environ[CRDS]), Path(os.environ[VARIABLE]), schedulers=(OURS,), timeout=120.0
+    )
+    report = measure_admission(options)
+    [run] = report["runs"]
+    assert run["jobs"] == 7
+    assert run["admissions"] >= 7
+    assert run["refusedReports"] == []
+    assert run["writes"]["patch jobs"] >= 7
+    [sheet] = job_admission_sheets(report)
+    assert ["Jobs", "7"] in [list(row) for row in sheet.rows]
