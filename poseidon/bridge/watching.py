@@ -85,7 +85,10 @@ class Watching:
                 self._scaled[kind][0].set()
 
     def find_served(self, path: str) -> str:
-        """Return the path where a collection is served, by the one that is asked for first."""
+        """Return the path at which this API server serves a collection.
+
+        ``path`` is that of the preferred version; an older server may have only an earlier version, at another path.
+        """
         reflector = self._by_path.get(path)
         return reflector.path if reflector is not None else path
 

@@ -137,7 +137,11 @@ def _decide_again(folder: Path, output: str) -> None:
 
     from poseidon.explanation_tables import print_rows
     from poseidon.recording.segments import read_recording
-    from poseidon.simulate.recorded.presentation import DIFFERENCES, again_lines, difference_rows
+    from poseidon.simulate.recorded.presentation import (
+        DIFFERENCES,
+        describe_replayed_decisions,
+        difference_rows,
+    )
     from poseidon.simulate.recorded.replaying import decide_again
 
     with show_progress() as show:
@@ -149,7 +153,7 @@ def _decide_again(folder: Path, output: str) -> None:
         return
     if found.first:
         print_rows(DIFFERENCES, difference_rows(found))
-    for line in again_lines(found):
+    for line in describe_replayed_decisions(found):
         click.echo(line)
 
 

@@ -33,7 +33,10 @@ class Jobs:
             self.ended.pop(job.id, None)
 
     def join_known(self, job_id: str) -> bool:
-        """Count one more member of a job that has members; returns whether it has."""
+        """Count one more member of a job that has members already.
+
+        Return False, and count nothing, if it has none.
+        """
         entry = self._entries.get(job_id)
         if entry is None:
             return False
@@ -75,15 +78,18 @@ class Jobs:
         self._told.add(job_id)
         return self._as_told(job_id)
 
-    def note_whole(self, job_id: str, was_whole: bool) -> None:
-        """Remember whether a gang has been whole, for a solver that begins while one of its pods is missing."""
+    def set_been_whole(self, job_id: str, was_whole: bool) -> None:
+        """Set whether all members that a gang needs were once bound; a solver that begins later learns it from here.
+
+        Without it, such a solver would take a gang that has lost a pod for one that was never complete.
+        """
         if was_whole and job_id in self._entries:
             self._been_whole.add(job_id)
         else:
             self._been_whole.discard(job_id)
 
     def has_been_whole(self, job_id: str) -> bool:
-        """Return whether a gang is known to have been whole."""
+        """Return whether all members that a gang needs are known to have been bound once."""
         return job_id in self._been_whole
 
     def _as_told(self, job_id: str) -> pb.Job:

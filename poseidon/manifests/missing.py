@@ -87,7 +87,7 @@ def missing_references(
     yield from _storage(living, list(storage))
 
 
-def missing_app_groups(pods: Iterable[Pod], known: Iterable[str]) -> Iterator[str]:
+def warn_of_missing_app_groups(pods: Iterable[Pod], known: Iterable[str]) -> Iterator[str]:
     """Yield a warning if pods name AppGroups (``namespace/name``) that are not among ``known``."""
     missing = _Missing(
         "AppGroup", "so its pods count as any", suggest_printing("appgroups.appgroup.diktyo.x-k8s.io")
@@ -100,7 +100,7 @@ def missing_app_groups(pods: Iterable[Pod], known: Iterable[str]) -> Iterator[st
     yield from missing.lines()
 
 
-def missing_daemon_sets(pods: Iterable[Pod], known: Iterable[ObjectMeta]) -> Iterator[str]:
+def warn_of_missing_daemon_sets(pods: Iterable[Pod], known: Iterable[ObjectMeta]) -> Iterator[str]:
     """Yield a warning per DaemonSet that owns pods and is not among ``known``."""
     daemon_sets = DaemonSets()
     for each in known:
@@ -221,7 +221,7 @@ def _pod(pod: Pod) -> str:
     return f"Pod {get_qualified_name(pod.metadata)}"
 
 
-def not_honoured(groups: Groups) -> Iterator[str]:
+def warn_of_ignored_settings(groups: Groups) -> Iterator[str]:
     """Yield a warning per group whose settings are not all honoured."""
     for group in groups:
         ignored = groups.not_honoured(group)
@@ -230,7 +230,7 @@ def not_honoured(groups: Groups) -> Iterator[str]:
             yield f"{kind} {group.member.name}: {ignored}"
 
 
-def missing_groups(groups: Groups) -> Iterator[str]:
+def warn_of_missing_groups(groups: Groups) -> Iterator[str]:
     """Yield a warning per kind of missing objects that define the sizes of pod groups."""
     missing: dict[str, _Missing] = {}
     for group in groups:

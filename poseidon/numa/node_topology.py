@@ -71,10 +71,10 @@ class CountedPod(NamedTuple):
     task_class: pb.TaskClass
 
 
-def describe(
+def make_record(
     found: NodeResourceTopology, on_node: Callable[[], Sequence[CountedPod]]
 ) -> tuple[bytes, tuple[Defect, ...]]:
-    """Return the payload of an object's record, and what is wrong with the object.
+    """Return a NodeResourceTopology as the solver gets it, the JSON of a record, and the object's faults.
 
     ``on_node`` returns the pods on the node in the order in which they came. If the object states a fingerprint, and
     that is the fingerprint of these pods without a few of the latest, the record names the latter as missing.
@@ -251,6 +251,6 @@ def node_topology_resource(
 
     def read(found: NodeResourceTopology) -> Reading:
         name = found.metadata.name
-        return Reading(name, *describe(found, lambda: pods(name)))
+        return Reading(name, *make_record(found, lambda: pods(name)))
 
     return CustomResource(RECORD_KIND, (NODE_TOPOLOGIES, NODE_TOPOLOGIES_ALPHA1), read)

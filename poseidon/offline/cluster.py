@@ -26,7 +26,12 @@ from poseidon.lifecycle.actions import Bind, Evict, WithdrawEviction
 from poseidon.manifests.controllers.applications import OrderedAppGroup, read_applications
 from poseidon.manifests.left_out import pods_left_out
 from poseidon.manifests.loader import Manifests
-from poseidon.manifests.missing import missing_app_groups, missing_daemon_sets, missing_groups, not_honoured
+from poseidon.manifests.missing import (
+    warn_of_ignored_settings,
+    warn_of_missing_app_groups,
+    warn_of_missing_daemon_sets,
+    warn_of_missing_groups,
+)
 from poseidon.metrics_sources.listed import take_listed
 from poseidon.numa.node_topology import RECORD_KIND
 from poseidon.offline.devices import apply_report, make_write
@@ -196,7 +201,9 @@ def build_offline_cluster(
     )
     warnings = [*applications.warnings]
     if are_read(records):
-        warnings += missing_app_groups(manifests.pods, [each.app_group for each in applications.app_groups])
+        warnings += warn_of_missing_app_groups(
+            manifests.pods, [each.app_group for each in applications.app_groups]
+        )
     warnings += _warnings(manifests, state, pods_left_out(elsewhere, of_others))
     warnings += take_listed(manifests.for_models, state.samples, state, now)
     warnings += apply_events(scheduler, state, state.snapshot(), is_live=manifests.is_live)
@@ -243,14 +250,14 @@ def _warnings(manifests: Manifests, state: BridgeState, left_out: Iterator[str])
     """Yield the bridge's warnings about objects, the lines ``left_out``, and lines about missing objects."""
     for described, text in state.gangs.topology.problems():
         yield f"ConfigMap {get_qualified_name(described.found.metadata)}: {text}"
-    yield from not_honoured(state.gangs.groups)
+    yield from warn_of_ignored_settings(state.gangs.groups)
     yield from _about_queues(manifests, state)
     yield from left_out
-    yield from missing_groups(state.gangs.groups)
+    yield from warn_of_missing_groups(state.gangs.groups)
     for name, defects in state.custom_records.complaints(RECORD_KIND).items():
         yield from (f"{RECORD_KIND} {name}: {defect}" for defect in defects)
     if state.follows(kinds.DAEMON_SET) and manifests.daemon_sets:
-        yield from missing_daemon_sets(manifests.pods, manifests.daemon_sets)
+        yield from warn_of_missing_daemon_sets(manifests.pods, manifests.daemon_sets)
     for kind, name, reason in state.quarantine:
         yield f"{kind} {name}: cannot be dealt with, and is left aside: {reason}"
 

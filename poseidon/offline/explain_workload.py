@@ -28,7 +28,7 @@ from poseidon.offline.quota_changes import (
     find_request_change,
     list_lacks,
 )
-from poseidon.offline.waiting_workloads import find_main_cause
+from poseidon.offline.waiting_workloads import shorten_message
 from poseidon.pods.requests_and_limits import effective_requests
 from poseidon.queues.book import QueueBook
 from poseidon.queues.model import QuotaNode
@@ -152,7 +152,7 @@ def explain_workload(
         plan,
         position=place + 1,
         behind=len(order) - place - 1 if place >= 0 else 0,
-        reason=find_main_cause(reason),
+        reason=shorten_message(reason),
         lacks=lacks,
         changes=changes,
         cures=tuple(map(describe_cure, cures)),

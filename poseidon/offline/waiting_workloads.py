@@ -48,7 +48,7 @@ def waiting_workloads(pending: Iterable[Pending], workloads: Mapping[str, str]) 
     causes: dict[str, Counter[str]] = {}
     for each in pending:
         found = causes.setdefault(workloads.get(each.pod, each.pod), Counter())
-        found[find_main_cause(each.reason)] += 1
+        found[shorten_message(each.reason)] += 1
     rows = []
     for name, counts in sorted(causes.items()):
         (cause, most), *_ = counts.most_common(1)
@@ -56,9 +56,10 @@ def waiting_workloads(pending: Iterable[Pending], workloads: Mapping[str, str]) 
     return rows
 
 
-def find_main_cause(message: str) -> str:
-    """Return a message in short: its causes with their numbers of nodes, first of the nodes that came nearest.
+def shorten_message(message: str) -> str:
+    """Return a ``FailedScheduling`` message in short: its causes with their numbers of nodes.
 
+    Causes come first that were found last in the order of the filters: these nodes came nearest to taking the pod.
     ``0/4 nodes are available: 1 node(s) were unschedulable, 3 Insufficient cpu. ...`` becomes ``Insufficient cpu (3 of
     4 nodes), node(s) were unschedulable (1)``. Text before such a sentence, such as a gang's, comes last.
     """

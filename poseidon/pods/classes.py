@@ -156,7 +156,10 @@ class ClassNumbers:
 
 
 class ClassTable:
-    """Numbers classes by content, from 1, and keeps the numbers right while pods with new selectors appear.
+    """Gives each class, that is all pods that are alike to the solver, a number, from 1.
+
+    Pods differ only in labels that some selector reads. When a pod comes whose selector reads further ones, ``refresh``
+    gives pods that differ in these classes of their own.
 
     It keeps what it knows of pods as long as their traits are in use, and classes until ``forget_unused``.
     Pods of DaemonSets (``is_daemon``) get classes of their own if some model estimates use.

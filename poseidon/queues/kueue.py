@@ -148,7 +148,7 @@ def _read_cohort(cohort: Cohort, flavors: Mapping[str, Flavor], *, fair: bool) -
     read = read_groups(spec.resource_groups, shared=bool(named))
     parent = read_reference(named, "spec.parentName", read.defects)
     weight = read_weight(spec.fair_sharing, read.defects)
-    problem, reason = _find_problem(read, flavors)
+    problem, reason = _find_fault(read, flavors)
     node = QuotaNode(
         name_cohort(cohort.metadata.name),
         name_cohort(parent) if parent else "",
@@ -191,7 +191,7 @@ def _read_queue(queue: ClusterQueue, flavors: Mapping[str, Flavor], *, fair: boo
     )
     _choose(spec.stop_policy, ("None", *STOPPED), "spec.stopPolicy", defects)
     preemption = _read_preemption(spec.preemption or QueuePreemption(), defects)
-    problem, reason = _find_problem(read, flavors)
+    problem, reason = _find_fault(read, flavors)
     checks = list(_list_checks(queue))
     if not problem and queue.metadata.deletion_timestamp is not None:
         problem, reason = "is being deleted", "Terminating"
@@ -230,7 +230,7 @@ def _with_quotas(node: QuotaNode, read: ReadQuotas) -> QuotaNode:
     )
 
 
-def _find_problem(read: ReadQuotas, flavors: Mapping[str, Flavor]) -> tuple[str, str]:
+def _find_fault(read: ReadQuotas, flavors: Mapping[str, Flavor]) -> tuple[str, str]:
     """Return what is wrong with the quotas of an object, and the reason in one word; two "" if nothing is wrong."""
     if read.defects:
         return list_defects(read.defects, _FEW), INVALID

@@ -140,7 +140,10 @@ def read_claimant(pod: Pod, sources: tuple[QueueSource, ...]) -> Claimant:
 
 
 def read_controller(metadata: ObjectMeta) -> OwnerReference | None:
-    """Return an object's controller; for a pod of a LeaderWorkerSet that set, as a worker's own controller is a pod."""
+    """Return an object's controller; for a pod of a LeaderWorkerSet this set.
+
+    The pod's own controller is a StatefulSet, of all leaders or of one group's workers, which names no queue.
+    """
     name = metadata.labels.get(WORKER_SET, "")
     if name and metadata.controller() is not None:
         return OwnerReference(kind="LeaderWorkerSet", name=name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeVar
 
 from poseidon.group_trees.spec.groups import GroupMaps, GroupName
-from poseidon.group_trees.spec.trees import TreeArguments, Trees
+from poseidon.group_trees.spec.trees import TreeArguments, TreeBook
 from poseidon.nodes.hyper_nodes import HyperNodes
 from poseidon.pod_groups.sources import Sources
 
@@ -29,7 +29,7 @@ class GroupObjects:
 
     def __init__(self, arguments: TreeArguments | None = None) -> None:
         self.sources = Sources()
-        self.trees = Trees(arguments or TreeArguments())
+        self.trees = TreeBook(arguments or TreeArguments())
         self.maps = GroupMaps()
         self.app_groups: dict[str, AppGroup] = {}
         self.topologies: dict[str, NetworkTopology] = {}

@@ -89,6 +89,6 @@ def _one_by_one(board: Board, units: Assignments) -> Assignments:
         if len(refused) == len(waiting):
             break
         waiting = refused
-    result = Assignments.of_tasks(admitted)
+    result = Assignments.from_single_tasks(admitted)
     take_oldest(board.residual.remaining, result)
     return result

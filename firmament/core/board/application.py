@@ -31,13 +31,12 @@ class Application:
     fixed_machine: Int64
 
 
-class PairBoard:
-    """The places of an application's tasks; ``cost``: units that they are charged now, including pairs.
+class ApplicationBoard:
+    """Keeps the places of an application's tasks while a search moves them, and says what each further place costs.
 
-    ``domain``: int64[A], domain of each of the machines to choose from.
-
-
-    The round's state (``residual``, ``pairs``) is only read; it must not contain the application's movable tasks.
+    ``cost``: units that the tasks are charged now, including pairs. ``domain``: int64[A], domain of each of the
+    machines to choose from. The round's state (``residual``, ``pairs``) is only read; it must not contain the
+    application's movable tasks.
     """
 
     def __init__(self, residual: Residual, pairs: PairState, app: Application) -> None:
@@ -55,7 +54,7 @@ class PairBoard:
         self._link_left = (terms.link_limit - pairs.load).astype(np.float64)
         self.cost = 0.0
 
-    def copy(self) -> PairBoard:
+    def copy(self) -> ApplicationBoard:
         """Return an independent copy."""
         twin = copy(self)
         for name in ("_residual", "_in_domain", "_on_machine", "_link_left"):

@@ -85,7 +85,7 @@ def limits_now(context: RoundContext, snapshot: Snapshot, placed: Assignments) -
     limited, quotas = limit_anew(cluster, demand), find_quotas(cluster, demand)
     kept = keep_ledgers(cluster, demand)
     joint = (*snapshot.problem.joint, *limited)
-    apart = quotas is None and not kept and all(map(by_machine, joint))
+    apart = quotas is None and not kept and all(map(has_row_per_machine, joint))
     if not (asked or limited or kept or quotas is not None) or (
         apart and not find_disturbed(cluster, snapshot)[placed.machine].any()
     ):
@@ -130,8 +130,8 @@ def _may_have_limits(asked: WeightedModel, told: frozenset[str]) -> bool:
     return asked.model.needs.load or not told.isdisjoint(asked.model.needs.records)
 
 
-def by_machine(rows: JointRows) -> bool:
-    """Return whether each machine has a row of its own, numbered like the machine, that no other machine affects."""
+def has_row_per_machine(rows: JointRows) -> bool:
+    """Return whether each machine has a joint row of its own, numbered like the machine, or none at all."""
     machines = len(rows.row_of)
     return len(rows.limit) == machines and bool(
         ((rows.row_of < 0) | (rows.row_of == np.arange(machines))).all()

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from cost_models.interface import Bool, Int64
-from firmament.core.commit.current_limits import by_machine, find_disturbed, newly_limited
+from firmament.core.commit.current_limits import find_disturbed, has_row_per_machine, newly_limited
 from firmament.core.commit.revalidation import find_overtaken_groups, pairs_now
 from firmament.core.constraints.constraint import Constraints
 from firmament.core.constraints.counters import RuleState
@@ -193,7 +193,7 @@ class EvictionCheck:
         shape = int(problem.shape[decided.cls])
         limited = [rows for rows in problem.joint if rows.row_of[machine] >= 0 and rows.holds()[shape]]
         drawing = problem.quotas is not None and problem.quotas.draw[shape] >= 0
-        if drawing or not all(map(by_machine, limited)):
+        if drawing or not all(map(has_row_per_machine, limited)):
             return False  # a change elsewhere may matter
         others = self._newly_limited or any(
             each.feasible is not None or each.ledger is not None

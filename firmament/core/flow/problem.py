@@ -194,22 +194,25 @@ class Assignments:
     @classmethod
     def empty(cls) -> Assignments:
         """Return assignments without any task."""
-        return cls.of_tasks(())
+        return cls.from_single_tasks(())
 
     @classmethod
     def single(cls, task_class: int, machine: int) -> Assignments:
         """Return assignments of one task."""
-        return cls.of_tasks([(task_class, machine)])
+        return cls.from_single_tasks([(task_class, machine)])
 
     @classmethod
-    def of_tasks(cls, tasks: Sequence[tuple[int, int]]) -> Assignments:
-        """Return assignments of single tasks, given as (class, machine), in this order."""
+    def from_single_tasks(cls, tasks: Sequence[tuple[int, int]]) -> Assignments:
+        """Return one entry per task, in this order; ``tasks``: class and machine of each."""
         pairs = np.array(tasks, dtype=np.int64).reshape(-1, 2)
         return cls(pairs[:, 0], pairs[:, 1], np.ones(len(pairs), dtype=np.int64))
 
     @classmethod
-    def from_tasks(cls, classes: Int64, machines: Int64) -> Assignments:
-        """Return assignments of tasks of ``classes`` on ``machines`` (int64[N]), sorted, with each pair once."""
+    def count_pairs(cls, classes: Int64, machines: Int64) -> Assignments:
+        """Return one entry per pair of class and machine, sorted, with its number of tasks.
+
+        ``classes``, ``machines``: int64[N], class and machine of each task.
+        """
         width = 1 + machines.max(initial=0)
         pairs, count = distinct(classes * width + machines)
         return cls(*np.divmod(pairs, width), count)

@@ -201,7 +201,7 @@ class AlikeMachines:
         starts = np.searchsorted(group, group, side="left")
         size = self.first[group + 1] - self.first[group]
         machine = self.members[self.first[group] + (np.arange(len(group)) - starts) % size]
-        return Assignments.from_tasks(cls, machine)
+        return Assignments.count_pairs(cls, machine)
 
 
 def narrow(residual: Residual, fits: dict[int, Bool], tuning: ReductionTuning) -> AlikeMachines | None:

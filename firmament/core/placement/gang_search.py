@@ -35,7 +35,7 @@ class GangSearch:
         chosen: dict[_Choice, int] = {}
         if not self._descend(self._board, dict(wanted), chosen, self.steps):
             return None
-        each = Assignments.of_tasks([*chosen])
+        each = Assignments.from_single_tasks([*chosen])
         return replace(each, count=np.array([*chosen.values()], dtype=np.int64))
 
     def _descend(self, board: Board, wanted: dict[int, int], chosen: dict[_Choice, int], budget: int) -> bool:

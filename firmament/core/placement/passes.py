@@ -257,7 +257,7 @@ def place_one_by_one(board: Board, classes: list[int], *, paired: bool = False) 
                 board.place(cls, machine, paired=paired)
                 board.residual.take_one(cls)
                 placed.append((cls, machine))
-    return Assignments.of_tasks(placed)
+    return Assignments.from_single_tasks(placed)
 
 
 def cheapest_machine(board: Board, cls: int, *, paired: bool = False) -> int | None:

@@ -57,16 +57,20 @@ def columns(
     )
 
 
-def find_kept(ledger: Ledger, shapes: Int64, machines: Int64) -> Bool:
-    """Return where a ledger depends on the order of arrival, or has no room unless a task leaves: bool[A]."""
+def find_closed_by(ledger: Ledger, shapes: Int64, machines: Int64) -> Bool:
+    """Return bool[A]: whether a ledger closes ``machines[i]`` to usual preemption for tasks of ``shapes[i]``.
+
+    It does if tasks must arrive there in a certain order, or if it has no room unless a task leaves.
+    """
     found = ledger.find_ordered(shapes, machines)
     return found | ledger.find_full(shapes, machines) if isinstance(ledger, ReasonedLedger) else found
 
 
-class KeptRooms:
-    """The machines whose ledgers depend on the order of arrival or are full: *kept* machines.
+class ClosedByLedgers:
+    """Says on which machines some ledger must be asked before preemption places a task there: the *closed* machines.
 
-    ``guests``: by machine, the classes of the tasks that come there by preemption.
+    A ledger closes a machine that is full by its account, or that tasks must reach in a certain order; see
+    ``find_closed_by``. ``guests``: by machine, the classes of the tasks that come there by preemption.
     """
 
     def __init__(self, problem: PlacementProblem, preemption: PreemptionProblem, placed: Assignments) -> None:
@@ -77,26 +81,25 @@ class KeptRooms:
         self._open: dict[tuple[int, int], Bool] = {}
         self.guests: dict[int, list[int]] = {}
 
-    def copy(self) -> KeptRooms:
+    def copy(self) -> ClosedByLedgers:
         """Return an independent copy; what never changes within a round is shared."""
         twin = copy.copy(self)
         twin.guests = {machine: list(classes) for machine, classes in self.guests.items()}
         return twin
 
-    def keepers(self, cls: int, machine: int) -> list[bool]:
-        """Return for each ledger whether it closes the machine to tasks of a class.
-
-        It does if it is full, or depends on the order in which tasks come.
-        """
+    def list_closing(self, cls: int, machine: int) -> list[bool]:
+        """Return for each ledger whether it closes the machine to tasks of a class, see ``find_closed_by``."""
         at, of = np.array([machine]), self._map_to_ledgers(cls)
-        return [bool(find_kept(ledger, of, at)[0]) for ledger in self._problem.ledgers]
+        return [bool(find_closed_by(ledger, of, at)[0]) for ledger in self._problem.ledgers]
 
-    def keeps(self, cls: int, machine: int) -> bool:
-        """Return whether any ledger closes a machine to tasks of a class, see `keepers`."""
-        return any(self.keepers(cls, machine))
+    def closes(self, cls: int, machine: int) -> bool:
+        """Return whether any ledger closes a machine to tasks of a class."""
+        return any(self.list_closing(cls, machine))
 
     def openable(self, cls: int) -> Bool:
-        """Return kept machines that models say might open for a class if all less important tasks left: bool[M]."""
+        """Return the closed machines that models say might open for a class if all less important tasks left:
+        bool[M].
+        """
         problem, preemption = self._problem, self._preemption
         nowhere: Bool = np.zeros(problem.machines, dtype=np.bool_)
         if all(opening is None for opening in problem.openings):
@@ -139,7 +142,7 @@ class KeptRooms:
     def opens(self, cls: int, machine: int, gone: Iterable[int]) -> bool:
         """Return whether a machine can take a task of a class once the tasks ``gone`` have left.
 
-        Asked of kept machines only, see the class.
+        Ask this of closed machines only, see the class.
         """
         coming = self.guests.get(machine, ())
         if not self._quiet[machine] or (coming and not self._takes_several(cls)):
@@ -151,15 +154,17 @@ class KeptRooms:
         return machine not in self.guests or self._has_room(self.guests[machine], machine, gone)
 
     def _has_room(self, classes: Sequence[int], machine: int, gone: Iterable[int]) -> bool:
-        """Return whether all ledgers that keep the machine have room for ``classes`` once ``gone`` have left."""
+        """Return whether all ledgers that close the machine have room for ``classes`` once ``gone`` have left."""
         shapes = [int(self._map_to_ledgers(cls)[0]) for cls in classes]
         rows = self._preemption.row[list(gone)].tolist()
-        keepers = [any(kept) for kept in zip(*(self.keepers(cls, machine) for cls in classes), strict=True)]
-        for keeps, opening in zip(keepers, self._problem.openings, strict=True):
+        closing = [
+            any(closed) for closed in zip(*(self.list_closing(cls, machine) for cls in classes), strict=True)
+        ]
+        for closes, opening in zip(closing, self._problem.openings, strict=True):
             if isinstance(opening, SharedOpening):
                 if not opening.opens_for(shapes, machine, rows):
                     return False
-            elif keeps and (opening is None or not opening.opens(shapes[-1], machine, rows)):
+            elif closes and (opening is None or not opening.opens(shapes[-1], machine, rows)):
                 return False
         return True
 
@@ -170,16 +175,16 @@ class KeptRooms:
         found = problem.feasible[problem.shape[cls]].copy()
         if problem.held is not None:
             found |= problem.held[problem.shape[cls]]
-        kept: Bool = np.zeros(problem.machines, dtype=np.bool_)
+        closed: Bool = np.zeros(problem.machines, dtype=np.bool_)
         for ledger, opening in zip(problem.ledgers, problem.openings, strict=True):
-            ordered = find_kept(ledger, np.full(problem.machines, shape), everywhere)
-            kept |= ordered
+            ordered = find_closed_by(ledger, np.full(problem.machines, shape), everywhere)
+            closed |= ordered
             if ordered.any():
                 opens = opening.promising(shape, rows) if opening is not None else ~ordered
                 found &= ~ordered | opens
             if not ordered.all():
                 found &= ordered | (ledger.count_room(shape) > 0)
-        return found & kept
+        return found & closed
 
     def _map_to_ledgers(self, cls: int) -> Int64:
         """Return the shape of a class as ledgers number it: int64[1]."""

@@ -13,7 +13,7 @@ from firmament.core.constraints.counters import RuleState
 from firmament.core.constraints.ruleset import ClassRules
 from firmament.core.flow.problem import Assignments, PlacementProblem
 from firmament.core.flow.residual import Residual
-from firmament.core.preemption.models_room import KeptRooms, columns
+from firmament.core.preemption.models_room import ClosedByLedgers, columns
 from firmament.core.preemption.problem import PreemptionProblem, PreemptionTuning
 from firmament.core.preemption.quota_users import QuotaUser, find_covered
 from firmament.core.preemption.victim_gangs import VictimGangs
@@ -34,11 +34,9 @@ class PreemptionState:
     * ``allowed``: int64[B], what is left of the budgets, negative where exceeded; ``spare``: int64[G], how many members
       each gang can still lose, negative where it leaves as a whole; ``gangs``: the members of gangs;
     * ``limits``: the other joint rows; ``quotas``: as they are before any victim leaves; ``ledgers``: the models' room
-      as
-      in ``Residual``; ``kept``: machines on which ledgers depend on the order;
+      as in ``Residual``; ``ledger_closed``: machines on which some ledger must be asked first;
     * ``constraints``: rules between tasks (``state``) and limits of pairs (``pairs``). Pairs count victims as still
-      there:
-      their limits may seem tighter than they will be, never wider.
+      there: their limits may seem tighter than they will be, never wider.
     """
 
     def __init__(
@@ -72,7 +70,7 @@ class PreemptionState:
         decide; computed on first use, shared by copies.
         """
         self.ledgers = residual.ledgers
-        self.kept = KeptRooms(problem, preemption, placed)
+        self.ledger_closed = ClosedByLedgers(problem, preemption, placed)
         self.requests, self.heeded, self.sizes, self.room = columns(problem, preemption, residual)
         self.alike = _alike(preemption)
         self.gone = preemption.leaving.copy()
@@ -104,7 +102,7 @@ class PreemptionState:
         twin.limits = [limit.copy() for limit in self.limits]
         twin.quotas = None if self.quotas is None else self.quotas.copy()
         twin.ledgers = [ledger.copy() for ledger in self.ledgers]
-        twin.kept = self.kept.copy()
+        twin.ledger_closed = self.ledger_closed.copy()
         twin.taken = list(self.taken)
         twin.guests = {machine: list(classes) for machine, classes in self.guests.items()}
         twin.chosen = {machine: list(victims) for machine, victims in self.chosen.items()}
@@ -133,7 +131,8 @@ class PreemptionState:
     def usable(self, cls: int) -> Bool:
         """Return bool[M]: machines that a class may use by all that evictions do not change: filters, pins, models'
         limits.
-        Machines whose ledger depends on the order of arrival are left out; see ``openable``.
+
+        Machines that tasks must reach in a certain order, by some ledger, are left out; see ``openable``.
         """
         problem = self.problem
         shape = int(problem.shape[cls])
@@ -147,8 +146,8 @@ class PreemptionState:
         return usable
 
     def openable(self, cls: int) -> Bool:
-        """Return kept machines that a class may use if tasks there leave, see ``KeptRooms``: bool[M]."""
-        return self._drop_closed(cls, self.kept.openable(cls))
+        """Return machines that a ledger closes, and that a class may use if tasks there leave: bool[M]."""
+        return self._drop_closed(cls, self.ledger_closed.openable(cls))
 
     def _drop_closed(self, cls: int, usable: Bool) -> Bool:
         """Return ``usable`` (bool[M]) without machines that pins, joint rows, quotas or pairs close to a class."""
@@ -175,12 +174,12 @@ class PreemptionState:
             return False
         at = np.array([machine])
         known_as = problem.map_to_ledgers(np.array([shape]))
-        keepers = self.kept.keepers(cls, machine)
-        for ledger, keeps in zip(self.ledgers, keepers, strict=True):
-            if not keeps and int(ledger.room_at(known_as, at)[0]) <= 0:
+        closing = self.ledger_closed.list_closing(cls, machine)
+        for ledger, closes in zip(self.ledgers, closing, strict=True):
+            if not closes and int(ledger.room_at(known_as, at)[0]) <= 0:
                 return False
-        asked = any(keepers) or self.kept.meets_guests(cls, machine)
-        if asked and not self.kept.opens(cls, machine, self.list_gone(machine)):
+        asked = any(closing) or self.ledger_closed.meets_guests(cls, machine)
+        if asked and not self.ledger_closed.opens(cls, machine, self.list_gone(machine)):
             return False
         return self.constraints.allows(cls, machine)
 
@@ -331,11 +330,11 @@ class PreemptionState:
         self._book_guest(cls, machine, 1)
         self.taken.append((cls, machine))
         self.guests.setdefault(machine, []).append(cls)
-        if self.kept.keeps(cls, machine):
-            self.kept.add_guest(cls, machine)
+        if self.ledger_closed.closes(cls, machine):
+            self.ledger_closed.add_guest(cls, machine)
             return
-        if self.kept.shares(cls):
-            self.kept.add_guest(cls, machine)
+        if self.ledger_closed.shares(cls):
+            self.ledger_closed.add_guest(cls, machine)
         for ledger in self.ledgers:
             shapes = self.problem.map_to_ledgers(self.problem.shape[cls : cls + 1])
             ledger.book(shapes, np.array([machine]), np.ones(1, dtype=np.int64))

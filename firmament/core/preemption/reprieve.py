@@ -102,7 +102,7 @@ def _not_needed(now: PreemptionState, machine: int, victim: int) -> bool:
     guests = now.guests.get(machine, [])
     if not _leaves_room(now, machine, guests, now.sizes[victim]):
         return False
-    if not now.kept.stays_open(machine, set(now.list_gone(machine)) - {victim}):
+    if not now.ledger_closed.stays_open(machine, set(now.list_gone(machine)) - {victim}):
         return False
     state = now.state
     kind = now.problem.classes + int(now.preemption.kind[victim])
@@ -179,7 +179,7 @@ def _list_awaited(now: PreemptionState, machine: int) -> list[int]:
     for task in reversed([task for task in span if preemption.leaving[task]]):
         kind = now.problem.classes + int(preemption.kind[task])
         ruled = now.rules(kind).matters
-        kept = machine in now.kept.guests
+        kept = machine in now.ledger_closed.guests
         if not ruled and not kept and _leaves_room(now, machine, guests, now.sizes[task]):
             now.room[machine] -= now.sizes[task]
         else:

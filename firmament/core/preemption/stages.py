@@ -42,7 +42,7 @@ class Stages:
         self._now = now
         self._solver = solver
         self._time_limit = time_limit
-        self._kept_machines = KeptMachineBundles(now.tuning)
+        self._closed_machines = ClosedMachineBundles(now.tuning)
         self._passes = 0
         self._closely = False
         self._blocked = self._nobody = np.zeros(now.preemption.victims, dtype=np.bool_)
@@ -190,11 +190,11 @@ class Stages:
         return known
 
     def _add_openings(self, cls: int, known: Bundles) -> Bundles:
-        """Return ``known`` with the bundles on kept machines, whose ledgers must be asked."""
+        """Return ``known`` with the bundles on machines that a ledger closes, and so must be asked about."""
         rows = np.flatnonzero(self._now.openable(cls))
         if not len(rows):
             return known
-        found = self._kept_machines.bundles(self._now, cls, rows, self._blocked)
+        found = self._closed_machines.bundles(self._now, cls, rows, self._blocked)
         return Bundles.join([known, found], self._now.preemption.victims)
 
     def _compute(self, cls: int, rows: Int64) -> Bundles:
@@ -205,7 +205,7 @@ class Stages:
         return Bundles.join(parts, self._now.preemption.victims)
 
 
-# --- Bundles on machines that a model's ledger keeps: which tasks must leave so that the ledger has room as well.
+# --- Bundles on machines that a model's ledger closes: which tasks must leave so that the ledger has room as well.
 #
 # Ledgers say whether a set of victims is enough, not what each of them gives back. So machines are handled one by one:
 # first those where the least important tasks free the resources; among these, first those where a single task frees
@@ -213,15 +213,15 @@ class Stages:
 # of gangs never leave.
 
 
-class KeptMachineBundles:
-    """Finds bundles on kept machines; its questions to ledgers are limited."""
+class ClosedMachineBundles:
+    """Finds bundles on machines that a ledger closes; it asks ledgers ``most_questions`` times at most."""
 
     def __init__(self, tuning: PreemptionTuning) -> None:
         self._most_found = tuning.most_found
         self._questions = tuning.most_questions
 
     def bundles(self, now: PreemptionState, cls: int, rows: Int64, blocked: Bool) -> Bundles:
-        """Return bundles of a class on some of the kept machines ``rows``."""
+        """Return bundles of a class on some of the closed machines ``rows``."""
         problem = pose_cover_problem(now, cls, rows, blocked)
         lonely = np.append(now.preemption.gang < 0, True) if len(now.spare) else None
         if lonely is not None:
@@ -256,7 +256,7 @@ class KeptMachineBundles:
             if not covered:
                 return False
             self._questions -= 1
-            return now.kept.opens(cls, machine, [*leaving, *slots[victims].tolist()])
+            return now.ledger_closed.opens(cls, machine, [*leaving, *slots[victims].tolist()])
 
         nobody = np.zeros_like(open_to)
         if suffices(nobody):

@@ -95,11 +95,17 @@ class ClassWork:
         return plain
 
     def count_among(self, row: int, present: Bool) -> int:
-        """Return the looks at all machines for a class because it selects some of ``present`` (bool[C])."""
+        """Return the looks at all machines that a class takes in addition because its terms select some of the classes
+        ``present`` (bool[C]).
+        """
         return self.count_selected(row, present) * PAIR // max(1, len(self._cluster.machines))
 
     def count_selected(self, row: int, present: Bool) -> int:
-        """Return how often the terms of a class select some of ``present`` (bool[C])."""
+        """Estimate how many pairs there are of a term of class ``row`` and a class in ``present`` (bool[C]) that this
+        term selects.
+
+        A sample of the terms is counted, and stands for all.
+        """
         if not self.terms[row]:
             return 0
         selector = self._cluster.selector()

@@ -1,4 +1,4 @@
-"""Keeps places for tasks that other tasks keep overtaking.
+"""Reserves machines for tasks that other tasks keep overtaking, as EASY backfill does.
 
 A large task amid an endless stream of small ones never finds room: whatever a machine gains, a small task takes. After
 it has been passed over in a number of rounds, the machine that lacks least for it is closed to all other tasks of the
@@ -8,6 +8,9 @@ every task that ran on that machine when it was reserved has ended, if that is b
 reservation that has not led to a placement after ``reserve_for`` seconds, or ``reserve_for_rounds`` rounds that placed
 something, lapses, and the task starts to count anew. Rounds in quick succession count as one there, too. For gangs,
 room is kept for the whole gang (``gang_reservations``). Nothing is kept for tasks that lack quota.
+
+Backfill: if it is known when there will be room at the latest (``stated_ends``), tasks that will have ended by then may
+use a reserved machine meanwhile (``list_closed_rows``).
 """
 
 from __future__ import annotations
@@ -188,9 +191,9 @@ class Reservations:
     def _reserve(
         self, cluster: Cluster, static_rows: StaticRows, task: int, lasting: Int64, now: float
     ) -> bool:
-        """Reserve, for a task, the suitable machine that lacks the least share of its capacity; return whether there is
-        one.
+        """Reserve, for a task, of all suitable machines the one that lacks the least share of its capacity.
 
+        Return whether there is one.
 
         ``lasting``: int64[M, K], use by tasks that are not expected to end.
         """

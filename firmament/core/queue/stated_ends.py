@@ -1,4 +1,4 @@
-"""Computes when machines will have room at the latest, by how long tasks are known to run.
+"""Computes when machines will have room at the latest, by how long tasks say they run; EASY backfill rests on it.
 
 A task whose class states its run time ends at the latest that long after it got its machine; a leaving task counts as
 gone. The end of all other tasks is unknown.

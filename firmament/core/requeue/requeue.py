@@ -75,7 +75,7 @@ class Requeue:
         if self.evictions.under_way:
             self.evictions.forget_gone(cluster)
         if self.evictions.chains.any:
-            self.evictions.chains.find_successors(cluster)
+            self.evictions.chains.record_successors(cluster)
         self._stale_reasons.open_round(cluster, now)
         waiting = self._list_called(only, now)
         if self.reservations.gangs.due:

@@ -317,7 +317,7 @@ class CompiledMoves:
         snapshot = self.running.snapshot
         sizes = np.array([len(each) for each in snapshot.members], dtype=np.int64)
         cls = np.repeat(np.arange(len(sizes)), sizes)
-        return Assignments.from_tasks(cls, machine)
+        return Assignments.count_pairs(cls, machine)
 
 
 def compile_moves(running: RunningSnapshot, price: Int64) -> CompiledMoves:
@@ -338,7 +338,7 @@ def compile_moves(running: RunningSnapshot, price: Int64) -> CompiledMoves:
         cost[index][~fits[each]] = BARRED
     group, first = alike(cost)
     requests = problem.requests[kinds[0]]
-    homes = Assignments.from_tasks(row, running.home)
+    homes = Assignments.count_pairs(row, running.home)
     taken = np.zeros_like(problem.free)
     np.add.at(taken, homes.machine, requests[homes.cls] * homes.count[:, None])
     made = MoveProblem(

@@ -59,8 +59,9 @@ def find_gates(
 
 
 def limit_to_capacity(problem: PlacementProblem, capacity: Int64) -> PlacementProblem:
-    """Return the problem in which no machine may take a shape larger than it, as one more place there would not help.
+    """Return ``problem`` without the pairs of a shape and a machine that lacks capacity for it even when empty.
 
+    So a further place on such a machine has no value for tasks of this shape.
     ``capacity``: int64[M, K], total capacity of the machines.
     """
     feasible = problem.feasible.copy()

@@ -1,4 +1,7 @@
-"""ImageLocality: machines that have a task's images, and large ones, cost it less. No machine is refused."""
+"""ImageLocality: machines that have a task's images, and large ones, cost it less. No machine is refused.
+
+``selectors.machine_contents.ImageIndex`` knows which machine has which images, and from which size on they count.
+"""
 
 from __future__ import annotations
 

@@ -152,7 +152,7 @@ def _ask(
         fresh = model.assess(columns, batch.select(recall.fresh))
     if len(recall.changed):
         changed = model.assess(columns.select(recall.changed), batch.select(recall.known, recall.changed))
-    parts = _Parts(kept, fresh, changed)
+    parts = _KeptAndNewAnswers(kept, fresh, changed)
     if not parts.go_together(columns.count, len(recall.changed)):
         return model.assess(columns, batch)
     size = (batch.count, columns.count)
@@ -162,8 +162,8 @@ def _ask(
 
 
 @dataclass(frozen=True, slots=True)
-class _Parts:
-    """Parts of an answer: ``kept`` ones, one per source, and those asked for now.
+class _KeptAndNewAnswers:
+    """What a model said in earlier rounds (``kept``, one answer per source), and what it was asked for now.
 
     ``fresh``: about new shapes on all machines; ``changed``: about known shapes on changed machines; None if not asked.
     """

@@ -129,7 +129,9 @@ class TaskArrangement:
 
     def keep_now(self, value: Value) -> bool:
         """Store the present placement as the best if it can be made in some valid order; return whether it can."""
-        tasks = Assignments.of_tasks([(cls, row) for row, there in enumerate(self.on) for cls in there])
+        tasks = Assignments.from_single_tasks(
+            [(cls, row) for row, there in enumerate(self.on) for cls in there]
+        )
         ordered = in_valid_order(self.problem, tasks)
         if ordered is not None:
             self.keep(ordered, value)

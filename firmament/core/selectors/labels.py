@@ -282,7 +282,6 @@ def _requirement(requirement: Requirement, column: LabelColumn, count: int) -> B
 def list_named_values(terms: Sequence[NodeSelectorTerm], key: str) -> tuple[str, ...] | None:
     """Return the machine names, or label values, that ``terms`` single out, or None if they require more than that.
 
-
     With ``key`` `NAME_FIELD`, this is the shape of a DaemonSet pod's affinity (matchFields: metadata.name In [node]);
     with `HOSTNAME`, that of a local volume's. Such a pin is kept out of a task's shape, so that a thousand such tasks
     share one row over machines.

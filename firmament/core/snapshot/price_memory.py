@@ -1,6 +1,5 @@
 """Remembers the prices of shapes in the last rounds, from which the next round's price estimate begins.
 
-
 The prices decide how quickly a round finds its optimum, and so which of several equally cheap ones. They follow from
 the events and rounds so far; a scheduler that starts anew knows none, and learns them in a round.
 """

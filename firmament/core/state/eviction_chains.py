@@ -207,8 +207,11 @@ class EvictionChains:
             return job in cluster.jobs.ids
         return workload in self._evicted or self._present.get(workload, uid) in cluster.tasks.row_of
 
-    def find_successors(self, cluster: Cluster) -> None:
-        """Let tasks that owners of evicted ones have created since then count as the same workloads, in order."""
+    def record_successors(self, cluster: Cluster) -> None:
+        """Record which waiting tasks their owner has created in place of evicted ones: both count as one workload.
+
+        Of several evicted tasks of one owner, the first in order is followed by the task that came first.
+        """
         tasks = cluster.tasks
         pending = tasks.in_state(TaskPhase.PENDING)
         new = pending[tasks.sequence[pending] > self._seen]

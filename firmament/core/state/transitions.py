@@ -1,6 +1,5 @@
 """The transitions of tasks: every change of a task's state, with all its consequences, is one of these functions.
 
-
 ``TaskTable`` explains the columns; `MOVES` says which states each function starts from and leads to. Call them as
 ``transitions.assume(...)`` and so on. Changes to a task while it waits are in ``waiting``, what a driver says that it
 *is* (class, job, priority, ...) in ``task_description``, and on which machine it is, and the order of arrivals, in

@@ -265,7 +265,7 @@ def reachable(options: Sequence[tuple[int, bool]], units: int, size: int) -> int
         return _exactly(enough(options, units, size), units, size) & ~1
     total = 1
     for (counts, must), number in Counter(options).items():
-        total = sums(total, _multiple(counts if must else counts | 1, number, size), size)
+        total = sums(total, _sums_of_many(counts if must else counts | 1, number, size), size)
     return total & ~1
 
 
@@ -291,8 +291,8 @@ def enough(options: Sequence[tuple[int, bool]], units: int, size: int) -> list[t
     return kept
 
 
-def _multiple(counts: int, number: int, size: int) -> int:
-    """Return the set of all sums, up to ``size``, of ``number`` counts in one set."""
+def _sums_of_many(counts: int, number: int, size: int) -> int:
+    """Return the set of all sums, up to ``size``, of ``number`` counts, each of the set ``counts`` (see ``sums``)."""
     total, power = 1, counts
     while number:
         if number & 1:

@@ -89,7 +89,7 @@ class Gangs:
     def begin(self) -> None:
         """Begin to decide about groups: all objects and pods are known, and show what an earlier bridge decided."""
         for job in self._former.take_jobs():
-            self._jobs.note_whole(job, was_whole=True)
+            self._jobs.set_been_whole(job, was_whole=True)
         self.topology.begin()
 
     # --- what is seen --------------------------------------------------------------------------------------
@@ -182,7 +182,7 @@ class Gangs:
         # The eviction of these members may still fail.
         ended = not state.running and state.state != pb.GangState.PREEMPTED
         if ended or state.state in (pb.GangState.BOUND, pb.GangState.FAILED):
-            self._jobs.note_whole(state.job, state.state == pb.GangState.BOUND)
+            self._jobs.set_been_whole(state.job, state.state == pb.GangState.BOUND)
         group = self.groups.of_job(state.job)
         reason = _REASONS.get(state.state)
         if group is None:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from poseidon.bridge.groups.group_reports import TopologyNotes, TopologyRecords
 from poseidon.group_trees.spec.described_maps import DescribedMap
 from poseidon.group_trees.spec.groups import MAX_SIZE, GroupMaps, GroupName, GroupSpec, remarks_on
-from poseidon.group_trees.spec.trees import TreeArguments, Trees
+from poseidon.group_trees.spec.trees import TreeArguments, TreeBook
 from poseidon.group_trees.status.group_status import GroupLife, Outlook, Situation, State
 from poseidon.kube.api.event_reasons import EventReason
 from poseidon.kube.api.other_projects.app_network import ConfigMap
@@ -58,7 +58,7 @@ class TopologyGroups:
         self._groups = groups
         self._wall = wall
         self._name_of = name_of
-        self.trees = Trees(arguments)
+        self.trees = TreeBook(arguments)
         self.tree_is_read = records.wanted
         self._records = records
         self._maps = GroupMaps()

@@ -79,8 +79,11 @@ def level_names(keys: Sequence[str]) -> tuple[str, ...]:
     return tuple(name if taken.count(name) == 1 else key for name, key in zip(short, keys, strict=True))
 
 
-class Trees:
-    """Nodes and ConfigMaps, and the tree in force by these."""
+class TreeBook:
+    """Keeps the labels of nodes and the ConfigMaps that describe the cluster's tree, and finds the tree that they make.
+
+    The cluster has one tree. Nodes and ConfigMaps are the book's entries; ``tree`` reads it off them.
+    """
 
     def __init__(self, arguments: TreeArguments) -> None:
         self._arguments = arguments
@@ -126,7 +129,7 @@ class Trees:
         return described.spec if described is not None else None
 
     def tree(self) -> ClusterTree:
-        """Return the tree that is in force."""
+        """Return the cluster's tree by all that is known now, see ``tree_in_force``."""
         if self._tree is None:
             self._tree = tree_in_force(self.spec, self._labels, self._arguments.node_labels)
         return self._tree

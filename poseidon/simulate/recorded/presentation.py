@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from poseidon.simulate.presentation import HOUR, format_span
-from poseidon.simulate.recorded.replaying import DecidedAgain
+from poseidon.simulate.recorded.replaying import ReplayedDecisions
 from poseidon.simulate.recorded.what_if import SideBySide
 from poseidon.simulate.report import SimulationReport
 from poseidon.ui.report import LineChart, PageReport, Section, Table, report_page
@@ -17,13 +17,13 @@ SIDES = (
 )  # fmt: skip
 
 
-def difference_rows(found: DecidedAgain) -> list[tuple[str, ...]]:
+def difference_rows(found: ReplayedDecisions) -> list[tuple[str, ...]]:
     """Return the rows of a table of the first differing decisions."""
     return [(f"{each.round:,}", each.task, each.was or "-", each.now or "-") for each in found.first]
 
 
-def again_lines(found: DecidedAgain) -> list[str]:
-    """Return the comparison of decisions as sentences."""
+def describe_replayed_decisions(found: ReplayedDecisions) -> list[str]:
+    """Return sentences: how many recorded decisions the solver made again, and what could not be compared."""
     rounds, streams = format_count(found.rounds, "round"), format_count(found.streams, "stream")
     lines = [
         f"{format_count(found.decisions, 'decision')} in {rounds} of {streams}; {found.same:,} made again."

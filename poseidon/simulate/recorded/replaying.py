@@ -32,7 +32,7 @@ class Difference(NamedTuple):
 
 
 @dataclass(slots=True)
-class DecidedAgain:
+class ReplayedDecisions:
     """The result of deciding the rounds of a recording again."""
 
     streams: int = 0
@@ -124,14 +124,14 @@ class _Stream:
 def decide_again(
     entries: Iterable[pb.Recorded],
     configuration: Document | None = None,
-    note: Callable[[DecidedAgain], object] = lambda _: None,
-) -> DecidedAgain:
+    note: Callable[[ReplayedDecisions], object] = lambda _: None,
+) -> ReplayedDecisions:
     """Decide all rounds of a recording again, under ``configuration`` or, if None, the recorded one.
 
     ``note`` gets the comparison so far after each round. Raises ``ConfigurationError`` if the recorded configuration
     cannot be used.
     """
-    found = DecidedAgain()
+    found = ReplayedDecisions()
     stream: _Stream | None = None
     for entry in entries:
         body = entry.WhichOneof("body")
@@ -152,7 +152,7 @@ def decide_again(
 
 
 def _continue_stream(
-    stream: _Stream | None, begins: pb.RecordedStream, given: Document | None, found: DecidedAgain
+    stream: _Stream | None, begins: pb.RecordedStream, given: Document | None, found: ReplayedDecisions
 ) -> _Stream:
     """Return the stream that a file continues: ``stream`` if nothing is missing between the files, else a new one."""
     if stream is not None and begins.steps and begins.steps == stream.sent:
@@ -172,7 +172,7 @@ def read_configuration(stream: pb.RecordedStream) -> Document:
     return check_configuration(json.loads(stream.configuration), "the recording's configuration", {})
 
 
-def _compare(was: pb.RoundResult, now: pb.RoundResult, found: DecidedAgain) -> None:
+def _compare(was: pb.RoundResult, now: pb.RoundResult, found: ReplayedDecisions) -> None:
     found.rounds += 1
     before, after = _list_decisions(was), _list_decisions(now)
     found.decisions += len(before)

@@ -70,15 +70,15 @@ def _read_live(given: ClusterInput) -> Read:
         manifests, configuration, shown = asyncio.run(_ask(given))
     except (KubeError, SettingsError) as error:
         raise UnreadableInputError(f"the cluster cannot be read: {error}") from None
-    notes = [*_set_aside(manifests.set_aside)]
+    notes = [*_describe_left_out(manifests.set_aside)]
     if not shown:
         notes.insert(0, "No program shows its configuration: this is by the default one.")
     now = time.time() if given.now is None else given.now
     return Read(manifests, configuration, now, " ".join(notes))
 
 
-def _set_aside(lines: tuple[str, ...]) -> Iterator[str]:
-    """Yield a line that names the objects of a cluster that are left out or used in part."""
+def _describe_left_out(lines: tuple[str, ...]) -> Iterator[str]:
+    """Yield a sentence about the objects of a cluster that are left out or used in part, nothing if there are none."""
     if lines:
         more = f"; and {len(lines) - _NAMED} more" if len(lines) > _NAMED else ""
         yield f"Set aside in part or whole: {'; '.join(lines[:_NAMED])}{more}."

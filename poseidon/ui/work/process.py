@@ -93,7 +93,9 @@ class Worker:
             return self._connection
         context = multiprocessing.get_context("spawn")
         ours, theirs = context.Pipe()
-        self._process = context.Process(target=_work, args=(theirs,), name="poseidon ui: work", daemon=True)
+        self._process = context.Process(
+            target=_run_jobs_until_closed, args=(theirs,), name="poseidon ui: work", daemon=True
+        )
         self._process.start()
         theirs.close()
         self._connection = ours
@@ -110,7 +112,7 @@ class Worker:
         await asyncio.to_thread(self._kill)
 
 
-def _work(connection: Connection) -> None:
+def _run_jobs_until_closed(connection: Connection) -> None:
     """Do the jobs that come by ``connection`` until the other process is gone."""
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_DFL if number == signal.SIGTERM else signal.SIG_IGN)

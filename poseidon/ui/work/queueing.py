@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from poseidon.offline.plan import schedule_pods
 from poseidon.offline.queue_order import list_members, order_queues
-from poseidon.offline.waiting_workloads import find_main_cause
+from poseidon.offline.waiting_workloads import shorten_message
 from poseidon.ui.work.inputs import ClusterInput, build_cluster, read
 from poseidon.ui.work.planning import run_plan
 
@@ -68,7 +68,7 @@ def _describe_waiting(ordered: Sequence[QueuedWorkload], reasons: Mapping[str, s
             "pods": len(each.pods),
             "priority": each.priority,
             "created": each.created,
-            "reason": find_main_cause(Counter(reasons[uid] for uid in each.pods).most_common(1)[0][0]),
+            "reason": shorten_message(Counter(reasons[uid] for uid in each.pods).most_common(1)[0][0]),
         }
         for position, each in enumerate(ordered, 1)
     ]

@@ -67,13 +67,13 @@ def profile(scheduler, name, **args):
 
 ROWS: tuple[tuple[str, dict[str, Any], dict[str, Any], str], ...] = (
     ("schedulerNames", {}, {"schedulerNames": ["b"]}, "WatchedPods"),
-    ("costModels.name", overlay("x", nodeLabels=["z"]), overlay("topology", nodeLabels=["z"]), "Trees"),
+    ("costModels.name", overlay("x", nodeLabels=["z"]), overlay("topology", nodeLabels=["z"]), "TreeBook"),
     ("costModels.args", {}, overlay("network_overhead", namespaces=["a"]), "NetworkBook"),
     ("costModels.args", {}, overlay("network_overhead", percentile="p50"), "Topologies"),
-    ("costModels.args", {}, overlay("topology", topologyConfigMapNameSpace="a"), "Trees"),
-    ("profiles.schedulerName", {}, profile("poseidon", "topology", nodeLabels=["z"]), "Trees"),
+    ("costModels.args", {}, overlay("topology", topologyConfigMapNameSpace="a"), "TreeBook"),
+    ("profiles.schedulerName", {}, profile("poseidon", "topology", nodeLabels=["z"]), "TreeBook"),
     ("profiles.costModels.name", profile("poseidon", "x", nodeLabels=["z"]),
-     profile("poseidon", "topology", nodeLabels=["z"]), "Trees"),
+     profile("poseidon", "topology", nodeLabels=["z"]), "TreeBook"),
     ("profiles.costModels.args", {}, profile("poseidon", "network_overhead", namespaces=["a"]), "NetworkBook"),
     ("devices.bindTimeout", {}, {"devices": {"bindTimeout": "5m"}}, "DeviceState"),
     ("devices.disabledFeatures", {}, {"devices": {"disabledFeatures": ["DRAAdminAccess"]}}, "dict"),

@@ -96,18 +96,18 @@ def test_a_new_solver_knows_nothing():
 
 def test_a_gang_that_has_been_whole_is_told_as_such():
     jobs = Jobs()
-    jobs.note_whole("j", was_whole=True)
+    jobs.set_been_whole("j", was_whole=True)
     assert not jobs.has_been_whole("j")
     jobs.join(job())
-    jobs.note_whole("j", was_whole=True)
+    jobs.set_been_whole("j", was_whole=True)
     assert jobs.has_been_whole("j")
     found = jobs.define("j")
     assert found is not None
     assert found.was_whole
     jobs.replace(job(least=3))
     assert jobs.take_changed() == [pb.Job(id="j", min_members=3, was_whole=True)]
-    jobs.note_whole("j", was_whole=False)
+    jobs.set_been_whole("j", was_whole=False)
     assert not jobs.has_been_whole("j")
-    jobs.note_whole("j", was_whole=True)
+    jobs.set_been_whole("j", was_whole=True)
     jobs.leave("j")
     assert not jobs.has_been_whole("j")

@@ -9,7 +9,7 @@ import pytest
 
 from poseidon.kube.api.metadata import ObjectMeta
 from poseidon.kube.api.pods import Pod
-from poseidon.manifests.missing import missing_app_groups, missing_daemon_sets
+from poseidon.manifests.missing import warn_of_missing_app_groups, warn_of_missing_daemon_sets
 from tests.poseidon.manifests.objects import owner, pod
 
 APP_GROUP = "appgroup.diktyo.x-k8s.io"
@@ -31,14 +31,14 @@ def test_app_groups_that_pods_name_are_missing_unless_known():
         of_group("d", ""),
         of_group("e", "shop"),
     ]
-    [line] = missing_app_groups(pods, ["shop/shop"])
+    [line] = warn_of_missing_app_groups(pods, ["shop/shop"])
     assert line.startswith(
         "Pod shop/a and 2 more: AppGroup shop/db, shop/web are not in the input, so its pods count as any; "
     )
     assert "appgroups.appgroup.diktyo.x-k8s.io" in line
-    assert list(missing_app_groups(pods[:1], ["shop/web"])) == []
-    assert list(missing_app_groups([of_group("a", "web", "Succeeded")], [])) == []
-    [line] = missing_app_groups(pods[:1], ["elsewhere/web"])
+    assert list(warn_of_missing_app_groups(pods[:1], ["shop/web"])) == []
+    assert list(warn_of_missing_app_groups([of_group("a", "web", "Succeeded")], [])) == []
+    [line] = warn_of_missing_app_groups(pods[:1], ["elsewhere/web"])
     assert " is not in the input" in line
 
 
@@ -57,7 +57,7 @@ def test_daemon_sets_that_own_pods_are_missing_unless_known():
     ]
     known = [ObjectMeta(name="known", namespace="shop")]
     what = "is not in the input, thresholds of use hold as for any pod; add it with -f"
-    assert list(missing_daemon_sets(pods, known)) == [
+    assert list(warn_of_missing_daemon_sets(pods, known)) == [
         f"Pod shop/a and 1 more: metadata.ownerReferences: DaemonSet shop/agent {what}",
         f"Pod shop/c: metadata.ownerReferences: DaemonSet shop/log {what}",
     ]

@@ -10,7 +10,7 @@ from cost_models.numa.records import parse_topology
 from poseidon.kube.api.decoding import convert_object
 from poseidon.kube.api.other_projects.node_topology import NodeResourceTopology
 from poseidon.numa.fingerprints import of_hashes, pod_hash, xxhash64
-from poseidon.numa.node_topology import CountedPod, describe
+from poseidon.numa.node_topology import CountedPod, make_record
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 GPU = "example.com/gpu"
@@ -40,7 +40,7 @@ def zone(name="node-0", kind="Node", costs=(), **available):
 
 
 def record(found, pods=()):
-    payload, defects = describe(found, lambda: list(pods))
+    payload, defects = make_record(found, lambda: list(pods))
     parse_topology(payload)  # a model takes it
     return json.loads(payload), [str(defect) for defect in defects]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from poseidon.offline.plan import Pending
-from poseidon.offline.waiting_workloads import find_main_cause, waiting_workloads
+from poseidon.offline.waiting_workloads import shorten_message, waiting_workloads
 from tests.poseidon.offline.objects import node, pod, pod_group
 
 PREEMPTION = (
@@ -41,7 +41,7 @@ PREEMPTION = (
     ],
 )
 def test_the_main_cause_comes_first(message, cause):
-    assert find_main_cause(message) == cause
+    assert shorten_message(message) == cause
 
 
 def test_a_workload_has_one_line():

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from poseidon.simulate.presentation import format_span
-from poseidon.simulate.recorded.presentation import again_lines, difference_rows
-from poseidon.simulate.recorded.replaying import DecidedAgain, Difference
+from poseidon.simulate.recorded.presentation import describe_replayed_decisions, difference_rows
+from poseidon.simulate.recorded.replaying import Difference, ReplayedDecisions
 from poseidon.simulate.sweep.presentation import _format, _mean_by, _shorten
 
 
@@ -33,15 +33,17 @@ def test_spans_are_said_in_the_unit_that_fits(seconds, text):
 
 
 def test_decisions_made_again_are_counted_in_sentences():
-    assert again_lines(DecidedAgain(1, 0, 1, 1, 1)) == ["1 decision in 1 round of 1 stream; 1 made again."]
-    found = again_lines(DecidedAgain(2, 1, 3000, 4000, 3999, [], 2))
+    assert describe_replayed_decisions(ReplayedDecisions(1, 0, 1, 1, 1)) == [
+        "1 decision in 1 round of 1 stream; 1 made again."
+    ]
+    found = describe_replayed_decisions(ReplayedDecisions(2, 1, 3000, 4000, 3999, [], 2))
     assert found[0] == "4,000 decisions in 3,000 rounds of 2 streams; 3,999 made again."
     assert found[1].startswith("The beginning of 1 stream is not recorded any more")
     assert found[2] == "The solver refused 2 messages, as it did then."
 
 
 def test_differences_are_rows_with_a_dash_for_no_decision():
-    found = DecidedAgain(first=[Difference(1000, "a", "", "n1"), Difference(2, "b", "n1", "")])
+    found = ReplayedDecisions(first=[Difference(1000, "a", "", "n1"), Difference(2, "b", "n1", "")])
     assert difference_rows(found) == [("1,000", "a", "-", "n1"), ("2", "b", "n1", "-")]
 
 

@@ -51,8 +51,10 @@ class FullPrices:
         return cls(prices.cls, full_machine_prices(residual, network, prices))
 
     def nodes(self, network: Network) -> Int64:
-        """Return the prices of all nodes of ``network``, with equal classes: int64[N]; aggregators have their
-        class's.
+        """Return the price of each node of ``network``: int64[N].
+
+        The network must have the classes of these prices. An unscheduled aggregator has the price of its class, and the
+        sink 0.
         """
         return np.concatenate(
             [self.cls, self.cls, self.machine[network.machines], np.zeros(1, dtype=np.int64)]

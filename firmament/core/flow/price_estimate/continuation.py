@@ -104,7 +104,6 @@ class _Pricing:
 
         ``paid``, ``cost``: float32[M], M > 0.
 
-
         A machine takes as many tasks as the better offer pays for, and divides them between the two offers by the
         smoothed choice of ``smoothed_market``.
         """

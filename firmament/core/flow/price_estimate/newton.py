@@ -100,20 +100,20 @@ class SmoothedMarket:
             moved = (worth - self._worth) / self.temperature
             if np.abs(moved).max() <= FARTHEST:
                 factor = np.exp(moved)
-                total = by_machine(factor, self._kernel)
+                total = sum_over_classes(factor, self._kernel)
                 if total.min() > TINY and total.max() < 1 / TINY:
                     return self._point(worth, factor, total)
         self._offer(worth)
         factor = np.ones_like(worth)
-        return self._point(worth, factor, by_machine(factor, self._kernel))
+        return self._point(worth, factor, sum_over_classes(factor, self._kernel))
 
     def take_from(self, point: MarketPoint, places: Float32) -> Float32:
         """Return how many tasks of each class machines take if they take ``places`` (float32[M]) in all: float32[S]."""
-        return point.factor * by_class(self._kernel, places / point.total)
+        return point.factor * sum_over_machines(self._kernel, places / point.total)
 
     def pass_on(self, point: MarketPoint, move: Float32) -> Float32:
         """Return how prices of machines change if the prices of classes change by ``move``: float32[M]."""
-        return by_machine(point.factor * move, self._kernel) / point.total
+        return sum_over_classes(point.factor * move, self._kernel) / point.total
 
     def _offer(self, worth: Float32) -> None:
         """Recompute the kernel at some prices of the classes and the highest offer on each machine."""
@@ -127,7 +127,7 @@ class SmoothedMarket:
         risen: Float32 = np.log(total) * self.temperature
         price = self._price + risen
         load, slope = smooth_loads(self.market.stairs, price, self._width)
-        served = factor * by_class(self._kernel, load / total)
+        served = factor * sum_over_machines(self._kernel, load / total)
         return MarketPoint(
             temperature=float(self.temperature),
             worth=worth,
@@ -155,15 +155,19 @@ def smooth_loads(stairs: CrowdingSteps, price: Float32, width: np.float32) -> tu
     return np.clip(taken, 0, stairs.room), slope
 
 
-def by_class(matrix: Float32, vector: Float32) -> Float32:
-    """Return the product of ``matrix`` (float32[S, M]) and ``vector`` (float32[M]): float32[S]."""
+def sum_over_machines(matrix: Float32, vector: Float32) -> Float32:
+    """Return ``matrix @ vector``: float32[S], for each class the sum over machines of ``matrix`` (float32[S, M]) times
+    ``vector`` (float32[M]).
+    """
     if matrix.size <= BLOCK:
         return matrix @ vector
     return np.sum([matrix[:, some] @ vector[some] for some in _blocks(matrix)], axis=0)
 
 
-def by_machine(vector: Float32, matrix: Float32) -> Float32:
-    """Return the product of ``vector`` (float32[S]) and ``matrix`` (float32[S, M]): float32[M]."""
+def sum_over_classes(vector: Float32, matrix: Float32) -> Float32:
+    """Return ``vector @ matrix``: float32[M], for each machine the sum over classes of ``vector`` (float32[S]) times
+    ``matrix`` (float32[S, M]).
+    """
     if matrix.size <= BLOCK:
         return vector @ matrix
     return np.concatenate([vector @ matrix[:, some] for some in _blocks(matrix)])
@@ -212,7 +216,7 @@ def balance(market: Market, price: Float32, load: Float32, temperature: float) -
     exponent -= least[:, None]
     exponent *= np.float32(-1.0 / temperature)
     np.exp(exponent, out=exponent)
-    offered = np.maximum(by_class(exponent, load), np.float32(1e-12))
+    offered = np.maximum(sum_over_machines(exponent, load), np.float32(1e-12))
     worth: Float32 = least + np.float32(temperature) * np.log(market.tasks / offered)
     return worth
 

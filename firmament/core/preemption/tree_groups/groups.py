@@ -226,7 +226,7 @@ class _Attempt:
             enough = (twin.room[machines] >= sizes) | (sizes == 0) | ~needed
             unneeded = bool((enough.all(axis=1) | ~guests).all())
             if unneeded and all(
-                twin.kept.stays_open(machine, set(twin.list_gone(machine)) - set(members.tolist()))
+                twin.ledger_closed.stays_open(machine, set(twin.list_gone(machine)) - set(members.tolist()))
                 for machine in machines.tolist()
             ):
                 for member in members.tolist():

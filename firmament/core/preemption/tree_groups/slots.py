@@ -16,7 +16,8 @@ class LeafSlots:
     """Slots of the leaves of a tree for the classes of one group, whose tasks all have the same request.
 
     ``classes``: int64[B]; ``leaves``: int64[L], machine rows; ``open``: bool[B, L], what filters, pins, models' room
-    and rules between tasks allow. Evictions open no machine that these close, except kept ones (see ``models_room``).
+    and rules between tasks allow. Evictions open no machine that these close, except those that a ledger closes (see
+    ``models_room``).
     """
 
     def __init__(self, now: PreemptionState, classes: Int64, leaves: Int64) -> None:
@@ -31,7 +32,7 @@ class LeafSlots:
             [_apply_rules(now, cls, now.usable(cls))[leaves] for cls in classes.tolist()]
         )
         self._most = np.stack([self._by_models(cls, leaves) for cls in classes.tolist()])
-        self._kept = _KeptLeaves(now, classes, leaves)
+        self._closed = _ClosedLeaves(now, classes, leaves)
 
     def count_after(self, victims: Int64) -> Int64:
         """Return the slots once ``victims`` (tasks) are gone: int64[B, L]."""
@@ -42,7 +43,7 @@ class LeafSlots:
         # A joint row that is owed must be refilled even if the class requests nothing of it.
         units = np.where(self._request > 0, room // np.maximum(self._request, 1), MANY)
         fitting = np.where((room >= 0).all(axis=1), units.min(axis=1, initial=MANY), 0)
-        return np.where(self.open, np.minimum(fitting, self._most), self._kept.slots(victims, fitting > 0))
+        return np.where(self.open, np.minimum(fitting, self._most), self._closed.slots(victims, fitting > 0))
 
     def _by_models(self, cls: int, leaves: Int64) -> Int64:
         """Return tasks that limits, ledgers and rules among the group's tasks allow on each leaf alone: int64[L]."""
@@ -57,7 +58,7 @@ class LeafSlots:
         return np.maximum(most, 0)
 
 
-class _KeptLeaves:
+class _ClosedLeaves:
     """Leaves whose ledger depends on the order of arrival or is full, and whether they open for a task of a group.
 
     Such a machine takes one task at a time (see ``models_room``), if the model says that it certainly opens once the
@@ -102,7 +103,7 @@ class _KeptLeaves:
             if self._questions <= 0:
                 return False
             self._questions -= 1
-            self._known[key] = self._now.kept.opens(cls, machine, gone)
+            self._known[key] = self._now.ledger_closed.opens(cls, machine, gone)
         return self._known[key]
 
 

@@ -5,6 +5,8 @@ say which volumes are attached to them. The attachments that a task saves differ
 express. So in a round the machines concerned offer more attachments, as many as could be saved, and joint rows hold all
 tasks there to what is truly left. If a shared volume is attached to no machine yet, each of its tasks is counted with
 an attachment of its own until the next round.
+
+Attachments are a resource: ``node_resources`` refuses machines that have too few, ``reasons.lack_of`` says so.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from cost_models.interface import Float64, Int64
-from firmament.core.board.application import Application, PairBoard
+from firmament.core.board.application import Application, ApplicationBoard
 from firmament.core.board.board import Board
 from firmament.core.constraints.pairs import PairState
 from firmament.core.flow.problem import Assignments
@@ -160,7 +160,7 @@ class RebuildApplication:
 
     def __init__(self, residual: Residual, pairs: PairState, app: Application, cls: Int64) -> None:
         self._app = app
-        self._board = PairBoard(residual, pairs, app)
+        self._board = ApplicationBoard(residual, pairs, app)
         self._index = np.searchsorted(app.classes, cls)
         stage = pairs.terms.stage[app.kinds[app.kind]][self._index].astype(np.float64)
         ends = np.bincount(pairs.ends.kind, minlength=pairs.terms.kinds)
@@ -185,7 +185,7 @@ class RebuildApplication:
         """Return the machine row of each task in the cheapest placement."""
         return self._app.machines[self._best]
 
-    def evaluate(self, budget: SearchBudget) -> tuple[PairBoard, Int64, bool]:
+    def evaluate(self, budget: SearchBudget) -> tuple[ApplicationBoard, Int64, bool]:
         """Rebuild all tasks in each of some orders, twice, then random parts; with noise from the second time on."""
         before, at = self._board.copy(), self._at.copy()
         count, orders = len(self._index), self._orders
@@ -201,14 +201,14 @@ class RebuildApplication:
             self._settle(budget)
         return before, at, done
 
-    def accepts(self, change: tuple[PairBoard, Int64, bool]) -> bool:
+    def accepts(self, change: tuple[ApplicationBoard, Int64, bool]) -> bool:
         """Return whether the new placement is the best so far."""
         return change[2] and self._keep()
 
-    def apply(self, change: tuple[PairBoard, Int64, bool]) -> None:
+    def apply(self, change: tuple[ApplicationBoard, Int64, bool]) -> None:
         """Do nothing: evaluating has carried out the change."""
 
-    def undo(self, change: tuple[PairBoard, Int64, bool]) -> None:
+    def undo(self, change: tuple[ApplicationBoard, Int64, bool]) -> None:
         """Return to the state before the change."""
         self._board, self._at, _ = change
 

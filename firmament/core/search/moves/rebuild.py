@@ -81,7 +81,9 @@ class RebuildAll:
         """Store the new placement; the order in which its tasks were placed is valid."""
         self._now.value = change.value
         if self._now.is_best(change.value):
-            self._now.keep(Assignments.of_tasks([(cls, row) for cls, row, _ in change.step]), change.value)
+            self._now.keep(
+                Assignments.from_single_tasks([(cls, row) for cls, row, _ in change.step]), change.value
+            )
 
     def undo(self, change: Rebuilding) -> None:
         """Return to the placement before."""

@@ -62,7 +62,7 @@ def spread_tasks(
         log.append(
             search(SpreadTasks(problem, others, room, cls, machine, tuning), SearchBudget(tuning.turns))
         )
-    return Assignments.join([placed.select(~mine), Assignments.from_tasks(cls, machine)])
+    return Assignments.join([placed.select(~mine), Assignments.count_pairs(cls, machine)])
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,9 @@ from firmament.core.tree_solver.nested.trees import LinkedGroup
 
 
 def sum_by_shape(group: LinkedGroup, shape_of: Sequence[int], counts: Sequence[int]) -> list[dict[int, int]]:
-    """Return for each group the number of tasks by shape, with those of the groups in it; ``counts``: tasks of each
-    part.
+    """Return for each group the number of tasks by shape, with those of the groups in it.
+
+    A *part* is the tasks of one class in one group. ``shape_of``: each part's shape; ``counts``: each part's tasks.
     """
     total: list[dict[int, int]] = [{} for _ in group.names]
     for number in reversed(range(len(total))):

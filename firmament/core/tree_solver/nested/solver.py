@@ -63,7 +63,7 @@ class NestedProblem:
         if self.has_enough_domains():
             if search.search((0,), limit=FIRST_STEPS):
                 return search.collect(), True
-            if self.has_all_room():
+            if self.has_room_for_all():
                 found, certain = self._place_all(search, steps)
         if found:
             return search.collect(), True
@@ -144,7 +144,7 @@ class NestedProblem:
         inside = _list_subtree(self.group, number)
         return bool(self.group.held[number]) or any(self.group.parts[each] for each in inside)
 
-    def has_all_room(self) -> bool:
+    def has_room_for_all(self) -> bool:
         """Return whether all machines together have slots and resources for all tasks, leaving groups aside."""
         group, room = self.group, self.room
         wanted = np.zeros(len(room.requests), dtype=np.int64)

@@ -40,7 +40,10 @@ def name_device(kind: str, minor: int, name: str) -> str:
 
 
 def describe_node(node: str, text: str) -> NodeDevices:
-    """Return a node's healthy devices by JSON of its Device's spec; raises ``ValueError``, ``KeyError`` and such."""
+    """Read a node's healthy devices from ``text``, the JSON of the ``spec`` of the node's Device object (Koordinator).
+
+    Raises ``ValueError``, ``KeyError``, ``TypeError`` or ``AttributeError`` if it has another form than a Device's.
+    """
     found: dict[str, dict[str, Json]] = {kind: {} for kind in TYPES}
     sizes = []
     for each in strict_json.loads(text).get("devices") or () if text else ():

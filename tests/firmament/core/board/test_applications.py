@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cost_models.pairs import PairTerms
-from firmament.core.board.application import Application, PairBoard
+from firmament.core.board.application import Application, ApplicationBoard
 from firmament.core.constraints.pairs import PairState
 from firmament.core.flow.problem import PlacementProblem
 from firmament.core.flow.residual import Residual
@@ -26,14 +26,14 @@ from tests.firmament.core.constraints.test_pairs import (
 from tests.support.core import problem
 
 
-def make_board(pairs: PairTerms, fixed: list[tuple[int, int]]) -> PairBoard:
+def make_board(pairs: PairTerms, fixed: list[tuple[int, int]]) -> ApplicationBoard:
     """Return a board of all kinds, in a round that knows what is fixed."""
     made: PlacementProblem = problem(
         tasks=[10] * KINDS, requests=[[1]] * KINDS, free=[[100]] * MACHINES, crowd=7
     )
     kinds, machines = split(fixed)
     every = np.arange(MACHINES)
-    return PairBoard(
+    return ApplicationBoard(
         Residual(made),
         PairState(rules(pairs, fixed)),
         Application(np.arange(KINDS), np.arange(KINDS), np.arange(KINDS), every, kinds, machines),

@@ -188,7 +188,7 @@ def test_booking_many_is_placing_each(given_board: tuple[Board, Random]):
         (random.randrange(board.problem.classes), random.randrange(board.problem.machines)) for _ in range(3)
     ]
     one, other = board.copy(), board.copy()
-    one.book(Assignments.of_tasks(tasks))
+    one.book(Assignments.from_single_tasks(tasks))
     for cls, machine in tasks:
         other.place(cls, machine)
         other.residual.take_one(cls)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from cost_models.interface import Assessment, JointRows
-from firmament.core.commit.current_limits import by_machine, list_told_since, states_limits
+from firmament.core.commit.current_limits import has_row_per_machine, list_told_since, states_limits
 from firmament.core.commit.kept_room import keep_room
 from firmament.core.commit.placements import PlacementDeltas, chain, in_delta_order, list_decided_rows
 from firmament.core.constraints.ruleset import ClassRules, RuleSet
@@ -137,7 +137,7 @@ def rows_of(row_of: list[int], limit: list[int]) -> JointRows:
     ],
 )
 def test_rows_of_single_machines(row_of: list[int], limit: list[int], alone: bool):
-    assert by_machine(rows_of(row_of, limit)) is alone
+    assert has_row_per_machine(rows_of(row_of, limit)) is alone
 
 
 def test_which_answers_limit_anything():

@@ -12,7 +12,7 @@ MANY = Assignments(np.array([1, 0]), np.array([4, 2]), np.array([2, 1]))
 
 @pytest.mark.parametrize("tasks", [[], [(3, 7)], [(3, 7), (0, 9)], [(3, 7), (3, 7), (1, 0), (2, 2)]])
 def test_tasks_one_by_one(tasks: list[tuple[int, int]]):
-    made = Assignments.of_tasks(tasks)
+    made = Assignments.from_single_tasks(tasks)
     assert list(made.entries()) == [(cls, machine, 1) for cls, machine in tasks]
 
 
@@ -23,10 +23,10 @@ def test_one_task_and_none():
 
 
 def test_equal_pairs_are_one_entry_in_order():
-    made = Assignments.from_tasks(np.array([1, 0, 1, 1]), np.array([2, 9, 2, 0]))
+    made = Assignments.count_pairs(np.array([1, 0, 1, 1]), np.array([2, 9, 2, 0]))
     assert list(made.entries()) == [(0, 9, 1), (1, 0, 1), (1, 2, 2)]
     nothing = np.zeros(0, dtype=np.int64)
-    assert list(Assignments.from_tasks(nothing, nothing).entries()) == []
+    assert list(Assignments.count_pairs(nothing, nothing).entries()) == []
 
 
 def test_joined_selected_and_apart():

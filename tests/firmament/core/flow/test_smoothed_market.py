@@ -112,13 +112,13 @@ def test_flags_that_products_leave_behind_say_nothing(monkeypatch):
     residual = Residual(problem(tasks=[30] * 3, requests=[[1]] * 3, free=[[9]] * 40, cost=COSTS, crowd=100))
     fits = residual.fits_of([0, 1, 2])
     expected = estimate_prices(residual, fits, PRICES)
-    product, flags = newton.by_machine, []
+    product, flags = newton.sum_over_classes, []
 
     def with_a_flag(vector: np.ndarray, matrix: np.ndarray) -> np.ndarray:
         flags.append(np.float32(np.inf) - np.float32(np.inf))
         return product(vector, matrix)
 
-    monkeypatch.setattr(newton, "by_machine", with_a_flag)
+    monkeypatch.setattr(newton, "sum_over_classes", with_a_flag)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         found = estimate_prices(residual, fits, PRICES)

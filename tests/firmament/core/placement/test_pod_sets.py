@@ -166,7 +166,7 @@ def fill(board: Board) -> Assignments:
         while board.residual.remaining[0].sum() and board.takes(0)[machine]:
             board.book(Assignments.single(0, machine))
             found.append((0, machine))
-    return Assignments.of_tasks(found)
+    return Assignments.from_single_tasks(found)
 
 
 @pytest.mark.parametrize(

@@ -112,7 +112,7 @@ def state(
         feasible=feasible,
         pins=pins,
     )
-    chosen = Assignments.of_tasks(list(placed))
+    chosen = Assignments.from_single_tasks(list(placed))
     return PreemptionState(
         posed, pose(waiting, victims, allowed, gangs), chosen, tuning or PreemptionTuning()
     )

@@ -12,7 +12,7 @@ import pytest
 from cost_models.interface import Bool, Int64, JointRows, Returned
 from firmament.core.flow.problem import Assignments
 from firmament.core.flow.residual import Residual
-from firmament.core.preemption.models_room import ENDLESS, KeptRooms, columns, find_kept
+from firmament.core.preemption.models_room import ENDLESS, ClosedByLedgers, columns, find_closed_by
 from firmament.core.preemption.node_state import PreemptionState
 from firmament.core.preemption.problem import PreemptionTuning
 from firmament.core.preemption.tree_groups.slots import MANY, LeafSlots
@@ -100,13 +100,13 @@ def kept(
     placed: Sequence[tuple[int, int]] = (),
     feasible: Any = None,
     held: Any = None,
-) -> KeptRooms:
+) -> ClosedByLedgers:
     posed = problem(tasks=[3, 3], requests=[[1], [1]], free=[[9]] * 3, priority=[10, 30], feasible=feasible)
     posed = replace(
         posed, ledgers=(ledger,), openings=(opening,), held=None if held is None else np.array(held)
     )
     given = pose([Waiting((1,), 10), Waiting((1,), 30)], VICTIMS)
-    return KeptRooms(posed, given, Assignments.of_tasks(list(placed)))
+    return ClosedByLedgers(posed, given, Assignments.from_single_tasks(list(placed)))
 
 
 ALL, NONE = np.ones(3, np.bool_), np.zeros(3, np.bool_)
@@ -115,12 +115,12 @@ ALL, NONE = np.ones(3, np.bool_), np.zeros(3, np.bool_)
 class TestKeptMachines:
     def test_a_ledger_keeps_machines_where_the_order_matters_or_that_are_full(self):
         plain = Keeping(ints(1, 0, 2), np.array([True, False, False]))
-        assert find_kept(plain, ints(0, 0, 0), np.arange(3)).tolist() == [True, False, False]
+        assert find_closed_by(plain, ints(0, 0, 0), np.arange(3)).tolist() == [True, False, False]
         full = Reasoned(ints(1, 0, 2), np.array([True, False, False]))
-        assert find_kept(full, ints(0, 0, 0), np.arange(3)).tolist() == [True, True, False]
+        assert find_closed_by(full, ints(0, 0, 0), np.arange(3)).tolist() == [True, True, False]
         made = kept(full, None)
-        assert [made.keepers(0, machine) for machine in range(3)] == [[True], [True], [False]]
-        assert [made.keeps(0, machine) for machine in range(3)] == [True, True, False]
+        assert [made.list_closing(0, machine) for machine in range(3)] == [[True], [True], [False]]
+        assert [made.closes(0, machine) for machine in range(3)] == [True, True, False]
 
     @pytest.mark.parametrize(("cls", "expected"), [(0, [False, True, True]), (1, [True, True, True])])
     def test_they_may_open_if_all_less_important_tasks_left(self, cls: int, expected: list[bool]):
@@ -213,7 +213,7 @@ class TestColumns:
             returns=np.array([[7], [8]]),
         )
         residual = Residual(posed)
-        residual.book_assignments(Assignments.of_tasks([(0, 0)]))
+        residual.book_assignments(Assignments.from_single_tasks([(0, 0)]))
         requests, heeded, sizes, room = columns(posed, given, residual)
         assert requests.tolist() == [[1, 0, 2], [0, 2, 0]]
         assert heeded.tolist() == [[True, False, True], [False, True, True]]
@@ -300,7 +300,7 @@ class TestTakes:
         assert now.takes(0, 0)
         now.put(0, 0)
         assert not now.takes(0, 0), "one at a time"
-        assert now.kept.guests == {0: [0]}
+        assert now.ledger_closed.guests == {0: [0]}
 
     def test_a_task_that_shares_with_a_guest_is_asked_about_too(self):
         opening = SharedOpens({})

@@ -231,7 +231,7 @@ def with_seats(*seats: int) -> PreemptionState:
     return PreemptionState(
         replace(posed, ledgers=(ledger,)),
         pose(waiting, [Victim(0, (1, 0))]),
-        Assignments.of_tasks([(0, len(seats) - 1)]),
+        Assignments.from_single_tasks([(0, len(seats) - 1)]),
         PreemptionTuning(),
     )
 

@@ -63,9 +63,9 @@ def improve(
 ) -> tuple[list[tuple[int, int]], SearchLog]:
     """Where tasks (class, machine) are in the end."""
     board, log = Board(made), SearchLog()
-    board.book(Assignments.of_tasks(list(placed)))
+    board.book(Assignments.from_single_tasks(list(placed)))
     found = improve_applications(
-        board, board.pairs, Assignments.of_tasks(list(placed)), tuning or ApplicationTuning(), log
+        board, board.pairs, Assignments.from_single_tasks(list(placed)), tuning or ApplicationTuning(), log
     )
     assert [cls for cls, _, _ in found.entries()] == [cls for cls, _ in placed]
     assert found.count.tolist() == [1] * len(placed)
@@ -169,7 +169,7 @@ def test_classes_outside_of_applications_and_with_rules_stay():
 def test_nothing_moves_with_ledgers():
     made = replace(apart(), ledgers=(SeatLedger(ints(9, 9), np.zeros(2, np.bool_)),))
     board, log = Board(made), SearchLog()
-    placed = Assignments.of_tasks([(0, 0), (1, 1)])
+    placed = Assignments.from_single_tasks([(0, 0), (1, 1)])
     assert improve_applications(board, board.pairs, placed, ApplicationTuning(), log) is placed
     assert [each.unsupported for each in log] == [{Unsupported.LEDGERS: 2}]
 

@@ -53,8 +53,8 @@ def test_places_among_some(rows: list[int], number: int):
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), max_size=12))
 def test_single_tasks_are_counted(tasks: list[tuple[int, int]]):
-    single = Assignments.of_tasks(tasks)
-    counted = Assignments.from_tasks(single.cls, single.machine)
+    single = Assignments.from_single_tasks(tasks)
+    counted = Assignments.count_pairs(single.cls, single.machine)
     assert list(counted.entries()) == [(*pair, tasks.count(pair)) for pair in sorted(set(tasks))]
 
 
@@ -125,7 +125,7 @@ def test_tasks_of_no_group_stay_where_they_are():
         free=np.full((MACHINES, 1), 10, dtype=np.int64),
         spread=apart([0] * MACHINES, [], group=[GROUPS - 1, -1]),
     )
-    before = Assignments.of_tasks([(0, 0), (0, 0), *[(1, 1)] * 4])
+    before = Assignments.from_single_tasks([(0, 0), (0, 0), *[(1, 1)] * 4])
     after = [*spread_tasks(problem, before, PLACING.spread, []).entries()]
     assert [each for each in after if each[0] == 1] == [(1, 1, 1)] * 4
     assert [count for cls, _, count in after if cls == 0] == [1, 1]

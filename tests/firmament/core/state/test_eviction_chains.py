@@ -86,7 +86,7 @@ class _Adversary:
         self.placed.append(comes)
         self._end(goes)
         self._come(goes if self.draw.random() < 0.5 else "")
-        self.chains.find_successors(self.cluster)
+        self.chains.record_successors(self.cluster)
 
     def _end(self, uid: str) -> None:
         (self.placed if uid in self.placed else self.waiting).remove(uid)
@@ -132,7 +132,7 @@ def test_a_task_that_its_owner_creates_again_counts_as_the_same():
     cluster, chains = _cluster(), EvictionChains()
     chains.note(cluster, 0, [1], 10.0)
     apply_events(cluster, [TaskRemoved("t1"), TasksSubmitted(1, ("again", "more"), job="owner")], 11.0)
-    chains.find_successors(cluster)
+    chains.record_successors(cluster)
     again, more = (cluster.tasks.row_of[uid] for uid in ("again", "more"))
     assert chains.find_origins(cluster, chains.find_workload(cluster, again)) == {("", "t0")}
     assert chains.find_origins(cluster, chains.find_workload(cluster, more)) == set()

@@ -5,12 +5,12 @@ from __future__ import annotations
 from tests.support.figures import read_figures
 
 FIGURES = {
-    "poseidon.simulate.recorded.replaying:DecidedAgain.decisions": 0,
-    "poseidon.simulate.recorded.replaying:DecidedAgain.partial": 0,
-    "poseidon.simulate.recorded.replaying:DecidedAgain.refused": 0,
-    "poseidon.simulate.recorded.replaying:DecidedAgain.rounds": 0,
-    "poseidon.simulate.recorded.replaying:DecidedAgain.same": 0,
-    "poseidon.simulate.recorded.replaying:DecidedAgain.streams": 0,
+    "poseidon.simulate.recorded.replaying:ReplayedDecisions.decisions": 0,
+    "poseidon.simulate.recorded.replaying:ReplayedDecisions.partial": 0,
+    "poseidon.simulate.recorded.replaying:ReplayedDecisions.refused": 0,
+    "poseidon.simulate.recorded.replaying:ReplayedDecisions.rounds": 0,
+    "poseidon.simulate.recorded.replaying:ReplayedDecisions.same": 0,
+    "poseidon.simulate.recorded.replaying:ReplayedDecisions.streams": 0,
     "poseidon.simulate.recorded.replaying:MOST_DIFFERENCES": 100,
     "poseidon.simulate.recorded.history:RecordedHistory.begin": 0.0,
     "poseidon.simulate.recorded.history:RecordedHistory.horizon": 0.0,

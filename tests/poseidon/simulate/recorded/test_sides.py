@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from poseidon.simulate.recorded.presentation import (
-    again_lines,
+    describe_replayed_decisions,
     difference_rows,
     side_lines,
     side_page,
     side_rows,
 )
-from poseidon.simulate.recorded.replaying import DecidedAgain, Difference
+from poseidon.simulate.recorded.replaying import Difference, ReplayedDecisions
 from poseidon.simulate.recorded.what_if import SideBySide
 from poseidon.simulate.report import Curves, SimulationReport, WaitingTimes
 
@@ -55,15 +55,15 @@ NOW = report(
 
 
 def test_decisions_are_counted_and_differences_listed():
-    found = DecidedAgain(
+    found = ReplayedDecisions(
         2, 1, 3000, 4000, 3999, [Difference(1000, "a", "", "n1"), Difference(2, "b", "n1", "")], 2
     )
-    assert again_lines(found) == [
+    assert describe_replayed_decisions(found) == [
         "4,000 decisions in 3,000 rounds of 2 streams; 3,999 made again.",
         "The beginning of 1 stream is not recorded any more: back-offs and reservations of that time are not known.",
         "The solver refused 2 messages, as it did then.",
     ]
-    assert len(again_lines(DecidedAgain(1, 0, 1, 1, 1))) == 1
+    assert len(describe_replayed_decisions(ReplayedDecisions(1, 0, 1, 1, 1))) == 1
     assert difference_rows(found) == [("1,000", "a", "-", "n1"), ("2", "b", "n1", "-")]
 
 

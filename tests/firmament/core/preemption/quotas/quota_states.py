@@ -53,4 +53,4 @@ def quota_state(
         since=np.arange(len(waiting)) + len(victims),
         occupied=None if occupied is None else np.array(occupied),
     )
-    return PreemptionState(posed, given, Assignments.of_tasks(list(placed)), PreemptionTuning())
+    return PreemptionState(posed, given, Assignments.from_single_tasks(list(placed)), PreemptionTuning())
