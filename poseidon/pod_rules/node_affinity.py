@@ -45,14 +45,19 @@ def node_selector(spec: PodSpec, defects: list[Defect]) -> dict[str, str]:
     return spec.node_selector
 
 
-def parse_required_terms(affinity: NodeAffinity, defects: list[Defect]) -> list[pb.NodeSelectorTerm]:
-    """Return the terms of which at least one must match. Without terms nothing could match: that is a defect."""
+def parse_required_terms(
+    affinity: NodeAffinity, defects: list[Defect], path: str = _REQUIRED
+) -> list[pb.NodeSelectorTerm]:
+    """Return the terms of which at least one must match. Without terms nothing could match: that is a defect.
+
+    ``path``: the field of the terms, for people.
+    """
     if affinity.required is None:
         return []
     terms = affinity.required.node_selector_terms
     if not terms:
-        defects.append(Defect(_REQUIRED, "empty, so no node could match; give at least one term"))
-    found = [_parse_term(term, f"{_REQUIRED}[{index}]", defects) for index, term in enumerate(terms)]
+        defects.append(Defect(path, "empty, so no node could match; give at least one term"))
+    found = [_parse_term(term, f"{path}[{index}]", defects) for index, term in enumerate(terms)]
     return sorted(found, key=canonical)
 
 

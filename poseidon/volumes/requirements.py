@@ -117,7 +117,10 @@ def volume_rules(volume: PersistentVolume, defects: list[Defect]) -> tuple[bytes
     rules = []
     affinity = volume.spec.node_affinity
     if affinity is not None and affinity.required is not None:
-        rules.append(_encode(parse_required_terms(NodeAffinity(required=affinity.required), defects)))
+        required = NodeAffinity(required=affinity.required)
+        rules.append(
+            _encode(parse_required_terms(required, defects, "spec.nodeAffinity.required.nodeSelectorTerms"))
+        )
     labels = {key: value for key, value in volume.metadata.labels.items() if key in _TOPOLOGY_LABELS}
     if labels:
         rules.append(_zone_rule(labels))
