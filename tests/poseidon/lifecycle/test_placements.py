@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from poseidon.lifecycle.actions import Bind
+from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.poseidon.bridge.objects import gone, node, pod, present
 from tests.poseidon.bridge.test_state import Harness
 
@@ -60,3 +62,24 @@ def test_a_pod_that_must_not_be_scheduled_is_not_tried_again():
     assert harness.delta("pod-a", "n1") == []
     [report] = harness.state.take_reports()
     assert (report.reason, report.retry) == ("the pod must not be scheduled now", False)
+
+
+def test_a_pod_that_depends_on_one_that_is_not_bound_gives_its_place_back():
+    harness = Harness()
+    harness.pods(present(pod("a")), present(pod("b")), present(pod("c", node="n1")))
+    result = pb.RoundResult(round=1)
+    result.deltas.add(kind=pb.Delta.PLACE, task="pod-a", machine="n1", depends_on=["pod-b", "pod-c", "gone"])
+    harness.state.on_round(result)
+    assert not [each for each in harness.state.take_actions() if isinstance(each, Bind)]
+    assert [(each.task, each.bound, each.reason, each.retry) for each in harness.state.take_reports()] == [
+        ("pod-a", False, "depends on default/b, which was not bound", True)
+    ]
+
+
+def test_a_pod_that_depends_on_bound_pods_or_on_such_as_are_gone_need_not_wait():
+    harness = Harness()
+    harness.pods(present(pod("a")), present(pod("c", node="n1")))
+    result = pb.RoundResult(round=1)
+    result.deltas.add(kind=pb.Delta.PLACE, task="pod-a", machine="n1", depends_on=["pod-c", "gone"])
+    harness.state.on_round(result)
+    assert [type(each) for each in harness.state.take_actions()] == [Bind]
