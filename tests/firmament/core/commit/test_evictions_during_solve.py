@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
+from cost_models.group_terms import GROUP_RECORD, TREE_RECORD
+from cost_models.registry import load_model
+from firmament.core.configuration import WeightedModel
 from firmament.core.events import (
+    BindingReport,
     ClassDefined,
     Event,
     JobDefined,
     JobRemoved,
     MachineRemoved,
+    RecordUpserted,
     TaskRemoved,
     TasksBound,
     TasksSubmitted,
@@ -17,6 +24,7 @@ from firmament.core.events import (
 from firmament.core.model import Job
 from firmament.core.results import DeltaKind, RoundResult
 from firmament.core.scheduler import Scheduler
+from tests.firmament.core.preemption.test_preemption import budget
 from tests.support.core import machine, scheduler, task_class, uids
 
 SMALL, LARGE, LEAVING = 1, 2, 3
@@ -73,7 +81,7 @@ def test_what_does_not_matter_changes_nothing(event: Event):
 def test_a_task_that_was_leaving_may_be_gone_by_then():
     result = close_after(crowded(), TaskRemoved("going"))
     assert evicted(result) == {"victim"}
-    assert awaited(result)["guest"] >= {"victim"}
+    assert awaited(result) == {"guest": {"victim"}}
 
 
 PREVENTING: dict[str, Event] = {
@@ -138,3 +146,91 @@ def test_members_of_what_is_no_gang_any_more_come_alone():
     result = close_after(besieged(), JobRemoved("gang"), MachineRemoved("n"))
     assert evicted(result) == {"v"}
     assert len(awaited(result)) == 1
+
+
+def test_tasks_without_a_gang_wait_each_for_its_own_victims():
+    """Although the round has a gang, too."""
+    core = scheduler(
+        *(machine(name, cpu=2000) for name in ("m", "n")),
+        ClassDefined(LARGE, task_class(2000)),
+        ClassDefined(SMALL, task_class(0)),
+        TasksBound("m", LARGE, ("v",)),
+        TasksBound("n", LARGE, ("w",)),
+        TasksSubmitted(LARGE, ("a", "b"), priority=10),
+        JobDefined(Job("gang", min_members=2)),
+        TasksSubmitted(SMALL, ("x", "y"), job="gang", priority=10),
+    )
+    found = awaited(core.run_round())
+    assert sorted(map(sorted, (found["a"], found["b"]))) == [["v"], ["w"]]
+    assert found["x"] == found["y"] == set()
+
+
+def test_members_of_a_gang_lose_their_places_together_if_one_victim_stays():
+    core = besieged()
+    found = awaited(core.run_round())
+    [leader] = [uid for uid, others in found.items() if others == {"v", "w"}]
+    assert {state.uid for state in core.task_states() if state.machine} == {"v", "w", "a", "b"}
+    [follower] = found.keys() - {leader}
+    [victim] = {"v", "w"} - found[follower]
+    core.report([BindingReport(victim, {"v": "m", "w": "n"}[victim], bound=False)])
+    assert {state.uid for state in core.task_states() if state.machine} == {"v", "w"}
+
+
+@pytest.mark.parametrize(("memory", "stands"), [(0, True), (1, False)])
+def test_what_others_have_overcommitted_matters_only_to_a_guest_that_asks_for_it(memory: int, stands: bool):
+    core = scheduler(
+        machine("m", cpu=2000, memory=8),
+        ClassDefined(SMALL, task_class(2000)),
+        ClassDefined(LARGE, task_class(2000, memory)),
+        ClassDefined(LEAVING, task_class(0, 9)),
+        TasksBound("m", SMALL, ("victim",)),
+        TasksSubmitted(LARGE, ("guest",), priority=10),
+    )
+    result = close_after(core, TasksBound("m", LEAVING, ("foreign",), priority=20))
+    assert evicted(result) == ({"victim"} if stands else set())
+
+
+def test_evictions_beyond_a_budget_are_marked_as_such():
+    """One of two may go by the budget; where both have to, the other goes beyond it."""
+    guarded = ClassDefined(SMALL, task_class(1000, labels=(("app", "a"),)))
+    core = scheduler(
+        machine("m", cpu=2000),
+        guarded,
+        ClassDefined(LARGE, task_class(2000)),
+        budget("b", "a", 1),
+        TasksBound("m", SMALL, ("v", "w")),
+        TasksSubmitted(LARGE, ("guest",), priority=10),
+    )
+    told = {delta.uid: delta.beyond_budget for delta in core.run_round().deltas}
+    assert sorted(told[uid] for uid in ("v", "w")) == [False, True]
+    assert not told["guest"]
+
+
+def test_a_group_with_rules_over_a_tree_evicts_nobody_once_the_tree_has_changed():
+    names = ("m", "n")
+
+    def leaves(*racks: str) -> RecordUpserted:
+        tree = {
+            rack: {name: {} for name, at in zip(names, racks, strict=True) if at == rack} for rack in racks
+        }
+        document = {"name": "tree", "levels": ["rack", "node"], "tree": tree}
+        return RecordUpserted(TREE_RECORD, "tree", json.dumps(document).encode())
+
+    rules = {"group": "g", "constraints": {"rack": {"partitions": 1}}}
+
+    def core() -> Scheduler:
+        return scheduler(
+            *(machine(name, cpu=2000) for name in names),
+            leaves("r", "r"),
+            RecordUpserted(GROUP_RECORD, "g", json.dumps(rules).encode()),
+            ClassDefined(LARGE, task_class(2000)),
+            TasksBound("m", LARGE, ("v",)),
+            TasksBound("n", LARGE, ("w",)),
+            JobDefined(Job("g", min_members=2, size=2)),
+            TasksSubmitted(LARGE, ("a", "b"), job="g", priority=10),
+            overlays=[WeightedModel(load_model("topology", {}))],
+        )
+
+    assert evicted(close_after(core(), TasksSubmitted(LARGE, ("later",)))) == {"v", "w"}
+    assert close_after(core(), leaves("r", "s")).deltas == ()
+    assert close_after(core(), JobDefined(Job("g", min_members=1, size=2))).deltas == ()
