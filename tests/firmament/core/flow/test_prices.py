@@ -7,7 +7,12 @@ import pytest
 
 from firmament.core.flow.column_generation import GenerationOptions, optimal_flow
 from firmament.core.flow.network.network import Network
-from firmament.core.flow.optimality.node_prices import NotOptimalError, Prices, node_prices
+from firmament.core.flow.optimality.node_prices import (
+    NotOptimalError,
+    Prices,
+    least_class_prices,
+    node_prices,
+)
 from firmament.core.flow.residual import Residual
 from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.firmament.core.flow.test_generation_loop import fits, varied
@@ -64,3 +69,23 @@ def test_a_flow_on_a_dear_machine_beside_an_idle_cheap_one_has_no_prices():
     worse[columns], worse[steps] = [0, 1], [0, 1]
     with pytest.raises(NotOptimalError, match="cheaper alternative"):
         node_prices(outcome.network, worse)
+
+
+@pytest.mark.parametrize(
+    ("tasks", "cost"),
+    [([2, 1], [[0, 10], [5, 7]]), ([3, 3], [[0, 10], [5, 7]]), ([1, 1], [[3, 3], [900, 950]])],
+    ids=["room for all", "too little room", "one dear class"],
+)
+def test_the_least_price_of_a_class_is_what_one_task_less_would_save(tasks: list[int], cost: list[list[int]]):
+    def solved(counts: list[int]) -> tuple[Network, np.ndarray, int]:
+        made = problem(tasks=counts, requests=[[1], [1]], free=[[2], [2]], cost=cost, crowd=4)
+        residual = Residual(made)
+        outcome = optimal_flow(
+            residual, fits(residual), OrToolsSolver(), GenerationOptions(whole=0), tuning=FLOW
+        )
+        assert outcome is not None
+        return outcome.network, outcome.flows, int(outcome.flows @ outcome.network.problem.costs)
+
+    network, flows, total = solved(tasks)
+    saved = [total - solved([each - (at == cls) for at, each in enumerate(tasks)])[2] for cls in range(2)]
+    assert least_class_prices(network, flows).tolist() == saved
