@@ -13,6 +13,7 @@ from cost_models.interface import Assessment, JointRows, MachineColumns, ShapeBa
 from firmament.core.configuration import WeightedModel
 from firmament.core.events import (
     BindingReport,
+    ClassDefined,
     Event,
     JobDefined,
     MachineRemoved,
@@ -25,7 +26,11 @@ from firmament.core.record_kinds import FOREIGN_NOMINATION_RECORD
 from firmament.core.results import Delta, DeltaKind, RoundResult
 from firmament.core.scheduler import Scheduler
 from tests.firmament.core.preemption.test_preemption import running, wanted
+from tests.firmament.core.rules.devices.test_preemption import holder
+from tests.firmament.core.rules.devices.test_rounds import with_claims
+from tests.firmament.core.rules.quotas.quota_scene import flavor, quota
 from tests.support.core import machine, scheduler, task_class, tasks
+from tests.support.devices import class_record, device, exactly, own_claim, slice_record
 from tests.support.models import Stated
 from tests.support.rules import app
 
@@ -353,3 +358,53 @@ def test_one_that_a_round_must_leave_out_takes_the_room_in_the_next():
     assert moves(made.run_round()) == {"above": ("n", ())}
     assert made.next_round_in() == 0
     assert moves(made.run_round()) == {"p": ("n", ())}
+
+
+# --- room on the very machine ----------------------------------------------------------------------------------------
+
+
+def beside_another(*more: Event | list[Event], **content: Any) -> Scheduler:
+    """A scheduler in which p waits on m for big, although it would have room there once ``other`` is gone."""
+    made = scheduler(
+        machine("m", memory=8),
+        running("m", "big", cpu=2000),
+        running("m", "other", cpu=2000, priority=20),
+        wanted("p", cpu=2000, **content),
+        *more,
+    )
+    assert moves(made.run_round()) == {"p": ("m", ("big",))}
+    return made
+
+
+def test_what_others_have_too_much_of_does_not_matter_to_who_asks_for_none_of_it():
+    made = beside_another(running("m", "greedy", cpu=0, memory=9, priority=30))
+    made.apply([TaskRemoved("other")])
+    assert made.run_round().deltas == (Delta(DeltaKind.PLACE, "p", "m"), WITHDRAWN)
+
+
+def test_it_is_not_enough_on_a_machine_that_is_closed_meanwhile():
+    made = beside_another()
+    made.apply([TaskRemoved("other"), machine("m", memory=8, cordoned=True)])
+    assert moves(made.run_round()) == {}
+    assert states(made)["p"] == ("ASSUMED", "m")
+
+
+def test_it_is_not_enough_for_a_task_that_draws_on_a_quota():
+    """The quota may have been given to others until the victims have left."""
+    made = beside_another(flavor("any"), quota("team", {"any": {"cpu": 9000}}), queue="team")
+    made.apply([TaskRemoved("other")])
+    assert moves(made.run_round()) == {}
+    assert states(made)["p"] == ("ASSUMED", "m")
+
+
+def test_a_task_that_got_devices_with_its_place_keeps_it():
+    both = [slice_record(name, [device("d0")]) for name in ("a", "b")]
+    claiming = ClassDefined(1, with_claims(own_claim(exactly("gpu", 1))))
+    made = scheduler(
+        class_record("gpu"), machine("a"), both, claiming, holder("v", "a", "d0"),
+        TasksSubmitted(1, ("p",), priority=10),
+    )  # fmt: skip
+    assert moves(made.run_round()) == {"p": ("a", ("v",))}
+    made.apply([machine("b")])
+    assert made.next_round_in() is None
+    assert states(made)["p"] == ("ASSUMED", "a")

@@ -93,6 +93,15 @@ def test_who_is_gone_before_the_round_ends_is_told_nothing(core: Scheduler):
     assert result.unscheduled == ()
 
 
+def test_who_may_be_tried_again_before_the_round_ends_is_told_nothing(core: Scheduler):
+    opened = core.open_round()
+    core.apply([ClassDefined(1, BAD)])
+    result = core.close_round(opened, opened.solve())
+    assert set(placed(result)) == {"good"}
+    assert result.unscheduled == ()
+    assert set(placed(core.run_round())) == {"bad"}
+
+
 def test_a_round_of_some_classes_leaves_out_the_others_and_tells_them_nothing(core: Scheduler):
     core.apply(tasks(3, "third", content=task_class(cpu=300)))
     opened = core.open_round(frozenset({GOOD}))
