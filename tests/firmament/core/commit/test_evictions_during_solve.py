@@ -210,9 +210,9 @@ def test_a_group_with_rules_over_a_tree_evicts_nobody_once_the_tree_has_changed(
     names = ("m", "n")
 
     def leaves(*racks: str) -> RecordUpserted:
-        tree = {
-            rack: {name: {} for name, at in zip(names, racks, strict=True) if at == rack} for rack in racks
-        }
+        tree: dict[str, dict[str, dict[str, str]]] = {rack: {} for rack in racks}
+        for name, rack in zip(names, racks, strict=True):
+            tree[rack][name] = {}
         document = {"name": "tree", "levels": ["rack", "node"], "tree": tree}
         return RecordUpserted(TREE_RECORD, "tree", json.dumps(document).encode())
 

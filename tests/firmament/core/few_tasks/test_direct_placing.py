@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cost_models.interface import CostModel
+from cost_models.interface import CostModel, Promises
 from cost_models.registry import load_model
 from firmament.core.configuration import CoreConfiguration, RoundOptions, WeightedModel
 from firmament.core.events import (
@@ -44,6 +44,9 @@ from firmament.core.scoring.kept_rows import KeptRows
 from firmament.core.selectors.labels import HOSTNAME, ZONE
 from firmament.solvers.base import FlowProblem, FlowSolution
 from firmament.solvers.ortools_solver import OrToolsSolver
+from tests.firmament.core.constraints.team_isolation import TeamIsolation
+from tests.firmament.core.filters.test_foreign_nominations import nominated
+from tests.firmament.core.rules.quotas.quota_scene import flavor, quota
 from tests.firmament.core.scoring.test_kept_rows_properties import (
     CLASSES,
     MACHINES,
@@ -55,6 +58,7 @@ from tests.firmament.core.scoring.test_kept_rows_properties import (
     some_uids,
 )
 from tests.support.effort import examples
+from tests.support.models import Stated, indifferent
 
 NAMES = (*MACHINES, *(f"n{number}" for number in range(5)))
 
@@ -287,8 +291,48 @@ KEEPS_OFF = TaskClass((("cpu", 1),), anti_affinity=(TaskTerm(HOSTNAME, APP),))
             [JobDefined(Job("g", min_members=2)), TasksSubmitted(1, ("b", "c"), job="g")],
             TasksSubmitted(1, ("a",)),
         ),
+        ([ClassDefined(2, TaskClass((("cpu", 1),), machine="m3"))], TasksSubmitted(2, ("a",))),
+        (
+            [
+                flavor("any"),
+                quota("team", {"any": {"cpu": 9000}}),
+                ClassDefined(2, TaskClass((("cpu", 1),), queue="team")),
+            ],
+            TasksSubmitted(2, ("a",)),
+        ),
+        ([nominated("theirs", "m3", cpu=100)], TasksSubmitted(1, ("a",))),
+        (
+            [
+                MachineUpserted(Machine("huge", {"cpu": 10**6, "memory": 10**7, "pods": 50})),
+                ClassDefined(2, TaskClass((("cpu", 200), ("memory", 100)))),
+                TasksSubmitted(2, ("b",)),
+            ],
+            TasksSubmitted(1, ("a",)),
+        ),
+        (
+            [
+                MachineUpserted(Machine("huge", {"cpu": 10**6, "memory": 10**7, "pods": 50})),
+                ClassDefined(2, TaskClass((("cpu", 200), ("memory", 100)))),
+                TasksSubmitted(2, ("b", "c")),
+            ],
+            TasksSubmitted(1, ("a", "d")),
+        ),
     ],
-    ids=["measured", "no room", "invalid", "many", "own rule", "selected", "one group, two classes", "gang"],
+    ids=[
+        "measured",
+        "no room",
+        "invalid",
+        "many",
+        "own rule",
+        "selected",
+        "one group, two classes",
+        "gang",
+        "pinned",
+        "quota",
+        "promised room",
+        "one machine for two",
+        "one machine for four",
+    ],
 )
 def test_whatever_else_has_a_say_takes_the_whole_way(events, task):
     scheduler = make((load_model("cpu_mem", {}),), spread=SYSTEM_DEFAULTS)
@@ -296,6 +340,42 @@ def test_whatever_else_has_a_say_takes_the_whole_way(events, task):
     scheduler.apply([*events, task])
     _, direct = run_round(scheduler)
     assert not direct
+
+
+@pytest.mark.parametrize(
+    ("model", "direct"),
+    [
+        (Stated(indifferent, promises=Promises(per_machine=True)), True),
+        (Stated(indifferent, promises=Promises(per_machine=False)), False),
+        (TeamIsolation(1), False),
+    ],
+    ids=["each machine by itself", "all machines together", "where other tasks are"],
+)
+def test_models_must_judge_each_machine_by_itself(model: CostModel, direct: bool):
+    scheduler = make((load_model("cpu_mem", {}), model))
+    plain_cluster(scheduler)
+    scheduler.apply([ClassDefined(2, TaskClass((("cpu", 1),), labels=(("team", "a"),)))])
+    scheduler.apply([MachineUpserted(Machine("r", {"cpu": 900, "pods": 9}, {"rack": "a"}))])
+    scheduler.apply([TasksSubmitted(2, ("a",))])
+    assert (scheduler.open_round(whole=False).direct is not None) is direct
+
+
+@pytest.mark.parametrize(("tasks", "direct"), [(6, True), (7, False)])
+def test_tasks_are_few_if_there_are_twice_as_many_machines(tasks: int, direct: bool):
+    scheduler = make((load_model("cpu_mem", {}),))
+    plain_cluster(scheduler, 12)
+    scheduler.apply([TasksSubmitted(1, tuple(f"t{number}" for number in range(tasks)))])
+    assert run_round(scheduler)[1] is direct
+
+
+@pytest.mark.parametrize(("seed", "expected"), [(0, ["m0", "m1"]), (3, ["m3", "m4"]), (15, ["m7", "m0"])])
+def test_of_machines_that_cost_the_same_other_ones_are_taken_by_the_seed(seed: int, expected: list[str]):
+    scheduler = make((load_model("cpu_mem", {}),), seed)
+    alike = [MachineUpserted(Machine(f"m{row}", {"cpu": 900, "memory": 900, "pods": 9})) for row in range(8)]
+    scheduler.apply([*alike, ClassDefined(1, TaskClass((("cpu", 100),))), TasksSubmitted(1, ("a", "b"))])
+    result, direct = run_round(scheduler)
+    assert direct
+    assert sorted(delta.machine for delta in result.deltas) == sorted(expected)
 
 
 @pytest.mark.parametrize(
