@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
-from cost_models.interface import Bool, Int64
+from cost_models.interface import Float64, Int64
 from firmament.core.constraints.quota_room import QuotaRoom
-from firmament.core.constraints.quota_terms import Draw, QuotaTerms
+from firmament.core.constraints.quota_terms import QuotaTerms
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,10 +62,16 @@ class QuotaShares:
     def __init__(self, terms: QuotaTerms) -> None:
         self._terms = terms
         self._resources = int(terms.resource.max(initial=-1)) + 1
-        potential = terms.tree.compute_potential()
-        self._lendable = np.zeros((len(potential), self._resources))
+
+    @cached_property
+    def _lendable(self) -> Float64:
+        """float64[N, R], what each quota could lend of each resource."""
+        potential = self._terms.tree.potential
+        lendable = np.zeros((len(potential), self._resources))
         for number in range(self._resources):
-            self._lendable[:, number] = potential[:, terms.resource == number].sum(axis=1, dtype=np.float64)
+            of_resource = potential[:, self._terms.resource == number]
+            lendable[:, number] = of_resource.sum(axis=1, dtype=np.float64)
+        return lendable
 
     def compute(self, node: int, used: Int64) -> float:
         """Return a node's share if ``used`` (int64[J]) is used: 0 if it borrows nothing, or is a root.
@@ -89,7 +96,7 @@ class QuotaOrder:
     def __init__(self, room: QuotaRoom) -> None:
         self._room = room
         self._shares = QuotaShares(room.terms)
-        self._height = _measure_heights(room.terms)
+        self._height = room.terms.tree.heights
 
     def go_on(self, room: QuotaRoom) -> QuotaOrder:
         """Return an order for another room: this one, updated, if the quotas are the same."""
@@ -130,11 +137,10 @@ class QuotaOrder:
         wanted = terms.draws[draw]
         if terms.fair[wanted.node]:
             return None
-        covered = terms.covers[kind]
-        for group in wanted.groups:
-            if len(group.flavors) > 1 and sum(covered[flavor] for flavor in group.flavors) > 1:
-                return None
-        passed = {column: amount * count for column, amount in list_amounts(wanted, covered)}
+        amounts = self._room.list_plain_amounts(draw, kind)
+        if amounts is None:
+            return None
+        passed = {column: amount * count for column, amount in amounts}
         path = use.list_path(wanted.node)
         for each in path[:-1]:
             if all(use.get_own_left(each, column) >= amount for column, amount in passed.items()):
@@ -167,29 +173,3 @@ class QuotaOrder:
             if all(use.get_own_left(each, column) >= 0 for column in columns):
                 return int(self._height[each])
         return int(self._height[path[-1]])
-
-
-def _measure_heights(terms: QuotaTerms) -> Int64:
-    """Return the number of levels below each quota: int64[N]."""
-    parent = terms.tree.parent
-    height = np.zeros(len(parent), dtype=np.int64)
-    for level in reversed(terms.tree.levels):
-        below = level[parent[level] >= 0]
-        np.maximum.at(height, parent[below], height[below] + 1)
-    return height
-
-
-def list_columns(draw: Draw) -> list[int]:
-    """Return all columns that tasks of a draw may draw on."""
-    return [column for group in draw.groups for columns in group.columns for column in columns]
-
-
-def list_amounts(draw: Draw, covered: Bool) -> list[tuple[int, int]]:
-    """Return (column, amount) of what a task draws in the first of its flavors that are ``covered`` (bool[F])."""
-    found: list[tuple[int, int]] = []
-    for group in draw.groups:
-        for columns, flavor in zip(group.columns, group.flavors, strict=True):
-            if covered[flavor]:
-                found += zip(columns, group.amounts, strict=True)
-                break
-    return found

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
+from typing import TypeAlias
 
 import numpy as np
 
@@ -22,6 +23,12 @@ ENDLESS = 2**40
 
 MANY = 64
 """Number of draws from which on they are booked all at once: a sum over all quotas takes about as long as so many."""
+
+PlainAmounts: TypeAlias = tuple[tuple[int, int], ...]
+"""Columns and amounts of what a task takes where it has one flavor to choose from."""
+
+UNKNOWN: PlainAmounts = ((-1, 0),)
+"""Stands for amounts that nobody has asked for yet."""
 
 
 @dataclass(slots=True)
@@ -40,12 +47,15 @@ class QuotaRoom:
     """Cached results of `units_by_kind` by root of a tree and by draw. Booking replaces those of a tree by none.
     Copies share what they have not replaced.
     """
+    known_amounts: dict[tuple[int, int], PlainAmounts | None] = field(init=False)
+    """Cached results of `list_plain_amounts` by draw and kind; copies share them."""
 
     def __post_init__(self) -> None:
         self.use = TreeUse(self.terms.tree, self.terms.own)
         self.booked = {entry[:4]: entry[4] for entry in self.terms.booked}
         self.most = {}
         self.known_units = {}
+        self.known_amounts = {}
 
     def copy(self, terms: QuotaTerms | None = None) -> QuotaRoom:
         """Return an independent copy; ``terms``: the same quotas, with other shapes or machines."""
@@ -76,6 +86,43 @@ class QuotaRoom:
                 found = np.minimum(found, self.most[draw])
             known[draw] = found
         return found
+
+    def units_of_kind(self, draw: int, kind: int) -> int:
+        """Return the entry of ``units_by_kind`` for one kind, without counting for the others."""
+        node = self.terms.draws[draw].node
+        amounts = None if node < 0 else self.list_plain_amounts(draw, kind)
+        if amounts is None:
+            return int(self.units_by_kind(draw)[kind])
+        units = self.most.get(draw, ENDLESS)
+        for column, amount in amounts:
+            units = min(units, self.use.get_left(node, column) // amount)
+        return max(0, units)
+
+    def list_plain_amounts(self, draw: int, kind: int) -> PlainAmounts | None:
+        """Return (column, amount) of what a task of a draw takes on machines of a kind.
+
+        None if it is not admitted, or if not exactly one of its flavors in each group covers the kind.
+        """
+        key = draw, kind
+        known = self.known_amounts.get(key, UNKNOWN)
+        if known is UNKNOWN:
+            known = self.known_amounts[key] = self._find_plain_amounts(self.terms.draws[draw], kind)
+        return known
+
+    def _find_plain_amounts(self, draw: Draw, kind: int) -> PlainAmounts | None:
+        if draw.node < 0 or draw.refused:
+            return None
+        found: list[tuple[int, int]] = []
+        for group in draw.groups:
+            there = [
+                columns
+                for flavor, columns in zip(group.flavors, group.columns, strict=True)
+                if self.terms.covers.item(kind, flavor)
+            ]
+            if len(there) != 1:
+                return None
+            found += zip(there[0], group.amounts, strict=True)
+        return tuple(found)
 
     def count_units(self, draw: int) -> int:
         """Return an upper bound on how many more tasks of a draw there is quota for, on machines of all kinds together;
@@ -130,7 +177,7 @@ class QuotaRoom:
     def lets_in(self, shape: int, machine: int) -> bool:
         """Return whether quotas have room for one more task of a shape on a machine."""
         draw = int(self.terms.draw[shape])
-        return draw < 0 or bool(self.units_by_kind(draw)[self.terms.kind[machine]] > 0)
+        return draw < 0 or self.units_of_kind(draw, int(self.terms.kind[machine])) > 0
 
     def limit_units(self, units: Int64, shapes: Int64, machines: Int64) -> None:
         """Reduce ``units`` (int64[A]) to how many tasks of ``shapes[i]`` quotas allow on ``machines[i]``."""
@@ -141,7 +188,7 @@ class QuotaRoom:
         pairs, entry = np.unique(draw[drawing] * len(self.terms.covers) + kind[drawing], return_inverse=True)
         numbers, kinds = np.divmod(pairs, len(self.terms.covers))
         most = [
-            self.units_by_kind(number)[of]
+            self.units_of_kind(number, of)
             for number, of in zip(numbers.tolist(), kinds.tolist(), strict=True)
         ]
         units[drawing] = np.minimum(units[drawing], np.array(most, dtype=np.int64)[entry])
@@ -172,18 +219,11 @@ class QuotaRoom:
         """
         found = []
         for draw, kind, count in gathered:
-            wanted, covered = self.terms.draws[draw], self.terms.covers[kind]
-            if wanted.node < 0 or wanted.refused:
+            plain = self.list_plain_amounts(draw, kind)
+            if plain is None:
                 return None
-            for group in wanted.groups:
-                there = [place for place, flavor in enumerate(group.flavors) if covered[flavor]]
-                if len(there) != 1:
-                    return None
-                columns = group.columns[there[0]]
-                found += [
-                    (wanted.node, column, amount * count)
-                    for column, amount in zip(columns, group.amounts, strict=True)
-                ]
+            node = self.terms.draws[draw].node
+            found += [(node, column, amount * count) for column, amount in plain]
         nodes, places, amounts = np.array(found, dtype=np.int64).reshape(-1, 3).T
         return nodes, places, amounts
 
@@ -200,13 +240,19 @@ class QuotaRoom:
         """Book ``count`` tasks of a draw on machines of a kind, even if there is not enough; negative: release them."""
         if draw < 0 or not count or self.terms.draws[draw].node < 0:
             return
-        self.known_units[self.use.list_path(self.terms.draws[draw].node)[-1]] = {}
+        node = self.terms.draws[draw].node
+        self.known_units[self.use.list_path(node)[-1]] = {}
         if draw in self.most:
             self.most[draw] = max(0, self.most[draw] - count)
+        amounts = self.list_plain_amounts(draw, kind)
+        if amounts is not None:
+            for column, amount in amounts:
+                self.use.add(node, column, amount * count)
+            return
         for number, group in enumerate(self.terms.draws[draw].groups):
             for place, tasks in self._deal_out(draw, kind, number, count):
                 for column, amount in zip(group.columns[place], group.amounts, strict=True):
-                    self.use.add(self.terms.draws[draw].node, column, amount * tasks)
+                    self.use.add(node, column, amount * tasks)
 
     def _deal_out(self, draw: int, kind: int, number: int, count: int) -> list[tuple[int, int]]:
         """Return the flavors (indices) that ``count`` tasks use or release, with numbers; empty if none covers the
@@ -276,7 +322,7 @@ class QuotaRoom:
         trial, cut = self.copy(), counts.copy()
         for entry in drawing[np.argsort(standing[drawing], kind="stable")].tolist():
             draw, kind = int(self.terms.draw[shapes[entry]]), int(self.terms.kind[machines[entry]])
-            cut[entry] = min(int(counts[entry]), int(trial.units_by_kind(draw)[kind]))
+            cut[entry] = min(int(counts[entry]), trial.units_of_kind(draw, kind))
             trial.draw_on(draw, kind, int(cut[entry]))
         return cut
 
@@ -288,7 +334,7 @@ class QuotaRoom:
             nodes, columns, _ = amounts
             return bool((trial.use.compute_available()[nodes, columns] >= 0).all())
         for draw, kind, count in gathered:
-            if trial.units_by_kind(draw)[kind] < count:
+            if trial.units_of_kind(draw, kind) < count:
                 return False
             trial.draw_on(draw, kind, count)
         return True

@@ -139,3 +139,19 @@ class QuotaTerms:
     def part(self, shapes: Int64 | slice, machines: Int64 | slice = slice(None)) -> QuotaTerms:
         """Return the same quotas for some shapes and machines, renumbered from 0."""
         return replace(self, draw=self.draw[shapes], kind=self.kind[machines])
+
+
+def list_columns(draw: Draw) -> list[int]:
+    """Return all columns that tasks of a draw may draw on."""
+    return [column for group in draw.groups for columns in group.columns for column in columns]
+
+
+def list_amounts(draw: Draw, covered: Bool) -> list[tuple[int, int]]:
+    """Return (column, amount) of what a task draws in the first of its flavors that are ``covered`` (bool[F])."""
+    found: list[tuple[int, int]] = []
+    for group in draw.groups:
+        for columns, flavor in zip(group.columns, group.flavors, strict=True):
+            if covered[flavor]:
+                found += zip(columns, group.amounts, strict=True)
+                break
+    return found

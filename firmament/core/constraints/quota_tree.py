@@ -81,9 +81,24 @@ class QuotaTree:
         most = np.full_like(subtree, UNBOUNDED) if limit is None else limit
         return cls(parent, subtree, local, borrowing, most)
 
-    def compute_potential(self) -> Int64:
-        """Return what would be available if nothing were used: int64[N, J]."""
+    @cached_property
+    def potential(self) -> Int64:
+        """What would be available if nothing were used: int64[N, J]."""
         return TreeUse(self, np.zeros_like(self.subtree)).compute_available()
+
+    @cached_property
+    def has_limits(self) -> bool:
+        """Whether any node has an upper limit of all that is used at it and below it."""
+        return bool((self.limit < UNBOUNDED).any())
+
+    @cached_property
+    def heights(self) -> Int64:
+        """The number of levels below each node: int64[N]."""
+        height = np.zeros(len(self.parent), dtype=np.int64)
+        for level in reversed(self.levels):
+            below = level[self.parent[level] >= 0]
+            np.maximum.at(height, self.parent[below], height[below] + 1)
+        return height
 
 
 def _add_up_to_bound(sums: Int64, rows: Int64, amounts: Int64) -> None:
@@ -171,12 +186,13 @@ class TreeUse:
         path = self.list_path(node)
         top = path[-1]
         available = tree.subtree.item(top, column) - self.used.item(top, column)
-        most = tree.limit.item(top, column) - self.total.item(top, column)
         for each in path[-2::-1]:
             local, used = tree.local.item(each, column), self.used.item(each, column)
             beyond = tree.subtree.item(each, column) - max(used, local) + tree.borrowing.item(each, column)
             available = max(local - used, 0) + min(available, beyond)
-            most = min(most, tree.limit.item(each, column) - self.total.item(each, column))
+        most = UNBOUNDED - self.total.item(top, column)
+        if tree.has_limits:
+            most = min(tree.limit.item(each, column) - self.total.item(each, column) for each in path)
         return min(available, most)
 
     def get_own_left(self, node: int, column: int) -> int:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from cost_models.interface import Bool, Int64
-from firmament.core.constraints.quota_order import QuotaOrder, QuotaStanding, list_amounts
+from firmament.core.constraints.quota_order import QuotaOrder, QuotaStanding
 from firmament.core.constraints.quota_room import QuotaRoom
 from firmament.core.flow.residual import Residual
 from firmament.core.placement.subclasses import ClassPart
@@ -185,8 +185,11 @@ class _Dealing:
 
     def _find_cell(self, claim: _Claim) -> _Cell | None:
         """Return the cell for the next task: the first with quota and room for it, or None."""
-        units = self._plan.units_by_kind(claim.draw)
-        found = (each for each in claim.cells if each.room > 0 and units[each.kinds[0]] > 0)
+        found = (
+            each
+            for each in claim.cells
+            if each.room > 0 and self._plan.units_of_kind(claim.draw, int(each.kinds[0])) > 0
+        )
         if self._plan.terms.is_sparing(self._plan.terms.draws[claim.draw].node):
             return min(found, key=lambda each: self._find_standing(claim, each).borrows, default=None)
         return next(found, None)
@@ -196,7 +199,7 @@ class _Dealing:
 
     def _deal(self, claim: _Claim, cell: _Cell, standing: QuotaStanding) -> None:
         kind = int(cell.kinds[0])
-        count = min(claim.left, cell.room, int(self._plan.units_by_kind(claim.draw)[kind]))
+        count = min(claim.left, cell.room, self._plan.units_of_kind(claim.draw, kind))
         node = self._plan.terms.draws[claim.draw].node
         if not standing.borrows:
             count = self._count_own(claim, kind, count)
@@ -211,12 +214,10 @@ class _Dealing:
 
     def _count_own(self, claim: _Claim, kind: int, most: int) -> int:
         """Return how many tasks fit without borrowing, at least one and at most ``most``."""
-        draw, terms = self._plan.terms.draws[claim.draw], self._plan.terms
-        if all(int(terms.covers[kind, list(group.flavors)].sum()) == 1 for group in draw.groups):
-            left = (
-                self._plan.use.get_own_left(draw.node, column) // amount
-                for column, amount in list_amounts(draw, terms.covers[kind])
-            )
+        amounts = self._plan.list_plain_amounts(claim.draw, kind)
+        if amounts is not None:
+            node, use = self._plan.terms.draws[claim.draw].node, self._plan.use
+            left = (use.get_own_left(node, column) // amount for column, amount in amounts)
             return max(1, min([most, *left]))
         return self._count_within(claim, kind, most, 0)
 

@@ -94,14 +94,20 @@ def derive(residual: Residual, parts: list[ClassPart], pinned_up_to: int, *, dea
         left[part.cls] -= taken
         bundle.counts += taken
     found = list(bundles.values())
-    base = np.array(shapes.base, dtype=np.int64)
+    base, shape = (
+        np.array(shapes.base, dtype=np.int64),
+        np.array([each.row for each in found], dtype=np.int64),
+    )
+    if shapes.are_all_as_before():
+        # Thousands of queues have as many shapes: in their old order, their rows need not be copied.
+        base, shape = np.arange(len(problem.requests)), base[shape]
     derived = problem.derive(
         counts=np.stack([bundle.counts for bundle in found]),
         priority=problem.priority[[bundle.parts[0].cls for bundle in found]],
-        shape=np.array([bundle.row for bundle in found], dtype=np.int64),
+        shape=shape,
         requests=problem.requests[base],
-        feasible=np.stack(shapes.feasible),
-        cost=np.stack(shapes.cost),
+        feasible=shapes.list_feasible(),
+        cost=shapes.list_costs(),
         pins={index: bundle.pins for index, bundle in enumerate(found) if bundle.pins is not None},
         most={
             index: bundle.parts[0].most * len(bundle.parts)
@@ -173,8 +179,8 @@ class _ShapeRows:
         self._masks = masks
         self._row_of: dict[tuple[int, bytes, bytes], int] = {}
         self.base: list[int] = []
-        self.feasible: list[Bool] = []
-        self.cost: list[Int32] = []
+        self._feasible: dict[int, Bool] = {}  # rows that differ from their original shape's
+        self._cost: dict[int, Int32] = {}
 
     def row(self, shape: int, allowed: Bool | None, points: Float64 | None) -> int:
         """Return the row for tasks of ``shape`` that may use ``allowed`` machines at ``points`` more."""
@@ -186,11 +192,33 @@ class _ShapeRows:
         row = self._row_of.get(key)
         if row is None:
             row = self._row_of[key] = len(self.base)
-            feasible, cost = self._problem.feasible[shape], self._problem.cost[shape]
             self.base.append(shape)
-            self.feasible.append(feasible if allowed is None else feasible & allowed)
+            if allowed is not None:
+                self._feasible[row] = self._problem.feasible[shape] & allowed
             if points is not None:
                 more = np.rint(points * COST_UNITS_PER_POINT).astype(np.int64)
-                cost = np.minimum(cost + more, LARGEST_COST).astype(np.int32)
-            self.cost.append(cost)
+                cost = np.minimum(self._problem.cost[shape] + more, LARGEST_COST)
+                self._cost[row] = cost.astype(np.int32)
         return row
+
+    def are_all_as_before(self) -> bool:
+        """Return whether there is one row for each shape of the original problem, with its machines and costs."""
+        return len(self.base) == len(self._problem.requests) and not (self._feasible or self._cost)
+
+    def list_feasible(self) -> Bool:
+        """Return which machines each row may use: bool[R, M]."""
+        if self.are_all_as_before():
+            return self._problem.feasible
+        found: Bool = self._problem.feasible[self.base]
+        for row, feasible in self._feasible.items():
+            found[row] = feasible
+        return found
+
+    def list_costs(self) -> Int32:
+        """Return the costs of each row: int32[R, M]."""
+        if self.are_all_as_before():
+            return self._problem.cost
+        found: Int32 = self._problem.cost[self.base]
+        for row, cost in self._cost.items():
+            found[row] = cost
+        return found

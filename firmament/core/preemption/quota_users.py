@@ -13,9 +13,8 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from cost_models.interface import Int64
-from firmament.core.constraints.quota_order import list_amounts
 from firmament.core.constraints.quota_room import QuotaRoom
-from firmament.core.constraints.quota_terms import QuotaTerms
+from firmament.core.constraints.quota_terms import QuotaTerms, list_amounts
 
 Importance: TypeAlias = tuple[int, int]
 """Priority, and age: the older task is more important."""

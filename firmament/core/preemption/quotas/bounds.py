@@ -10,8 +10,8 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from cost_models.interface import Bool, Int64
-from firmament.core.constraints.quota_order import list_amounts
 from firmament.core.constraints.quota_room import QuotaRoom
+from firmament.core.constraints.quota_terms import list_amounts
 from firmament.core.preemption.node_state import PreemptionState
 from firmament.core.preemption.problem import PreemptionProblem
 from firmament.core.preemption.quotas.victims import (

@@ -11,15 +11,15 @@ evictions that began with it (`state/eviction_chains`): so evictions never form 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 from cost_models.interface import Bool, Int64
-from firmament.core.constraints.quota_order import QuotaShares, list_columns
-from firmament.core.constraints.quota_room import QuotaRoom
+from firmament.core.constraints.quota_order import QuotaShares
+from firmament.core.constraints.quota_terms import list_columns
 from firmament.core.placement.pod_sets import list_confinements
 from firmament.core.placement.tree_groups.alike_groups import describe_needs
 from firmament.core.preemption.node_state import PreemptionState
@@ -32,18 +32,18 @@ from firmament.core.preemption.quotas.bounds import (
     list_within_reach,
 )
 from firmament.core.preemption.quotas.coverage import QuotaCoverage, importance_of
+from firmament.core.preemption.quotas.share_turns import ShareTurns
 from firmament.core.preemption.quotas.undone_evictions import is_taken_back
 from firmament.core.preemption.quotas.units import (
     QuotaUnit,
     confine_unit,
-    find_drawn,
+    find_drawn_at,
     list_units,
     may_evict,
     put_unit,
 )
 from firmament.core.preemption.quotas.victim_sets import add_companions, keeps_gangs, list_victim_sets
 from firmament.core.preemption.quotas.victims import (
-    ShareRule,
     are_borrowing,
     find_candidates,
     find_while_borrowing,
@@ -93,7 +93,7 @@ class QuotaReclaim:
         assert quotas is not None
         self._node = state.drawn
         self._coverage = QuotaCoverage(state, self._node)
-        self._shares = QuotaShares(terms)
+        self._turns = ShareTurns(QuotaShares(terms), self._node)
         self._in_vain: set[tuple[object, ...]] = set()
         self._needs: dict[int, tuple[object, ...]] = {}
         """What trees of groups need, by gang."""
@@ -122,11 +122,6 @@ class QuotaReclaim:
         """Return whether more tasks wait that are just like a unit that has got its place."""
         (cls, count), *others = unit.members
         return not others and count == 1 and bool(self.state.remaining[cls] > 0)
-
-    def _book(self, quotas: QuotaRoom, victim: int, count: int) -> None:
-        """Book a task's quota as used again (1) or free (-1)."""
-        kind = int(quotas.terms.kind[self.state.preemption.machine[victim]])
-        quotas.draw_on(int(self.state.preemption.draw[victim]), kind, count)
 
     # --- one unit ------------------------------------------------------------------------------------------------
 
@@ -221,7 +216,7 @@ class QuotaReclaim:
             return next(filter(None, chosen), None)
         strategies = terms.strategies[node] if terms.strategies else ()
         for lenient in (False, True)[: len(strategies)]:
-            order = self._list_by_shares(unit, candidates, lenient=lenient)
+            order = self._turns.list_candidates(self.state, unit, candidates, self._solver, lenient=lenient)
             if not order:
                 continue
             choice = _Choice(unit, order, {victim: turn for turn, victim in enumerate(order)}, lenient)
@@ -245,51 +240,6 @@ class QuotaReclaim:
             )
         )
         return found[order][:MOST_CANDIDATES].tolist()
-
-    def _list_by_shares(self, unit: QuotaUnit, candidates: list[int], *, lenient: bool) -> list[int]:
-        """Return the candidates that fair shares allow to evict one after another, in that order."""
-        machines = self._guess_machines(unit, candidates)
-        if machines is None:
-            return []
-        ordered = self._order_by_shares(unit, machines, candidates, lenient=lenient)
-        return [victim for group in ordered for victim in group]
-
-    def _guess_machines(self, unit: QuotaUnit, candidates: list[int]) -> list[tuple[int, int]] | None:
-        """Return class and machine of each task of a unit as if quotas were unlimited, or None if room is lacking even
-        without the candidates.
-        """
-        for leaving in ([], add_companions(self.state, candidates, [])):
-            trial = self.state.copy()
-            trial.quotas = None
-            trial.evict(leaving)
-            places = put_unit(trial, unit, self._solver)
-            if places is not None:
-                return places
-        return None
-
-    def _order_by_shares(
-        self, unit: QuotaUnit, places: Sequence[tuple[int, int]], victims: Sequence[int], *, lenient: bool
-    ) -> list[Sequence[int]]:
-        state, quotas, terms = self.state, self.state.quotas, self.state.problem.quotas
-        assert quotas is not None
-        assert terms is not None
-        trial = quotas.copy()
-        for cls, machine in places:
-            trial.add(int(state.problem.shape[cls]), machine, 1)
-        groups: dict[int, list[int]] = {}
-        for number, victim in enumerate(victims):
-            gang = int(state.preemption.gang[victim]) if len(state.spare) else -1
-            gang = state.gangs.list_chain(gang)[-1] if gang >= 0 else -1
-            groups.setdefault(gang if gang >= 0 else -number - 1, []).append(victim)
-        rule = ShareRule(self._shares, self._node, terms.strategies[unit.newcomer.node])
-        newcomer = unit.newcomer._replace(columns=self._find_drawn_at(places))
-        return rule.order(trial, newcomer, list(groups.values()), self._book, lenient=lenient)
-
-    def _find_drawn_at(self, places: Sequence[tuple[int, int]]) -> tuple[int, ...]:
-        """Return the quota columns that tasks would draw on at ``places`` (class, machine)."""
-        terms = self.state.problem.quotas
-        assert terms is not None
-        return find_drawn(self.state, [(cls, int(terms.kind[machine])) for cls, machine in places])
 
     # --- sets of victims -----------------------------------------------------------------------------------------
 
@@ -387,12 +337,12 @@ class QuotaReclaim:
         assert terms is not None
         assert trial.quotas is not None
         places = trial.taken[len(self.state.taken) :]
-        drawn = self._find_drawn_at(places)
+        drawn = find_drawn_at(self.state, places)
         if not are_borrowing(self.state, self._node, newcomer._replace(columns=drawn), victims):
             return False
         if terms.fair[newcomer.node]:
             order = sorted(victims, key=lambda victim: choice.rank.get(victim, 0))
-            groups = self._order_by_shares(choice.unit, places, order, lenient=choice.lenient)
+            groups = self._turns.order(self.state, choice.unit, places, order, lenient=choice.lenient)
             return sum(map(len, groups)) == len(victims)
         others = [victim for victim in victims if self._node[victim] != newcomer.node]
         free = find_while_borrowing(self.state, newcomer)

@@ -12,9 +12,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from cost_models.interface import Int64
-from firmament.core.constraints.quota_order import list_columns
 from firmament.core.constraints.quota_room import QuotaRoom
-from firmament.core.constraints.quota_terms import Draw
+from firmament.core.constraints.quota_terms import Draw, list_columns
 from firmament.core.preemption.node_state import PreemptionState
 from firmament.core.preemption.quotas.bounds import QuotaBound
 from firmament.core.preemption.quotas.units import find_machine

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from cost_models.interface import Bool, Int64
-from firmament.core.constraints.quota_order import list_amounts, list_columns
+from firmament.core.constraints.quota_terms import list_amounts, list_columns
 from firmament.core.preemption.node_state import PreemptionState
 from firmament.core.preemption.quotas.coverage import rank_of
 from firmament.core.preemption.quotas.victims import Newcomer
@@ -89,6 +89,13 @@ def find_drawn(state: PreemptionState, places: Sequence[tuple[int, int]]) -> tup
         if draw >= 0:
             found.update(column for column, _ in list_amounts(terms.draws[draw], terms.covers[kind]))
     return tuple(sorted(found))
+
+
+def find_drawn_at(state: PreemptionState, places: Sequence[tuple[int, int]]) -> tuple[int, ...]:
+    """Return the quota columns that tasks would draw on at ``places`` (class, machine)."""
+    terms = state.problem.quotas
+    assert terms is not None
+    return find_drawn(state, [(cls, int(terms.kind[machine])) for cls, machine in places])
 
 
 def may_evict(state: PreemptionState, unit: QuotaUnit) -> bool:

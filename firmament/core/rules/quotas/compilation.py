@@ -15,9 +15,8 @@ from typing import Any
 import numpy as np
 
 from cost_models.interface import Bool, Int64
-from firmament.core.constraints.quota_order import list_amounts
 from firmament.core.constraints.quota_room import QuotaRoom
-from firmament.core.constraints.quota_terms import Draw, DrawGroup, QuotaTerms
+from firmament.core.constraints.quota_terms import Draw, DrawGroup, QuotaTerms, list_amounts
 from firmament.core.constraints.quota_tree import UNBOUNDED, QuotaTree
 from firmament.core.model import (
     PODS,
@@ -127,6 +126,19 @@ class StatedQuotas:
             fill("limit", UNBOUNDED),
             fill("guarantee", 0),
         )
+
+    @cached_property
+    def stated(self) -> Bool:
+        """bool[N, J], whether a quota states a nominal amount for the column."""
+        table = np.zeros((len(self.nodes), len(self.columns)), dtype=np.bool_)
+        for row, quota in enumerate(self.nodes):
+            table[row, [self.columns[pair] for pair in quota.nominal]] = True
+        return table
+
+    @cached_property
+    def faulty(self) -> dict[str, StatedQuota]:
+        """The quotas with a fault, by name."""
+        return {name: quota for name, quota in self.quotas.items() if quota.fault}
 
     @cached_property
     def fields(self) -> Mapping[str, Any]:

@@ -87,8 +87,7 @@ class QueueStates:
         self._reported = figures
         faulty = {
             name: QueueState(name, (), waiting.get(name, 0), admitted.get(name, 0), quota.fault)
-            for name, quota in read_book(cluster).quotas.items()
-            if quota.fault
+            for name, quota in read_book(cluster).faulty.items()
         }
         changed += [state for name, state in faulty.items() if self._reported_faults.get(name) != state]
         self._reported_faults = faulty
@@ -115,17 +114,13 @@ def _count_tasks(cluster: Cluster) -> tuple[dict[str, int], dict[str, int]]:
 def _compute_figures(cluster: Cluster, waiting: dict[str, int], admitted: dict[str, int]) -> _QuotaFigures:
     terms: QuotaTerms = build_terms(cluster, ())
     use, tree = QuotaRoom(terms).use, terms.tree
-    own = np.zeros_like(tree.subtree, dtype=np.bool_)
-    book = read_book(cluster)
-    for row, quota in enumerate(book.nodes):
-        own[row, [book.columns[pair] for pair in quota.nominal]] = True
     return _QuotaFigures(
         names=terms.names,
         columns=terms.columns,
         total=use.total,
         borrowed=np.maximum(use.used - tree.subtree, 0),
         available=use.compute_available(),
-        stated=own,
+        stated=read_book(cluster).stated,
         waiting=np.array([waiting.get(name, 0) for name in terms.names], dtype=np.int64),
         admitted=np.array([admitted.get(name, 0) for name in terms.names], dtype=np.int64),
     )

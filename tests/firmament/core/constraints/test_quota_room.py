@@ -15,9 +15,9 @@ from firmament.core.constraints.quota_flavors import (
     list_flavor_choices,
     list_machine_choices,
 )
-from firmament.core.constraints.quota_order import QuotaOrder, QuotaStanding, list_amounts, list_columns
+from firmament.core.constraints.quota_order import QuotaOrder, QuotaStanding
 from firmament.core.constraints.quota_room import ENDLESS, MANY, QuotaRoom
-from firmament.core.constraints.quota_terms import Draw, DrawGroup, QuotaTerms
+from firmament.core.constraints.quota_terms import Draw, DrawGroup, QuotaTerms, list_amounts, list_columns
 from tests.firmament.core.constraints.quota_terms import one_of, pose
 from tests.support.rules import ints
 

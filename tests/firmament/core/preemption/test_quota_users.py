@@ -6,9 +6,9 @@ import random
 
 import numpy as np
 
-from firmament.core.constraints.quota_order import QuotaOrder, list_amounts
+from firmament.core.constraints.quota_order import QuotaOrder
 from firmament.core.constraints.quota_room import QuotaRoom
-from firmament.core.constraints.quota_terms import Draw, DrawGroup, QuotaTerms
+from firmament.core.constraints.quota_terms import Draw, DrawGroup, QuotaTerms, list_amounts
 from firmament.core.constraints.quota_tree import UNBOUNDED, QuotaTree
 from firmament.core.preemption.quota_users import QuotaFilling, QuotaUser, QuotaUsers
 from tests.support.effort import examples
