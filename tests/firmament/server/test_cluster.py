@@ -6,12 +6,16 @@ import asyncio
 import threading
 from collections.abc import Iterable, Iterator
 
+import pytest
+
 from firmament.core.configuration import CoreConfiguration
-from firmament.core.events import ClassDefined, Event, TasksSubmitted
+from firmament.core.events import BindingReport, ClassDefined, Event, TaskRemoved, TasksSubmitted
 from firmament.core.few_tasks.first_costs import FirstCosts
 from firmament.core.scheduler import Scheduler
 from firmament.core.scoring.kept_rows import KeptRows
-from firmament.server.cluster import ServedCluster
+from firmament.server.access.fencing import GRACE_SECONDS, Fencing
+from firmament.server.cluster import NoStateError, ServedCluster, StaleDriverError, StateLostError
+from firmament.solvers.base import FlowProblem, FlowSolution
 from firmament.solvers.ortools_solver import OrToolsSolver
 from firmament.wire.rounds import EncodedRound
 from tests.support.core import Clock, machine, task_class
@@ -166,3 +170,117 @@ def test_no_round_is_run_at_once_while_somebody_else_is_at_work_or_watches():
         assert cluster.run_direct_round() is None
     cluster.describe_flow(0, with_tasks=False)
     assert cluster.run_direct_round() is None
+
+
+def test_rounds_are_numbered_on_over_all_states_of_a_cluster():
+    setting = DirectSetting()
+    cluster = setting.cluster
+    for fencing in (1, 2, 3):
+        driver = setting.driven(fencing, [*WORLD, TasksSubmitted(1, ("a",))])
+        direct = cluster.run_round()
+        assert direct is not None
+        cluster.apply(driver, [TasksSubmitted(1, ("b", "c", "d"))])
+        whole = cluster.run_round()
+        assert whole is not None
+        assert (direct.round, whole.round) == (2 * fencing - 1, 2 * fencing)
+        assert cluster.listing(with_tasks=False)[0].rounds == 2 * fencing
+        assert cluster.network()[1] == 2 * fencing
+    assert [each.round for each in cluster.rounds(3)] == [4, 5, 6]
+
+
+def test_placements_count_as_unreported_until_the_driver_reports_on_them():
+    setting = DirectSetting()
+    driver = Quiet()
+    setting.cluster.attach(driver, 1)
+    assert setting.cluster.count_unreported(driver) == 0
+    driver = setting.driven(2, [*WORLD, TasksSubmitted(1, ("a", "b"))])
+    result = setting.cluster.run_round()
+    assert result is not None
+    assert setting.cluster.count_unreported(driver) == 2
+    setting.cluster.report(driver, [BindingReport("a", result.deltas[0].machine, bound=True)])
+    setting.cluster.report(driver, [BindingReport("b", result.deltas[1].machine, bound=False)])
+    assert setting.cluster.count_unreported(driver) == 0
+
+
+@pytest.mark.parametrize("directly", [True, False])
+def test_a_round_that_fails_while_it_takes_effect_loses_the_state(
+    monkeypatch: pytest.MonkeyPatch, directly: bool
+):
+    setting = DirectSetting()
+    content = task_class(100 if directly else 10**9)
+    driver = setting.driven(1, [*WORLD, ClassDefined(2, content), TasksSubmitted(2, ("a",))])
+
+    def fail(*_: object) -> None:
+        raise ZeroDivisionError
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Scheduler, "close_round", fail)
+        with pytest.raises(ZeroDivisionError):
+            setting.cluster.run_round()
+    with pytest.raises(NoStateError, match="the snapshot of cluster 'c' is not complete yet"):
+        setting.cluster.run_round()
+    with pytest.raises(StateLostError, match="cluster 'c': the state is lost; send a new snapshot"):
+        setting.cluster.next_round_in(driver)
+    driver = setting.driven(2, [*WORLD, TasksSubmitted(1, ("a",))])
+    assert setting.cluster.next_round_in(driver) == 0.0
+
+
+def test_after_a_round_at_once_that_turns_out_to_need_a_network_none_is_tried():
+    setting = DirectSetting()
+    cluster = setting.cluster
+    driver = setting.driven(1, [*WORLD, TasksSubmitted(1, ("a",))])
+    cluster.run_round()
+    cluster.apply(driver, [ClassDefined(2, task_class(10**9)), TasksSubmitted(2, ("huge",))])
+    assert cluster.run_direct_round() is None
+    cluster.apply(driver, [TaskRemoved("huge"), TasksSubmitted(1, ("b",))])
+    assert cluster.run_direct_round() is None, "the next is decided by whoever runs whole rounds"
+    assert cluster.run_round() is not None
+    cluster.apply(driver, [TasksSubmitted(1, ("d",))])
+    assert cluster.run_direct_round() is not None
+
+
+def test_a_round_whose_state_is_replaced_while_it_is_solved_comes_to_nothing():
+    setting = Setting()
+    driver = setting.driven(1, [*WORLD, TasksSubmitted(1, ("a",))])
+
+    class Interrupted(OrToolsSolver):
+        def solve(self, problem: FlowProblem, *, time_limit: float | None = None) -> FlowSolution:
+            setting.cluster.begin_snapshot(driver)
+            setting.cluster.apply(driver, [*WORLD, TasksSubmitted(1, ("b",))])
+            setting.cluster.end_snapshot(driver)
+            return super().solve(problem, time_limit=time_limit)
+
+    with setting.cluster.hold_still() as scheduler:
+        scheduler.become_trial(Interrupted())
+    assert setting.cluster.run_round() is None
+    result = setting.cluster.run_round()
+    assert result is not None
+    assert [delta.uid for delta in result.deltas] == ["b"]
+
+
+def test_an_older_driver_waits_for_the_one_that_has_gone_unless_that_one_has_said_goodbye():
+    cluster = ServedCluster(
+        "c", lambda: pytest.fail("no snapshot"), fencing=Fencing(lambda: 0.0, lambda: 0.0)
+    )
+    newer, older = Quiet(), Quiet()
+    cluster.attach(newer, 2)
+    cluster.lapse()
+    with pytest.raises(StaleDriverError, match="cluster 'c' is driven with fencing number 2; 1 is older"):
+        cluster.attach(older, 1)
+    cluster.detach(newer)
+    with pytest.raises(StaleDriverError, match="cluster 'c' was driven with fencing number 2 until just now"):
+        cluster.attach(older, 1)
+    cluster.lapse()
+    assert cluster.attach(older, 1) is None
+
+
+def test_an_older_driver_takes_over_once_the_one_that_has_gone_is_not_back_in_time():
+    now = [0.0]
+    cluster = ServedCluster(
+        "c", lambda: pytest.fail("no snapshot"), fencing=Fencing(lambda: 0.0, lambda: now[0])
+    )
+    newer, older = Quiet(), Quiet()
+    cluster.attach(newer, 2)
+    cluster.detach(newer)
+    now[0] = GRACE_SECONDS
+    assert cluster.attach(older, 1) is None
