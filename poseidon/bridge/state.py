@@ -24,7 +24,7 @@ from poseidon.kube.api import kinds
 from poseidon.kube.api.devices import DeviceClass, NodeDeviceList, ResourceClaim
 from poseidon.kube.api.kinds import WatchedKind
 from poseidon.kube.api.metadata import KubeStruct
-from poseidon.kube.api.namespaces import Namespace
+from poseidon.kube.api.namespaces import LimitRange, Namespace
 from poseidon.kube.api.other_projects.queues import QueuedOwner
 from poseidon.kube.api.resource import Change, Resource
 from poseidon.kube.quarantine import Quarantine
@@ -97,6 +97,7 @@ class BridgeState(Stores):
             kinds.NODE: self.nodes_changed,
             kinds.PRIORITY_CLASS: self._pods.take_priority_classes,
             kinds.NAMESPACE: self._take_namespaces,
+            kinds.LIMIT_RANGE: self._take_limit_ranges,
             kinds.SERVICE: self._pods.take_services,
             kinds.STORAGE_CLASS: self._refresh_claims_after(volumes.storage_classes_changed),
             kinds.CSI_NODE: self._refresh_claims_after(volumes.csi_nodes_changed),
@@ -127,6 +128,10 @@ class BridgeState(Stores):
             self.volume_effects.apply()
 
         return take_changes
+
+    def _take_limit_ranges(self, changes: Sequence[Change[LimitRange]]) -> None:
+        if self.resumptions is not None:
+            self.resumptions.limit_ranges.take_changes(changes)
 
     def _take_device_classes(self, changes: Sequence[Change[DeviceClass]]) -> None:
         self.first_records.get_handler(DEVICE_CLASSES, 0)(changes)
@@ -246,6 +251,8 @@ class BridgeState(Stores):
             return self.queues is not None and self.queues.reads(kind)
         if kind is kinds.NODE_DEVICES:
             return self.shared_gpus is not None and self.shared_gpus.reads_objects
+        if kind is kinds.LIMIT_RANGE:
+            return self.resumptions is not None
         if kind is kinds.SERVICE:  # otherwise pods that only services keep apart would be sent twice
             return self._services_matter
         return kind is not kinds.DAEMON_SET or self.classes.visibility.daemons

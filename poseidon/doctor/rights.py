@@ -62,7 +62,7 @@ QUEUE_STATUSES = frozenset().union(
     _rights("scheduling.sigs.k8s.io", "elasticquotas/status", "patch"),
     _rights("scheduling.x-k8s.io", "elasticquotas/status", "patch"),
 )
-QUEUE_ADMISSION = frozenset().union(
+QUEUE_ADMISSION = _to_follow("queue-admission").union(
     *(
         _rights(resource.path.split("/")[2], resource.name, "patch")
         for kind, resource in (("Job", QUEUED_JOBS), *QUEUED_OWNERS.items())

@@ -205,6 +205,7 @@ def followed() -> set[tuple[str, str]]:
         collections.APP_GROUPS,
         collections.NETWORK_TOPOLOGIES,
         collections.NODE_DEVICES,
+        collections.LIMIT_RANGES,
         *queues,
     }
     values = [value for module in (collections, koordinator) for value in vars(module).values()]

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Protocol
 
+from poseidon.bridge.suspended.limit_ranges import LimitRanges
 from poseidon.bridge.suspended.workloads import Workload, expand, reduce_spec
 from poseidon.kube.api.decoding import MalformedObjectError
 from poseidon.kube.api.pods import Pod
@@ -64,8 +65,19 @@ class WorkloadAdmission:
     """The gist of the last event about it."""
     untold: str = ""
     """Why it waits, as long as no event has said so."""
+    limits: int = -1
+    """The version of the LimitRanges of its namespace when its pods were described last."""
     idle: bool = False
     """Whether its pods are not placed here, or it makes no sense, as long as it does not change."""
+
+    @property
+    def stage_written(self) -> AdmissionStage:
+        """How far the object has come for the API server, if the last write to it has not been carried out."""
+        before = {
+            AdmissionStage.RESUMING: AdmissionStage.WAITING,
+            AdmissionStage.SUSPENDING: AdmissionStage.RUNNING,
+        }
+        return before.get(self.stage, self.stage)
 
     @property
     def key(self) -> OwnerKey:
@@ -85,6 +97,7 @@ class Placeholders:
         self._queues = queues
         self.take_pods: PodTaker = _take_none
         self.is_ours: Callable[[str], bool] = bool
+        self.limit_ranges = LimitRanges()
         self._owners: dict[str, str] = {}
         self._attempts = 0
 
@@ -100,18 +113,28 @@ class Placeholders:
         if entry.idle or count <= 0:
             return ""
         self._attempts += 1
+        entry.limits = self.limit_ranges.find_version(entry.key.namespace)
         try:
-            pods = expand(entry.found, self._attempts)[:count]
+            pods, problem = self.limit_ranges.complete(expand(entry.found, self._attempts)[:count])
         except (MalformedObjectError, NotKnownError, RecursionError) as error:
             entry.idle = True
             return str(error)
         if not all(self.is_ours(scheduler_of(pod)) for pod in pods):
             entry.idle = True
             return ""
+        if problem:
+            entry.idle = True
+            return problem
         entry.pods.update((pod.metadata.uid, pod) for pod in pods)
         self._owners.update((pod.metadata.uid, entry.found.ref.uid) for pod in pods)
         self.take_pods([Change(pod.metadata.uid, pod) for pod in pods])
         return ""
+
+    def renew(self, entry: WorkloadAdmission) -> None:
+        """Let placeholders be made anew if the LimitRanges that apply to them have changed."""
+        if entry.limits not in (-1, self.limit_ranges.find_version(entry.key.namespace)):
+            entry.idle, entry.limits = False, -1
+            self.drop_placeholders(entry)
 
     def drop_placeholders(self, entry: WorkloadAdmission, count: int | None = None) -> None:
         """Drop ``count`` placeholders, or all; those without places go first."""

@@ -54,12 +54,6 @@ _MAKING_WAY = "waits until pods that make way for it have left their nodes"
 _FIRST_PAUSE, _LONGEST_PAUSE = 60.0, 3600.0
 """Pauses before an object is resumed again whose pods did not come."""
 
-_STAGE_BEFORE = {
-    AdmissionStage.RESUMING: AdmissionStage.WAITING,
-    AdmissionStage.SUSPENDING: AdmissionStage.RUNNING,
-}
-"""Where objects still are whose writes a standby has not carried out."""
-
 _ABOUT_PODS = (Bind, AnnounceScheduled, AnnounceUnschedulable, AnnouncePreempted, Nomination)
 
 
@@ -86,6 +80,8 @@ class Resumptions:
         self._queues = queues
         self._clock = clock
         self._placeholders = Placeholders(tasks, queues)
+        self.limit_ranges = self._placeholders.limit_ranges
+        """What the API server will apply to pods."""
         self._entries: dict[str, WorkloadAdmission] = {}
         self._by_key: dict[OwnerKey, str] = {}
         self._actions: list[Action] = []
@@ -132,7 +128,7 @@ class Resumptions:
     def begin(self) -> None:
         """Begin to decide about objects, as all are known; missing pods of resumed objects get placeholders."""
         for entry in [*self._entries.values()]:
-            stage = _STAGE_BEFORE.get(entry.stage, entry.stage)
+            stage = entry.stage_written
             if stage is AdmissionStage.RUNNING or stage is not entry.stage:
                 self._enter(entry, stage)
             if stage is AdmissionStage.RUNNING:
@@ -340,6 +336,7 @@ class Resumptions:
         now = self._clock()
         for entry in [*self._entries.values()]:
             if entry.stage is AdmissionStage.WAITING:
+                self._placeholders.renew(entry)
                 self._fill(entry)
                 self._resume_if_whole(entry)
                 self._tell(entry, now)

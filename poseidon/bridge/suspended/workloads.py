@@ -12,7 +12,7 @@ from poseidon.kube.api.decoding import MalformedObjectError, convert_object
 from poseidon.kube.api.metadata import ObjectMeta, ObjectRef, OwnerReference
 from poseidon.kube.api.other_projects.queues import QueuedOwner
 from poseidon.kube.api.pod_groups import ScaledOwner
-from poseidon.kube.api.pods import EmptyDir, HostPath, Pod, PodSpec, PodVolume
+from poseidon.kube.api.pods import Container, EmptyDir, HostPath, Pod, PodSpec, PodVolume
 from poseidon.kube.api.resource import Resource
 from poseidon.kube.api.workloads import PodTemplate
 from poseidon.manifests.workloads.common.fields import Value, find, is_over, mapping
@@ -168,10 +168,24 @@ def _labels_of_job(workload: Workload) -> dict[str, str]:
     }
 
 
+def _complete(container: Container) -> Container:
+    stated = container.resources
+    requests = {**stated.limits, **stated.requests}
+    return (
+        container
+        if requests == stated.requests
+        else replace(container, resources=replace(stated, requests=requests))
+    )
+
+
 def _as_expected(spec: PodSpec) -> PodSpec:
-    """Return a template's spec without what each pod has of its own: node, gates, claims, ephemeral volumes."""
+    """Return a template's spec as that of each pod: with the limits for requests that it does not state, as the API
+    server completes pods, and without what each has of its own: node, gates, claims, ephemeral volumes.
+    """
     return replace(
         spec,
+        containers=tuple(map(_complete, spec.containers)),
+        init_containers=tuple(map(_complete, spec.init_containers)),
         node_name="",
         scheduling_gates=(),
         volumes=tuple(each for each in spec.volumes if each.ephemeral is None),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from poseidon.kube.api.devices import DeviceClass, NodeDeviceList, ResourceClaim, ResourceSlice
-from poseidon.kube.api.namespaces import Namespace
+from poseidon.kube.api.namespaces import LimitRange, Namespace
 from poseidon.kube.api.nodes import Node, NodeOutline, PriorityClass, Service
 from poseidon.kube.api.other_projects.app_network import AppGroup, ConfigMap, NetworkTopology
 from poseidon.kube.api.other_projects.hyper_nodes import HyperNode
@@ -47,6 +47,7 @@ from poseidon.kube.api.storage import (
 
 NODES = Resource("nodes", "/api/v1/nodes", Node, required=True, outline=NodeOutline)
 NAMESPACES = Resource("namespaces", "/api/v1/namespaces", Namespace)
+LIMIT_RANGES = Resource("limitranges", "/api/v1/limitranges", LimitRange)
 SERVICES = Resource("services", "/api/v1/services", Service)
 PODS = Resource("pods", "/api/v1/pods", Pod, required=True)
 NODE_TOPOLOGIES = Resource(

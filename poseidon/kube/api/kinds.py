@@ -13,7 +13,7 @@ from typing import Any
 from poseidon.kube.api import collections, workloads
 from poseidon.kube.api.devices import ResourceClaimTemplate
 from poseidon.kube.api.metadata import KubeStruct
-from poseidon.kube.api.namespaces import LimitRange, ResourceQuota
+from poseidon.kube.api.namespaces import ResourceQuota
 from poseidon.kube.api.nodes import RuntimeClass
 from poseidon.kube.api.other_projects.metrics import NodeMetrics, PodMetrics
 from poseidon.kube.api.resource import Resource
@@ -70,6 +70,7 @@ _CHANGED = ("list", "watch", "patch")
 NODE = _make_kind(collections.NODES, "Node", cluster_scoped=True)
 PRIORITY_CLASS = _make_kind(collections.PRIORITY_CLASSES, "PriorityClass", cluster_scoped=True)
 NAMESPACE = _make_kind(collections.NAMESPACES, "Namespace", cluster_scoped=True)
+LIMIT_RANGE = _make_kind(collections.LIMIT_RANGES, "LimitRange", role="queue-admission", bundled=False)
 SERVICE = _make_kind(collections.SERVICES, "Service")
 STORAGE_CLASS = _make_kind(collections.STORAGE_CLASSES, "StorageClass", cluster_scoped=True)
 CSI_NODE = _make_kind(collections.CSI_NODES, "CSINode", cluster_scoped=True)
@@ -190,6 +191,8 @@ BEFORE_PODS = (
     GROUP_MAP,
     # No pod should hear that its queue does not exist before all queues are known.
     *QUEUES,
+    # An object in a queue would be resumed whose pods are refused.
+    LIMIT_RANGE,
 )
 """Kinds that the bridge loads before pods, in this order."""
 
@@ -197,7 +200,6 @@ AFTER_PODS = (APP_GROUP, NETWORK_TOPOLOGY, BUDGET, NODE_TOPOLOGY, NODE_METRIC, *
 """Kinds that say something about known pods, or about their owners."""
 
 FILES_ALONE = (
-    ObjectKind("", "LimitRange", LimitRange),
     ObjectKind("", "ReplicationController", workloads.ReplicaWorkload),
     ObjectKind("", "ResourceQuota", ResourceQuota),
     ObjectKind("apps", "Deployment", workloads.ReplicaWorkload),

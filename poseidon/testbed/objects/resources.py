@@ -133,6 +133,7 @@ BUILTIN: tuple[ResourceType, ...] = (
     builtin("v1", "services", "Service", "svc", "status every returned"),
     builtin("v1", "persistentvolumes", "PersistentVolume", "pv", "cluster status returned"),
     builtin("v1", "persistentvolumeclaims", "PersistentVolumeClaim", "pvc", "status returned"),
+    builtin("v1", "limitranges", "LimitRange", "limits"),
     builtin("v1", "replicationcontrollers", "ReplicationController", "rc", "status every"),
     builtin("apps/v1", "deployments", "Deployment", "deploy", "status every"),
     builtin("apps/v1", "replicasets", "ReplicaSet", "rs", "status every"),

@@ -1,0 +1,62 @@
+"""LimitRanges of namespaces, as the API server will apply them to the pods of objects that are resumed."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from poseidon.kube.api.namespaces import LimitRange
+from poseidon.kube.api.pods import Pod, PodSpec
+from poseidon.kube.api.resource import Change
+from poseidon.manifests.admission.limit_ranges import complete_spec, violations
+from poseidon.pods.tasks import get_qualified_name
+
+
+class LimitRanges:
+    """The LimitRanges of all namespaces."""
+
+    def __init__(self) -> None:
+        self._namespaces: dict[str, str] = {}
+        self._found: defaultdict[str, dict[str, LimitRange]] = defaultdict(dict)
+        self._versions: defaultdict[str, int] = defaultdict(int)
+
+    def take_changes(self, changes: Sequence[Change[LimitRange]]) -> None:
+        """Update LimitRanges."""
+        for uid, found in changes:
+            namespace = self._namespaces.pop(uid, "")
+            self._found[namespace].pop(uid, None)
+            if found is not None:
+                namespace = self._namespaces[uid] = found.metadata.namespace
+                self._found[namespace][uid] = found
+            self._versions[namespace] += 1
+
+    def find_version(self, namespace: str) -> int:
+        """Return a number that is another after each change of a LimitRange of a namespace."""
+        return self._versions.get(namespace, 0)
+
+    def complete(self, pods: Sequence[Pod]) -> tuple[list[Pod], str]:
+        """Return pods of one namespace with its default requests and limits, and why one will be refused, "" if none.
+
+        Pods that share a spec share the completed one. LimitRanges apply in the order of their names.
+        """
+        found = self._found.get(pods[0].metadata.namespace) if pods else None
+        if not found:
+            return [*pods], ""
+        ranges = sorted(found.values(), key=lambda each: each.metadata.name)
+        completed: dict[int, PodSpec] = {}
+        for pod in pods:
+            if id(pod.spec) in completed:
+                continue
+            spec = pod.spec
+            for each in ranges:
+                spec = complete_spec(spec, each)
+            for each in ranges:
+                problem = next(violations(spec, each), "")
+                if problem:
+                    return [
+                        *pods
+                    ], f"its pods break LimitRange {get_qualified_name(each.metadata)}: {problem}"
+            completed[id(pod.spec)] = spec
+        return [replace(pod, spec=completed[id(pod.spec)]) for pod in pods], ""
