@@ -99,6 +99,7 @@ def test_a_budget_allows_so_many_disruptions_of_its_pods(found, budgets, why):
     [
         (budget(disruptionsAllowed=0, currentHealthy=3, desiredHealthy=3), ""),
         (budget(disruptionsAllowed=0, currentHealthy=2, desiredHealthy=3), NONE_LEFT),
+        (budget(disruptionsAllowed=0, currentHealthy=1, desiredHealthy=1), ""),
         (budget(disruptionsAllowed=0, currentHealthy=0, desiredHealthy=0), NONE_LEFT),
         (budget(disruptionsAllowed=0, policy="AlwaysAllow"), ""),
         (budget(disruptionsAllowed=0, policy="IfHealthyBudget"), NONE_LEFT),

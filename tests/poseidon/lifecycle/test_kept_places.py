@@ -65,6 +65,16 @@ def moving(found, to, until):
     return replace(found, metadata=replace(found.metadata, annotations=annotations))
 
 
+def test_a_pod_of_a_stateful_set_gets_the_place_that_was_kept_for_its_namesake():
+    scene = Moving()
+    scene.pods(present(pod("web-0", node="n1", owner="web")), present(pod("web-1", node="n1", owner="web")))
+    scene.announce("web-0", to="n2")
+    scene.announce("web-1", to="n3")
+    scene.pods(gone(pod("web-0")), gone(pod("web-1")))
+    scene.pods(present(pod("web-1", owner="web", uid="again")))
+    assert scene.confined("again") == ("n3", True)
+
+
 def test_the_replacement_may_go_to_the_place_that_was_kept_for_it():
     scene = Moving()
     scene.announce()

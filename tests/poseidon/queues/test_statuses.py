@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from msgspec.structs import replace
 
 from poseidon.kube.write.patch_writer import QueueStatusWrite
@@ -91,6 +92,15 @@ def test_workloads_that_come_and_go_are_counted_while_the_use_stays():
     assert counts == [(2, 0), (1, 0), (0, 0)]
     stage.now += PAUSE_SECONDS
     assert take(stage)[0] == {}
+
+
+@pytest.mark.parametrize(("borrowed", "more"), [(0, {}), (1, {"borrowed": "1m"})])
+def test_what_a_queue_has_borrowed_is_told_from_the_first_unit_on(borrowed, more):
+    stage = kueue()
+    stage.state.take_events()
+    stage.state.on_round(used("ClusterQueue/team", cpu=5, borrowed=borrowed))
+    [flavor_usage] = take(stage)[0]["clusterqueues", "team"]["flavorsUsage"]
+    assert flavor_usage["resources"] == [{"name": "cpu", "total": "5m", **more}]
 
 
 def test_only_what_has_changed_is_written():

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from poseidon.kube.api.decoding import convert_object
 from poseidon.kube.api.nodes import Node
@@ -105,6 +106,19 @@ def test_a_pod_that_came_back_is_none_and_one_more_is(pods, name):
 def test_a_budget_that_changes_is_one(changed):
     part, key, value = changed
     assert digest(node(), budget={**BUDGET, part: {**BUDGET[part], key: value}}) != PLAIN
+
+
+def test_the_order_in_which_objects_are_read_is_no_difference():
+    nodes = [convert_object(node(metadata_name=name), Node) for name in ("n", "m")]
+    pods = [convert_object(copy.deepcopy(each), Pod) for each in PODS]
+    pods[0] = replace(pods[0], spec=replace(pods[0].spec, node_name="m"))
+    budgets = [convert_object(copy.deepcopy(BUDGET), DisruptionBudget)]
+    budgets.append(replace(budgets[0], metadata=replace(budgets[0].metadata, name="a")))
+    one, other = (
+        Manifests(tuple(nodes[::way]), (), tuple(pods[::way]), (), (), budgets=tuple(budgets[::way]))
+        for way in (1, -1)
+    )
+    assert state_digest(one) == state_digest(other)
 
 
 def test_only_nodes_that_failed_in_this_state_are_left_alone():

@@ -136,6 +136,18 @@ async def test_pods_that_do_not_count_may_go(scene: Scene) -> None:
     assert (await scene.evict("a"))[0] == 201
 
 
+@pytest.mark.parametrize(
+    ("phase", "code"), [("Pending", 201), ("Succeeded", 201), ("Failed", 201), ("Running", 429)]
+)
+async def test_budgets_are_asked_only_about_pods_that_run(scene: Scene, phase: str, code: int) -> None:
+    scene.run("a")
+    scene.operations.create(PODS, "default", pod("p"))
+    phases = {"status": {"phase": phase}}
+    scene.operations.patch(PODS, "default", "p", MERGE_PATCH, phases, status=True)
+    await scene.budget(minAvailable=2)
+    assert (await scene.evict("p"))[0] == code
+
+
 async def test_two_budgets_for_one_pod_are_an_error_of_the_administrator(scene: Scene) -> None:
     scene.run("a", "b")
     await scene.budget("one", minAvailable=0)
