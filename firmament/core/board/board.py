@@ -92,16 +92,17 @@ class Board:
             fits &= ~refused
         return fits
 
-    def units(self, cls: int, machines: Int64, *, together: bool = False) -> Int64:
+    def units(self, cls: int, machines: Int64, *, together: bool = False, requests: bool = True) -> Int64:
         """Return how many tasks of a class each of ``machines`` takes, if the others take none: int64[A].
 
         Room and limits of models are exact. Rules and pairs only close a machine or leave it open; if two tasks of the
         class exclude each other, a machine takes one. Other ways in which they count against each other are ignored.
         ``together``: the tasks come together with others. Then only rules by which tasks exclude each other count;
-        rules that attract or spread tasks are checked once all are placed.
+        rules that attract or spread tasks are checked once all are placed. ``requests``: whether requests of resources
+        count.
         """
         problem, shape = self.problem, int(self.problem.shape[cls])
-        units = self.residual.units(np.full(len(machines), shape), machines)
+        units = self.residual.units(np.full(len(machines), shape), machines, requests=requests)
         open_to: Bool = problem.feasible[shape, machines].copy()
         if cls in problem.pins:
             open_to &= np.isin(machines, problem.pins[cls])

@@ -119,14 +119,15 @@ class Residual:
             known_as = int(self.problem.map_to_ledgers(np.array([shape]))[0])
             machines &= ledger.count_room(known_as) > 0
 
-    def units(self, shapes: Int64, machines: Int64, *, quotas: bool = True) -> Int64:
+    def units(self, shapes: Int64, machines: Int64, *, quotas: bool = True, requests: bool = True) -> Int64:
         """Return how many tasks of ``shapes[i]`` fit on ``machines[i]`` if no others come: int64[A]; exact, at least 0.
+        ``quotas``, ``requests``: whether quotas, and requests of resources, count.
 
         For a row that stands for several machines: as many as fit on one of them times their number.
         """
         units = np.full(len(shapes), np.iinfo(np.int64).max)
-        for requests, free in zip(self.problem.requests.T, self.free, strict=True):
-            amount = requests.take(shapes)
+        for asked, free in zip(self.problem.requests.T, self.free, strict=True) if requests else ():
+            amount = asked.take(shapes)
             limited = amount > 0
             if limited.all():
                 np.minimum(units, free.take(machines) // amount, out=units)

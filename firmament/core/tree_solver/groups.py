@@ -53,6 +53,8 @@ class GroupTerms:
     """The domains of the labels that trees of groups name."""
     nested: Mapping[int, NestedGroup] = field(default_factory=dict)
     """The trees of groups, by number of the gang."""
+    resources: tuple[str, ...] = ()
+    """Names of the resources, by column; () without trees of groups."""
 
     @property
     def every(self) -> Mapping[int, AnyGroup]:

@@ -8,9 +8,9 @@ import numpy as np
 
 from firmament.core.board.board import Board
 from firmament.core.flow.problem import Assignments
+from firmament.core.tree_solver.nested.problem import NestedProblem
 from firmament.core.tree_solver.nested.room import NestedRoom, PlaceCost
 from firmament.core.tree_solver.nested.search import Hints, NestedPlaces
-from firmament.core.tree_solver.nested.solver import NestedProblem
 from firmament.core.tree_solver.nested.trees import LinkedGroup, NestedDomains, NestedGroup
 
 
@@ -82,9 +82,10 @@ def pose(
             first.append(part)
         shape_of.append(looks[key])
     machines = np.arange(problem.machines)
-    most = np.stack([board.units(classes[part], machines, together=True) for part in first])
+    most = np.stack([board.units(classes[part], machines, together=True, requests=False) for part in first])
     requests = problem.requests[problem.shape[[classes[part] for part in first]]]
-    room = NestedRoom(board.residual.free, requests, most, [costs[part] for part in first])
+    cost = [costs[part] for part in first]
+    room = NestedRoom(board.residual.free, requests, most, cost, problem.topology.resources)
     return NestedProblem(LinkedGroup.link(group), domains, room, shape_of)
 
 

@@ -25,9 +25,9 @@ from firmament.core.preemption.tree_groups.slots import LeafSlots
 from firmament.core.ranks import count_up
 from firmament.core.tree_solver.groups import AnyGroup, GroupTerms, TreeGroup
 from firmament.core.tree_solver.nested.divided.solver import solve_tree
+from firmament.core.tree_solver.nested.problem import NestedProblem
 from firmament.core.tree_solver.nested.room import NestedRoom
 from firmament.core.tree_solver.nested.search import NestedPlaces, SearchSteps
-from firmament.core.tree_solver.nested.solver import NestedProblem
 from firmament.core.tree_solver.nested.trees import LinkedGroup, NestedGroup
 from firmament.core.tree_solver.tree import Shortage
 from firmament.solvers.base import Solver
@@ -159,7 +159,7 @@ class _Attempt:
     def put_in_room(self, solver: Solver) -> list[tuple[int, int]] | None:
         """Place the group in the present state without evictions; return class and machine of each task, or None."""
         nobody = np.empty(0, dtype=np.int64)
-        places = self._find_places(nobody)
+        places = self._find_places(nobody, explain=False)
         placed = None if isinstance(places, Shortage) else self._assign(places, nobody, solver)
         return None if placed is None else _put_all(self._now, placed)
 
@@ -194,15 +194,17 @@ class _Attempt:
             if self._calls <= 0:
                 return low
             going = np.concatenate([needed, np.arange(probe, len(self._units))])
-            if isinstance(self._find_places(going), Shortage):
+            if isinstance(self._find_places(going, explain=False), Shortage):
                 high = probe - 1
             else:
                 low = probe
             probe = (low + high + 1) // 2
         return low
 
-    def _find_places(self, units: Int64) -> Int64 | Shortage:
-        """Return the distribution of the group once some units are gone, or why there is none: int64[L]."""
+    def _find_places(self, units: Int64, *, explain: bool = True) -> Int64 | Shortage:  # noqa: ARG002 - as others
+        """Return the distribution of the group once some units are gone, or why there is none: int64[L]. ``explain``:
+        whether anybody asks why.
+        """
         self._calls -= 1
         slots = self._slots.count_after(self._units.members(units))
         least, most = slots.min(axis=0), slots.max(axis=0)
@@ -269,7 +271,7 @@ class NestedAttempt(_Attempt):
     def _count_slots(self) -> SlotsPerClass:
         return SlotsPerClass(self._now, self._classes, self._rows)
 
-    def _find_places(self, units: Int64) -> Int64 | Shortage:
+    def _find_places(self, units: Int64, *, explain: bool = True) -> Int64 | Shortage:
         """Return how many tasks machines get once some units are gone, or why there are no places: int64[M]."""
         self._calls -= 1
         now, group = self._now, self._group
@@ -283,7 +285,7 @@ class NestedAttempt(_Attempt):
         shape_of = np.searchsorted(self._classes, group.part_class).tolist()
         room = NestedRoom(free.T, requests, slots, costs)
         posed = NestedProblem(LinkedGroup.link(group), self._terms.domains, room, shape_of)
-        found = solve_tree(posed, SearchSteps(PREEMPTION_STEPS))
+        found = solve_tree(posed, SearchSteps(PREEMPTION_STEPS), explain=explain)
         if isinstance(found, Shortage):
             return found
         self._found = found

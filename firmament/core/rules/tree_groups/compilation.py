@@ -66,6 +66,7 @@ def compile_groups(
         np.array(counted, dtype=np.int64),
         nested.domains,
         nested.nested,
+        nested.resources,
     )
 
 
@@ -87,7 +88,13 @@ def _compile_nested(cluster: Cluster, called: CalledGangs) -> GroupTerms:
         for number, job in jobs.items()
     }
     position = np.arange(len(cluster.machines))
-    return replace(NO_GROUPS, nested=groups, position=position, domains=find_domains(cluster, labels))
+    return replace(
+        NO_GROUPS,
+        nested=groups,
+        position=position,
+        domains=find_domains(cluster, labels),
+        resources=tuple(cluster.resources.names),
+    )
 
 
 def list_groups(cluster: Cluster) -> frozenset[str]:

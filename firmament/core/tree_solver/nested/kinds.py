@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 
 import numpy as np
 
@@ -28,6 +28,44 @@ def number_kinds(
         look = (tuple(keys[number]), group.apart[number], tasks, inside, own)
         kinds[number] = known.setdefault(look, len(known))
     return kinds
+
+
+def number_alike(group: LinkedGroup, shape_of: Sequence[int]) -> list[int]:
+    """Return a number for each group that is equal for groups with equal rules, needs and tasks, with the groups in
+    them. A group with tasks on machines has a number of its own.
+    """
+    known: dict[Hashable, int] = {}
+    looks = [0] * len(group.names)
+    divided: dict[int, list[Hashable]] = {}
+    for each in group.divided:
+        divided.setdefault(each.group, []).append((each.label, each.rule))
+    for number in reversed(range(len(looks))):
+        tasks = tuple((shape_of[part], int(group.part_count[part])) for part in group.parts[number])
+        inside = tuple(looks[child] for child in group.children[number])
+        rules = (*divided.get(number, ()),)
+        own = (group.within[number], group.rather_within[number], group.apart[number], rules)
+        place = number if group.held[number] else -1
+        look = (int(group.least[number]), own, tasks, inside, place)
+        looks[number] = known.setdefault(look, len(known))
+    return looks
+
+
+def describe_marked(
+    group: LinkedGroup, looks: Sequence[int], marks: Mapping[int, Sequence[int]]
+) -> tuple[object, ...]:
+    """Return a key that is equal for marks (numbers, by group) that differ only by an exchange of groups that are alike
+    by their ``looks``.
+    """
+    below: dict[int, list[tuple[object, ...]]] = {}
+    todo = {number for number, own in marks.items() if own}
+    for number in list(todo):
+        while (number := int(group.parent[number])) >= 0:
+            todo.add(number)
+    for number in sorted(todo, reverse=True):
+        inside = tuple(sorted(below.get(number, ())))
+        look = (looks[number], tuple(sorted(marks.get(number, ()))), inside)
+        below.setdefault(int(group.parent[number]), []).append(look)
+    return tuple(sorted(below.get(-1, ())))
 
 
 def list_parts(group: LinkedGroup, number: int) -> list[int]:

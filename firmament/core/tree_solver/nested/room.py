@@ -15,18 +15,31 @@ PlaceCost: TypeAlias = Callable[[Int64], Int64]
 MANY = 2**40
 """Number of slots that stands for no limit."""
 
+ENDLESS = 2**62
+"""A sum over machines that is not exceeded where enough of a resource is assumed everywhere."""
+
 
 class NestedRoom:
     """Room for tasks of S shapes on M machines.
 
     ``free``: int64[K, M], free amounts; ``requests``: int64[S, K]; ``most``: int64[S, M], the most tasks of a shape
-    that a machine takes by bounds other than ``free``; ``cost``: the cost of a task of each shape. ``slots``:
-    int64[S, M], how many tasks of one shape alone each machine takes now.
+    that a machine takes by bounds other than ``free``; ``cost``: the cost of a task of each shape; ``resources``: names
+    of the resources, () if nobody asks for them. ``slots``: int64[S, M], how many tasks of one shape alone each machine
+    takes now.
     """
 
-    def __init__(self, free: Int64, requests: Int64, most: Int64, cost: Sequence[PlaceCost]) -> None:
+    def __init__(
+        self,
+        free: Int64,
+        requests: Int64,
+        most: Int64,
+        cost: Sequence[PlaceCost],
+        resources: Sequence[str] = (),
+    ) -> None:
         used = np.flatnonzero(requests.any(axis=0))
         self._used = used
+        #: names of the resources that tasks request, () if they are not known
+        self.resources = tuple(resources[each] for each in used.tolist()) if resources else ()
         self.free = free[used].copy()
         self.requests = requests[:, used]
         self.cost = cost
@@ -49,6 +62,16 @@ class NestedRoom:
         request.
         """
         return np.array_equal(self.free, free[self._used])
+
+    def with_plenty(self, places: Sequence[int], tasks: int) -> NestedRoom:
+        """Return the room as it is now, but with enough of some resources (places in ``resources``) for so many
+        ``tasks`` on every machine.
+        """
+        free = self.free.copy()
+        enough = self.requests.max(axis=0, initial=0) * tasks
+        most = ENDLESS // max(1, free.shape[1])  # what all machines have together is summed up
+        free[list(places)] = np.minimum(enough, most)[list(places), None]
+        return NestedRoom(free, self.requests, self._left, self.cost)
 
     def cap(self, machines: Int64, most: Int64) -> None:
         """Limit the tasks of each shape on ``machines`` to ``most`` (int64[M])."""

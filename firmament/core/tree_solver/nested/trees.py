@@ -177,6 +177,13 @@ class LinkedGroup(NestedGroup):
                 inside[parent].append(number)
         return tuple(map(tuple, inside))
 
+    def list_subtree(self, number: int) -> list[int]:
+        """Return a group and all groups in it."""
+        found = [number]
+        for each in found:
+            found += self.children[each]
+        return found
+
     @cached_property
     def roots(self) -> tuple[int, ...]:
         """The groups without a parent."""

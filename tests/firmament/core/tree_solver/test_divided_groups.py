@@ -16,8 +16,8 @@ from firmament.core.tree_solver.nested.divided.explanation import describe_rule
 from firmament.core.tree_solver.nested.divided.profiles import DomainRoom, iterate_profiles
 from firmament.core.tree_solver.nested.divided.search import DividedSearch
 from firmament.core.tree_solver.nested.divided.solver import solve_tree
+from firmament.core.tree_solver.nested.problem import NestedProblem
 from firmament.core.tree_solver.nested.search import NestedPlaces, SearchSteps
-from firmament.core.tree_solver.nested.solver import NestedProblem
 from firmament.core.tree_solver.nested.trees import Division
 from firmament.core.tree_solver.tree import Shortage, limits
 from tests.firmament.core.tree_solver.test_nested_groups import Case, small_case, spread_out

@@ -11,9 +11,10 @@ from itertools import combinations, product
 import numpy as np
 import pytest
 
+from firmament.core.tree_solver.nested.problem import NestedProblem
 from firmament.core.tree_solver.nested.room import NestedRoom
 from firmament.core.tree_solver.nested.search import NestedPlaces, SearchSteps
-from firmament.core.tree_solver.nested.solver import NestedProblem, solve_nested
+from firmament.core.tree_solver.nested.solver import solve_nested
 from firmament.core.tree_solver.nested.trees import LinkedGroup, NestedDomains
 from firmament.core.tree_solver.tree import Shortage
 from tests.support.effort import examples

@@ -12,13 +12,18 @@ from firmament.core.reasons import format_number
 from firmament.core.tree_solver.nested.divided.members import FoundMembers
 from firmament.core.tree_solver.nested.divided.profiles import DomainRoom, iterate_profiles
 from firmament.core.tree_solver.nested.divided.search import DividedSearch
+from firmament.core.tree_solver.nested.kinds import describe_marked, number_alike
+from firmament.core.tree_solver.nested.problem import STEPS, NestedProblem
 from firmament.core.tree_solver.nested.search import SearchSteps
-from firmament.core.tree_solver.nested.solver import STEPS, NestedProblem, solve_nested
+from firmament.core.tree_solver.nested.shortages.explanation import list_names
+from firmament.core.tree_solver.nested.shortages.level_reasons import count_tests
+from firmament.core.tree_solver.nested.shortages.smallest_sets import SmallestSet, find_smallest_set
+from firmament.core.tree_solver.nested.solver import solve_nested
 from firmament.core.tree_solver.nested.trees import Division, LinkedGroup
 from firmament.core.tree_solver.tree import Rule, Shortage, limits
 
-BLAMED = 8
-"""The most rules of a level that are left out one by one when the level's rules cannot be kept."""
+TESTS = 16
+"""The most tests of sets of rules of a level, each of which divides the whole tree."""
 EXPLAINED = 64
 """The most numbers of members between what a group needs and what it has, for a message to say what is lacking."""
 NAMED_ROOMS = 4
@@ -80,13 +85,9 @@ def _try_with(problem: NestedProblem, divisions: Sequence[Division]) -> tuple[bo
 def _blame(
     problem: NestedProblem, active: Sequence[Division], level: Sequence[Division], *, certain: bool
 ) -> Shortage:
-    """Return a shortage that names the one rule without which the tree has places, or else the whole level."""
-    named = list(level)
-    for division in level[:BLAMED] if len(level) > 1 else ():
-        if _try_with(problem, [each for each in active if each != division])[0]:
-            named = [division]
-            break
+    """Return a shortage that names the smallest set of rules without which the tree has places, or else the level."""
     group, domains = problem.group, problem.domains
+    named = [level[each] for each in _find_rules(problem, active, level).members]
     labels = ", ".join(sorted({domains.keys[each.label] for each in named}))
     where = f"level {group.depth[level[0].group] + 1} ({labels})"
     alone_in = (replace(problem, group=replace(group, divided=(each,))) for each in named)
@@ -95,10 +96,32 @@ def _blame(
     alone = next((at for at, lack in enumerate(lacks) if lack), 0 if len(named) == 1 else -1)
     way = "there is no way" if certain else "no way was found"
     if alone < 0:
-        return Shortage(where, f"{where}: {way} to divide its {len(named)} groups by their rules", 0)
+        words = f"{where}: {way} to divide its {len(level)} groups by their rules"
+        if len(named) < len(level):
+            without = list_names([group.names[each.group] for each in named])
+            words += f"; there is one without the rules of {without}"
+        return Shortage(where, words, 0)
     rest = lacks[alone] or f"{way} to do so together with the other groups"
+    if len(named) > 1:
+        others = [group.names[each.group] for each in named if each != named[alone]]
+        rest += f"; the rules of {list_names(others)} stand in the way, too"
     name, demand = group.names[named[alone].group], _describe(problem, named[alone], found[alone])
     return Shortage(where, f"{where}: group {name} must have {demand}; {rest}", 0)
+
+
+def _find_rules(problem: NestedProblem, active: Sequence[Division], level: Sequence[Division]) -> SmallestSet:
+    """Return the smallest set of rules of a level (places in it) without which the tree has places."""
+    group, looks = problem.group, number_alike(problem.group, problem.shape_of)
+
+    def helps(dropped: Sequence[int]) -> bool:
+        gone = [level[each] for each in dropped]
+        return _try_with(problem, [each for each in active if each not in gone])[0]
+
+    def describe(dropped: Sequence[int]) -> tuple[object, ...]:
+        return describe_marked(group, looks, {level[each].group: [0] for each in dropped})
+
+    tests = max(1, min(TESTS, count_tests(group)))
+    return find_smallest_set(len(level), helps, describe, tests)
 
 
 def _count_members(found: FoundMembers) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,6 +12,7 @@ from cost_models.interface import Int64
 from firmament.core.tree_solver.nested.counts import sum_by_shape
 from firmament.core.tree_solver.nested.divided.choices import MemberCounts
 from firmament.core.tree_solver.nested.divided.profiles import DomainRoom
+from firmament.core.tree_solver.nested.kinds import number_alike
 from firmament.core.tree_solver.nested.room import NestedRoom
 from firmament.core.tree_solver.nested.trees import Division, LinkedGroup, NestedDomains
 
@@ -52,9 +53,9 @@ def find_members(
     held: dict[int, tuple[int, ...]] = {}
     if group.children[number]:
         demand = sum_by_shape(group, shape_of, group.part_count.tolist())
-        alike: dict[Hashable, list[int]] = {}
+        alike: dict[int, list[int]] = {}
         there: dict[int, list[int]] = {}
-        looks = _describe_groups(group, shape_of)
+        looks = number_alike(group, shape_of)
         for child in group.children[number]:
             if group.held[child]:
                 codes = code[list(group.held[child])]
@@ -90,27 +91,6 @@ def _is_elastic(group: LinkedGroup, number: int) -> bool:
     inside = group.children[number]
     there = len(inside) or sum(group.part_count[list(group.parts[number])].tolist())
     return bool(group.least[number] < there) or any(_is_elastic(group, child) for child in inside)
-
-
-def _describe_groups(group: LinkedGroup, shape_of: Sequence[int]) -> list[Hashable]:
-    """Return for each group a key that is equal for groups that are alike, with the groups in them."""
-    known: dict[Hashable, int] = {}
-    looks: list[Hashable] = [None] * len(group.names)
-    divided: dict[int, list[Hashable]] = {}
-    for each in group.divided:
-        divided.setdefault(each.group, []).append((each.label, each.rule))
-    for number in reversed(range(len(looks))):
-        tasks = tuple((shape_of[part], int(group.part_count[part])) for part in group.parts[number])
-        inside = tuple(looks[child] for child in group.children[number])
-        own = (
-            group.within[number],
-            group.rather_within[number],
-            group.apart[number],
-            (*divided.get(number, ()),),
-        )
-        look = (int(group.least[number]), own, tasks, inside)
-        looks[number] = known.setdefault(look, len(known))
-    return looks
 
 
 def _list_places(group: LinkedGroup, number: int, domains: NestedDomains) -> list[Int64]:

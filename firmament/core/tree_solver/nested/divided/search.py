@@ -16,8 +16,8 @@ import numpy as np
 from firmament.core.tree_solver.nested.divided.choices import DivisionChoices
 from firmament.core.tree_solver.nested.divided.members import FoundMembers, find_members
 from firmament.core.tree_solver.nested.divided.variants import ChosenDivision, Variant, build_variant
+from firmament.core.tree_solver.nested.problem import STEPS, NestedProblem
 from firmament.core.tree_solver.nested.search import NestedPlaces, SearchSteps
-from firmament.core.tree_solver.nested.solver import STEPS, NestedProblem
 from firmament.core.tree_solver.nested.trees import Division
 
 VARIANTS = 400

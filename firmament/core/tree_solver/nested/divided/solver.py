@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from firmament.core.tree_solver.nested.divided.explanation import explain_divisions
 from firmament.core.tree_solver.nested.divided.search import DividedSearch
+from firmament.core.tree_solver.nested.problem import NestedProblem
 from firmament.core.tree_solver.nested.search import NestedPlaces, SearchSteps
-from firmament.core.tree_solver.nested.solver import NestedProblem, solve_nested
+from firmament.core.tree_solver.nested.solver import NO_PLACES, solve_nested
 from firmament.core.tree_solver.tree import Shortage
 
 
-def solve_tree(problem: NestedProblem, steps: SearchSteps) -> NestedPlaces | Shortage:
-    """Return places for a tree, or why it has none; ``steps``: those left in the round."""
+def solve_tree(
+    problem: NestedProblem, steps: SearchSteps, *, explain: bool = True
+) -> NestedPlaces | Shortage:
+    """Return places for a tree, or why it has none; as `solve_nested`, but the tree may have divisions."""
     if not problem.group.divided:
-        return solve_nested(problem, steps)
+        return solve_nested(problem, steps, explain=explain)
     found, _ = DividedSearch(problem).find_places(steps)
-    return explain_divisions(problem, steps) if found is None else found
+    if found is not None:
+        return found
+    return explain_divisions(problem, steps) if explain else NO_PLACES

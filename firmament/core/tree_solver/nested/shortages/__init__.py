@@ -1,0 +1,1 @@
+"""Why trees of groups have no places."""
