@@ -3,15 +3,30 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import replace
 
 import pytest
 
-from firmament.core.events import ClassDefined, JobDefined, TasksBound
+from firmament.core.events import ClassDefined, Event, JobDefined, TasksBound, TasksSubmitted
+from firmament.core.intake.events import apply_events
 from firmament.core.model import Job, JobGroup
 from firmament.core.rules.gangs.disruption import count_spare, find_leaving_units, list_eviction_units
-from firmament.core.rules.gangs.members import breaks_up, natural_key, shrink
+from firmament.core.rules.gangs.members import (
+    Surplus,
+    breaks_up,
+    count_members,
+    find_progress,
+    list_able_members,
+    list_members_asked_to_leave,
+    list_staying_members,
+    natural_key,
+    shrink,
+)
+from firmament.core.state import transitions
+from firmament.core.state.cluster import Cluster
 from tests.support.core import machine, scheduler, task_class, uids
+from tests.support.rules import ints
 
 
 @pytest.mark.parametrize(("members", "needed"), [(0, 3), (1, 2), (2, 1), (3, 1), (9, 1)])
@@ -69,3 +84,113 @@ def test_a_group_in_a_tree_leaves_alone_or_takes_along_what_cannot_spare_it():
     assert leaves(replace(job, groups=(JobGroup("root", least=3), *groups[1:])), b=1) == ["a", "b", "c"]
     assert leaves(replace(job, disrupted_whole=True), a=1) == ["a", "b", "c"]
     assert leaves(replace(job, min_members=3), a=1) == ["a", "b", "c"], "it needs more than its groups do"
+
+
+# --- members of a cluster's gangs ------------------------------------------------------------------------------------
+
+WORK, GOING = 1, 2
+TREE = (JobGroup("root", least=2), JobGroup("a", "root", 2), JobGroup("b", "root", 1))
+
+
+def cluster(job: Job, *events: Event) -> Cluster:
+    """A large machine, a small one for nobody, and a gang."""
+    made = Cluster()
+    classes = [ClassDefined(WORK, task_class()), ClassDefined(GOING, task_class(terminating=True))]
+    of_groups = [ClassDefined(10 + at, task_class(group=name)) for at, name in enumerate("ab")]
+    apply_events(made, [machine("m"), machine("n"), *classes, *of_groups, JobDefined(job), *events], 0.0)
+    return made
+
+
+def named(made: Cluster, rows: Iterable[int]) -> list[str]:
+    return [made.tasks.uid[row] for row in rows]
+
+
+@pytest.mark.parametrize(
+    ("bound", "assumed", "is_placed", "is_bound"),
+    [("aab", "", True, True), ("aa", "b", True, False), ("a", "b", False, False), ("", "aab", True, False)],
+)
+def test_a_tree_is_placed_with_the_last_member_that_a_group_needs(
+    bound: str, assumed: str, is_placed: bool, is_bound: bool
+):
+    job = Job("g", min_members=3, groups=TREE)
+    events: list[Event] = [
+        TasksBound("m", 10 + "ab".index(name), (f"bound-{at}",), job="g") for at, name in enumerate(bound)
+    ]
+    events += [
+        TasksSubmitted(10 + "ab".index(name), (f"assumed-{at}",), job="g") for at, name in enumerate(assumed)
+    ]
+    made = cluster(job, *events)
+    for at in range(len(assumed)):
+        transitions.assume(made, ints(made.tasks.row_of[f"assumed-{at}"]), ints(0))
+    found = find_progress(made, job)
+    assert (found.bound, found.assumed, found.leaving) == (len(bound), len(assumed), 0)
+    assert (found.is_placed, found.is_bound) == (is_placed, is_bound)
+
+
+def test_members_that_are_being_deleted_have_left_and_those_asked_to_leave_may_stay():
+    job = Job("g", min_members=2)
+    made = cluster(
+        job,
+        TasksBound("m", WORK, ("stays", "asked"), job="g"),
+        TasksBound("n", GOING, ("deleted",), job="g"),
+        TasksSubmitted(WORK, ("waits",), job="g"),
+    )
+    transitions.ask_to_leave(made, made.tasks.row_of["asked"])
+    assert named(made, list_staying_members(made, "g").tolist()) == ["stays"]
+    assert named(made, list_members_asked_to_leave(made, "g").tolist()) == ["asked"]
+    assert count_members(made, "g") == (1, 0, 2)
+    assert named(made, list_able_members(made, job, 0.0)) == ["waits"]
+
+
+@pytest.mark.parametrize(("need", "kept"), [(0, []), (1, ["late-9"]), (3, ["late-9", "late-10", "first-1"])])
+def test_members_beyond_the_size_of_a_gang_are_the_latest_and_of_those_the_last_by_name(
+    need: int, kept: list[str]
+):
+    job = Job("g", name="ns/g", min_members=3)
+    members = {"later-1": 3.0, "late-10": 1.0, "late-9": 1.0, "first-1": 2.0}
+    made = cluster(
+        job,
+        *(
+            TasksSubmitted(WORK, (name,), job="g", names=(f"ns/{name}",), created=(when,))
+            for name, when in members.items()
+        ),
+    )
+    surplus = Surplus()
+    able = surplus.hold_back(made, job, made.jobs.members("g"), need)
+    assert named(made, able) == kept
+    held = {uid for uid in members if made.tasks.unschedulable[made.tasks.row_of[uid]]}
+    assert held == members.keys() - set(kept)
+    told = surplus.take_notices(made)
+    assert {uid for each in told for uid in each.uids} == held
+    assert {each.message for each in told} == {"beyond the size of group ns/g, which has its 3 members"}
+    surplus.hold_back(made, job, made.jobs.members("g"), need)
+    assert surplus.take_notices(made) == [], "they know"
+
+
+@pytest.mark.parametrize(("members", "need"), [("aab", 2), ("aaab", 2), ("aabb", 2), ("aa", 3), ("ab", 3)])
+def test_a_tree_whose_groups_lack_members_needs_more_than_there_are(members: str, need: int):
+    job = Job("g", min_members=3, groups=TREE)
+    made = cluster(
+        job,
+        *(
+            TasksSubmitted(10 + "ab".index(name), (f"{name}-{at}",), job="g")
+            for at, name in enumerate(members)
+        ),
+    )
+    rows, asked = Surplus().hold_back_incomplete(made, job, list(made.jobs.members("g")), 2)
+    assert "".join(uid[0] for uid in named(made, rows)) == members
+    assert asked == need
+
+
+def test_groups_that_can_be_spared_wait_for_their_members():
+    """The tree needs one of its two groups; the other one lacks a member, and says so."""
+    spare = (JobGroup("root", least=1), JobGroup("a", "root", 2), JobGroup("b", "root", 2))
+    job = Job("g", name="ns/g", min_members=2, groups=spare)
+    made = cluster(job, TasksSubmitted(10, ("a-0", "a-1"), job="g"), TasksSubmitted(11, ("b-0",), job="g"))
+    surplus = Surplus()
+    rows, need = surplus.hold_back_incomplete(made, job, list(made.jobs.members("g")), 0)
+    assert (named(made, rows), need) == (["a-0", "a-1"], 1)
+    [(uids_of, message)] = [(each.uids, each.message) for each in surplus.take_notices(made)]
+    assert uids_of == ("b-0",)
+    assert message.startswith("gang ns/g waits for members: ")
+    assert "1 of 2" in message
