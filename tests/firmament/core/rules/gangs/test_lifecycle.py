@@ -293,6 +293,8 @@ def test_a_member_that_is_bound_late_is_evicted_once_unless_members_may_stay():
         told = asked.life.expire(asked.cluster, NOW + 30.0)
         assert [each.uid for each in told] == ([] if stay else ["g-0"])
         asked.core.apply([bound("g-1")])
+        asked.states()
+        assert asked.life.next_in(asked.cluster, NOW + 31.0) == (None if stay else 0.0)
         late = asked.life.expire(asked.cluster, NOW + 31.0)
         assert [each.uid for each in late] == ([] if stay else ["g-1"])
         assert asked.life.expire(asked.cluster, NOW + 31.0) == []

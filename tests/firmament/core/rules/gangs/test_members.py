@@ -13,6 +13,7 @@ from firmament.core.intake.events import apply_events
 from firmament.core.model import Job, JobGroup
 from firmament.core.rules.gangs.disruption import count_spare, find_leaving_units, list_eviction_units
 from firmament.core.rules.gangs.members import (
+    Rebinding,
     Surplus,
     breaks_up,
     count_members,
@@ -194,3 +195,20 @@ def test_groups_that_can_be_spared_wait_for_their_members():
     assert uids_of == ("b-0",)
     assert message.startswith("gang ns/g waits for members: ")
     assert "1 of 2" in message
+
+
+@pytest.mark.parametrize("moved", [False, True])
+def test_a_refused_binding_is_tried_again_only_in_the_place_that_was_kept(moved: bool):
+    made = cluster(Job("g", min_members=2), TasksSubmitted(WORK, ("a", "b"), job="g"))
+    rebinding, task = Rebinding(), made.tasks.row_of["a"]
+    transitions.assume(made, ints(task), ints(0))
+    transitions.back_off(made, task, 0.0, first=5.0, last=5.0)
+    assert rebinding.keeps_place(made, task)
+    if moved:
+        transitions.release(made, task)
+        transitions.assume(made, ints(task), ints(0))
+    assert rebinding.next_in(made, 2.0) == (None if moved else 3.0)
+    assert [(delta.uid, delta.machine) for delta in rebinding.due(made, 5.0)] == (
+        [] if moved else [("a", "m")]
+    )
+    assert rebinding.next_in(made, 5.0) is None
