@@ -171,7 +171,7 @@ class GangTrial:
     def gangs(self, numbers: Int64) -> Assignments:
         """Place the gangs of ``numbers`` that fit as a whole, one after another."""
         parts = []
-        for gang in self._list_in_turn(numbers):
+        for gang in self._list_in_turn(numbers[self._find_waiting()[numbers]]):
             members = self._members[gang]
             members = members[self._waiting[members].sum(axis=1) > 0]
             if self.closed and self._find_closed()[members].any():
@@ -188,6 +188,13 @@ class GangTrial:
             else:
                 parts.append(placed)
         return Assignments.join(parts)
+
+    def _find_waiting(self) -> Bool:
+        """Return gangs of which tasks wait here: bool[G]; those of others have places, or come in another problem."""
+        gang, waits = self._problem.gang, self._waiting.any(axis=1)
+        found: Bool = np.zeros(len(self._problem.gang_need) + 1, dtype=np.bool_)
+        found[gang[waits]] = True  # -1, for no gang, is the last
+        return found[:-1]
 
     def _list_in_turn(self, numbers: Int64) -> Iterator[int]:
         """Yield gangs in order; if they draw on quotas, by the standing of these at each gang's turn."""

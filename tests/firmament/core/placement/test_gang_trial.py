@@ -7,10 +7,12 @@ from dataclasses import replace
 
 import numpy as np
 
+from firmament.core.board.board import Board
 from firmament.core.flow.problem import Assignments, PlacementProblem
 from firmament.core.flow.reduction import merge_classes
 from firmament.core.placement.outcome import Means, Placed
-from firmament.core.placement.placing import place_whole_gangs
+from firmament.core.placement.placing import GangTrial, place_whole_gangs
+from firmament.core.placement.tuning import PlacementTuning
 from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.support.core import problem
 
@@ -88,3 +90,12 @@ def test_easy_members_suffice_if_the_hard_ones_are_beyond_the_need():
 def test_many_gangs_of_one_kind_fill_the_room_for_whole_ones():
     found, _ = counts(with_gangs(of_one_kind([4] * 20, [7] * 6), list(range(20)), [4] * 20))
     assert sorted(found) == [0] * 10 + [4] * 10
+
+
+def test_gangs_of_which_no_task_waits_are_not_tried():
+    """As trees of groups that have places already, or gangs of another priority."""
+    base = with_gangs(of_one_kind([0, 0, 5], [4]), [0, 1, 2], [0, 3, 5])
+    board = Board(base)
+    trial = GangTrial(board, PlacementTuning())
+    assert list(trial.gangs(np.arange(3)).entries()) == []
+    assert trial._board is board, "no copy was made to try one on"
