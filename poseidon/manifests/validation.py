@@ -166,13 +166,7 @@ def storage_defects(found: KubeStruct) -> Iterator[Defect]:
         yield from _size_defects(found.spec.capacity, "spec.capacity")
         rules: list[Defect] = []
         volume_rules(found, rules)
-        for defect in rules:
-            # Checked as the affinity of a pod, which has the same type.
-            path = defect.field.replace(
-                "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution",
-                "spec.nodeAffinity.required",
-            )
-            yield Defect(path, defect.problem)
+        yield from rules
     elif isinstance(found, PersistentVolumeClaim):
         yield from _size_defects(found.spec.resources.requests, "spec.resources.requests")
     elif isinstance(found, StorageClass) and found.volume_binding_mode not in _BINDING_MODES:

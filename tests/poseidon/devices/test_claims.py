@@ -7,7 +7,7 @@ import json
 import pytest
 from msgspec.structs import replace
 
-from poseidon.devices.claims import DeviceClaim, device_claims_of
+from poseidon.devices.claims import NO_CLAIMS, DeviceClaim, device_claims_of
 from poseidon.devices.needs import ClaimNeed
 from poseidon.devices.options import DeviceOptions
 from poseidon.devices.state import DeviceState
@@ -207,6 +207,15 @@ def test_no_device_is_given_to_two_claims_whatever_the_solver_says():
 def test_a_placement_without_devices_is_refused():
     claims = Claims(claim("web-gpu", owner="web"))
     assert place(claims, name="another") == 'no devices were chosen for resourceclaim "web-gpu"'
+
+
+def test_what_a_pod_waits_for_is_known_until_it_is_gone():
+    claims = Claims()
+    claims.put(pod_of_template("web"))
+    assert claims.state.resolution("pod-web").waits == 'resourceclaim "web-gpu" not found'
+    assert claims.state.resolution("pod-other") == NO_CLAIMS
+    claims.state.remove_pod("pod-web")
+    assert claims.state.resolution("pod-web") == NO_CLAIMS
 
 
 def test_a_placement_whose_claim_is_gone_is_refused():

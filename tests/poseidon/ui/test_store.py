@@ -44,6 +44,14 @@ def test_sums_of_nodes_follow_their_pods():
     assert found.nodes["n"].pods == set()
 
 
+def test_nodes_are_grouped_by_the_labels_of_those_that_exist():
+    zone = "topology.kubernetes.io/zone"
+    found = store(make_node("n", {zone: "a"}), make_node("m", {zone: "b"}), make_pod("a/x", node="unknown"))
+    assert "unknown" in found.nodes
+    assert [each.name for each in found.iter_nodes()] == ["n", "m"]
+    assert found.groupings() == [zone, ""]
+
+
 def test_columns_by_hand():
     found = store(
         make_node("n", cpu="4", memory="8Gi", pods="10", **GPU),
