@@ -133,6 +133,20 @@ async def test_creating_is_tried_until_it_works():
         assert [found["metadata"]["name"] for found in scene.pods()] == ["a"]
 
 
+async def test_pauses_double_from_a_fifth_of_a_second_to_ten_seconds():
+    slept: list[float] = []
+    async with recovering(slept) as scene:
+        ref = scene.fail()
+        scene.cluster.faults.add(Fault(f"{PATH}/a/eviction", method="POST", times=2, code=503))
+        scene.cluster.faults.add(Fault(PATH, method="POST", skip=1, times=10, code=503))
+        scene.recovery.recreate(ref, 1, 0.0)
+        assert await scene.result() == "recreated"
+    steps = [0.2, 0.4, *(min(0.2 * 2**number, 10.0) for number in range(10))]
+    pauses = [each for each in slept if each]
+    assert len(pauses) == len(steps)
+    assert all(step / 2 <= pause <= step for pause, step in zip(pauses, steps, strict=True)), pauses
+
+
 async def test_what_may_not_be_created_is_not_deleted():
     async with recovering() as scene:
         ref = scene.fail()
