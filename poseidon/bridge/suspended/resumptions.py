@@ -256,6 +256,7 @@ class Resumptions:
             self._settle_places(entry)
         if entry.stage is not AdmissionStage.WAITING:
             return
+        self._placeholders.renew(entry)
         records = [record for uid in entry.pods if (record := self._tasks.get(uid)) is not None]
         placed = [record for record in records if record.phase is Phase.BINDING]
         if any(record.phase in IN_FLIGHT and record.phase is not Phase.BINDING for record in records):

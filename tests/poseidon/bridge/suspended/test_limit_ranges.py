@@ -113,6 +113,17 @@ def test_a_job_that_waits_is_looked_at_again_when_a_limit_range_comes():
     assert len(said(cluster)) == 1
 
 
+def test_a_job_is_not_resumed_for_places_from_before_a_limit_range():
+    cluster = JobCluster()
+    cluster.create(job("a", 2))
+    tell(cluster, limit_range(max={"cpu": "500m"}))
+    cluster.round()
+    cluster.settle()
+    assert cluster.is_suspended("a")
+    assert not cluster.writes
+    assert len(said(cluster)) == 1
+
+
 def test_a_limit_range_is_for_its_namespace_alone():
     cluster = JobCluster()
     tell(cluster, limit_range(namespace="other", max={"cpu": "500m"}))
