@@ -21,6 +21,7 @@ from poseidon.testbed.harness.stack import Stack, StackOptions
 
 KUEUE, OURS = "kueue", "poseidon"
 _GRACE_SECONDS = 20.0
+_MOST_SAID = 1000
 _CONFIGURATION: dict[str, Any] = {
     "apiVersion": "firmament.io/v1alpha1",
     "kind": "SchedulerConfiguration",
@@ -101,7 +102,9 @@ async def run_kueue(
 
     def check() -> None:
         if process.poll() is not None:
-            raise ControlPlaneError(f"{program} has ended with status {process.returncode}; see {folder}")
+            lines = (folder / "kueue.log").read_text(encoding="utf-8", errors="replace").splitlines()
+            said = lines[-1][:_MOST_SAID] if lines else "nothing"
+            raise ControlPlaneError(f"{program} has ended with status {process.returncode}, and said: {said}")
 
     try:
         yield Running(lambda: {"kueue": process.pid}, ("kueue", program.name), check)

@@ -13,6 +13,7 @@ from poseidon.kube.api.pods import Pod
 from poseidon.kube.api.workloads import CronJob, DaemonSet
 from poseidon.manifests.admission.admit import play_admission
 from poseidon.manifests.admission.claims import ClaimAdmission
+from poseidon.manifests.admission.whole_workloads import list_workloads
 from poseidon.manifests.alternatives import one_of_each
 from poseidon.manifests.budgets import count_budgets
 from poseidon.manifests.controllers.device_claims import play_claim_controller
@@ -120,8 +121,13 @@ def _complete(
     names = {pod.metadata.uid for pod in created}
     # A pod that has ended frees its resources, and its name for its replacement.
     existing = [pod for pod in inventory.pods if not (pod.terminal and pod.metadata.uid in names)]
+    owners = (*list_scaled_owners(inventory.workloads), *families.owners)
     admission = play_admission(
-        (*existing, *created), inventory.runtime_classes, inventory.limit_ranges, inventory.quotas
+        (*existing, *created),
+        inventory.runtime_classes,
+        inventory.limit_ranges,
+        inventory.quotas,
+        list_workloads((*expansion.suspended, *families.suspended), owners),
     )
     groups = [each for each in inventory.for_models if isinstance(each, NativePodGroup)]
     devices, pods = play_claim_controller(inventory.devices, tuple(admission.pods), groups)
@@ -143,7 +149,7 @@ def _complete(
         for_models=tuple(inventory.for_models),
         storage=storage,
         devices=devices,
-        owners=(*list_scaled_owners(inventory.workloads), *families.owners),
+        owners=owners,
         suspended=tuple(pod for pod in pods if pod.metadata.uid in later),
         budgets=tuple(count_budgets(inventory.budgets, admitted)),
         daemon_sets=tuple(each.metadata for _, each in inventory.workloads if isinstance(each, DaemonSet)),

@@ -6,8 +6,9 @@ Pods that an API server has held (``resourceVersion``), or that run, have passed
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 
 from msgspec.structs import replace
 
@@ -38,8 +39,13 @@ def play_admission(
     runtime_classes: Iterable[RuntimeClass],
     limit_ranges: Iterable[LimitRange],
     quotas: Sequence[ResourceQuota],
+    workloads: Mapping[str, str] | None = None,
 ) -> Admission:
-    """Admit ``pods`` in order; quotas count pods that are in the cluster already first."""
+    """Admit ``pods`` in order; quotas count pods that are in the cluster already first.
+
+    ``workloads``: by uid, the workload with which a pod comes or stays away, since it is resumed as a whole. The pods
+    of a workload follow each other.
+    """
     done = Admission()
     classes = {each.metadata.name: each for each in runtime_classes}
     ranges: dict[str, list[LimitRange]] = defaultdict(list)
@@ -51,7 +57,11 @@ def play_admission(
         return done
     found = list(pods)
     book = QuotaBook(quotas, [pod for pod in found if _is_admitted(pod)])
-    done.pods = [pod if _is_admitted(pod) else _admit(pod, classes, ranges, book, done) for pod in found]
+    for workload, members in groupby(found, lambda pod: (workloads or {}).get(pod.metadata.uid, "")):
+        admitted = [pod if _is_admitted(pod) else _admit(pod, classes, ranges, book, done) for pod in members]
+        done.pods += admitted
+        if workload:
+            _refuse_whole(admitted, book, done)
     done.warnings.extend(book.warn_of_unknown_scopes())
     _name_missing(done, classes)
     return done
@@ -86,6 +96,16 @@ def _admit(
     if faults:
         done.refused[pod.metadata.uid] = faults[0] if len(faults) == 1 else f"[{', '.join(faults)}]"
     return admitted
+
+
+def _refuse_whole(members: Sequence[Pod], book: QuotaBook, done: Admission) -> None:
+    """Refuse all pods of a workload if one is refused; quotas do not count them then."""
+    why = next((done.refused[pod.metadata.uid] for pod in members if pod.metadata.uid in done.refused), "")
+    if why:
+        for pod in members:
+            if not _is_admitted(pod) and pod.metadata.uid not in done.refused:
+                book.withdraw(pod)
+                done.refused[pod.metadata.uid] = why
 
 
 def _name_missing(done: Admission, classes: dict[str, RuntimeClass]) -> None:

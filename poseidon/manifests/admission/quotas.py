@@ -79,6 +79,12 @@ class QuotaBook:
             self._add(quota, usage)
         return ""
 
+    def withdraw(self, pod: Pod) -> None:
+        """Take a pod that was admitted back out of the usage."""
+        usage = {name: -amount for name, amount in usage_of(pod).items()}
+        for quota in self._matching(pod):
+            self._add(quota, usage)
+
     def warn_of_unknown_scopes(self) -> Iterator[str]:
         """Yield a warning if quotas have unknown scopes."""
         users: dict[str, None] = {}

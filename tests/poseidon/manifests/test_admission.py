@@ -296,6 +296,57 @@ FAST = {
 }
 
 
+def suspended(kind, name, pods, **more):
+    """A suspended object in a queue, whose pods ask for one core each."""
+    container = {"name": "c", "resources": {"requests": {"cpu": "1"}}}
+    labels = {"kueue.x-k8s.io/queue-name": "users"}
+    metadata = {"labels": labels, **more}
+    if kind == "Job":
+        template = {"restartPolicy": "Never", "containers": [container]}
+        made = workload(kind, name, template=template, suspend=True, parallelism=pods, completions=pods)
+        made["metadata"] |= metadata
+        return made
+    job = {"parallelism": pods, "completions": pods, "template": {"spec": {"containers": [container]}}}
+    replicas = [{"name": each, "replicas": 1, "template": {"spec": job}} for each in ("a", "b")]
+    return {
+        "apiVersion": "jobset.x-k8s.io/v1alpha2",
+        "kind": kind,
+        "metadata": {"name": name, **NAMESPACE, **metadata},
+        "spec": {"suspend": True, "replicatedJobs": replicas},
+    }
+
+
+THREE_CORES = {"requests.cpu": "3"}
+
+
+class TestSuspendedWorkloads:
+    """They are resumed as a whole, so what is refused as a whole takes nothing from others."""
+
+    def test_one_that_a_quota_refuses_takes_nothing_from_the_next(self, load):
+        loaded = load(quota(THREE_CORES), suspended("Job", "five", 5), suspended("Job", "two", 2))
+        assert sorted(loaded.refused) == [f"shop/five-{at}" for at in range(5)]
+        assert {*loaded.refused.values()} == {
+            "exceeded quota: compute, requested: requests.cpu=1, used: requests.cpu=3, limited: requests.cpu=3"
+        }
+
+    def test_all_jobs_of_a_job_set_are_one_workload(self, load):
+        loaded = load(quota(THREE_CORES), suspended("JobSet", "four", 2), suspended("JobSet", "two", 1))
+        assert len(loaded.suspended) == 6
+        assert len(loaded.refused) == 4
+        assert all(uid.startswith("shop/four-") for uid in loaded.refused)
+
+    def test_one_that_may_begin_with_fewer_does(self, load):
+        fewer = {"annotations": {"kueue.x-k8s.io/job-min-parallelism": "2"}}
+        loaded = load(quota(THREE_CORES), suspended("Job", "five", 5, **fewer))
+        assert sorted(loaded.refused) == ["shop/five-3", "shop/five-4"]
+
+    def test_pods_that_exist_stay_and_count(self, load):
+        given = suspended("Job", "resumed", 5)
+        given["spec"]["suspend"] = False
+        loaded = load(quota(THREE_CORES), given)
+        assert sorted(loaded.refused) == ["shop/resumed-3", "shop/resumed-4"]
+
+
 class TestClaims:
     @pytest.mark.parametrize(
         ("size", "problem"),
