@@ -189,12 +189,16 @@ def cheaper_moves(
 ) -> MovePlan:
     """Return at most ``most`` moves (None: any number) that lower costs by more than their price.
 
-    ``prices``: uid -> points, the price of moving each task that may move; ``move_price``: points added to each.
+    ``prices``: uid -> points, the price of moving each task that may move; ``move_price``: points added to each. Where
+    models look at devices, tasks move one by one, see ``plan_single_moves``.
     """
     from firmament.core.rescheduling.plan_moves import PlanOptions, plan_moves
+    from firmament.core.rescheduling.single_moves import plan_single_moves
     from firmament.solvers.ortools_solver import OrToolsSolver
 
     options = PlanOptions(move_price) if most is None else PlanOptions(move_price, most)
+    if scheduler.looks_at_devices:
+        return plan_single_moves(scheduler, prices, options)
     return plan_moves(scheduler, prices, options, OrToolsSolver(lazy=True))
 
 

@@ -17,6 +17,12 @@ from benchmarks.commands.options import OUTPUT, SAVE, emit, progress
     "--batch", default=20, show_default=True, type=click.IntRange(1), help="Pods between two rounds."
 )
 @click.option("--part", default=1, show_default=True, type=click.IntRange(1), help="One of so many machines.")
+@click.option(
+    "--moves",
+    default=0.0,
+    type=click.FloatRange(0, 100),
+    help="Run once more, and move at most so many percent of the pods.",
+)
 @OUTPUT
 @SAVE
 def fragmentation(output: str, save: Path | None, **options: Any) -> None:

@@ -16,6 +16,8 @@ from benchmarks.reports.sheets import Report, Sheet
 
 WAYS = {"bestFit": "best fit", "fgd": "FGD", "rounds": "this scheduler", "bound": "bound"}
 """Figures of a run, and their names in tables."""
+WITH_MOVES = {"withMoves": "with moves", "moved": "pods moved"}
+"""Further figures of a run in which pods were moved."""
 PUBLISHED = {
     "default": (93.08, 95.39),
     "cpu050": (93.79, 95.21),
@@ -50,6 +52,8 @@ class FragmentationOptions:
     """Number of pods that come between two rounds."""
     part: int = 1
     """Divisor of the number of machines of each type; pods are fewer accordingly."""
+    moves: float = 0.0
+    """Percent of the placed pods that are moved at most, in one more run of the rounds; 0: none, and no such run."""
 
 
 def measure_fragmentation(
@@ -69,7 +73,14 @@ def measure_fragmentation(
             run["seconds"] = process_time() - began
             run["fgd"], run["rounds"] = fgd.share, rounds.share
             run["first"] = fgd.count_first()
-            run["bound"] = bound_given(arrivals, rounds.placed & fgd.list_before_refusals(arrivals.order))
+            early = rounds.placed & fgd.list_before_refusals(arrivals.order)
+            if options.moves:
+                began = process_time()
+                moving = place_in_rounds(arrivals, options.batch, moves=options.moves / 100)
+                run["secondsWithMoves"] = process_time() - began
+                run["withMoves"], run["moved"] = moving.share, moving.moved / len(moving.placed)
+                early &= moving.placed
+            run["bound"] = bound_given(arrivals, early)
             runs.append(run)
     return {
         "kind": "fragmentation",
@@ -83,12 +94,13 @@ def fragmentation_sheets(report: Report) -> list[Sheet]:
     """Return tables of means by variant, in percent of all GPUs, beside the published results."""
     rows = []
     whole = report["options"]["part"] == 1
+    further = _list_further(report)
     for variant, figures in _take_means(report).items():
         published = PUBLISHED[variant] if whole and variant in PUBLISHED else None
         rows.append(
             [
                 variant,
-                *(f"{figures[way]:.2f}" for way in WAYS),
+                *(f"{figures[way]:.2f}" for way in (*WAYS, *further)),
                 *((f"{each:.2f}" for each in published) if published else ("-", "-")),
                 f"{figures['seconds'] / 100:.0f}",
             ]
@@ -96,8 +108,20 @@ def fragmentation_sheets(report: Report) -> list[Sheet]:
     caption = f"Percent of all GPUs given away, {report['options']['seeds']} runs each"
     if not whole:
         caption += f", 1 of {report['options']['part']} machines"
-    headings = ("pods", *WAYS.values(), "best fit, published", "FGD, published", "processor seconds")
+    headings = (
+        "pods",
+        *WAYS.values(),
+        *further.values(),
+        "best fit, published",
+        "FGD, published",
+        "processor seconds",
+    )
     return [Sheet(caption, headings, rows)]
+
+
+def _list_further(report: Report) -> dict[str, str]:
+    """Return `WITH_MOVES` if pods were moved in all runs."""
+    return WITH_MOVES if all(run.keys() >= WITH_MOVES.keys() for run in report["runs"]) else {}
 
 
 def _take_means(report: Report) -> dict[str, dict[str, float]]:
@@ -105,5 +129,7 @@ def _take_means(report: Report) -> dict[str, dict[str, float]]:
     found: dict[str, dict[str, float]] = {}
     for variant in dict.fromkeys(run["variant"] for run in report["runs"]):
         runs = [run for run in report["runs"] if run["variant"] == variant]
-        found[variant] = {way: 100 * mean(run[way] for run in runs) for way in (*WAYS, "seconds")}
+        found[variant] = {
+            way: 100 * mean(run[way] for run in runs) for way in (*WAYS, *_list_further(report), "seconds")
+        }
     return found

@@ -1,4 +1,4 @@
-"""Places pods by rounds of this scheduler: in batches, without knowledge of later ones."""
+"""Places pods by rounds of this scheduler: in batches, without knowledge of later ones, and once with moves."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from benchmarks.fragmentation.trace import MILLI, Arrivals, NodeType, Outcome, P
 from cost_models.registry import load_model
 from firmament.core.configuration import CoreConfiguration, WeightedModel
 from firmament.core.events import (
+    BindingReport,
     ClassDefined,
     Event,
     MachineUpserted,
@@ -17,6 +18,9 @@ from firmament.core.events import (
 )
 from firmament.core.model import Machine, NodeSelectorTerm, Requirement, TaskClaim, TaskClass
 from firmament.core.record_kinds import DEVICE_CLASS_RECORD, DEVICE_SLICE_RECORD
+from firmament.core.rescheduling.plan_moves import PlanOptions
+from firmament.core.rescheduling.rehearsal import move
+from firmament.core.rescheduling.single_moves import plan_single_moves
 from firmament.core.scheduler import Scheduler
 from firmament.solvers.ortools_solver import OrToolsSolver
 
@@ -24,6 +28,11 @@ DRIVER = "gpu.example.com"
 MODEL = "gpu-model"
 OVERLAYS = (("gpu_prices", 20), ("gpu_fragmentation", 1))
 """The models that rounds go by, and their weights; the second settles what is equal by the first."""
+
+FULL = 0.93
+"""Share of the GPUs that is taken when pods are moved: first pods find no place, but there are gaps for others."""
+MOVE_COST = 20.0
+"""Points that a move must save, as by default: a hundredth of a GPU by ``gpu_prices`` with this weight."""
 
 
 def make_scheduler(overlays: Sequence[tuple[str, int]]) -> Scheduler:
@@ -65,8 +74,12 @@ def place_in_rounds(
     arrivals: Arrivals,
     batch: int,
     overlays: Sequence[tuple[str, int]] = OVERLAYS,
+    moves: float = 0.0,
 ) -> Outcome:
-    """Return what becomes of pods that come in batches of ``batch``; pods without a place wait for the next rounds."""
+    """Return what becomes of pods that come in batches of ``batch``; pods without a place wait for the next rounds.
+
+    ``moves``: which share of the placed pods is moved at most. They move once, when `FULL` of the GPUs is taken.
+    """
     core = make_scheduler(overlays)
     events: list[Event] = [RecordUpserted(DEVICE_CLASS_RECORD, "gpu", b"{}")]
     number = 0
@@ -77,11 +90,26 @@ def place_in_rounds(
     core.apply(events)
     core.apply([ClassDefined(each + 1, describe_pod(pod)) for each, pod in enumerate(arrivals.types)])
     placed: set[int] = set()
+    moved, given = 0, 0
     for first in range(0, len(arrivals.order), batch):
         by_type: dict[int, list[str]] = {}
         for place in range(first, min(first + batch, len(arrivals.order))):
             by_type.setdefault(arrivals.order[place], []).append(f"p{place:05d}")
         core.apply([TasksSubmitted(kind + 1, tuple(uids)) for kind, uids in by_type.items()])
-        placed.update(int(delta.uid[1:]) for delta in core.run_round().deltas)
-    given = sum(arrivals.types[arrivals.order[place]].asks for place in placed)
-    return Outcome(given / arrivals.total, frozenset(placed))
+        deltas = core.run_round().deltas
+        core.report([BindingReport(each.uid, each.machine, bound=True) for each in deltas])
+        coming = {int(delta.uid[1:]) for delta in deltas}
+        placed |= coming
+        given += sum(arrivals.types[arrivals.order[place]].asks for place in coming)
+        if moves > 0 and given >= FULL * arrivals.total:
+            moved, moves = move_pods(core, [f"p{place:05d}" for place in sorted(placed)], moves), 0.0
+    return Outcome(given / arrivals.total, frozenset(placed), moved)
+
+
+def move_pods(core: Scheduler, uids: Sequence[str], most: float) -> int:
+    """Move pods to where they cost less, as ``poseidon reschedule`` does: at most a share ``most``. Return how many."""
+    options = PlanOptions(MOVE_COST, int(most * len(uids)))
+    plan = plan_single_moves(core, dict.fromkeys(uids, 0.0), options)
+    for each in plan.moves:
+        move(core, each.uid, each.target)
+    return len(plan.moves)

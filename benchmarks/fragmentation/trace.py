@@ -71,6 +71,8 @@ class Outcome:
     """The share of all GPUs that is allocated after all pods have come."""
     placed: frozenset[int]
     """The pods that have places in the end, by their number in the order of arrival."""
+    moved: int = 0
+    """How many of them have been moved."""
 
     def list_before_refusals(self, order: Sequence[int]) -> frozenset[int]:
         """Return the pods that came before the first one of their type without a place; ``order``: types of pods."""

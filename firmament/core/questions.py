@@ -53,13 +53,15 @@ class ClusterQuestions:
         rows = [tasks.row_of[uid] for uid in uids if uid in tasks.row_of]
         return [[tasks.uid[row] for row in each] for each in self._profiles.divide(self._cluster, rows)]
 
-    def snapshot_of_running(self, uids: Sequence[str]) -> RunningSnapshot | None:
+    def snapshot_of_running(self, uids: Sequence[str], *, stay: bool = False) -> RunningSnapshot | None:
         """Return the problem of placing bound tasks again, all at once; None if none is bound to a known machine.
 
-        ``uids``: tasks of one profile.
+        ``uids``: tasks of one profile; ``stay``: of placing further tasks like them.
         """
         known = [uid for uid in uids if uid in self._cluster.tasks.row_of]
-        return snapshot_of_running(self._find_context(known[0]), known, self._clock()) if known else None
+        if not known:
+            return None
+        return snapshot_of_running(self._find_context(known[0]), known, self._clock(), stay=stay)
 
     def get_bound_task(self, uid: str) -> BoundTask:
         """Return what a driver would report about a bound task; raises ``UnknownTaskError``."""
@@ -70,6 +72,11 @@ class ClusterQuestions:
     def get_measured(self) -> Measured:
         """Return the measured use of machines and tasks."""
         return get_measured(self._cluster)
+
+    @property
+    def looks_at_devices(self) -> bool:
+        """Whether a cost model in force judges what machines have left of devices."""
+        return bool(self._profiles[BASE].context.configuration.all_needs.devices)
 
     @property
     def rules(self) -> NodeRules:

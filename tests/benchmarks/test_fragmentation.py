@@ -124,3 +124,14 @@ def _try_each(node: Node, pod: Pod, usual: list[tuple[Pod, int]]) -> Iterator[fl
 
 def _usable(node: Node, usual: list[tuple[Pod, int]]) -> float:
     return sum(node.gpus) - fragmentation(node, usual)
+
+
+def test_few_pods_are_moved():
+    arrivals = draw_arrivals("cpu250", 42, 12)
+    found = place_in_rounds(arrivals, 20, moves=0.01)
+    assert 0 < found.moved <= 0.01 * len(found.placed)
+    assert (
+        found.share
+        == sum(arrivals.types[arrivals.order[each]].asks for each in found.placed) / arrivals.total
+    )
+    assert place_in_rounds(arrivals, 20).moved == 0

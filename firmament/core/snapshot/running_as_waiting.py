@@ -27,11 +27,16 @@ class RunningSnapshot:
     home: Int64
 
 
-def snapshot_of_running(context: RoundContext, uids: Sequence[str], now: float) -> RunningSnapshot | None:
+def snapshot_of_running(
+    context: RoundContext, uids: Sequence[str], now: float, *, stay: bool = False
+) -> RunningSnapshot | None:
     """Return the problem of placing tasks anew that are bound to known machines, or None if none is.
 
     What reports say that they use is subtracted from the use of their machines. All other tasks stay where they are,
     and so do members of gangs; no task is evicted, and fair shares are ignored. The cluster is restored afterwards.
+    Where devices may move (``Scheduler.let_devices_move``), those of the tasks count as free.
+
+    ``stay``: the tasks stay too, so that the problem is that of placing a further task like each of them.
     """
     cluster, configuration = context.cluster, context.configuration
     tasks = cluster.tasks
@@ -51,6 +56,11 @@ def snapshot_of_running(context: RoundContext, uids: Sequence[str], now: float) 
         trees=MachineTrees(),
         kept_rows=None,
     )
+    home = np.full(len(tasks.machine), -1, dtype=np.int64)
+    home[rows] = tasks.machine[rows]
+    if stay:
+        snapshot = take_snapshot(alone, admitted, now, None)
+        return RunningSnapshot(snapshot, home[snapshot.tasks])
     use = compute_measured_use(cluster, rows)
     machines = transitions.lift_running(cluster, rows)
     try:
@@ -58,6 +68,4 @@ def snapshot_of_running(context: RoundContext, uids: Sequence[str], now: float) 
             snapshot = take_snapshot(alone, admitted, now, None)
     finally:
         transitions.set_back(cluster, rows, machines)
-    home = np.full(len(tasks.machine), -1, dtype=np.int64)
-    home[rows] = machines
     return RunningSnapshot(snapshot, home[snapshot.tasks])

@@ -280,10 +280,13 @@ def leave_former(cluster: Cluster, lifted: Lifted) -> None:
 def lift_running(cluster: Cluster, rows: Int64) -> Int64:
     """Let bound tasks (int64[N] rows) on known machines count as waiting, without using room.
 
-    Returns int64[N]: their machines (rows).
+    Returns int64[N]: their machines (rows). Where devices may move, they use no devices either.
 
     Only while a question about them is answered: ``set_back`` follows before anything else happens.
     """
+    if cluster.devices.stayed is not None:
+        for row in rows.tolist():
+            cluster.devices.leave_behind(cluster.tasks.uid[row], cluster.where(row))
     cluster.tasks.set_state(rows, TaskPhase.PENDING)
     return cluster.leave_all(rows)
 
@@ -292,6 +295,9 @@ def set_back(cluster: Cluster, rows: Int64, machines: Int64) -> None:
     """Undo ``lift_running``: put tasks (int64[N] rows) back on their machines (int64[N] rows)."""
     cluster.tasks.set_state(rows, TaskPhase.BOUND)
     cluster.occupy_all(rows, machines)
+    if cluster.devices.stayed:
+        for row in rows.tolist():
+            cluster.devices.come_back(cluster.tasks.uid[row], cluster.where(row))
 
 
 # --- making way -------------------------------------------------------------------------------------------------------

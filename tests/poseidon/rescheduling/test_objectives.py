@@ -111,6 +111,29 @@ def test_a_node_that_cannot_be_relieved_is_told(tmp_path):
     assert (moves_of(found), found.notes) == ({}, ("node a stays hot: no pod of it has a cooler place",))
 
 
+PACKING = """
+apiVersion: firmament.io/v1alpha1
+kind: SchedulerConfiguration
+policy: {name: void}
+costModels: [{name: gpu_packing, weight: 10}]
+"""
+
+
+def test_a_pod_leaves_the_node_whose_gpus_are_free_otherwise(tmp_path):
+    nodes = [node(name) for name in ("full", "nearly-full", "empty-but-one")]
+    for each in nodes:
+        each["status"]["allocatable"]["nvidia.com/gpu"] = 4
+    places = ["full"] * 4 + ["nearly-full"] * 2 + ["empty-but-one"]
+    pods = [owned(f"gpu-{number}", where, cpu="100m") for number, where in enumerate(places)]
+    for each in pods:
+        resources = each["spec"]["containers"][0]["resources"]
+        resources["requests"]["nvidia.com/gpu"] = 1
+        resources["limits"] = {"nvidia.com/gpu": 1}
+    found = planned(tmp_path, *nodes, *pods, objective="lower-cost", config=PACKING)
+    # Without it, 4 GPUs of its node would be free; 2 of the other node are.
+    assert moves_of(found) == {"gpu-6": ("empty-but-one", "nearly-full")}
+
+
 def test_without_a_model_that_looks_at_load_the_reason_is_told(tmp_path):
     uses = {"one": 2000, "two": 2000}
     pods = [owned(name, "a") for name in uses]

@@ -1,0 +1,161 @@
+"""Plans moves one by one, for models that judge what a machine has left: each task costs what it would as the last to
+come.
+
+The network of moves (`plan_moves`) charges tasks as if none of them were there, which says nothing about gaps that
+others leave. Here a task costs at home what models would charge if it alone came back there, and on another machine
+what they charge now. A move gains the difference, minus its price. For a model that prices what is left, such as
+``gpu_prices``, that is by how much the worth of both machines together grows.
+
+Moves are made in passes. In a pass no machine takes part in two moves, so each gains what was computed whatever the
+others do. Rounds check each pass by all other rules (`rehearse`); the next one begins where its moves have led.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+import numpy as np
+
+from cost_models.interface import Int64
+from firmament.core.flow.problem import COST_UNITS_PER_POINT
+from firmament.core.flow.residual import Residual
+from firmament.core.ranks import rank
+from firmament.core.rescheduling.plan_moves import MovePlan, PlanOptions, PricedMove
+from firmament.core.rescheduling.rehearsal import move, rehearse
+from firmament.core.rules.registry import prefers_company
+from firmament.core.scheduler import Scheduler
+from firmament.core.snapshot.running_as_waiting import RunningSnapshot
+
+_MOST_PASSES = 8
+_TARGETS = 32
+"""Most machines that are considered for the tasks of a class in a pass: the cheapest."""
+_CLOSED = 2**40
+"""Cost units that stand for a machine that does not take a task."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Standing:
+    """What each of T tasks costs where it is, and where further tasks like it would cost least."""
+
+    uids: Sequence[str]
+    """The tasks."""
+    machines: Sequence[str]
+    """Names of the machines."""
+    kind: Int64
+    """int64[T], the class of each task."""
+    home: Int64
+    """int64[T], its machine."""
+    cost: Int64
+    """int64[T], cost units there; 0 for a task that stays."""
+    targets: Int64
+    """int64[C, N], machines by class, the cheapest first."""
+    target_cost: Int64
+    """int64[C, N], cost units there."""
+
+
+def plan_single_moves(scheduler: Scheduler, prices: Mapping[str, float], options: PlanOptions) -> MovePlan:
+    """Return moves of bound tasks with ``prices`` (uid -> points for moving it) that each lower the cost at the margin.
+
+    ``scheduler``: a trial scheduler; afterwards its tasks are back where they were. Of ``options``, ``move_price`` and
+    ``most_moves`` count. The moves come in the order in which they were found: one may need room that an earlier one
+    has left. ``MovePlan.bound`` is 0, as no better one is known. No task of a gang moves, nor one that prefers company.
+    """
+    scheduler.let_devices_move()
+    moves: list[PricedMove] = []
+    before, saved = 0.0, 0.0
+    for uids in scheduler.divide_by_profile(sorted(prices)):
+        own = {uid: prices[uid] for uid in uids if not prefers_company(scheduler.get_bound_task(uid).content)}
+        done, left = set[str](), options.most_moves - len(moves)
+        for number in range(_MOST_PASSES):
+            standing = _judge(scheduler, sorted(own))
+            if standing is None:
+                break
+            before += float(standing.cost.sum()) / COST_UNITS_PER_POINT if not number else 0.0
+            wanted = _choose(standing, own, options.move_price, done)
+            chosen = {each.uid: each for each in islice(wanted, left)}
+            placed = rehearse(scheduler, {uid: each.target for uid, each in chosen.items()}) if chosen else ()
+            made = [each for uid, each in chosen.items() if uid in placed]
+            for each in made:
+                move(scheduler, each.uid, each.target)
+                saved += each.gain + own[each.uid] + options.move_price
+            moves += made
+            done |= chosen.keys()
+            left -= len(made)
+            if not made or left <= 0:
+                break
+    for each in reversed(moves):
+        move(scheduler, each.uid, each.source)
+    return MovePlan(tuple(moves), before, before - saved, 0.0)
+
+
+def _choose(
+    standing: _Standing, prices: Mapping[str, float], move_price: float, done: set[str]
+) -> list[PricedMove]:
+    """Return moves that gain, the best first, of which no two share a machine; tasks that are ``done`` stay."""
+    price = np.array([prices[uid] for uid in standing.uids]) + move_price
+    units = np.maximum(np.rint(price * COST_UNITS_PER_POINT).astype(np.int64), 1)
+    best = standing.cost - standing.target_cost[standing.kind, 0] - units
+    touched: set[int] = set()
+    found: list[PricedMove] = []
+    for task in np.lexsort((np.arange(len(best)), -best)).tolist():
+        if best[task] < 0:
+            break
+        home, kind = int(standing.home[task]), int(standing.kind[task])
+        uid = standing.uids[task]
+        if uid in done or home in touched:
+            continue
+        for target, cost in zip(
+            standing.targets[kind].tolist(), standing.target_cost[kind].tolist(), strict=True
+        ):
+            gain = int(standing.cost[task]) - cost - int(units[task])
+            if gain < 0:
+                break
+            if target != home and target not in touched:
+                names = standing.machines
+                found.append(PricedMove(uid, names[home], names[target], gain / COST_UNITS_PER_POINT))
+                touched |= {home, target}
+                break
+    return sorted(found, key=lambda each: -each.gain)
+
+
+def _judge(scheduler: Scheduler, uids: Sequence[str]) -> _Standing | None:
+    """Return what tasks cost where they are, and elsewhere; None if none of them is bound."""
+    staying = scheduler.snapshot_of_running(uids, stay=True)
+    if staying is None:
+        return None
+    snapshot = staying.snapshot
+    kind, shape = _list_kinds(staying), snapshot.problem.shape
+    cost = np.zeros(len(kind), dtype=np.int64)
+    turn = rank(staying.home)
+    for number in range(int(turn.max()) + 1):
+        # One task of each machine at a time, so that it alone is gone.
+        rows = np.flatnonzero(turn == number)
+        lifted = scheduler.snapshot_of_running([snapshot.uids[row] for row in rows.tolist()])
+        if lifted is not None:
+            problem = lifted.snapshot.problem
+            row_of = {snapshot.uids[row]: row for row in rows.tolist()}
+            cost[[row_of[uid] for uid in lifted.snapshot.uids]] = problem.cost[
+                problem.shape[_list_kinds(lifted)], lifted.home
+            ]
+    fits = Residual(snapshot.problem).fits_of(np.unique(shape).tolist())
+    units = snapshot.problem.cost[shape].astype(np.int64)
+    charged = np.where([fits[each] for each in shape.tolist()], units, _CLOSED)
+    targets = np.argsort(charged, axis=1, kind="stable")[:, :_TARGETS]
+    pinned = np.isin(kind, sorted(snapshot.problem.pins))
+    return _Standing(
+        snapshot.uids,
+        snapshot.machine_names,
+        kind,
+        staying.home,
+        np.where(pinned, 0, cost),
+        targets,
+        np.take_along_axis(charged, targets, axis=1),
+    )
+
+
+def _list_kinds(running: RunningSnapshot) -> Int64:
+    """Return the class of each of the snapshot's tasks: int64[T]."""
+    sizes = [len(members) for members in running.snapshot.members]
+    return np.repeat(np.arange(len(sizes)), sizes)
