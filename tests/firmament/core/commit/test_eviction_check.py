@@ -232,6 +232,34 @@ class TestCircles:
     def test_an_eviction_for_somebody_else_does_not(self):
         assert self.close(evicted_before=False) == {"victim", "next"}
 
+    def test_with_one_decision_all_of_its_machine_are_dropped(self):
+        """Only one of the guests would evict whom its own evictions led to, but both come to the same machine."""
+        core = scheduler(
+            machine("m", cpu=2000),
+            ClassDefined(LARGE, task_class(1000)),
+            TasksBound("m", LARGE, ("v", "w")),
+            TasksSubmitted(LARGE, ("a", "b"), priority=10),
+        )
+        opened = core.open_round()
+        placement = opened.solve()
+        cluster, chains = core._cluster, core._requeue.evictions.chains
+        row = cluster.tasks.row_of
+        assert len(placement.evictions) == 2
+        for victim in ("v", "w"):
+            chains.note(cluster, row[victim], [row["a"]], 0.0)
+        assert core.close_round(opened, placement).deltas == ()
+
+    def test_what_is_carried_out_is_noted(self):
+        core = self.core()
+        cluster, chains = core._cluster, core._requeue.evictions.chains
+        row = cluster.tasks.row_of
+        opened = core.open_round()
+        placement = opened.solve()
+        chains.note(cluster, row["other"], [row["guest"]], 0.0)
+        core.close_round(opened, placement)
+        victim, guest = (chains.find_workload(cluster, row[uid]) for uid in ("victim", "guest"))
+        assert guest in chains.find_origins(cluster, victim)
+
     def test_two_decisions_of_one_round_may_not_close_it_either(self):
         """Each of two guests would evict the one whom the other's evictions led to."""
         core = scheduler(

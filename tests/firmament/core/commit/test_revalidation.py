@@ -19,7 +19,7 @@ from firmament.core.events import (
     TasksBound,
     TasksSubmitted,
 )
-from firmament.core.model import Job, TaskClass
+from firmament.core.model import Job, Taint, TaskClass, Toleration
 from tests.cost_models.numa.builders import asks, machine_events, payload, zone
 from tests.cost_models.numa.builders import task_class as aligned
 from tests.firmament.core.commit.test_during_solve import placed_after
@@ -105,3 +105,22 @@ def test_who_must_reach_its_machine_in_order_does_not_come_behind_a_stranger(
         overlays=[WeightedModel(load_model("numa_fit", {"missingTopology": "refuse"}))],
     )
     assert placed_after(core, TasksBound(where, 2, ("foreign",))) == expected
+
+
+def test_a_machine_may_be_closed_meanwhile_to_some_classes_and_not_to_others():
+    taint = Taint("team", "x", "NoSchedule")
+    tolerant = task_class(tolerations=(Toleration("team", "Exists"),))
+    core = scheduler(machine("m"), tasks(1, "a"), tasks(2, "b", content=tolerant), tasks(3, "c"))
+    assert placed_after(core, machine("m", taints=[taint])) == {"b": "m"}
+    assert core.counts().pending == 2
+
+
+def test_room_that_is_left_by_who_could_not_come_is_offered_to_others():
+    """The large task goes before the round is closed; the small one, which found no place beside it, comes next."""
+    core = scheduler(
+        machine("m", cpu=4), tasks(1, "large", content=task_class(cpu=4), priority=5), machine("n", cpu=1)
+    )
+    core.apply(tasks(2, "small", content=task_class(cpu=3)))
+    assert placed_after(core, TaskRemoved("large"), MachineRemoved("n")) == {}
+    assert core.next_round_in() == 0.0
+    assert placed(core.run_round()) == {"small": "m"}
