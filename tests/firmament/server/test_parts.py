@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 
 import grpc
-import pytest
 
-from firmament.server.access.address import AddressError, ListenAddress, check_free, parse_address
 from firmament.server.outbox import DriverOutbox, Ending
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.support.time_limits import stretch
@@ -62,38 +59,3 @@ async def test_closing_wakes_whoever_waits():
     outbox.close(Ending(), flush=False)
     await asyncio.wait_for(waiting, stretch(1))
     assert await outbox.pop() == Ending()
-
-
-@pytest.mark.parametrize(
-    ("text", "address"),
-    [
-        ("127.0.0.1:0", ListenAddress("127.0.0.1", 0)),
-        (":9090", ListenAddress("0.0.0.0", 9090)),
-        ("[::1]:80", ListenAddress("::1", 80)),
-        ("solver.example:65535", ListenAddress("solver.example", 65535)),
-    ],
-)
-def test_addresses(text, address):
-    assert parse_address("--listen", text) == address
-    assert parse_address("--listen", str(address)) == address
-
-
-@pytest.mark.parametrize("text", ["", "x", "x:", "x:-1", "x:1.5", "x:65536", "::1:80", "x:٣"])
-def test_what_is_no_address(text):
-    with pytest.raises(AddressError, match=r"^--listen: "):
-        parse_address("--listen", text)
-
-
-def test_port_zero_is_no_target():
-    with pytest.raises(AddressError, match="use 1 to 65535"):
-        parse_address("--target", "x:0", any_port=False)
-
-
-def test_an_address_in_use():
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        address = ListenAddress("127.0.0.1", taken.getsockname()[1])
-        with pytest.raises(AddressError, match="address already in use; choose another address"):
-            check_free(address)
-    check_free(address)

@@ -1,4 +1,4 @@
-"""Parts of the server that stand alone: who may use which cluster, steps, spans, lines and options."""
+"""Parts of the server that stand alone: steps, spans, lines and options."""
 
 from __future__ import annotations
 
@@ -8,65 +8,9 @@ from typing import Any
 import pytest
 
 from firmament.core.results import DecidedOn, RoundResult, RoundStats
-from firmament.server.access.credentials import Clients, names_of, parse_clients
 from firmament.server.driving.round_log import log_round
 from firmament.server.rounds.round_traces import trace_round
 from firmament.server.steps import RoundBeginning, StreamSteps
-from protos.conventions.tls import TlsError
-
-# --- clients ---------------------------------------------------------------------------------------------------------
-
-
-class Call:
-    """The peer of a call, by the names in its certificate."""
-
-    def __init__(self, common: str = "", *others: str) -> None:
-        self._told = {
-            "x509_common_name": [common.encode()],
-            "x509_subject_alternative_name": [each.encode() for each in others],
-            "transport_security_type": [b"ssl"],
-        }
-
-    def auth_context(self) -> dict[str, list[bytes]]:
-        return self._told
-
-
-def test_clients_are_given_as_names_and_clusters():
-    assert parse_clients([]) == {}
-    assert parse_clients(["a=x", "b=*", "a=y=z"]) == {"a": {"x", "y=z"}, "b": {"*"}}
-    for text in ("a", "=x", "a=", ""):
-        with pytest.raises(TlsError) as refused:
-            parse_clients([text])
-        assert str(refused.value) == f"--tls-client: {text!r} is not NAME=CLUSTER, as in poseidon=default"
-
-
-@pytest.mark.parametrize(
-    ("call", "cluster", "expected"),
-    [
-        (Call("a"), "x", True),
-        (Call("a"), "y", False),
-        (Call("a"), "x.observer", True),
-        (Call("a"), "xy", False),
-        (Call("", "a"), "x", True),
-        (Call("c", "b"), "anything", True),
-        (Call("c"), "x", False),
-        (Call(), "x", False),
-    ],
-)
-def test_names_in_certificates_allow_clusters(call: Call, cluster: str, expected: bool):
-    assert Clients(parse_clients(["a=x", "b=*"])).may(call, cluster) is expected
-    assert Clients().may(call, cluster)
-
-
-def test_a_refusal_names_the_certificate():
-    clients = Clients({})
-    assert clients.refusal(Call("b", "a"), "x") == (
-        "a certificate for a, b may not drive cluster 'x'; allow it with --tls-client"
-    )
-    assert clients.refusal(Call(), "x").startswith("a certificate for no name may not")
-    assert names_of(Call("n", "m")) == {"n", "m"}
-    assert names_of(Call()) == frozenset()
-
 
 # --- rounds ----------------------------------------------------------------------------------------------------------
 
