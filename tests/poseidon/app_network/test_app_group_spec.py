@@ -45,6 +45,22 @@ def test_dependencies_may_be_named_by_selector():
     assert spec.workloads[0].dependencies[0].selector == "b"
 
 
+@pytest.mark.parametrize(
+    ("second", "twice"),
+    [
+        ({"name": "a", "selector": "other"}, True),
+        ({"name": "other", "selector": "x"}, True),
+        ({"name": "other", "selector": "y"}, False),
+    ],
+)
+def test_a_workload_is_known_by_its_name_and_by_its_selector(second, twice):
+    spec, defects = read_app_group(
+        {"workloads": [{"workload": {"name": "a", "selector": "x"}}, {"workload": second}]}
+    )
+    assert [each.name for each in spec.workloads] == (["a"] if twice else ["a", "other"])
+    assert any("declared twice" in each.problem for each in defects) is twice
+
+
 def test_the_record():
     spec, _ = read_app_group(
         {

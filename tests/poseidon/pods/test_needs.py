@@ -13,6 +13,7 @@ from poseidon.pods.requests_and_limits import (
     names_extended_resources,
     quality_of_service,
 )
+from poseidon.pods.templates import class_source, describe
 from poseidon.pods.visibility import (
     WHEN_UNTOLD,
     SelectorIndex,
@@ -23,7 +24,7 @@ from poseidon.pods.visibility import (
     visible_to,
 )
 from protos.firmament.v1 import scheduler_pb2 as pb
-from tests.poseidon.pods.builders import make_spec, requesting
+from tests.poseidon.pods.builders import make_pod, make_spec, requesting
 
 FLAGS = {
     "namespaces": "namespaces",
@@ -210,6 +211,27 @@ def test_the_quality_of_service_is_kubernetes(spec, quality):
 )
 def test_limits_add_up_and_overhead_counts_only_beside_a_limit(spec, limits):
     assert effective_limits(make_spec(**spec), []) == limits
+
+
+@pytest.mark.parametrize(
+    ("words", "shown"),
+    [
+        ((), ([], [], [], "")),
+        (("containers",), ([("cpu", 1000)], [("cpu", 250)], [], "")),
+        (("limits",), ([], [], [("cpu", 2250)], "")),
+        (("qos",), ([], [], [], "Burstable")),
+    ],
+)
+def test_models_see_only_the_detail_that_they_ask_for(words, shown):
+    made = make_pod(containers=[requesting({"cpu": "1"}, {"cpu": "2"})], overhead={"cpu": "250m"})
+    visibility = visible_to(frozenset(words))
+    message, _ = describe(class_source(made, visibility), visibility)
+
+    def amounts(found):
+        return [(each.resource, each.amount) for each in found]
+
+    containers = [pair for each in message.containers for pair in amounts(each.requests)]
+    assert (containers, amounts(message.overhead), amounts(message.limits), message.qos) == shown
 
 
 def test_containers_are_listed_as_they_begin():

@@ -17,8 +17,9 @@ from poseidon.kube.api.nodes import Node, Taint
 from poseidon.kube.api.pods import Pod, PodStatus
 from poseidon.pods.moves import MOVE_TO, MOVE_UNTIL
 from poseidon.rescheduling.cluster_access import ClusterAccess, Eviction
-from poseidon.rescheduling.mover import Mover
+from poseidon.rescheduling.mover import Mover, carry_out
 from poseidon.rescheduling.moves import MoveOutcome, PlannedMove, Result, Waves, divide_into_waves
+from poseidon.rescheduling.planning import PlannedMoves
 from tests.poseidon.bridge.objects import node, pod
 from tests.support.effort import examples
 
@@ -311,3 +312,65 @@ def test_no_wave_follows_one_after_which_a_pod_has_returned():
     waves = Waves(tuple((planned(cluster, f"uid-{name}", "n1"),) for name in ("p", "q")), ())
     (outcome,) = carried_out(cluster, waves, cordoned=["n0"])
     assert (outcome.result, len(cluster.evicted)) == (Result.RETURNED, 1)
+
+
+class Cordons:
+    """Which nodes are cordoned, and with which state they are given back; ``pods`` by name, after the moves."""
+
+    def __init__(self, **pods: str) -> None:
+        self.pods = pods
+        self.done: list[tuple[str, ...]] = []
+
+    async def cordon(self, node: str) -> None:
+        self.done.append(("cordon", node))
+
+    async def uncordon(self, node: str, state: str = "") -> None:
+        self.done.append(("uncordon", node, state))
+
+    async def pod(self, _: str, name: str) -> Pod | None:
+        return pod(name, node=self.pods[name]) if name in self.pods else None
+
+    async def pods_on(self, node: str) -> list[Pod]:
+        return [pod(name, node=where) for name, where in self.pods.items() if where == node]
+
+
+class Made:
+    """A mover whose moves have ended so."""
+
+    def __init__(self, *outcomes: MoveOutcome) -> None:
+        self.outcomes = list(outcomes)
+
+    async def carry_out(self, waves: Waves, cordoned: Collection[str]) -> list[MoveOutcome]:
+        assert waves.waves
+        assert cordoned
+        return self.outcomes
+
+
+def leaving(name: str, node: str = "n0") -> PlannedMove:
+    return PlannedMove(f"shop/{name}", node, "n1", "", 0.0, ("shop", "ReplicaSet", "web"), {})
+
+
+MOVED = MoveOutcome(leaving("a"), Result.MOVED, "shop/again")
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "pods", "state"),
+    [
+        ([MOVED], {"again": "n1"}, None),
+        ([MOVED], {"again": "n1", "come": "n0"}, "digest"),
+        ([MOVED], {"again": "n0"}, "digest"),
+        ([MOVED], {"again": ""}, "digest"),
+        ([MOVED], {}, "digest"),
+        ([MoveOutcome(leaving("a"), Result.UNPLACED, "")], {}, "digest"),
+        ([MoveOutcome(leaving("a"), Result.SKIPPED)], {"a": "n0"}, ""),
+        ([], {"a": "n0"}, ""),
+    ],
+    ids=["freed", "another came", "returned", "no node", "gone", "unplaced", "not tried", "stopped before"],
+)
+def test_a_node_that_was_not_freed_is_given_back_and_not_tried_again_in_the_same_state(outcomes, pods, state):
+    access = Cordons(**pods)
+    plan = PlannedMoves(Waves(((leaving("a"),),), ()), ("n0",), ("n9",), 0, (), (), "digest")
+    done = asyncio.run(carry_out(plan, cast("Mover", Made(*outcomes)), cast("ClusterAccess", access)))
+    assert access.done[:2] == [("uncordon", "n9", ""), ("cordon", "n0")]
+    assert access.done[2:] == ([] if state is None else [("uncordon", "n0", state)])
+    assert (done.freed, done.unfreed) == ((("n0",), ()) if state is None else ((), ("n0",)))
