@@ -137,7 +137,7 @@ class QuotaBounds:
             or self._cluster.classes.rows[cls].content.never_preempts
         ):
             return 0
-        if self._are_in_trees(members):  # trees of groups evict nobody for quota
+        if self._are_in_trees(members):  # of trees that need evictions, one at a time is tried
             return 0
         path = use.list_path(node)
         several = any(len(group.flavors) != 1 for group in wanted.groups)
