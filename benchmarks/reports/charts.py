@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.fragmentation.summary import MOVED, summarise
 from benchmarks.quality.shards import find_losses
 from benchmarks.reports.sheets import Report
 from poseidon.live.figures import STAGES
@@ -40,6 +41,7 @@ def sections(reports: Sequence[Report]) -> dict[str, Section]:
         "shards": ("More cost than by one solver, over the number of solvers", _losses(reports)),
         "growth": ("Processor seconds of a round over its size", _growth(reports)),
         "head-to-head": ("Creation to binding over arrivals", _arrivals(reports)),
+        "fragmentation": ("GPUs given away: % of the way from FGD to a bound", _fragmentation(reports)),
     }
     return {name: Section(title, chart) for name, (title, chart) in drawn.items() if chart is not None}
 
@@ -58,6 +60,19 @@ def _arrivals(reports: Sequence[Report]) -> Chart | None:
     rates = sorted({rate for points in lines.values() for rate in points})
     series = {label: [points.get(rate) for rate in rates] for label, points in lines.items()}
     return LineChart("Pods per second", "milliseconds", rates, series, logarithmic=True) if lines else None
+
+
+def _fragmentation(reports: Sequence[Report]) -> Chart | None:
+    """Return a chart with one or two bars per variant of openb: without moves, and with them."""
+    items = []
+    for each in (
+        each for report in reports if report["kind"] == "fragmentation" for each in summarise(report)
+    ):
+        for way, name in ({"rounds": ""} | MOVED).items():
+            if way in each.means:
+                text = f"{each.means[way]:.2f} ± {each.spreads[way]:.2f} % of GPUs"
+                items.append((f"{each.variant} {name}".strip(), each.find_progress(way), text))
+    return BarChart(items[::-1]) if items else None
 
 
 def _losses(reports: Sequence[Report]) -> Chart | None:

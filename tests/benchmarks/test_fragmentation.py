@@ -6,12 +6,14 @@ from collections.abc import Iterator
 from itertools import combinations_with_replacement
 from random import Random
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks.fragmentation.bound import bound_given, list_patterns
 from benchmarks.fragmentation.greedy import GreedyCluster, place_greedily
 from benchmarks.fragmentation.rounds import place_in_rounds
+from benchmarks.fragmentation.summary import fragmentation_sheets, summarise
 from benchmarks.fragmentation.trace import (
     ASKED,
     Arrivals,
@@ -21,6 +23,8 @@ from benchmarks.fragmentation.trace import (
     draw_arrivals,
     list_variants,
 )
+from benchmarks.reports.charts import sections
+from poseidon.ui.report import BarChart
 from tests.cost_models.devices.oracle import Node, Pod, fits, fragmentation, loss, place
 from tests.support.effort import examples
 
@@ -135,3 +139,24 @@ def test_few_pods_are_moved():
         == sum(arrivals.types[arrivals.order[each]].asks for each in found.placed) / arrivals.total
     )
     assert place_in_rounds(arrivals, 20).moved == 0
+
+
+def test_results_are_summed_up_by_variant():
+    one = {"variant": "default", "seconds": 20.0, "bestFit": 0.93, "fgd": 0.95, "rounds": 0.96, "bound": 0.97}
+    two = one | {"seconds": 22.0, "rounds": 0.95, "fgd": 0.94, "bound": 0.96}
+    moving = {"variant": "cpu250"} | {way: one[way] for way in one if way != "variant"}
+    moving |= {"withMoves": 0.965, "moved": 0.02}
+    report = {"kind": "fragmentation", "options": {"seeds": 2, "part": 1}, "runs": [one, two, moving]}
+    first, second = summarise(report)
+    assert (first.runs, first.seconds, first.moved) == (2, 21.0, None)
+    assert first.means["rounds"] == pytest.approx(95.5)
+    assert first.spreads["rounds"] == pytest.approx(0.5**0.5)
+    assert first.find_progress("rounds") == pytest.approx(50)
+    assert second.find_progress("withMoves") == pytest.approx(75)
+    (sheet,) = fragmentation_sheets(report)
+    assert sheet.rows[0][:5] == ["default", "93.00 ± 0.00", "94.50 ± 0.71", "95.50 ± 0.71", "-"]
+    assert sheet.rows[1][3:9] == ["96.00", "96.50", "2.00", "97.00", "50", "75"]
+    assert all(len(row) == len(sheet.headings) for row in sheet.rows)
+    chart = sections([report])["fragmentation"].chart
+    assert isinstance(chart, BarChart)
+    assert [label for label, _, _ in chart.items] == ["cpu250 with moves", "cpu250", "default"]
