@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator
-from contextlib import aclosing, asynccontextmanager, suppress
+from contextlib import asynccontextmanager, suppress
 from random import Random
 from typing import Any
 
 import msgspec
 
 from benchmarks.device_failover.workload import FAILED, NAMESPACE, PREPARED, SLOW
-from poseidon.kube.client.errors import ApiError, KubeError
+from benchmarks.processes.parts.raw_watch import follow_objects
+from poseidon.kube.client.errors import KubeError
 from poseidon.kube.client.media_types import MERGE_PATCH
 from poseidon.kube.client.transport import Transport
 
@@ -19,7 +20,6 @@ Object = dict[str, Any]
 Device = tuple[str, str, str]
 
 _PATH = f"/apis/resource.k8s.io/v1/namespaces/{NAMESPACE}/resourceclaims"
-_READ_SECONDS = 3600.0
 
 
 def list_results(claim: Object) -> list[Object]:
@@ -74,20 +74,10 @@ class ClaimWatch(ClaimHistory):
 
     async def run(self) -> None:
         """Follow changes until cancelled. Raises ``KubeError`` if the API server goes away."""
-        found = msgspec.json.decode(await self._transport.get(_PATH))
-        query = {"watch": "true", "resourceVersion": found["metadata"]["resourceVersion"]}
-        while True:
-            async with aclosing(self._transport.lines(_PATH, query, _READ_SECONDS)) as stream:
-                async for lines in stream:
-                    for line in filter(None, lines):
-                        event = msgspec.json.decode(line)
-                        if event["type"] == "ERROR":
-                            raise ApiError(500, "Watch", str(event["object"]))
-                        claim, gone = event["object"], event["type"] == "DELETED"
-                        query["resourceVersion"] = claim["metadata"]["resourceVersion"]
-                        self.note(claim, gone=gone)
-                        if not gone:
-                            self._prepare(claim)
+        async for claim, gone in follow_objects(self._transport, _PATH):
+            self.note(claim, gone=gone)
+            if not gone:
+                self._prepare(claim)
 
     # --- the driver ------------------------------------------------------------------------------------------
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import shutil
 import tempfile
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -95,7 +96,9 @@ async def _run(
         )
         api = Api(transport)
         await api.create(definitions)
-        await _wait(options, plane, lambda: _are_served(api), "Kueue's objects are not served")
+        await _wait(
+            options, plane, lambda: _are_served(transport, api, definitions), "Kueue's objects are not served"
+        )
         await api.create(play.scaffold)
         running = await enter.enter_async_context(_admitting(options, scheduler, plane.kubeconfig, folder))
         await _wait(options, running, lambda: _are_active(api), "the queues did not become active")
@@ -145,7 +148,15 @@ def read_definitions(crds: Path) -> list[Object]:
     ]
 
 
-async def _are_served(api: Api) -> bool:
+async def _are_served(transport: Transport, api: Api, definitions: Sequence[Object]) -> bool:
+    """Return whether all defined objects can be listed, and found by programs that ask what is served."""
+    for each in definitions:
+        spec = each["spec"]
+        for version in (one["name"] for one in spec["versions"] if one["served"]):
+            found = await transport.find(f"/apis/{spec['group']}/{version}")
+            resources = json.loads(found)["resources"] if found else ()
+            if not any(resource["name"] == spec["names"]["plural"] for resource in resources):
+                return False
     return all([await _is_served(api, kind) for kind in _KINDS])
 
 

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable
-from contextlib import aclosing, asynccontextmanager, suppress
+from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime
 from typing import Any
-
-import msgspec
 
 from benchmarks.job_admission.workload import RUNTIME, Play, Stream
 from benchmarks.judge.api import Api
 from benchmarks.judge.random_cluster.objects import Object
+from benchmarks.processes.parts.raw_watch import follow_objects
 from poseidon.kube.client.errors import ApiError
 from poseidon.kube.client.transport import Transport
 
 _PATH = "/apis/batch/v1/jobs"
-_READ_SECONDS = 3600.0
 
 
 class Player:
@@ -53,17 +51,8 @@ class Player:
 
     async def run(self) -> None:
         """Follow the Jobs until cancelled. Raises ``KubeError`` if the API server goes away."""
-        found = msgspec.json.decode(await self._transport.get(_PATH))
-        query = {"watch": "true", "resourceVersion": found["metadata"]["resourceVersion"]}
-        while True:
-            async with aclosing(self._transport.lines(_PATH, query, _READ_SECONDS)) as stream:
-                async for lines in stream:
-                    for line in filter(None, lines):
-                        event = msgspec.json.decode(line)
-                        if event["type"] == "ERROR":
-                            raise ApiError(500, "Watch", str(event["object"]))
-                        query["resourceVersion"] = event["object"]["metadata"]["resourceVersion"]
-                        self._note({**event["object"], "apiVersion": "batch/v1", "kind": "Job"})
+        async for job, _ in follow_objects(self._transport, _PATH):
+            self._note({**job, "apiVersion": "batch/v1", "kind": "Job"})
 
     def _note(self, job: Object) -> None:
         key = _key(job)

@@ -65,6 +65,8 @@ class WorkloadExplanation:
     """Changes of pods or nodes that would give the workload's first waiting pod a node."""
     warnings: tuple[str, ...]
     """Lines for people about the input."""
+    refused: bool = False
+    """Whether the API server would refuse its pods, so that they come into no queue."""
 
     def as_json(self) -> dict[str, Any]:
         """Return the documented JSON object."""
@@ -88,7 +90,8 @@ class WorkloadExplanation:
     def describe(self) -> Iterator[str]:
         """Yield the explanation as lines for people."""
         title = self.queue.replace("/", " ", 1)
-        name = f"Workload {self.workload}" + (f" of {title}" if title else ", which is in no queue,")
+        without = ", whose pods would be refused," if self.refused else ", which is in no queue,"
+        name = f"Workload {self.workload}" + (f" of {title}" if title else without)
         every = format_count(self.pods, "pod")
         if not self.waiting:
             yield f"{name} does not wait: {every} of it have nodes, or get some."
@@ -127,7 +130,7 @@ def explain_workload(
     queue = book.resolve(pods[0]).quota if book is not None else ""
     reasons = {each.pod: each.reason for each in plan.pending}
     waiting = [uid for uid in pods if uid in reasons]
-    standing = _Standing(workload, pods, waiting, queue)
+    standing = _Standing(workload, pods, waiting, queue, not manifests.refused.keys().isdisjoint(pods))
     if not waiting:
         return standing.describe(plan)
     # Cures come first: they leave the cluster as it is.
@@ -160,12 +163,13 @@ def explain_workload(
 
 
 class _Standing(NamedTuple):
-    """A workload, its pods (uids), its waiting pods, and its quota ("" for none)."""
+    """A workload, its pods (uids), its waiting pods, its quota ("" for none), and whether some are refused."""
 
     workload: str
     pods: Sequence[str]
     waiting: Sequence[str]
     queue: str
+    refused: bool
 
     def describe(
         self,
@@ -190,6 +194,7 @@ class _Standing(NamedTuple):
             changes,
             cures,
             plan.warnings,
+            self.refused,
         )
 
 

@@ -10,6 +10,21 @@ EXAMPLE = Path(__file__).resolve().parents[3] / "examples" / "17-queues"
 CONFIG = ("--config", EXAMPLE / "config.yaml")
 
 
+def test_a_suspended_job_that_a_resource_quota_refuses(run, tmp_path):
+    jobs = [each for each in yaml.safe_load_all((EXAMPLE / "jobs.yaml").read_text()) if each]
+    for each in jobs:
+        each["spec"]["suspend"] = True
+    quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "few", "namespace": "a"}}
+    (tmp_path / "jobs.yaml").write_text(
+        yaml.safe_dump_all([*jobs, {**quota, "spec": {"hard": {"pods": "5"}}}])
+    )
+    names = (EXAMPLE / "nodes.yaml", EXAMPLE / "cohort.yaml", tmp_path / "jobs.yaml")
+    files = [word for name in names for word in ("-f", name)]
+    told = run("explain", *CONFIG, *files, "--workload", "a/train").stdout
+    why = "exceeded quota: few, requested: pods=1, used: pods=5, limited: pods=5"
+    assert f"Workload a/Job/train, whose pods would be refused, goes on waiting with 6 pods: {why}." in told
+
+
 def test_a_suspended_job_that_waits_for_quota(run, tmp_path):
     jobs = [each for each in yaml.safe_load_all((EXAMPLE / "jobs.yaml").read_text()) if each]
     for each in jobs:
