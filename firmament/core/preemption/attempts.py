@@ -25,6 +25,7 @@ from firmament.core.preemption.node_state import PreemptionState
 from firmament.core.preemption.problem import NOBODY, PreemptionDecision, PreemptionProblem, PreemptionTuning
 from firmament.core.preemption.quotas.flavors import FlavorChoice, drop_places
 from firmament.core.preemption.quotas.reclaim import QuotaReclaim
+from firmament.core.preemption.quotas.strict_order import find_behind
 from firmament.core.preemption.reprieve import evictions
 from firmament.core.preemption.stages import Stages
 from firmament.core.preemption.tree_groups.groups import preempt_for_group, waiting_together
@@ -58,7 +59,8 @@ def preempt(
     first = np.lexsort((paired, -preemption.priority[paired]))
     able[paired[first][tuning.most_paired :]] = False
     gang, need = _whole_gangs(problem, placed)
-    able &= ~_find_without_quota(now, gang, need)
+    behind = find_behind(now, gang)
+    able &= ~_find_without_quota(now, gang, need) & ~behind
     served = {*problem.gang[placed.cls].tolist()} if len(problem.gang) else set()
     attempts = AttemptSearch(Stages(now, solver, time_limit), tuning.attempts)
     for priority in np.unique(preemption.priority[able])[::-1].tolist():
@@ -84,21 +86,22 @@ def preempt(
             else:
                 now = trial
         now = attempts.find_best(now, np.flatnonzero(band & (gang < 0)))
-    if preemption.reclaims.any():
-        now, placed = _reclaim_quota(now, placed, solver, gang, need)
+    if (reclaims := preemption.reclaims & ~behind).any():
+        now, placed = _reclaim_quota(now, reclaims, placed, solver, gang, need)
     return waiting_together(problem, evictions(now)), placed
 
 
 def _reclaim_quota(
-    now: PreemptionState, placed: Assignments, solver: Solver, gang: Int64, need: Int64
+    now: PreemptionState, reclaims: Bool, placed: Assignments, solver: Solver, gang: Int64, need: Int64
 ) -> tuple[PreemptionState, Assignments]:
     """Return the state after tasks have been evicted for quota, and what of ``placed`` is left.
+
+    ``reclaims``: bool[C], classes whose tasks may evict for quota.
 
     A tree of groups that has got some places in this round tries for the others in the next one, and its places are
     not exchanged for evictions. ``gang``, ``need``: as `_whole_gangs` returns them.
     """
     reclaim, in_trees = QuotaReclaim(now, solver), _find_in_trees(now.problem)
-    reclaims = now.preemption.reclaims
     if given_up := FlavorChoice(reclaim, placed).trade_places_for_evictions(reclaims & ~in_trees, gang, need):
         placed = drop_places(placed, given_up)
     served = np.append(placed.cls, np.array([cls for cls, _ in now.taken], dtype=np.int64))
