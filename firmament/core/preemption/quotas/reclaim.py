@@ -1,9 +1,10 @@
 """Places tasks that lack quota by evicting tasks that draw on the same quota tree, on whatever machines these are.
 
-The queue of a task decides which tasks it may evict for quota (`quotas/victims`). As few tasks as possible are evicted.
-Among equal numbers, fair shares decide whose turn it is where queues use them; otherwise the least important tasks are
-evicted. Disruption budgets are exceeded only if unavoidable. A waiting gang is placed as a whole or not at all, and an
-evicted gang leaves as a whole. Nothing is evicted for quota that tasks that leave anyway give back.
+The queue of a task decides which tasks it may evict for quota (`quotas/victims`). As few workloads as possible are
+evicted, gangs or single tasks. Among equal numbers, fair shares decide whose turn it is where queues use them;
+otherwise the least important tasks are evicted. Disruption budgets are exceeded only if unavoidable. A waiting gang is
+placed as a whole or not at all, and an evicted gang leaves as a whole. Nothing is evicted for quota that tasks that
+leave anyway give back.
 
 Quotas must cover more important tasks afterwards (`quotas/coverage`), and no task leaves for one that waits because of
 evictions that began with it (`state/eviction_chains`): so evictions never form a circle.
@@ -42,7 +43,12 @@ from firmament.core.preemption.quotas.units import (
     may_evict,
     put_unit,
 )
-from firmament.core.preemption.quotas.victim_sets import add_companions, keeps_gangs, list_victim_sets
+from firmament.core.preemption.quotas.victim_sets import (
+    add_companions,
+    count_workloads,
+    keeps_gangs,
+    list_victim_sets,
+)
 from firmament.core.preemption.quotas.victims import (
     are_borrowing,
     find_candidates,
@@ -300,7 +306,7 @@ class QuotaReclaim:
             least = sorted((importance_of(self.state, victim) for victim in going), reverse=True)
             turns = sorted(choice.rank.get(victim, 0) for victim in going) if choice.rank else []
             own = 0 if choice.rank else sum(self._node[going] == choice.unit.newcomer.node)
-            return self.state.count_beyond(going), len(going), own, turns, least
+            return self.state.count_beyond(going), count_workloads(self.state, going), own, turns, least
 
         return weigh
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from itertools import combinations
 
+import numpy as np
+
 from firmament.core.preemption.node_state import PreemptionState
 
 
@@ -57,6 +59,16 @@ def add_companions(state: PreemptionState, victims: Sequence[int], beside: Seque
     """Return ``victims`` that are not in ``beside``, with the members of gangs that could no longer stay whole."""
     every = state.add_gangs([*beside, *victims])
     return [victim for victim in every if victim not in beside]
+
+
+def count_workloads(state: PreemptionState, victims: Sequence[int]) -> int:
+    """Return how many workloads leave; the tasks of a gang that can spare none of them count once."""
+    if not len(state.spare):
+        return len(victims)
+    gang = state.preemption.gang[[*victims]]
+    whole = (gang >= 0) & (state.spare[gang] == 0)
+    gangs = {state.gangs.list_chain(number)[-1] for number in np.unique(gang[whole]).tolist()}
+    return len(victims) - int(np.count_nonzero(whole)) + len(gangs)
 
 
 def keeps_gangs(state: PreemptionState, victims: Sequence[int]) -> bool:

@@ -223,6 +223,19 @@ def test_of_equal_numbers_those_of_other_queues_go_first():
     assert gone.startswith("r")
 
 
+def test_a_gang_that_leaves_as_a_whole_counts_once():
+    """A gang of three less important tasks goes rather than one task that is more important."""
+    core = scheduler(
+        _cohort(ANY, left=4000, right=0),
+        JobDefined(Job("gang", size=3, min_members=3)),
+        ClassDefined(1, _class("right")),
+        TasksBound("a", 1, uids("g", 3), job="gang"),
+        _bound(2, "right", "single", priority=1),
+        tasks(3, "l", content=_class("left")),
+    )
+    assert list_evicted(core.run_round()) == {*uids("g", 3)}
+
+
 def test_a_more_important_one_borrows_in_place_of_one_that_its_queue_covers():
     core = scheduler(
         _cohort(ANY, left=1000, right=3000),
