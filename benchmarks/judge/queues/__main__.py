@@ -26,10 +26,7 @@ def main(file: Path, one: str, other: str, *, everything: bool) -> None:
             click.echo(f"{name}: {words}")
         for fault in summary.faults.get(name, ()):
             click.echo(f"    {fault}")
-    counts = ", ".join(f"{count} {verdict}" for verdict, count in sorted(summary.verdicts.items()))
-    click.echo(
-        f"{len(cases)} cases: {counts}; {len(summary.faults)} not allowed; of {other} {summary.faults_of_other}"
-    )
+    click.echo(f"{len(cases)} cases: {summary.state()}")
     raise SystemExit(bool(summary.faults))
 
 

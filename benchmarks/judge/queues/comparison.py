@@ -69,6 +69,11 @@ class Summary:
         words = f"{'same' if same else 'differs'}, {'not allowed' if faults else 'allowed'}, {verdict}"
         return f"{words} by {criterion}" if criterion else words
 
+    def state(self) -> str:
+        """Return the sums in words."""
+        counts = ", ".join(f"{count} {verdict}" for verdict, count in sorted(self.verdicts.items()))
+        return f"{counts}; {len(self.faults)} not allowed; of {self.other} {self.faults_of_other}"
+
 
 def summarize(cases: Iterable[Case], one: str, other: str) -> tuple[Summary, list[tuple[str, str]]]:
     """Judge cases; return the sums, and the verdict on each case."""

@@ -105,6 +105,9 @@ def _may_evict(
     ways = count.list_above(guest.queue), count.list_above(victim.queue)
     use = decision.given[guest.name].use
     keys = [*iterate_keys(victim.use or {})] if use is None else [*iterate_keys(use)]
+    for name, given in decision.given.items() if case.fair else ():
+        if name != guest.name:  # by shares, who comes to a queue may make others of it leave for a third
+            count.book(case.known[name].queue, given.use or {})
     borrows = any(count.count_borrowed(victim.queue, key) for key in keys)
     if ways[0][-1] != ways[1][-1] or not borrows:
         return False
@@ -115,16 +118,19 @@ def _may_evict(
         return True
     reclaim = policy.get("reclaimWithinCohort") or "Never"
     own_side = [node for node in ways[0] if node not in ways[1]][-1]
-    within = case.fair or use is None or not _borrows_after(case, decision, gone, own_side)
+    within = case.fair or use is None or not _borrows_after(case, decision, gone, own_side, guest)
     return within and (reclaim == "Any" or (reclaim == "LowerPriority" and above > 0))
 
 
-def _borrows_after(case: Case, decision: Decision, gone: Collection[str], node: str) -> bool:
-    """Return whether a node of a tree borrows of what those below it get, once the workloads ``gone`` have left."""
-    count, keys = count_in_case(case, gone), set()
+def _borrows_after(case: Case, decision: Decision, gone: Collection[str], node: str, guest: Workload) -> bool:
+    """Return whether a node of a tree borrows of what a workload uses, once the workloads ``gone`` have left.
+
+    Of others that come, only those count that are as important: the rest may come after it.
+    """
+    count = count_in_case(case, gone)
     for name, given in decision.given.items():
-        queue, use = case.known[name].queue, given.use or {}
-        count.book(queue, use)
-        if node in count.list_above(queue):
-            keys |= {*iterate_keys(use)}
+        known = case.known[name]
+        if name == guest.name or known.priority >= guest.priority:
+            count.book(known.queue, given.use or {})
+    keys = iterate_keys(decision.given[guest.name].use or {})
     return any(count.count_borrowed(node, key) for key in keys)
