@@ -86,8 +86,8 @@ def preempt(
             else:
                 now = trial
         now = attempts.find_best(now, np.flatnonzero(band & (gang < 0)))
-    if (reclaims := preemption.reclaims & ~behind).any():
-        now, placed = _reclaim_quota(now, reclaims, placed, solver, gang, need)
+    if preemption.reclaims.any():
+        now, placed = _reclaim_quota(now, preemption.reclaims & ~behind, placed, solver, gang, need)
     return waiting_together(problem, evictions(now)), placed
 
 
