@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cost_models.interface import Bool, Int64
-from firmament.core.constraints.quota_order import QuotaShares
+from firmament.core.constraints.quota_order import QuotaOrder, QuotaShares
 from firmament.core.constraints.quota_terms import list_columns
 from firmament.core.placement.pod_sets import list_confinements
 from firmament.core.placement.tree_groups.alike_groups import describe_needs
@@ -64,6 +64,8 @@ MOST_CANDIDATES = 256
 """Possible victims that are considered for one waiting task."""
 MOST_TRIALS = 1_000
 """Sets of victims that a round tries."""
+NOWHERE = 1_000
+"""Height above all that a unit can borrow up to."""
 TREE_TRIALS = 10
 """As how many sets of victims one counts that is tried for a tree of groups, which takes a search."""
 
@@ -146,10 +148,10 @@ class QuotaReclaim:
     def _choose_flavor(self, unit: QuotaUnit) -> Reclaimed | None:
         """Return the same as ``choose``, where queues ask for it in the same flavors for each pod set; see `pod_sets`.
 
-        These are the first flavors in which no task of the unit's own queue leaves, otherwise the first that do, as
-        in Kueue (``pkg/scheduler/flavorassigner``, ``isPreferred``).
+        These are flavors in which no task of the unit's own queue leaves, if there are any; of several those in which
+        it borrows least; of several the first, as in Kueue (``pkg/scheduler/flavorassigner``, ``isPreferred``).
         """
-        best = None
+        best, least = None, (True, NOWHERE)
         for confined in list_confinements(self.state.problem, [cls for cls, _ in unit.members], alone=True):
             self.state.confined = confined
             found = self.choose(self._narrow(unit, confined))
@@ -157,10 +159,20 @@ class QuotaReclaim:
             if found is None:
                 continue
             found.state.confined = {}
-            if not (self._node[found.victims] == unit.newcomer.node).any():
+            own = bool((self._node[found.victims] == unit.newcomer.node).any())
+            worth = own, self._find_height(unit, found) if confined else 0
+            if worth == (False, 0):
                 return found
-            best = best or found
+            if worth < least:
+                best, least = found, worth
         return best
+
+    def _find_height(self, unit: QuotaUnit, found: Reclaimed) -> int:
+        """Return how far up in the tree a unit borrows at the places that were found for it, 0 for not at all."""
+        room = found.state.quotas
+        assert room is not None
+        drawn = find_drawn_at(found.state, found.state.taken[len(self.state.taken) :])
+        return QuotaOrder(room).find_height(unit.newcomer.node, drawn)
 
     def _narrow(self, unit: QuotaUnit, confined: Mapping[int, Bool]) -> QuotaUnit:
         """Return a unit as it draws on quotas where its classes have only the machines in ``confined``, by class."""

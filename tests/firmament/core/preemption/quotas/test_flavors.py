@@ -202,3 +202,32 @@ def test_a_gang_that_borrows_of_another_flavor_stays(own: int, goes: bool):
         TasksSubmitted(2, ("whole-machine",)),
     )
     assert list_evicted(core.run_round()) == ({"g0", "g1"} if goes else set())
+
+
+def test_of_flavors_in_which_others_go_the_one_with_the_least_borrowing_comes_first():
+    """In the first flavor the queue would have to borrow; in the second one it takes back its own."""
+    policy = {"reclaim": "Any", "borrow": {"policy": "LowerPriority"}}
+    core = scheduler(
+        machine("a", cpu=9, labels={"kind": "one"}),
+        machine("b", cpu=9, labels={"kind": "two"}),
+        flavor("one", kind="one"),
+        flavor("two", kind="two"),
+        quota("cohort", {"one": {"cpu": 2}, "two": {"cpu": 0}}),
+        quota(
+            "left",
+            {"one": {"cpu": 0}, "two": {"cpu": 2}},
+            parent="cohort",
+            podSetFlavors="Same",
+            preemption=policy,
+        ),
+        quota("right", {"one": {"cpu": 0}, "two": {"cpu": 0}}, parent="cohort"),
+        ClassDefined(1, task_class(2, queue="right")),
+        ClassDefined(2, task_class(2, queue="left")),
+        TasksBound("a", 1, ("in-one",)),
+        TasksBound("b", 1, ("in-two",)),
+        TasksSubmitted(2, ("comes",), priority=1),
+    )
+    found = {delta.uid: delta.machine for delta in core.run_round().deltas}
+    assert found["comes"] == "b"
+    assert "in-two" in found
+    assert "in-one" not in found
