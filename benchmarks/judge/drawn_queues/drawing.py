@@ -22,17 +22,24 @@ MOST_WAITING = 4
 
 @dataclass(frozen=True, slots=True)
 class DrawnWorkload:
-    """A workload of equal pods; ``flavor``: that of all of its pods while it runs, "" while it waits."""
+    """A workload of equal pods."""
 
     name: str
+    """Its name."""
     queue: str
+    """Its ClusterQueue."""
     priority: int
+    """Its priority."""
     created: int
+    """Second at which it was created."""
     pods: int
+    """Number of its pods."""
     requests: Amounts
+    """What each pod requests."""
     flavor: str = ""
+    """Flavor of all of its pods while it runs, "" while it waits."""
     admitted: int = 0
-    """When it was admitted."""
+    """Second at which it was admitted, if it runs."""
 
     @property
     def use(self) -> Use:
