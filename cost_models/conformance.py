@@ -54,7 +54,7 @@ def check_model(model: CostModel, more: Sequence[Case] = (), *, registered: bool
 
 
 def check_declaration(model: CostModel) -> None:
-    """Return what the model declares of itself is there, makes sense, and is spelt right; see `declarations`."""
+    """Check that what a model declares of itself is complete, makes sense and is spelt right; see `declarations`."""
     for fault in declaration_faults(model):
         require(False, model, fault)
 

@@ -128,29 +128,31 @@ class EmbeddedTrials:
         goes: Collection[str],
         placed: Mapping[str, str] | None = None,
     ) -> None:
-        from firmament.core.cures.search import Waiting
+        from firmament.core.cures.search import CureFinder
         from firmament.core.rescheduling.trials import Trials
         from firmament.wire.events import events_from_proto
 
         known = [part for each in events_from_proto(events) for part in _keep_placed(each, placed or {})]
         self._scheduler = _make_scheduler(_raise_work_limit(_build_core(configuration)), clock)
         self._trials = Trials(self._scheduler, known, goes)
-        self._waiting = Waiting(self._trials, known)
+        self._waiting = CureFinder(self._trials, known)
 
     def cures(self, uids: Collection[str], tries: int, most: int) -> dict[str, tuple[Cure, ...]]:
-        """Return changes that would give waiting tasks a machine, by uid, as ``Waiting.cures`` does."""
+        """Return changes that would give waiting tasks a machine, by uid, as ``CureFinder.cures`` does."""
         return self._waiting.cures(uids, tries=tries, most=most)
 
     def find_room(self, uids: Sequence[str], tries: int) -> GangRoom | None:
-        """Return moves that make room for one of the waiting tasks, as ``Waiting.find_room`` does."""
+        """Return moves that make room for one of the waiting tasks, as ``CureFinder.find_room`` does."""
         return self._waiting.find_room(uids, tries)
 
-    def cheaper(self, prices: Mapping[str, float], move_price: float, most: int | None) -> MovePlan:
-        """Return moves that lower costs, as ``cheaper_moves`` does."""
-        return cheaper_moves(self._scheduler, prices, move_price, most)
+    def find_cheaper_moves(
+        self, prices: Mapping[str, float], move_price: float, most: int | None
+    ) -> MovePlan:
+        """Return moves that lower costs, as ``find_cheaper_moves`` does."""
+        return find_cheaper_moves(self._scheduler, prices, move_price, most)
 
     def frontier(self, prices: Mapping[str, float], points: int) -> tuple[CostPoint, ...]:
-        """Return what a given number of moves could save, at ``points`` numbers; ``prices``: as for ``cheaper``."""
+        """Return what moves could save, for ``points`` numbers of moves; ``prices``: as for ``find_cheaper_moves``."""
         from firmament.core.rescheduling.plan_moves import cost_frontier
         from firmament.solvers.ortools_solver import OrToolsSolver
 
@@ -184,7 +186,7 @@ class EmbeddedTrials:
         )
 
 
-def cheaper_moves(
+def find_cheaper_moves(
     scheduler: Scheduler, prices: Mapping[str, float], move_price: float, most: int | None
 ) -> MovePlan:
     """Return at most ``most`` moves (None: any number) that lower costs by more than their price.
@@ -334,11 +336,13 @@ class EmbeddedScheduler:
         """Yield (uid, machine, reason) of tasks that run on machines that would refuse them now."""
         yield from self._scheduler.iter_broken_rules()
 
-    def cheaper(self, prices: Mapping[str, float], move_price: float, most: int | None) -> MovePlan:
-        """Return moves that lower costs, as ``cheaper_moves`` does."""
-        return cheaper_moves(self._scheduler, prices, move_price, most)
+    def find_cheaper_moves(
+        self, prices: Mapping[str, float], move_price: float, most: int | None
+    ) -> MovePlan:
+        """Return moves that lower costs, as ``find_cheaper_moves`` does."""
+        return find_cheaper_moves(self._scheduler, prices, move_price, most)
 
-    def hot(self, thresholds: Mapping[str, float]) -> Iterator[tuple[str, str, float]]:
+    def iter_hot(self, thresholds: Mapping[str, float]) -> Iterator[tuple[str, str, float]]:
         """Yield (machine, resource, percent) where more is in use than ``thresholds``: percent by resource."""
         known = self._scheduler.get_measured()
         for name, most in thresholds.items():

@@ -98,7 +98,10 @@ class Residents:
     requests: Int64
 
     def sum_by_machine(self, amount: Float64, machines: int) -> Float64:
-        """Sum of ``amount`` (float64[len(kinds)] per task) over the residents of each machine: float64[machines]."""
+        """Return the sum of ``amount`` over the tasks of each machine: float64[machines].
+
+        ``amount``: float64[len(kinds)], of one task of each kind.
+        """
         weights = amount[self.kind] * self.count
         return np.bincount(self.machine, weights=weights, minlength=machines).astype(np.float64)
 

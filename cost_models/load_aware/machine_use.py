@@ -64,7 +64,7 @@ class Use:
 def machine_use(
     machines: MachineColumns, load: Load, settings: Settings, *, prod: bool = True, alone: bool = True
 ) -> Use:
-    """Work out the use of all machines; without ``prod``, the use of prod tasks stays 0.
+    """Estimate the use of all machines; without ``prod``, the use of prod tasks stays 0.
 
     Without ``alone``, so do the estimates of machines with fresh figures, where nothing reads them.
     """

@@ -21,9 +21,7 @@ def get() -> None:
 @solver_options
 @output_option
 def clusters(*, target: str, cluster: str | None, timeout: float, output: str) -> None:
-    """Return whether each cluster is live or ended, how many machines and tasks it has, and how many rounds
-    were run.
-    """
+    """List clusters: whether a driver is connected, how many machines and tasks there are, how many rounds were run."""
     with asking(target, timeout) as client:
         known = client.clusters()
         names = list(known) if cluster is None else [cluster]
@@ -51,7 +49,7 @@ def get_tasks(
     machine: str | None,
     output: str,
 ) -> None:
-    """State, place and, if it waits, the reason of every task."""
+    """List tasks with their states and machines, and why they wait."""
     with asking(target, timeout) as client:
         listed = client.state(client.cluster_named(cluster)).tasks
     wanted = [
@@ -66,7 +64,7 @@ def get_tasks(
 @solver_options
 @output_option
 def get_machines(*, target: str, cluster: str | None, timeout: float, output: str) -> None:
-    """List the tasks on every machine, and what the machine has left."""
+    """List machines: how many tasks run there, and what is free."""
     with asking(target, timeout) as client:
         listed = client.state(client.cluster_named(cluster)).machine_states
     _show("machines", sorted(listed, key=lambda machine: machine.name), output)

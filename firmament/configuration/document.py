@@ -99,7 +99,7 @@ class RoundSection(Section):
         return self
 
     def options(self, gangs: GangSection) -> RoundOptions:
-        """Return the core's options of rounds, with the options of ``gangs``."""
+        """Return these settings, and those of ``gangs``, as the core takes them."""
         from firmament.core.configuration import RoundOptions
         from firmament.core.placement.outcome import PassOptions
 

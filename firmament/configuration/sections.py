@@ -30,7 +30,7 @@ class ScarceResourceSection(Section):
     points: Annotated[StrictInt, Field(ge=0, le=100)] = 15
 
     def model(self) -> WeightedModel | None:
-        """Return the model that charges for it, None if it is off."""
+        """Return the cost model that charges these points, None if there are none."""
         from cost_models.firmament_policies.scarce_resources import ScarceResources
         from firmament.core.configuration import WeightedModel
 

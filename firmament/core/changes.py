@@ -33,7 +33,7 @@ class CureKind(Enum):
 
 
 class CureChange(NamedTuple):
-    """One change.
+    """One change, a step of a cure.
 
     ``subject``: the resource, the key of a label or annotation, the taint, or the constraint. ``machine``: the one that
     is changed, or that an added one is like. ``before``, ``after``: amounts, or values of a label or an annotation,

@@ -65,8 +65,8 @@ class Profiles:
         name = cluster.classes.rows[int(cluster.tasks.cls[row])].content.profile
         return name if name in self._by_name else BASE
 
-    def rest(self) -> None:
-        """Free memory that only makes rounds faster."""
+    def free_memory(self) -> None:
+        """Drop what is kept only to make rounds faster."""
         for each in self._by_name.values():
             each.kept_rows.clear()
             each.first_costs.clear()

@@ -163,9 +163,9 @@ class Scheduler(ClusterQuestions):
         """Grow tables ahead of need; for quiet moments, such as when a round would achieve nothing."""
         self._cluster.tasks.make_room()
 
-    def rest(self) -> None:
+    def free_memory(self) -> None:
         """Free memory that only makes rounds faster; for a cluster that will have no rounds for a while."""
-        self._profiles.rest()
+        self._profiles.free_memory()
 
     @property
     def waits_for_few(self) -> bool:

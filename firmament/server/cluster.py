@@ -374,7 +374,7 @@ class ServedCluster:
         """Free the parts of the state that only rounds need: the next round will have a new snapshot."""
         self._history.clear()
         if self._scheduler is not None:
-            self._scheduler.rest()
+            self._scheduler.free_memory()
 
     def _check(self, driver: Driver) -> None:
         if self.driver is not driver:

@@ -67,12 +67,12 @@ class GeneratedWorkload:
 
     @property
     def machines(self) -> int:
-        """M."""
+        """M, the number of machines."""
         return len(self.allocatable)
 
     @property
     def tasks(self) -> int:
-        """T."""
+        """T, the number of tasks."""
         return len(self.task_class)
 
 

@@ -270,7 +270,7 @@ class Bridge:
             with self.state.quarantine.attempt("what is due", ""):
                 self.state.expire()
                 if self._leads:
-                    self.state.pending_reasons.look(solver_answers=self._session.is_open)
+                    self.state.pending_reasons.note_solver(solver_answers=self._session.is_open)
             self._on_changed()
 
     async def _stand_by(self) -> None:

@@ -43,7 +43,10 @@ TURN_SECONDS = 300.0
 
 @dataclass(slots=True)
 class SharedGpus:
-    """Nodes, pods and turns of the project whose way of sharing GPUs is followed."""
+    """Translates the GPUs that one project lets pods share: nodes' devices into slices, pods' wishes into claims.
+
+    Where the project's device plugin needs it, pods are bound to a node one after another, each in its *turn*.
+    """
 
     system: SharingSystem
     """The project."""

@@ -64,7 +64,7 @@ class PendingReasons:
         self._later: dict[str, str] = {}
         self._due: list[tuple[float, str]] = []
         self._outage_since: float | None = None
-        self._look_at = 0.0
+        self._report_at = 0.0
 
     def consider(self, record: PodRecord, message: str) -> None:
         """Consider why a pod stays pending: report it now, later or not at all."""
@@ -106,7 +106,7 @@ class PendingReasons:
             else:
                 self._say(record, message, now)
 
-    def look(self, *, solver_answers: bool) -> None:
+    def note_solver(self, *, solver_answers: bool) -> None:
         """Note whether a solver answers at present. Call it about every second.
 
         Each waiting pod gets one message about an outage, until a solver says something else about it. A pod
@@ -118,10 +118,10 @@ class PendingReasons:
             return
         if self._outage_since is None:
             self._outage_since = now
-            self._look_at = now + OUTAGE_SECONDS
-        if now < self._look_at:
+            self._report_at = now + OUTAGE_SECONDS
+        if now < self._report_at:
             return
-        self._look_at = now + _LOOK_SECONDS
+        self._report_at = now + _LOOK_SECONDS
         for record in self._tasks:
             waits = record.schedulable and not record.place and not record.waits_for
             if waits and record.message != MESSAGE:

@@ -316,7 +316,7 @@ class Stories:
         self._steps: deque[tuple[float, str, Event, Phase, Phase, str]] = deque(maxlen=capacity)
 
     def note(self, uid: str, event: Event, before: Phase, after: Phase, place: str) -> None:
-        """Remember a step."""
+        """Store a step of a pod's story: the event, the phases before and after, and the node concerned."""
         self._steps.append((self._clock(), uid, event, before, after, place))
 
     def list_lines(self, uid: str) -> list[str]:

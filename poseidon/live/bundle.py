@@ -44,7 +44,7 @@ _PAGE_SECONDS = 10.0
 _MOST_BYTES = 64 << 20
 
 
-class Held(NamedTuple):
+class CollectionObjects(NamedTuple):
     """The objects of one collection of a live cluster, reduced to the fields that are decoded.
 
     ``left_out``: a line for each object that cannot be read; ``problem``: why the collection could not be listed, "" if
@@ -57,7 +57,9 @@ class Held(NamedTuple):
     problem: str = ""
 
 
-async def list_collections(transport: Transport, annotations: Sequence[str] = ()) -> AsyncIterator[Held]:
+async def list_collections(
+    transport: Transport, annotations: Sequence[str] = ()
+) -> AsyncIterator[CollectionObjects]:
     """Yield the objects of each collection in its first served version; no objects if no version is served.
 
     ``annotations``: keys of annotations that are kept in addition to those that placement reads.
@@ -68,25 +70,29 @@ async def list_collections(transport: Transport, annotations: Sequence[str] = ()
 
 async def list_collection(
     transport: Transport, resource: Resource[Any], annotations: Sequence[str] = ()
-) -> Held:
+) -> CollectionObjects:
     """Return the objects of one collection; as ``list_collections``."""
     try:
         return await _fetch(transport, resource, frozenset(annotations))
     except (KubeError, MalformedObjectError) as error:
-        return Held(resource.name, problem=redact_credentials(str(error)))
+        return CollectionObjects(resource.name, problem=redact_credentials(str(error)))
 
 
-async def _fetch(transport: Transport, resource: Resource[Any], annotations: frozenset[str]) -> Held:
+async def _fetch(
+    transport: Transport, resource: Resource[Any], annotations: frozenset[str]
+) -> CollectionObjects:
     for version in resource.versions():
         try:
             return await _pages(transport, version, annotations)
         except ApiError as error:
             if not error.not_found:
                 raise
-    return Held(resource.name)
+    return CollectionObjects(resource.name)
 
 
-async def _pages(transport: Transport, resource: Resource[Any], annotations: frozenset[str]) -> Held:
+async def _pages(
+    transport: Transport, resource: Resource[Any], annotations: frozenset[str]
+) -> CollectionObjects:
     found: list[dict[str, Any]] = []
     left_out: list[str] = []
     more = {"limit": str(_PAGE)}
@@ -100,7 +106,7 @@ async def _pages(transport: Transport, resource: Resource[Any], annotations: fro
             for each in page.rejected
         )
         if not page.continue_token:
-            return Held(resource.name, tuple(found), tuple(left_out))
+            return CollectionObjects(resource.name, tuple(found), tuple(left_out))
         more["continue"] = page.continue_token
 
 

@@ -23,7 +23,7 @@ from poseidon.kube.api.kinds import (
 )
 from poseidon.kube.api.pods import Pod, claims_of
 from poseidon.kube.api.resource import Resource
-from poseidon.live.bundle import Held, list_collection
+from poseidon.live.bundle import CollectionObjects, list_collection
 from poseidon.live.solver import find_cures
 from poseidon.manifests.documents import Document
 from poseidon.manifests.loader import Manifests, build_live_manifests
@@ -73,7 +73,7 @@ class _Reader:
         self._transport = transport
         self.problems: list[str] = []
 
-    async def list_all(self, resources: Iterable[Resource[Any]]) -> list[Held]:
+    async def list_all(self, resources: Iterable[Resource[Any]]) -> list[CollectionObjects]:
         """Return the objects of the collections; those that cannot be read are left out."""
         found = await asyncio.gather(*(list_collection(self._transport, each) for each in resources))
         for each in found:
@@ -152,7 +152,7 @@ async def _read_around(reader: _Reader, pod: Pod) -> Manifests:
     return _build_manifests(held)
 
 
-def _build_manifests(held: Iterable[Held]) -> Manifests:
+def _build_manifests(held: Iterable[CollectionObjects]) -> Manifests:
     documents = [
         Document("", each["apiVersion"], each["kind"], each, held=True)
         for part in held

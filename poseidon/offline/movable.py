@@ -66,5 +66,5 @@ def find_migrations(
     """
     running = list_running_pods(cluster, manifests)
     prices, faults = move_prices(running.pods[uid] for uid in running.movable if uid not in leaving)
-    moves = cluster.scheduler.cheaper(prices, move_cost, None).moves
+    moves = cluster.scheduler.find_cheaper_moves(prices, move_cost, None).moves
     return tuple(PaidMove(each.uid, each.source, each.target, each.gain) for each in moves), faults

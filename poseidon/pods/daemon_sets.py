@@ -31,7 +31,7 @@ class DaemonSets:
         self._names: dict[str, tuple[str, str]] = {}
 
     def put(self, uid: str, metadata: ObjectMeta) -> None:
-        """Add a DaemonSet."""
+        """Add a DaemonSet that exists, or take over that it has been created again under its name."""
         key = metadata.namespace or "default", metadata.name
         self._names[uid] = key
         self._uids[key] = metadata.uid

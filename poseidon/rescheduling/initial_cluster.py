@@ -61,8 +61,8 @@ class Permission:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
-    """A cluster before moves are planned. Keys are uids, which are ``namespace/name`` here."""
+class InitialCluster:
+    """A cluster before moves are planned. Keys of mappings are uids of pods, which are ``namespace/name`` here."""
 
     configuration: BridgeConfiguration
     """The bridge's configuration."""
@@ -98,7 +98,7 @@ def examine(
     now: float,
     *,
     local_data_may_go: bool = False,
-) -> Standing:
+) -> InitialCluster:
     """Examine a cluster. Pods that are to be preempted, or are being moved already, may not be moved."""
     cluster = build_offline_cluster(manifests, configuration, now)
     events = tuple(cluster.state.snapshot())
@@ -115,7 +115,7 @@ def examine(
     leaving = {each.pod for each in plan.preemptions}
     movable = (uid for uid in running.movable if uid in released and uid not in leaving)
     prices, faults = move_prices(running.pods[uid] for uid in movable)
-    return Standing(
+    return InitialCluster(
         configuration=configuration,
         now=now,
         scheduler=cluster.scheduler,

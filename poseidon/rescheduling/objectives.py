@@ -10,7 +10,7 @@ from poseidon.embedding import EmbeddedTrials
 from poseidon.group_trees.status.placement import natural
 from poseidon.offline.freeing import FreeNodes, find_free_nodes, make_trials
 from poseidon.rescheduling.cluster_access import NOT_FREED
-from poseidon.rescheduling.initial_cluster import Standing
+from poseidon.rescheduling.initial_cluster import InitialCluster
 
 _LOAD = "load_threshold"
 
@@ -70,15 +70,15 @@ class Choice:
     notes: tuple[str, ...] = ()
 
 
-def _lower_cost(standing: Standing, options: ObjectiveOptions) -> Choice:
-    found = standing.scheduler.cheaper(standing.prices, options.move_cost, options.most)
+def _lower_cost(standing: InitialCluster, options: ObjectiveOptions) -> Choice:
+    found = standing.scheduler.find_cheaper_moves(standing.prices, options.move_cost, options.most)
     moves = (
         Wanted(each.uid, each.target, f"saves {each.gain:,.0f} points", each.gain) for each in found.moves
     )
     return Choice(tuple(moves))
 
 
-def _relieve_load(standing: Standing, options: ObjectiveOptions) -> Choice:
+def _relieve_load(standing: InitialCluster, options: ObjectiveOptions) -> Choice:
     found = standing.scheduler.relieve(standing.prices.keys(), dict(options.hot), options.most)
     moves = tuple(Wanted(each.uid, each.target, f"node {each.source} is hot") for each in found.moves)
     notes = [f"node {name} stays hot: no pod of it has a cooler place" for name in found.left]
@@ -87,7 +87,7 @@ def _relieve_load(standing: Standing, options: ObjectiveOptions) -> Choice:
     return Choice(moves, notes=tuple(notes))
 
 
-def _free_nodes(standing: Standing, options: ObjectiveOptions) -> Choice:
+def _free_nodes(standing: InitialCluster, options: ObjectiveOptions) -> Choice:
     nodes = standing.running.nodes
     known = {each.node for each in standing.plan.nodes}
     candidates = known if not options.nodes else known & set(options.nodes)
@@ -140,7 +140,7 @@ def _explain_unfreed(
             yield f"node {name} cannot be freed now{why}"
 
 
-def _make_room(standing: Standing, options: ObjectiveOptions) -> Choice:
+def _make_room(standing: InitialCluster, options: ObjectiveOptions) -> Choice:
     """Choose moves that make room for the first waiting pod, in the order of names, that moves can help."""
     waiting = [each.pod for each in standing.plan.pending]
     if not waiting:
@@ -161,14 +161,16 @@ def _explain_room(waiting: str, moved: str) -> str:
     return f"makes room for {waiting}" if same else "makes room for a pod of another namespace"
 
 
-def _make_trials(standing: Standing, fixed: Collection[str] = ()) -> EmbeddedTrials:
+def _make_trials(standing: InitialCluster, fixed: Collection[str] = ()) -> EmbeddedTrials:
     return make_trials(
         standing.configuration, standing.now, standing.events, standing.pods, standing.running, standing.plan,
         fixed,
     )  # fmt: skip
 
 
-def rehearse(standing: Standing, waves: Sequence[Mapping[str, str]], cordoned: Collection[str]) -> set[str]:
+def rehearse(
+    standing: InitialCluster, waves: Sequence[Mapping[str, str]], cordoned: Collection[str]
+) -> set[str]:
     """Return the pods (uids) that do not get their targets when moves (uid -> node) are made in waves.
 
     The ``cordoned`` nodes are cordoned before the first wave.
@@ -184,6 +186,6 @@ _CHOICES = {
 }
 
 
-def choose_moves(standing: Standing, options: ObjectiveOptions) -> Choice:
+def choose_moves(standing: InitialCluster, options: ObjectiveOptions) -> Choice:
     """Return the moves that serve an objective."""
     return _CHOICES[options.objective](standing, options)

@@ -10,7 +10,7 @@ from poseidon.manifests.loader import Manifests
 from poseidon.pods.requests_and_limits import effective_requests
 from poseidon.rescheduling.cluster_access import FREED
 from poseidon.rescheduling.failures import list_failed, state_digest
-from poseidon.rescheduling.initial_cluster import Standing, examine
+from poseidon.rescheduling.initial_cluster import InitialCluster, examine
 from poseidon.rescheduling.moves import PlannedMove, Waves, divide_into_waves
 from poseidon.rescheduling.objectives import (
     Choice,
@@ -70,7 +70,7 @@ def plan_moves(
 
 
 def _keep_proven(
-    found: Standing, chosen: Choice, at_once: int, *, freeing: bool
+    found: InitialCluster, chosen: Choice, at_once: int, *, freeing: bool
 ) -> tuple[Waves, tuple[str, ...], list[str]]:
     """Return the moves that reach their targets when made in waves, the nodes that they free, and notes for people.
 
@@ -96,7 +96,7 @@ def _keep_proven(
         moves = [each for each in moves if each.source not in staying]
 
 
-def _list_half_freed(manifests: Manifests, found: Standing) -> set[str]:
+def _list_half_freed(manifests: Manifests, found: InitialCluster) -> set[str]:
     """Return the nodes that an earlier plan has cordoned, and that still run pods which would have to move."""
     busy = {node for uid, node in found.running.nodes.items() if uid not in found.running.goes}
     return {

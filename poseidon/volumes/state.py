@@ -78,14 +78,14 @@ class VolumeState:
     # --- changes of objects --------------------------------------------------------------------------------
 
     def claims_changed(self, changes: Sequence[Change[PersistentVolumeClaim]]) -> None:
-        """Update claims."""
+        """Take changed PersistentVolumeClaims over, and check the pods that use them, or may use their volumes."""
         for change in changes:
             key = self._storage.put_claim(change.uid, change.object)
             if key:
                 self._claim_changed(key)
 
     def volumes_changed(self, changes: Sequence[Change[PersistentVolume]]) -> None:
-        """Update volumes."""
+        """Take changed PersistentVolumes over, and check the pods and machines that each change concerns."""
         for change in changes:
             before, after = self._storage.put_volume(change.uid, change.object)
             if after is not None:
@@ -128,7 +128,7 @@ class VolumeState:
                 self._affected.update(dict.fromkeys(self._pods))
 
     def volume_attachments_changed(self, changes: Sequence[Change[VolumeAttachment]]) -> None:
-        """Update attachments of volumes."""
+        """Take changed VolumeAttachments over, and check the pods and machines that each change concerns."""
         for change in changes:
             nodes, users = self._attached.put(change.uid, change.object)
             self._changed_nodes |= nodes & self._available.machines.keys()

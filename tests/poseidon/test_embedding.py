@@ -155,7 +155,7 @@ def test_a_machine_is_hot_above_its_threshold(limit, hot):
     model = [{"name": "load_threshold"}]
     scheduler = EmbeddedScheduler(configuration(costModels=model), lambda: 1000.0)
     scheduler.apply([machine("m", 4), machine("n", 4), sample("m", 2), sample("n", 1)])
-    found = [*scheduler.hot({"cpu": limit, "unknown": 0.0})]
+    found = [*scheduler.iter_hot({"cpu": limit, "unknown": 0.0})]
     assert [name for name, _, _ in found] == hot
     assert all((resource, percent) == ("cpu", 50.0) for _, resource, percent in found)
 

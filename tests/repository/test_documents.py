@@ -1,7 +1,8 @@
-"""Links between the repository's documents lead somewhere."""
+"""Links between the repository's documents lead somewhere, and names of code in them are there."""
 
 from __future__ import annotations
 
+import ast
 import re
 from functools import cache
 from pathlib import Path
@@ -61,3 +62,55 @@ def modules() -> frozenset[str]:
 def test_modules_that_are_named_are_there(document):
     named = {name for code in CODE.findall(document.read_text()) for name in MODULE.findall(code)}
     assert named <= modules()
+
+
+EXPLAIN_CODE = (
+    "concepts", "devices", "fair-share", "network-aware", "numa", "preemption", "queues", "rescheduling", "round",
+    "topology-groups", "topology-solver", "volumes",
+)  # fmt: skip
+"""Pages that explain the code: what stands in code marks there is a name in the code, a setting or a value."""
+ELSEWHERE = re.compile(r"(poseidon|firmament)_\w+|.*\.(py|js)", re.DOTALL)
+"""Metrics and modules, which other tests look for."""
+
+
+@cache
+def names() -> frozenset[str]:
+    """Names that the packages define or use, and words that they have as values."""
+    found: set[str] = set()
+    for path in (path for folder in FOLDERS[:4] for path in (ROOT / folder).rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            match node:
+                case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+                    found.add(name)
+                case ast.Name(id=name) | ast.Attribute(attr=name) | ast.arg(arg=name):
+                    found.add(name)
+                case ast.keyword(arg=str(name)):
+                    found.add(name)
+                case ast.Constant(value=str(value)) if re.fullmatch(r"\w+(\.\w+)*", value):
+                    found.update(value.split("."))
+    return frozenset(found)
+
+
+def snake_case(setting: str) -> str:
+    """The field that a setting of the configuration, such as ``maxPasses``, belongs to."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", setting).lower()
+
+
+def missing_names(text: str) -> set[str]:
+    """Names in code marks of a text that the code does not have."""
+    marked = [code[1:-1] for code in CODE.findall(text) if not code.startswith("```")]
+    named = [code for code in marked if re.fullmatch(r"[A-Za-z_]\w*(\.\w+)*(\(\))?", code)]
+    parts = {part for code in named if not ELSEWHERE.fullmatch(code) for part in code.rstrip("()").split(".")}
+    return {part for part in parts if len(part) > 1 and names().isdisjoint({part, snake_case(part)})}
+
+
+@pytest.mark.parametrize("page", EXPLAIN_CODE)
+def test_names_of_code_are_there(page):
+    assert not missing_names((ROOT / f"docs/{page}.md").read_text())
+
+
+def test_a_name_that_is_gone_is_found():
+    assert missing_names("`place_all` and `placed_everything()`, as `Scheduler.mended_long_ago` does") == {
+        "placed_everything",
+        "mended_long_ago",
+    }

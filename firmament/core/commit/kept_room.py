@@ -17,8 +17,9 @@ def keep_room(
     kept: Mapping[int, Assignments],
     now: float,
 ) -> None:
-    """Keep the room that a round has found; ``kept``: by gang of ``snapshot``, which is None if no task was to be
-    placed.
+    """Reserve, for each gang that was due for a reservation, the places that the round has found for it.
+
+    ``kept``: the places by number of the gang in ``snapshot``, which is None if the round had no task to place.
     """
     found = {}
     if snapshot is not None:

@@ -16,7 +16,7 @@ NO_MINIMUM = 2**31
 
 
 class RuleState:
-    """Counts of all counters after some placements.
+    """The number of tasks that each counter of a round counts in each domain, and what rules allow at these numbers.
 
     ``counts``: one int64[D] per counter; ``totals``: their sums. The questions are those of kube-scheduler's filters
     NodePorts, VolumeRestrictions, PodTopologySpread and InterPodAffinity, for one task of a class as the next to be

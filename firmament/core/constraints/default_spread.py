@@ -17,7 +17,10 @@ from firmament.core.ranks import distinct
 
 @dataclass(frozen=True, slots=True)
 class SpreadTerms:
-    """The groups of a round; G groups, C classes, M machines, D domains."""
+    """The groups of tasks that prefer to be apart, in one round, and what it costs if they are not.
+
+    G groups, C classes, M machines, D domains.
+    """
 
     group: Int64
     """int64[C], -1 for classes of no group; empty if there are no groups."""

@@ -21,7 +21,7 @@ _NONE = np.empty(0, dtype=np.int64)
 
 @dataclass(frozen=True, slots=True)
 class PairRules:
-    """Pairs of a round."""
+    """The pairs of tasks in a round that have a cost or a limit together, by where both are (parts of an AppGroup)."""
 
     terms: PairTerms
     """What the model says of the pairs."""
@@ -74,9 +74,9 @@ class PairRules:
         return (self.compute_figure(classes, machines, counts) - self.compute_figure()) * self.units
 
     def compute_figure(self, classes: Int64 = _NONE, machines: Int64 = _NONE, counts: Int64 = _NONE) -> float:
-        """Return the sum over all pairs of tasks on machines, in the model's unit.
+        """Return the model's figure, summed over all pairs of tasks that are on machines, in the model's unit.
 
-        Includes ``counts[i]`` tasks of ``classes[i]`` on ``machines[i]``.
+        ``counts[i]`` further tasks of ``classes[i]`` on ``machines[i]`` count as well.
         """
         then = self.add_residents(np.repeat(classes, counts), np.repeat(machines, counts))
         return pair_figure(self.terms, then.resident_kind, then.resident_machine)

@@ -167,7 +167,10 @@ class QuotaOrder:
         return QuotaStanding(borrows, path, shares)
 
     def find_height(self, node: int, columns: Sequence[int]) -> int:
-        """Return the height of the lowest quota, from ``node`` up, that does not borrow; that of the root if all do."""
+        """Return the height of the lowest quota, from ``node`` up, that does not borrow; that of the root if all do.
+
+        The height is the number of levels below a quota, as Kueue counts it.
+        """
         use, path = self._room.use, self._room.use.list_path(node)
         for each in path[:-1]:
             if all(use.get_own_left(each, column) >= 0 for column in columns):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from firmament.core.cures.proposals import Cure
-from firmament.core.cures.search import Waiting
+from firmament.core.cures.search import CureFinder
 from firmament.core.events import Event, TaskRemoved
 from firmament.core.intake.cluster_events import ClusterEvents
 from firmament.core.rescheduling.rehearsal import run_rounds
@@ -24,7 +24,7 @@ def find_cures_in_copy(
     tries: int,
     most: int,
 ) -> tuple[Cure, ...]:
-    """Return what would give a task a machine, as ``Waiting.cures`` does; nothing if it does not wait.
+    """Return what would give a task a machine, as ``CureFinder.cures`` does; nothing if it does not wait.
 
     ``copied`` is changed, and afterwards of no use: tasks that are placed count as bound, and waiting ones leave it.
     ``known``: its events; it solves with ``solver``. ``fixed``: uids of tasks that may not be moved.
@@ -47,4 +47,4 @@ def find_cures_in_copy(
         *known.waiting,
     ]
     trials = Trials(copied, events, fixed, is_told=True)
-    return Waiting(trials, events).cures([uid], tries=tries, most=most).get(uid, ())
+    return CureFinder(trials, events).cures([uid], tries=tries, most=most).get(uid, ())

@@ -36,8 +36,11 @@ _OF_A_KIND = 2
 """Most cures of one kind, so that there is a choice between kinds."""
 
 
-class Waiting:
-    """Finds cures for the waiting tasks among ``events``; ``trials`` know the cluster without its waiting tasks."""
+class CureFinder:
+    """Finds changes that would give waiting tasks a place.
+
+    ``events`` contain the waiting tasks; ``trials``: the cluster without them, on which test rounds are run.
+    """
 
     def __init__(self, trials: Trials, events: Sequence[Event]) -> None:
         self._trials = trials

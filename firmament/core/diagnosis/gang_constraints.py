@@ -123,7 +123,7 @@ class GangConstraints:
         """Return whether the whole gang is placed in a changed problem, beside what the round has placed."""
         state = Board(problem)
         state.book(self.placed)
-        found = GangTrial(state, _TUNING).gangs(np.array([gang], dtype=np.int64))
+        found = GangTrial(state, _TUNING).place_gangs(np.array([gang], dtype=np.int64))
         return bool(len(found.count))
 
 

@@ -83,8 +83,8 @@ class FirstCosts:
         self._unruled.clear()
         self._domains = None
 
-    def look(self, context: RoundContext, scarce: tuple[int, ...]) -> None:
-        """Drop all costs if something has changed that concerns all machines; to be called before ``get``.
+    def drop_outdated(self, context: RoundContext, scarce: tuple[int, ...]) -> None:
+        """Drop all costs if something has changed that concerns all machines; call this before ``get``.
 
         ``scarce``: columns of the scarce resources now.
         """

@@ -53,7 +53,7 @@ def place_directly(
         return None
     cluster, waiting, tasks = context.cluster, admitted.waiting, context.cluster.tasks
     scarce = scarce_columns(cluster.resources.names, cluster.machines.capacity)
-    costs.look(context, scarce)
+    costs.drop_outdated(context, scarce)
     order = np.lexsort((tasks.sequence[waiting], tasks.created[waiting], tasks.cls[waiting]))
     kinds = None
     if all(_wants_only_room(context, cls, costs) for cls in set(tasks.cls[waiting].tolist())):

@@ -68,15 +68,18 @@ class GenerationOptions:
     """Most columns that are added per iteration."""
     iterations: int = 16
     """Most iterations."""
-    mended: int = 400
+    repaired_most: int = 400
     """Most arcs contradicting the prices for which the flow is repaired without a solve."""
 
-    def base(self, classes: int, likely: int) -> int:
-        """Return the base of each class, for ``classes`` classes and ``likely`` likely machines."""
+    def compute_base(self, classes: int, likely: int) -> int:
+        """Return how many columns each class gets besides half the number of its tasks.
+
+        ``likely``: number of machines that are likely to be used.
+        """
         shared = max(self.base_total // max(1, classes), likely // self.machines_each)
         return min(self.base_most, max(self.base_least, shared))
 
-    def rate(self, tasks: int) -> float:
+    def compute_rate(self, tasks: int) -> float:
         """Return how many columns to sample per task in each direction, for ``tasks`` waiting tasks in all."""
         return max(self.samples, min(self.samples_most, self.sampled / (2 * max(1, tasks))))
 
@@ -216,8 +219,8 @@ class _Generation:
             residual,
             self._offers,
             self._estimate,
-            base=options.base(len(residual.active()), len(self._estimate.candidates)),
-            samples=options.rate(int(residual.remaining.sum())),
+            base=options.compute_base(len(residual.active()), len(self._estimate.candidates)),
+            samples=options.compute_rate(int(residual.remaining.sum())),
             samples_each=options.samples_each,
             tuning=tuning.columns,
         )
@@ -278,7 +281,7 @@ class _Generation:
         full = FullPrices.from_network(self.residual, near.cut, node_prices(near.cut, flows))
         missing = price_out(self.residual, near.cut, flows, full, self._offers, limit=self.options.added)
         network, carried = self._wider(network, flows, missing)
-        patched = self._patch(network, carried, full) if missing.total <= self.options.mended else None
+        patched = self._patch(network, carried, full) if missing.total <= self.options.repaired_most else None
         return _SolvedNetwork(network, *(patched or self._solve(network)))
 
     def _network(self) -> Network:
@@ -315,7 +318,7 @@ class _Generation:
 
     def _patch(self, network: Network, flows: Int64, prices: FullPrices) -> tuple[Int64, Prices] | None:
         """Return the flow repaired in place, and its prices, or None if a solve is the better choice."""
-        patched = repair_flow(network, flows, prices, self.options.mended, self.tuning.repair)
+        patched = repair_flow(network, flows, prices, self.options.repaired_most, self.tuning.repair)
         self._mends += patched is not None
         return patched
 

@@ -161,7 +161,7 @@ class PlacementProblem:
         """Return ``multiplicity``, or 1 for each row if that is None: int64[M]."""
         return np.ones(self.machines, dtype=np.int64) if self.multiplicity is None else self.multiplicity
 
-    def looks(self, classes: list[int], counts: list[int]) -> list[tuple[int, int, bytes]]:
+    def make_key(self, classes: list[int], counts: list[int]) -> list[tuple[int, int, bytes]]:
         """Return a key of ``counts[i]`` tasks of ``classes[i]``, equal for sets of tasks with equal shapes and pins."""
         pins = [self.pins[cls].tobytes() if cls in self.pins else b"" for cls in classes]
         return sorted(zip(self.shape[classes].tolist(), counts, pins, strict=True))

@@ -183,7 +183,7 @@ class TruncationTuning:
 
 @dataclass(frozen=True, slots=True)
 class RepairTuning:
-    """Repair of a flow in place, besides ``GenerationOptions.mended``; see ``optimality/primal_dual_repair.py``."""
+    """Repair of a flow in place, besides ``GenerationOptions.repaired_most``; see ``optimality.primal_dual_repair``."""
 
     rounds: int = 40
     """Rounds of shortest paths after which a solve is the better choice; nearly all flows are repaired in a dozen."""

@@ -78,7 +78,9 @@ def place_whole_gangs(problem: PlacementProblem, means: Means) -> Placed:
     watch = means.stopwatch()
     board = Board(problem)
     board.book(best)
-    late = GangTrial(board, trial_of.get_remaining_budget(), trial_of.closed).gangs(np.flatnonzero(~chosen))
+    late = GangTrial(board, trial_of.get_remaining_budget(), trial_of.closed).place_gangs(
+        np.flatnonzero(~chosen)
+    )
     figures = placed.figures + tried.figures + again.figures  # bounds hold for the gangs that take part
     return replace(again, figures=figures).replace_assignments(
         Assignments.join([best, late]), watch.seconds()
@@ -157,7 +159,7 @@ class GangTrial:
         parts = []
         for rank in np.unique(problem.priority)[::-1].tolist():
             self.withheld |= (problem.gang < 0) & (problem.priority == rank) & self._find_closed()
-            parts.append(Placed(self.gangs(np.flatnonzero(rank_of == rank))))
+            parts.append(Placed(self.place_gangs(np.flatnonzero(rank_of == rank))))
             parts.append(self._place_others(rank, means))
         if self._board.ruled:
             self._limit_waiting((problem.gang < 0) & (self._waiting.sum(axis=1) > 0) & ~self.withheld)
@@ -168,7 +170,7 @@ class GangTrial:
         """Return the tuning for another trial in the same round, with the search budget that this trial has left."""
         return replace(self._tuning, gang_search_cells=self._search_cells)
 
-    def gangs(self, numbers: Int64) -> Assignments:
+    def place_gangs(self, numbers: Int64) -> Assignments:
         """Place the gangs of ``numbers`` that fit as a whole, one after another."""
         parts = []
         for gang in self._list_in_turn(numbers[self._find_waiting()[numbers]]):
@@ -222,7 +224,7 @@ class GangTrial:
     def _kind(self, gang: int, members: Int64) -> tuple[object, ...]:
         """Return a key that is equal for gangs that need equal places."""
         waiting = self._waiting[members].sum(axis=1).tolist()
-        return (int(self._problem.gang_need[gang]), *self._problem.looks(members.tolist(), waiting))
+        return (int(self._problem.gang_need[gang]), *self._problem.make_key(members.tolist(), waiting))
 
     def _try(self, gang: int, members: Int64) -> Assignments | None:
         """Place a gang if it fits as a whole; otherwise change nothing, and return None."""

@@ -216,9 +216,10 @@ class PreemptionState:
         return whole
 
     def find_origins(self, cls: int, count: int | None = None) -> Int64:
-        """Return tasks that must not leave for the next ``count`` tasks of a class that get places, or for any: int64.
+        """Return the tasks that must not leave for the next ``count`` tasks of a class that get places: int64.
 
-        The evictions through which these lost their places began with them.
+        These tasks began the chains of evictions in which tasks of the class lost their places. None: for any of the
+        class's tasks.
         """
         by_place = self.preemption.origins.get(cls)
         if by_place is None:

@@ -86,7 +86,7 @@ class Budgets:
             self._own_round_is_due = False
             return waiting
         tasks, work = self._cluster.tasks, self._work
-        work.bring_up()
+        work.estimate_new()
         counts = np.bincount(tasks.cls[waiting], minlength=len(work.looks))
         ordinary, expensive = self._at_most(counts)
         ruled = self._find_ruled(waiting)
@@ -178,7 +178,7 @@ class Budgets:
         whose namespace has too many of them.
         """
         cls = self._cluster.tasks.cls[rows]
-        self._work.bring_up()
+        self._work.estimate_new()
         present = np.zeros(len(self._work.looks), dtype=np.bool_)
         present[cls] = True
         looks = self._together(present)

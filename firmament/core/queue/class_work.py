@@ -62,7 +62,7 @@ class ClassWork:
         self._class_looks = class_looks
         self.looks = self.terms = self._choosy = self._fixed = np.empty(0, dtype=np.int64)
 
-    def bring_up(self) -> None:
+    def estimate_new(self) -> None:
         """Estimate the classes that have been defined since the last call."""
         rows, known = self._cluster.classes.rows, len(self.looks)
         count = len(rows) - known

@@ -103,7 +103,7 @@ def select_foremost(cluster: Cluster, waiting: Int64) -> Int64:
 
 
 def share_levels(cluster: Cluster, fair_share: FairShare, waiting: Int64) -> Int64:
-    """Return how strong a claim each of the ``waiting`` tasks (rows) has on a place: int64[N].
+    """Return for each of the ``waiting`` tasks (rows) whether it is within its namespace's fair share: int64[N].
 
     2: within the share that its namespace has by its weight, given all that others want, even if it fits nowhere now,
     so that no namespace loses a claim while its tasks are unschedulable. 1: within the namespace's share if others get

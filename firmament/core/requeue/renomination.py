@@ -41,7 +41,7 @@ class Renominations:
 
     # --- before a round ------------------------------------------------------------------------------------------
 
-    def look(self, cluster: Cluster, feasible: FeasibleMachines) -> None:
+    def note_changes(self, cluster: Cluster, feasible: FeasibleMachines) -> None:
         """Mark for the next round the tasks that a changed machine could take, or that need not wait any more."""
         if not cluster.dirty.any_machine:
             return
@@ -77,14 +77,16 @@ class Renominations:
         """Return whether a round could give some task another place."""
         return bool(self._still_waiting(cluster, self._requeued))
 
-    def call(self, cluster: Cluster) -> Int64:
-        """Return rows of the tasks that take part in the round that begins; each only once if the round is closed."""
+    def list_called(self, cluster: Cluster) -> Int64:
+        """Return the rows of these tasks that take part in the round that begins; none takes part again once the round
+        is closed.
+        """
         self._called = self._still_waiting(cluster, self._called | self._requeued)
         self._requeued = {}
         return np.array(sorted(self._called), dtype=np.int64)
 
-    def call_later(self, rows: Int64) -> None:
-        """Move those of ``rows`` that take part in this round to a later one."""
+    def postpone(self, rows: Int64) -> None:
+        """Let those of ``rows`` that take part in this round take part in a later one instead."""
         for task in rows.tolist():
             if task in self._called:
                 self._requeued[task] = self._called.pop(task)

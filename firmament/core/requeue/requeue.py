@@ -92,7 +92,7 @@ class Requeue:
         if cluster.promises.machine_of:
             waiting = np.append(waiting, cluster.promises.list_called(cluster, waiting))
         if self.evictions.under_way:
-            waiting = np.append(waiting, self.moves.call(cluster))
+            waiting = np.append(waiting, self.moves.list_called(cluster))
         if self.set_aside.why or only is not None:
             waiting = self.set_aside.choose(cluster, waiting, only)
         called = waiting
@@ -103,7 +103,7 @@ class Requeue:
         if only is None:
             waiting = self.budgets.choose(waiting)
         if self.evictions.under_way and len(waiting) < len(called):
-            self.moves.call_later(np.setdiff1d(called, waiting))
+            self.moves.postpone(np.setdiff1d(called, waiting))
         if only is not None:
             return waiting
         for job, why in self.budgets.too_large.items():
@@ -151,7 +151,7 @@ class Requeue:
         pending = cluster.tasks.in_state(TaskPhase.PENDING)
         if self.reservations.held or self.reservations.gangs.held or cluster.tasks.passed_over[pending].any():
             self.reservations.refresh(cluster, self._static_rows, self._clock())
-        if self._stale_reasons.call_stale(cluster, self._clock()):
+        if self._stale_reasons.take_due(cluster, self._clock()):
             cluster.dirty.everywhere = True
         if self.evictions.chains.any:
             activate(cluster, np.array(self.evictions.chains.expire(cluster, self._clock()), dtype=np.int64))
@@ -159,7 +159,7 @@ class Requeue:
             self.gangs.keep_unschedulable(cluster, self._clock())
         self.activate()
         if self.evictions.under_way:
-            self.moves.look(cluster, self._feasible)
+            self.moves.note_changes(cluster, self._feasible)
         return held
 
     def activate(self, placed: frozenset[int] = frozenset()) -> None:
@@ -225,8 +225,8 @@ class StaleReasons:
         self._told_at = float("-inf")
         self._all_take_part = self._told_all = False
 
-    def call_stale(self, cluster: Cluster, now: float) -> bool:
-        """Return whether unschedulable tasks should take part now; the caller sees to it, so True is returned once."""
+    def take_due(self, cluster: Cluster, now: float) -> bool:
+        """Return whether the unschedulable tasks should take part in a round now; if so, note that they do."""
         left = self.next_in(cluster, now)
         if left is None or left > 0:
             return False

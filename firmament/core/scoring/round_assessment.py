@@ -80,7 +80,7 @@ class RoundAssessment:
         return tuple(each.ledger for each in self.assessments if each.ledger is not None)
 
     def openings(self) -> tuple[Opening | None, ...]:
-        """Return for each ledger what evictions change about it."""
+        """Return for each ledger its opening, which says where it would have room if tasks left, None if none does."""
         return tuple(each.opening for each in self.assessments if each.ledger is not None)
 
     def find_held(self) -> Bool | None:

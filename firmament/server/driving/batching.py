@@ -48,8 +48,8 @@ class BatchingWindow:
         self._round_began = float("-inf")
         self._round_seconds: float | None = None
 
-    def look(self) -> None:
-        """Record that the caller is about to look for work, which includes all changes so far."""
+    def note_look(self) -> None:
+        """Record that the caller now looks whether there is work: changes up to here need no further look."""
         self._since, self._noted = self._noted, None
 
     def restart(self, now: float) -> None:

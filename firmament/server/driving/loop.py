@@ -159,7 +159,7 @@ class DriverLoop:
         while not self._drained.is_set():
             self._outbox.holds = True
             self._wake.clear()
-            self._window.look()
+            self._window.note_look()
             delay = await self._cluster.do(lambda: self._cluster.next_round_in(self._driver), small=True)
             if delay is None or delay > 0:
                 self._outbox.release()

@@ -23,7 +23,7 @@ class Reader:
         self.defects: list[Defect] = []
 
     def note(self, path: str, problem: str) -> None:
-        """Add a defect."""
+        """Add a defect of the object's field ``path``; ``problem`` says what is wrong with it."""
         self.defects.append(Defect(path, problem))
 
     def mapping(self, value: Any, path: str, *, needed: bool = False) -> Object:

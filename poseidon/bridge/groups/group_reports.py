@@ -46,10 +46,10 @@ class TopologyNotes:
         """Return the keys that this program has written into a ConfigMap, as last seen."""
         return self._told.read_data(described)
 
-    def describe(self, described: DescribedMap[Any], outlook: Outlook) -> bool:
-        """Write what has changed of a group. Returns whether some of it is left for later.
+    def write_changes(self, described: DescribedMap[Any], outlook: Outlook) -> bool:
+        """Write what has changed of a group into its ConfigMap; return whether a change of the message is put off.
 
-        If only figures in a message have changed, it is written about once a minute.
+        A message of which only figures have changed is written about once a minute.
         """
         known, data, now = self._told.read_data(described), outlook.data, self._wall()
         message, former = data.get("message") or "", known.get("message", "")

@@ -185,7 +185,7 @@ class TopologyGroups:
         if outlook.passing and not passing:
             self._late[job] = None
             return
-        if described is not None and self._notes.describe(described, outlook):
+        if described is not None and self._notes.write_changes(described, outlook):
             self._late[job] = None
         if group is not None:
             for uid, labels in outlook.labels.items():
@@ -231,7 +231,7 @@ class TopologyGroups:
             message=said.message,
             problem=problem,
         )
-        return life.look(members, situation, self.trees.tree(), remark, self._wall())
+        return life.find_outlook(members, situation, self.trees.tree(), remark, self._wall())
 
     def _remarks(self, spec: GroupSpec | None) -> list[str]:
         if spec is None or not spec.constraints:

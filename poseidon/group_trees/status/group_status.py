@@ -94,8 +94,8 @@ class GroupLife:
     """The course of one group. Times are in seconds since the epoch.
 
     ``phase``, ``message`` and ``solver_seconds``: the solver's last report; ``preemptor``: the pod for which the group
-    makes room. Code that changes these calls ``look`` next. ``is_empty``: whether the group had no pods at the last
-    call of ``look``.
+    makes room. Code that changes these calls ``find_outlook`` next. ``is_empty``: whether the group had no pods when
+    ``find_outlook`` was called last.
     """
 
     def __init__(self) -> None:
@@ -123,7 +123,7 @@ class GroupLife:
         self._results = {key: data[key] for key in _RESULTS if key in data}
         self._ranks = {each.name: each.rank for each in members.values() if each.rank is not None}
 
-    def look(
+    def find_outlook(
         self, members: Mapping[str, Member], situation: Situation, tree: ClusterTree, remark: str, now: float
     ) -> Outlook:
         """Return what to write about a group. ``members``: the pods that have a part in it, by uid.

@@ -57,11 +57,11 @@ class Resource(Generic[T]):
     """
 
     def versions(self) -> tuple[Resource[T], ...]:
-        """Return it once per path, the preferred first."""
+        """Return this collection once for each path at which a server may serve it, the preferred path first."""
         return (self, *(replace(self, path=path, other_paths=()) for path in self.other_paths))
 
     def narrow_to(self, namespace: str) -> Resource[T]:
-        """Return the part of it that is in one namespace."""
+        """Return the collection of those objects that are in one namespace."""
 
         def shorten(path: str) -> str:
             version, _, plural = path.rpartition("/")
@@ -70,6 +70,6 @@ class Resource(Generic[T]):
         return replace(self, path=shorten(self.path), other_paths=tuple(map(shorten, self.other_paths)))
 
     def query(self, **more: str) -> dict[str, str]:
-        """Return the query of a request for these objects."""
+        """Return the parameters of a request for the objects: the selectors, and ``more``."""
         chosen = {"fieldSelector": self.field_selector, "labelSelector": self.label_selector}
         return {**{key: value for key, value in chosen.items() if value}, **more}

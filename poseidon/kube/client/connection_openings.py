@@ -116,9 +116,9 @@ class Openings(Generic[C]):
     def end(self) -> None:
         """Note that an opening has succeeded or failed; waiting requests may begin the next one."""
         self._opening -= 1
-        self.look()
+        self.let_open()
 
-    def look(self) -> None:
+    def let_open(self) -> None:
         """Let waiting requests open connections, as many as may be opened now."""
         while self._may_open() and (turn := self._pop()) is not None:
             self._grant(turn)

@@ -203,7 +203,7 @@ class ConnectionPool:
     def _drop(self, connection: _Connection) -> None:
         self._open.discard(connection)
         connection.close()
-        self._openings.look()
+        self._openings.let_open()
 
 
 class _Connection(asyncio.Protocol):

@@ -48,7 +48,9 @@ class Present(NamedTuple):
     of_object: str
 
 
-async def look(transport: Transport, resource: Resource[Any], newest: ObjectMeta, seconds: float) -> Present:
+async def read_present(
+    transport: Transport, resource: Resource[Any], newest: ObjectMeta, seconds: float
+) -> Present:
     """Read the present versions of a collection and of one of its objects (``newest``, or any), in one small request.
 
     A list of one name in one namespace costs the API server a single read, and needs no other right than the

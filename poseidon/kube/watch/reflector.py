@@ -35,7 +35,7 @@ from poseidon.kube.client.errors import ApiError, KubeError, UnreachableError
 from poseidon.kube.environment import Environment
 from poseidon.kube.rewinds import is_before
 from poseidon.kube.watch.delivery import Delivery
-from poseidon.kube.watch.listing import look, pages
+from poseidon.kube.watch.listing import pages, read_present
 from poseidon.kube.watch.reconciliation import Known, reconcile
 
 T = TypeVar("T", bound=KubeStruct)
@@ -269,7 +269,7 @@ class Reflector(Generic[T]):
         object is gone, or the server was away for longer, all known objects are compared.
         """
         last = self._last_changed
-        present = await look(self._transport, self._served, last, self._options.look_seconds)
+        present = await read_present(self._transport, self._served, last, self._options.look_seconds)
         if is_before(present.version, self._version):
             found = present.version
         elif is_before(present.of_object, last.resource_version):

@@ -88,7 +88,7 @@ def find_costs(
     ``prices``: points that moving a pod costs; ``nodes``: the pod's present node; both by uid. Each move has to save
     ``move_cost`` points more than its price; at most ``budget`` moves are made, None for any number.
     """
-    plan = trials.cheaper(prices, move_cost, budget)
+    plan = trials.find_cheaper_moves(prices, move_cost, budget)
     frontier = trials.frontier(prices, _POINTS)
     if not frontier:
         return None

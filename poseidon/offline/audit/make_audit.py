@@ -50,7 +50,7 @@ def make_audit(
     misplaced = [
         Misplaced(*each) for each in cluster.scheduler.iter_broken_rules() if each[0] not in running.goes
     ]
-    hottest = sorted(cluster.scheduler.hot(hot), key=lambda each: (-each[2], natural(each[0]), each[1]))
+    hottest = sorted(cluster.scheduler.iter_hot(hot), key=lambda each: (-each[2], natural(each[0]), each[1]))
     note("placing pods that wait")
     waiting = schedule_pods(cluster, manifests)  # changes ``cluster``: pods are placed and victims removed
     note("looking for cheaper places")

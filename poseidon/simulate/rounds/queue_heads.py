@@ -22,7 +22,7 @@ class Head(NamedTuple):
     """A gang, or a pod in no gang, that waits in a queue."""
 
     turn: tuple[int, float, int]
-    """By what it is compared with others of its queue: the smallest comes first."""
+    """Negative priority, arrival and number: of a queue's gangs and pods, the smallest turn comes first."""
     queue: str
     """Name of its quota."""
     kind: int
@@ -79,20 +79,23 @@ class QueueHeads:
         return heads
 
     def hold(self, heads: Iterable[Head]) -> None:
-        """Let no other of a queue take part while its first waits for victims to leave."""
+        """Keep the queues of ``heads``, which wait for victims to leave, from sending another one into a round."""
         self._held.update((head.queue, head) for head in heads)
 
     def release(self, waits: Callable[[int], bool]) -> list[Head]:
-        """Return those held whose first task does not wait for victims any more; they are held no longer."""
+        """Return the heads passed to ``hold`` whose victims have left, and let their queues take part again.
+
+        ``waits``: whether a task waits for victims.
+        """
         found = [head for head in self._held.values() if not waits(head.tasks[0])]
         for head in found:
             del self._held[head.queue]
         return found
 
     def put_back(self, refused: Iterable[Head], moved: Collection[str]) -> int:
-        """Let those wait again that a round has refused; return about how many of them something new is written.
+        """Let the gangs and pods wait again that a round has refused; return how many refusals are news to write.
 
-        ``moved``: roots of the trees in which the round placed others.
+        ``moved``: roots of the trees in which the round placed others; kinds refused in another tree are set aside.
         """
         news = 0
         for head in refused:
@@ -108,18 +111,18 @@ class QueueHeads:
         return news
 
     def requeue_later(self, queues: Iterable[str], now: float) -> None:
-        """Note that something has changed in some queues: what is set aside in their trees takes part again soon."""
+        """Note that something has changed in some queues: kinds set aside in their trees take part again soon."""
         for root in self.find_roots(queues):
             self._requeued.setdefault(root, now + self._requeue_after)
 
     def requeue_due(self, now: float) -> None:
-        """Let those take part again whose time has come."""
+        """Let the kinds take part again that were set aside, in the trees whose time for that has come."""
         for root in [root for root, when in self._requeued.items() if when <= now + 1e-9]:
             del self._requeued[root]
             self._aside.pop(root, None)
 
     def find_next_requeue(self) -> float | None:
-        """Return when some that were set aside take part again, None if that is not known."""
+        """Return when the next kinds that were set aside take part again, None if nothing has changed for any."""
         return min((when for root, when in self._requeued.items() if root in self._aside), default=None)
 
     def find_roots(self, queues: Iterable[str]) -> set[str]:

@@ -40,7 +40,7 @@ class ClusterInput:
     """Whether suspended Jobs of a live cluster count, where the configuration reads Kueue's queues."""
 
 
-class Read(NamedTuple):
+class ReadInput(NamedTuple):
     """The input that was read, its time in seconds since the epoch, and lines for people."""
 
     manifests: Manifests
@@ -53,17 +53,17 @@ class UnreadableInputError(Exception):
     """The cluster cannot be read; the text is one line for people."""
 
 
-def read(given: ClusterInput) -> Read:
+def read(given: ClusterInput) -> ReadInput:
     """Read manifests (once per process) or a live cluster (each time). Raises ``UnreadableInputError``."""
     return _read_files(given) if given.paths else _read_live(given)
 
 
 @lru_cache(maxsize=1)
-def _read_files(given: ClusterInput) -> Read:
+def _read_files(given: ClusterInput) -> ReadInput:
     return _load(given.paths, given)
 
 
-def _read_live(given: ClusterInput) -> Read:
+def _read_live(given: ClusterInput) -> ReadInput:
     from poseidon.kube.client.errors import KubeError, SettingsError
 
     try:
@@ -74,7 +74,7 @@ def _read_live(given: ClusterInput) -> Read:
     if not shown:
         notes.insert(0, "No program shows its configuration: this is by the default one.")
     now = time.time() if given.now is None else given.now
-    return Read(manifests, configuration, now, " ".join(notes))
+    return ReadInput(manifests, configuration, now, " ".join(notes))
 
 
 def _describe_left_out(lines: tuple[str, ...]) -> Iterator[str]:
@@ -115,7 +115,7 @@ async def _find_configuration(given: ClusterInput) -> tuple[BridgeConfiguration,
     return _configuration(None), False
 
 
-def build_cluster(found: Read) -> OfflineCluster:
+def build_cluster(found: ReadInput) -> OfflineCluster:
     """Return the input as a cluster with a scheduler in this process. Raises ``UnreadableInputError``."""
     from poseidon.manifests.loader import ManifestError
     from poseidon.offline.cluster import build_offline_cluster
@@ -136,7 +136,7 @@ def _configuration(path: Path | None) -> BridgeConfiguration:
         raise UnreadableInputError("; ".join(error.lines)) from None
 
 
-def _load(paths: tuple[str, ...], given: ClusterInput) -> Read:
+def _load(paths: tuple[str, ...], given: ClusterInput) -> ReadInput:
     from poseidon.manifests.loader import ManifestError, load_manifests
 
     configuration = _configuration(Path(given.config) if given.config else None)
@@ -144,4 +144,4 @@ def _load(paths: tuple[str, ...], given: ClusterInput) -> Read:
         manifests = load_manifests(paths)
     except ManifestError as error:
         raise UnreadableInputError("; ".join(error.lines)) from None
-    return Read(manifests, configuration, time.time() if given.now is None else given.now)
+    return ReadInput(manifests, configuration, time.time() if given.now is None else given.now)

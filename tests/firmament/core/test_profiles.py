@@ -88,7 +88,7 @@ def fill(profiles: Profiles) -> None:
 
 def test_resting_frees_the_stores_of_all_profiles_but_not_their_prices(profiles: Profiles):
     fill(profiles)
-    profiles.rest()
+    profiles.free_memory()
     for name in NAMES:
         assert profiles[name].kept_rows.generations == []
         assert profiles[name].first_costs._domains is None

@@ -32,14 +32,14 @@ def message(
 
 def test_nothing_to_wait_for_when_nothing_has_changed():
     window = batching()
-    window.look()
+    window.note_look()
     assert window.compute_wait(5.0) == 0.0
 
 
 def test_a_round_begins_once_a_burst_is_over():
     window = batching()
     message(window, 1.000, 1.004)
-    window.look()
+    window.note_look()
     assert window.compute_wait(1.004) == pytest.approx(QUIET)
     assert window.compute_wait(1.0045) == pytest.approx(QUIET / 2)
     assert window.compute_wait(1.005) == 0.0
@@ -48,7 +48,7 @@ def test_a_round_begins_once_a_burst_is_over():
 def test_a_message_in_the_works_is_waited_for_up_to_the_window():
     window = batching()
     message(window, 1.000, 1.001)
-    window.look()
+    window.note_look()
     window.note_message_arrived(1.0015)
     assert window.compute_wait(1.010) == pytest.approx(0.011)
     assert window.compute_wait(1.021) == pytest.approx(0.0, abs=1e-9)
@@ -60,14 +60,14 @@ def test_messages_without_a_pause_are_one_burst_however_many():
     window = batching()
     for number in range(5):
         message(window, 1 + 0.003 * number, 1.0025 + 0.003 * number)
-    window.look()
+    window.note_look()
     assert window.compute_wait(1.0145) == pytest.approx(QUIET)
 
 
 def test_an_endless_burst_is_cut_off_by_the_window():
     window = batching()
     message(window, 1.000, 1.001)
-    window.look()
+    window.note_look()
     for number in range(100):
         message(window, 1.001 + 0.001 * number, 1.002 + 0.001 * number)
     assert window.compute_wait(1.0209) > 0
@@ -77,25 +77,25 @@ def test_an_endless_burst_is_cut_off_by_the_window():
 def test_more_is_expected_soon_after_other_events():
     window = batching()
     message(window, 1.000, 1.001)
-    window.look()
+    window.note_look()
     window.restart(1.002)
     message(window, 1.010, 1.011)
-    window.look()
+    window.note_look()
     assert window.compute_wait(1.012) == pytest.approx(0.019)
     window.restart(1.030)
     message(window, 2.000, 2.001)
-    window.look()
+    window.note_look()
     assert window.compute_wait(2.001) == pytest.approx(QUIET)
 
 
 def test_where_rounds_are_short_a_stream_is_waited_for_as_much_shorter():
     window = batching()
     message(window, 1.000, 1.001)
-    window.look()
+    window.note_look()
     window.restart(1.002)
     window.note_end(1.004)
     message(window, 1.005, 1.006)
-    window.look()
+    window.note_look()
     assert window.compute_wait(1.006) == pytest.approx(WORTH_WAITING * 0.002)
     message(window, 1.0114, 1.0118)
     assert window.compute_wait(1.0118) == pytest.approx(QUIET)
@@ -106,18 +106,18 @@ def test_where_rounds_are_short_a_stream_is_waited_for_as_much_shorter():
 def test_what_comes_less_often_than_short_rounds_would_wait_is_not_waited_for():
     window = batching()
     message(window, 1.000, 1.001)
-    window.look()
+    window.note_look()
     window.restart(1.002)
     window.note_end(1.004)
     message(window, 1.010, 1.011)
-    window.look()
+    window.note_look()
     assert window.compute_wait(1.011) == pytest.approx(QUIET)
 
 
 def after_a_short_round() -> BatchingWindow:
     window = batching()
     message(window, 1.000, 1.000, small=True)
-    window.look()
+    window.note_look()
     window.restart(1.0)
     window.note_end(1.001)
     return window
@@ -126,14 +126,14 @@ def after_a_short_round() -> BatchingWindow:
 def test_what_comes_alone_is_placed_at_once():
     window = after_a_short_round()
     message(window, 1.0001 + LONE_SECONDS, 1.0055, small=True)
-    window.look()
+    window.note_look()
     assert window.compute_wait(1.0055) == 0.0
 
 
 def test_a_large_message_out_of_silence_begins_a_burst():
     window = after_a_short_round()
     message(window, 1.010, 1.011)
-    window.look()
+    window.note_look()
     assert window.compute_wait(1.011) == pytest.approx(QUIET)
 
 
@@ -141,7 +141,7 @@ def test_a_large_message_out_of_silence_begins_a_burst():
 def test_what_follows_a_message_out_of_silence_is_gathered(then: float):
     window = after_a_short_round()
     message(window, 1.010, 1.011, small=True)
-    window.look()
+    window.note_look()
     message(window, then, then, small=True)
     assert window.compute_wait(then) >= QUIET * 0.99
 
@@ -149,7 +149,7 @@ def test_what_follows_a_message_out_of_silence_is_gathered(then: float):
 def test_a_message_in_the_works_is_waited_for_also_after_one_that_came_alone():
     window = after_a_short_round()
     message(window, 1.010, 1.011, small=True)
-    window.look()
+    window.note_look()
     window.note_message_arrived(1.0112)
     assert window.compute_wait(1.0113) > 0.0
 
@@ -158,19 +158,19 @@ def test_the_first_message_after_a_snapshot_does_not_come_alone():
     window = after_a_short_round()
     window.forget_arrivals()
     message(window, 1.010, 1.011, small=True)
-    window.look()
+    window.note_look()
     assert window.compute_wait(1.011) == pytest.approx(QUIET)
 
 
 def test_where_rounds_are_long_a_stream_is_waited_for_no_longer_than_the_window():
     window = batching()
     message(window, 1.000, 1.001)
-    window.look()
+    window.note_look()
     window.restart(1.002)
     window.note_end(1.502)
     message(window, 1.503, 1.504)
     message(window, 1.506, 1.507)
-    window.look()
+    window.note_look()
     assert window.compute_wait(1.507) == pytest.approx(0.017)
 
 
@@ -178,7 +178,7 @@ def test_reports_of_bindings_announce_nothing():
     window = batching()
     message(window, 1.000, 1.001, events=False)
     message(window, 1.010, 1.011)
-    window.look()
+    window.note_look()
     assert window.compute_wait(1.011) == pytest.approx(QUIET)
 
 
@@ -190,17 +190,17 @@ def test_a_snapshot_announces_nothing():
     window.note_message_applied(1.007, events=False)
     window.restart(1.008)
     message(window, 1.010, 1.011)
-    window.look()
+    window.note_look()
     assert window.compute_wait(1.011) == pytest.approx(QUIET)
 
 
 def test_the_window_counts_from_the_change_that_brought_work():
     window = batching()
     message(window, 1.000, 1.001, events=False)
-    window.look()  # there was none
+    window.note_look()  # there was none
     message(window, 1.500, 1.501)
     message(window, 1.510, 1.511)
-    window.look()
+    window.note_look()
     assert window.compute_wait(1.511) == pytest.approx(0.010)
 
 
@@ -208,7 +208,7 @@ def test_without_a_window_nothing_is_waited_for():
     window = batching(0.0)
     message(window, 1.0, 1.0)
     message(window, 1.0005, 1.0006)
-    window.look()
+    window.note_look()
     assert window.compute_wait(1.0006) == 0.0
 
 
@@ -248,7 +248,7 @@ def test_rounds_on_a_stream_of_arrivals_are_a_window_apart(pauses):
     for index, arrival in enumerate(arrivals):
         message(window, arrival, arrival)
         if due is None:
-            window.look()
+            window.note_look()
         upcoming = arrivals[index + 1] if index + 1 < len(arrivals) else arrival + 1.0
         due = arrival + window.compute_wait(arrival)
         if due <= upcoming:

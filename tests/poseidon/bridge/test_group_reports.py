@@ -146,7 +146,7 @@ class Notes:
     ) -> tuple[bool, Mapping[str, str | None]]:
         """Whether something is left for later, and what is written."""
         self.actions.clear()
-        left = self.notes.describe(found, Outlook(dict(data)))
+        left = self.notes.write_changes(found, Outlook(dict(data)))
         writes = [each.data for each in self.actions if isinstance(each, ConfigMapWrite)]
         return left, writes[0] if writes else {}
 

@@ -51,7 +51,7 @@ class Life:
         self.life.phase = phase
         placed = sum(each.placed for each in found)
         situation = Situation(size, len(found), placed, phase, self.life.message, problem)
-        return self.life.look(members(*found), situation, TREE, remark, self.now)
+        return self.life.find_outlook(members(*found), situation, TREE, remark, self.now)
 
     def retries(self, *found: Member, **more: Any) -> list[str | None]:
         labels = self.look(*found, **more).labels

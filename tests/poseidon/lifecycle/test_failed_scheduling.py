@@ -170,12 +170,12 @@ def test_waiting_pods_are_told_of_an_outage_once_it_lasts_and_new_ones_every_5_s
         record("not-mine", schedulable=False),
     ]
     told = Told(new, known, *kept)
-    told.reasons.look(solver_answers=False)
+    told.reasons.note_solver(solver_answers=False)
     told.clock.advance(OUTAGE_SECONDS - 0.1)
-    told.reasons.look(solver_answers=False)
+    told.reasons.note_solver(solver_answers=False)
     assert told.take() == []
     told.clock.advance(0.1)
-    told.reasons.look(solver_answers=False)
+    told.reasons.note_solver(solver_answers=False)
     assert [(each.pod.name, each.was_unschedulable, each.undecided) for each in told.announcements()] == [
         ("new", False, True),
         ("known", True, False),
@@ -184,20 +184,20 @@ def test_waiting_pods_are_told_of_an_outage_once_it_lasts_and_new_ones_every_5_s
     late = record("late")
     told.known.records[late.task.uid] = late
     told.clock.advance(4.9)
-    told.reasons.look(solver_answers=False)
+    told.reasons.note_solver(solver_answers=False)
     assert told.take() == []
     told.clock.advance(0.1)
-    told.reasons.look(solver_answers=False)
+    told.reasons.note_solver(solver_answers=False)
     assert told.take() == [("late", MESSAGE)]
 
 
 def test_an_answer_ends_an_outage():
     told = Told(record())
     for answers in (False, True, False):
-        told.reasons.look(solver_answers=answers)
+        told.reasons.note_solver(solver_answers=answers)
         told.clock.advance(OUTAGE_SECONDS - 0.1)
-    told.reasons.look(solver_answers=False)
+    told.reasons.note_solver(solver_answers=False)
     assert told.take() == []
     told.clock.advance(0.1)
-    told.reasons.look(solver_answers=False)
+    told.reasons.note_solver(solver_answers=False)
     assert told.take() == [("a", MESSAGE)]

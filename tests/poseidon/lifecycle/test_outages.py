@@ -34,7 +34,7 @@ class Scene:
         said = {}
         for _ in range(int(seconds)):
             self.clock.advance(1.0)
-            self.state.pending_reasons.look(solver_answers=answers)
+            self.state.pending_reasons.note_solver(solver_answers=answers)
             for action in self.state.take_actions():
                 assert isinstance(action, AnnounceUnschedulable)
                 assert action.pod.name not in said, "once"

@@ -67,7 +67,7 @@ class GroupPlacer:
         if not group.refused and (lack := self.explain_lack_of_quota(gang)):
             self.shortages[gang] = lack
             return Assignments.empty()
-        kind = self.kind(gang)
+        kind = self.describe_needs(gang)
         known = group.refused or self._refused.get(kind, "")
         if known:
             self.shortages[gang] = known
@@ -189,7 +189,7 @@ class GroupPlacer:
         admitted = self._admit(placed, int(placed.count.sum()), sure=False)
         return admitted if isinstance(admitted, Assignments) else None
 
-    def kind(self, gang: int) -> tuple[object, ...]:
+    def describe_needs(self, gang: int) -> tuple[object, ...]:
         """Return a key that is equal for groups that need equal places."""
         return describe_needs(self._problem, self._groups[gang])
 

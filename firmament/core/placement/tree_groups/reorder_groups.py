@@ -81,7 +81,7 @@ class ReorderGroups:
             # However the groups are ordered, they draw the same amounts.
             if now.explain_lack_of_quota(gang) or now.lacks_room(gang):
                 continue
-            kind = self._placer.kind(gang)
+            kind = self._placer.describe_needs(gang)
             if kind in self._in_vain:
                 continue
             found = self._admit(gang, budget)

@@ -67,7 +67,7 @@ def list_local(
     drivers: Sequence[str],
     relevant: Relevant,
 ) -> None:
-    """Update ``known`` with the those pools of some drivers that only one machine reaches, and with the kinds of their
+    """Update ``known`` with those pools of some drivers that only one machine reaches, and with the kinds of their
     devices.
 
     ``relevant``: the attributes that claims read; ``version``: the version of ``pools``.

@@ -13,7 +13,7 @@ from firmament.core.state.cluster import Cluster
 
 
 class Weighted(Protocol):
-    """A cost model with its configured weight."""
+    """A cost model, and the weight by which its points are multiplied."""
 
     @property
     def model(self) -> CostModel:

@@ -217,7 +217,7 @@ class StatedQuotas:
         return all(tolerates(content, taint) for taint in self.flavors[name].marks)
 
 
-def read_book(cluster: Cluster) -> StatedQuotas:
+def read_stated_quotas(cluster: Cluster) -> StatedQuotas:
     """Return the quotas of a cluster; they are read again only after records have changed."""
 
     def read() -> StatedQuotas:
@@ -240,7 +240,7 @@ def compile_quotas(cluster: Cluster, shapes: Sequence[int], without: int = -1) -
 
 def build_terms(cluster: Cluster, contents: Sequence[TaskClass], without: int = -1) -> QuotaTerms:
     """Return all quotas with their present use, and what a task of each of ``contents`` takes of them."""
-    book, draws = read_book(cluster), _DrawNumbers()
+    book, draws = read_stated_quotas(cluster), _DrawNumbers()
     draw = np.array([draws.number_draw(book, content) for content in contents], dtype=np.int64)
     residents = list(_list_residents(cluster, book, draws, without))
     kind, covers = _find_kinds(cluster, book)
@@ -277,7 +277,7 @@ def number_draws(cluster: Cluster, terms: QuotaTerms, classes: Sequence[int]) ->
     """Return for each class (row), the number in ``terms`` of what a task takes: int64[N]; -1: nothing, or not in
     there.
     """
-    book = read_book(cluster)
+    book = read_stated_quotas(cluster)
     number = {draw: place for place, draw in enumerate(terms.draws)}
     contents = [cluster.classes.rows[row].content for row in classes]
     found = [number.get(book.find_draw(content), -1) if content.queue else -1 for content in contents]
@@ -288,7 +288,7 @@ def takes_same_flavor(cluster: Cluster, tasks: Sequence[int]) -> bool:
     """Return whether some of a gang's tasks (rows) are in a queue where all tasks of a class take the same flavor."""
     if not cluster.records.payloads.get(QUOTA_RECORD):
         return False
-    quotas = read_book(cluster).quotas
+    quotas = read_stated_quotas(cluster).quotas
     contents = (cluster.classes.rows[row].content for row in np.unique(cluster.tasks.cls[tasks]).tolist())
     return any(content.queue in quotas and quotas[content.queue].same_flavor for content in contents)
 

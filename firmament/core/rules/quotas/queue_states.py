@@ -11,7 +11,7 @@ from firmament.core.constraints.quota_room import QuotaRoom
 from firmament.core.constraints.quota_terms import QuotaTerms
 from firmament.core.record_kinds import QUOTA_RECORD
 from firmament.core.results import QueueState, QuotaUse
-from firmament.core.rules.quotas.compilation import QUEUE, build_terms, read_book
+from firmament.core.rules.quotas.compilation import QUEUE, build_terms, read_stated_quotas
 from firmament.core.state.cluster import Cluster
 from firmament.core.state.tasks import TaskPhase
 
@@ -87,7 +87,7 @@ class QueueStates:
         self._reported = figures
         faulty = {
             name: QueueState(name, (), waiting.get(name, 0), admitted.get(name, 0), quota.fault)
-            for name, quota in read_book(cluster).faulty.items()
+            for name, quota in read_stated_quotas(cluster).faulty.items()
         }
         changed += [state for name, state in faulty.items() if self._reported_faults.get(name) != state]
         self._reported_faults = faulty
@@ -120,7 +120,7 @@ def _compute_figures(cluster: Cluster, waiting: dict[str, int], admitted: dict[s
         total=use.total,
         borrowed=np.maximum(use.used - tree.subtree, 0),
         available=use.compute_available(),
-        stated=read_book(cluster).stated,
+        stated=read_stated_quotas(cluster).stated,
         waiting=np.array([waiting.get(name, 0) for name in terms.names], dtype=np.int64),
         admitted=np.array([admitted.get(name, 0) for name in terms.names], dtype=np.int64),
     )

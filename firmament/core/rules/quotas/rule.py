@@ -10,7 +10,7 @@ from cost_models.interface import Int64, JointRows
 from firmament.core.constraints.quota_terms import QuotaTerms
 from firmament.core.model import TaskClass
 from firmament.core.rules.framework.limit_rule import LimitRule, RoundDemand
-from firmament.core.rules.quotas.compilation import QUEUE, compile_quotas, read_book
+from firmament.core.rules.quotas.compilation import QUEUE, compile_quotas, read_stated_quotas
 from firmament.core.state.cluster import Cluster
 
 
@@ -31,4 +31,4 @@ class Quotas(LimitRule):
 
     def get_pool(self, cluster: Cluster, content: TaskClass) -> str:
         """Return the name of the quota at the top of the tree on which a class draws; "" for none."""
-        return read_book(cluster).root_of(content.queue) if content.queue else ""
+        return read_stated_quotas(cluster).root_of(content.queue) if content.queue else ""

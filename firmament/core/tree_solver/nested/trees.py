@@ -97,7 +97,7 @@ class NestedGroup:
     asked_machine: Int64 = field(default_factory=lambda: _NOBODY)
     """int64[A], the machine of each task that has been asked to leave it."""
 
-    def looks(self) -> tuple[object, ...]:
+    def make_key(self) -> tuple[object, ...]:
         """Return a key that is equal for trees that differ only in names and classes."""
         return (
             self.parent.tobytes(),

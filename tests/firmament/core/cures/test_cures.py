@@ -10,7 +10,7 @@ import pytest
 from firmament.core.changes import CureKind
 from firmament.core.configuration import CoreConfiguration
 from firmament.core.cures.proposals import Cure
-from firmament.core.cures.search import Waiting, cures_for
+from firmament.core.cures.search import CureFinder, cures_for
 from firmament.core.events import (
     ClassDefined,
     Event,
@@ -239,7 +239,7 @@ def waiting_cures(*machines: Machine, uid: str) -> tuple[Cure, ...]:
         TasksSubmitted(1, ("high",), priority=5),
     ]
     trials = Trials(scheduler(), events)
-    cures = Waiting(trials, events).cures([uid], tries=30, most=5).get(uid, ())
+    cures = CureFinder(trials, events).cures([uid], tries=30, most=5).get(uid, ())
     return tuple(each for each in cures if not each.together)
 
 
@@ -260,7 +260,7 @@ def test_others_who_wait_leave_nothing_behind():
     ]
     trials = Trials(scheduler(), events)
     before = list(trials._scheduler.machine_states()), list(trials._scheduler.task_states())
-    found = Waiting(trials, events).cures(["one", "two"], tries=30, most=5)
+    found = CureFinder(trials, events).cures(["one", "two"], tries=30, most=5)
     # They come in the order of their ages.
     assert {each.rival for each in found["one"] if not each.together} == {"two"}
     assert (list(trials._scheduler.machine_states()), list(trials._scheduler.task_states())) == before
@@ -277,7 +277,7 @@ def found_together(size: int, *nodes: Machine, least: int = 0, **content: Any) -
     ]
     trials = Trials(scheduler(), events)
     before = list(trials._scheduler.machine_states()), list(trials._scheduler.task_states())
-    cures = Waiting(trials, events).cures(uids, tries=30, most=5)["t0"]
+    cures = CureFinder(trials, events).cures(uids, tries=30, most=5)["t0"]
     assert (list(trials._scheduler.machine_states()), list(trials._scheduler.task_states())) == before
     return {each.steps[0].kind: each for each in cures if each.together}
 

@@ -51,7 +51,7 @@ def full_optimum(residual: Residual, *, by_networkx: bool = False) -> int:
 def check_certified(residual: Residual, options: GenerationOptions, *, by_networkx: bool = False) -> None:
     """The flow found is certified and optimal, mended or repaired; None stands for leaving everything pending."""
     optimum = full_optimum(residual, by_networkx=by_networkx)
-    for way in (options, replace(options, mended=0)):
+    for way in (options, replace(options, repaired_most=0)):
         check_outcome(residual, optimal_flow(residual, fits_of(residual), SOLVER, way, tuning=FLOW), optimum)
 
 

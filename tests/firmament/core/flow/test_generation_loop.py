@@ -53,7 +53,7 @@ def varied(classes: int = 12, machines: int = 60, seed: int = 5) -> PlacementPro
 
 
 FEW = GenerationOptions(whole=0, base_total=0, base_least=1, base_most=1, samples=0.0, sampled=0)
-REPAIRING = replace(FEW, mended=0)
+REPAIRING = replace(FEW, repaired_most=0)
 
 
 # --- the optimum -----------------------------------------------------------------------------------------------------
@@ -96,7 +96,7 @@ def test_a_few_columns_lead_to_the_same_certified_optimum_as_all(seed: int):
 @pytest.mark.parametrize("seed", range(3))
 def test_mending_and_repairing_end_at_the_same_cost(seed: int):
     given = varied(seed=seed)
-    mending, repairing = solve(given, FEW), solve(given, replace(FEW, mended=0))
+    mending, repairing = solve(given, FEW), solve(given, replace(FEW, repaired_most=0))
     assert mending is not None
     assert repairing is not None
     assert mending.mends > 0
@@ -331,4 +331,4 @@ def test_a_bound_on_tasks_per_machine_holds_for_every_mix():
     ("tasks", "rate"), [(1, 8.0), (1_000, 6.0), (3_000, 2.0), (6_000, 1.0), (100_000, 1.0)]
 )
 def test_small_rounds_get_more_samples_per_task(tasks: int, rate: float):
-    assert GenerationOptions(whole=0).rate(tasks) == rate
+    assert GenerationOptions(whole=0).compute_rate(tasks) == rate

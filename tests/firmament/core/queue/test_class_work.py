@@ -35,10 +35,10 @@ def test_work_is_what_each_class_takes_by_itself(kinds, first):
     work = ClassWork(cluster, rules, 10_000)
     for number, content in enumerate(kinds[:first], 1):
         scheduler.apply([ClassDefined(number, content)])
-    work.bring_up()
+    work.estimate_new()
     for number, content in enumerate(kinds[first:], 1 + first):
         scheduler.apply([ClassDefined(number, content)])
-    work.bring_up()
+    work.estimate_new()
     rows = [row.content for row in cluster.classes.rows]
     assert work.looks.tolist() == [rules.count_looks(each) for each in rows]
     assert work.terms.tolist() == [count_pairing(each) for each in rows]

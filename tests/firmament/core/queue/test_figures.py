@@ -144,7 +144,7 @@ def test_how_long_tasks_have_run_that_end():
 def work(*classes: TaskClass) -> ClassWork:
     made = cluster(*(ClassDefined(10 + number, content) for number, content in enumerate(classes)))
     found = ClassWork(made, default_rules(), 10_000)
-    found.bring_up()
+    found.estimate_new()
     return found
 
 

@@ -230,7 +230,7 @@ def test_a_cluster_that_rests_keeps_nothing_and_decides_the_same():
     for each in (setting, other):
         each.round(1, 2)
     assert setting.kept.nbytes
-    setting.scheduler.rest()
+    setting.scheduler.free_memory()
     assert setting.kept.nbytes == 0
     asked = setting.round(2, 3)
     assert [names for _, names in asked] == [EVERY]

@@ -96,7 +96,7 @@ async def test_a_request_that_was_cancelled_as_it_might_open_one_lets_the_next_d
     first, second = (asyncio.create_task(opened.openings.wait()) for _ in range(2))
     await asyncio.sleep(0)
     opened.present = FEW - 1
-    opened.openings.look()
+    opened.openings.let_open()
     first.cancel()
     assert await second is None
     assert not opened.openings.begin()

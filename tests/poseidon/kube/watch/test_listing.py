@@ -13,7 +13,7 @@ from poseidon.kube.api.collections import CLAIMS, NODES
 from poseidon.kube.api.metadata import ObjectMeta
 from poseidon.kube.client.errors import UnreachableError
 from poseidon.kube.client.transport import Transport
-from poseidon.kube.watch.listing import Present, look
+from poseidon.kube.watch.listing import Present, read_present
 
 
 class SwallowingTransport:
@@ -26,7 +26,7 @@ class SwallowingTransport:
 
 def test_a_version_that_no_server_tells_is_given_up_soon():
     with pytest.raises(UnreachableError, match=r"GET /api/v1/nodes: timed out"):
-        asyncio.run(look(cast("Transport", SwallowingTransport()), NODES, ObjectMeta(), 0.01))
+        asyncio.run(read_present(cast("Transport", SwallowingTransport()), NODES, ObjectMeta(), 0.01))
 
 
 class RecordingTransport:
@@ -63,7 +63,7 @@ ONE_NAME = {"limit": "1", "fieldSelector": "metadata.name=a"}
 )
 def test_a_version_costs_the_read_of_one_name_in_its_namespace(resource, newest, path, query, of_object):
     transport = RecordingTransport()
-    present = asyncio.run(look(cast("Transport", transport), resource, newest, 60.0))
+    present = asyncio.run(read_present(cast("Transport", transport), resource, newest, 60.0))
     assert present == Present("9", of_object)
     [(asked, with_query)] = transport.asked
     assert (asked, {**with_query}) == (path, {**resource.query(), **query})

@@ -18,7 +18,7 @@ from firmament.core.rules.quotas.compilation import (
     build_terms,
     compile_quotas,
     number_draws,
-    read_book,
+    read_stated_quotas,
     takes_same_flavor,
 )
 from firmament.core.rules.quotas.records import (
@@ -279,14 +279,14 @@ def test_rounds_without_a_queue_have_no_quotas():
 
 def test_records_are_read_again_when_they_have_changed():
     core = scheduler(quota("q"), flavor("own"))
-    book = read_book(core._cluster)
-    assert read_book(core._cluster) is book
+    book = read_stated_quotas(core._cluster)
+    assert read_stated_quotas(core._cluster) is book
     core.apply([machine("a")])
-    assert read_book(core._cluster) is book
+    assert read_stated_quotas(core._cluster) is book
     core.apply([quota("r")])
-    assert set(read_book(core._cluster).quotas) == {"q", "r"}
+    assert set(read_stated_quotas(core._cluster).quotas) == {"q", "r"}
     core.apply([RecordRemoved(QUOTA_RECORD, "q")])
-    assert set(read_book(core._cluster).quotas) == {"r"}
+    assert set(read_stated_quotas(core._cluster).quotas) == {"r"}
 
 
 @pytest.mark.parametrize(
