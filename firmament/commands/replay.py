@@ -11,6 +11,7 @@ import click
 
 from firmament.commands.inspection_options import echo_json, output_option
 from firmament.server.rounds.round_saver import list_saved_rounds, read_round
+from protos.conventions.command_line import format_gap
 
 if TYPE_CHECKING:
     from firmament.saved_rounds.replaying import Replay
@@ -103,7 +104,7 @@ def _print_table(replays: list[tuple[Path, Replay]]) -> None:
             _pair(f"{done.then.cost:,}", f"{done.now.cost:,}"),
             _pair(*("yes" if each.certified else "no" for each in (done.then, done.now))),
             _compare_costs(done),
-            _pair(f"{done.then.gap:.4%}", f"{done.now.gap:.4%}"),
+            _pair(format_gap(done.then.gap), format_gap(done.now.gap)),
             f"{_seconds(done.then):.3f} / {_seconds(done.now):.3f}",
         )
     # In a file or pipe, lines must stay whole, so that grep finds them.

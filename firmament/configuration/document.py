@@ -20,6 +20,7 @@ from firmament.configuration.sections import (
     ScarceResourceSection,
     default_spread,
 )
+from firmament.core import defaults
 from protos.conventions.configuration import (
     Document,
     Duration,
@@ -68,23 +69,23 @@ class RoundSection(Section):
         float | None,
         BeforeValidator(parse_time_limit),
         duration_schema(or_null=True, exclusiveMinimum=0, maximum=3600),
-    ] = 10.0
+    ] = defaults.SOLVE_TIME_LIMIT
     """When a solve is cut off, and the rest of its round is placed greedily (10 s; null: never)."""
-    max_passes: Annotated[StrictInt, Field(ge=1, le=100)] = 8
+    max_passes: Annotated[StrictInt, Field(ge=1, le=100)] = defaults.MAX_PASSES
     """Most passes of solving and admission before the rest is placed greedily (8)."""
-    seed: Annotated[StrictInt, Field(ge=0, lt=2**63)] = 0
+    seed: Annotated[StrictInt, Field(ge=0, lt=2**63)] = defaults.SEED
     """Changes the order among machines of equal cost (0)."""
-    reserve_after_rounds: Annotated[StrictInt, Field(ge=1, le=1_000_000)] = 8
+    reserve_after_rounds: Annotated[StrictInt, Field(ge=1, le=1_000_000)] = defaults.RESERVE_AFTER_ROUNDS
     """In how many rounds a task must be passed over before a machine is reserved for it (8)."""
-    reserve_for_rounds: Annotated[StrictInt, Field(ge=1, le=1_000_000)] = 256
+    reserve_for_rounds: Annotated[StrictInt, Field(ge=1, le=1_000_000)] = defaults.RESERVE_FOR_ROUNDS
     """Rounds after which a reservation ends (256), if ``reserve_for`` has not ended it."""
-    reserve_after: Duration = 60.0
+    reserve_after: Duration = defaults.RESERVE_AFTER
     """For how long a task must be passed over before a machine is reserved for it (60 s)."""
-    reserve_for: PositiveDuration = 300.0
+    reserve_for: PositiveDuration = defaults.RESERVE_FOR
     """Time after which a reservation ends (300 s), if ``reserve_for_rounds`` has not ended it."""
-    first_backoff: PositiveDuration = 1.0
+    first_backoff: PositiveDuration = defaults.FIRST_BACKOFF
     """First pause after a failed binding (1 s); at most ``last_backoff``."""
-    last_backoff: PositiveDuration = 60.0
+    last_backoff: PositiveDuration = defaults.LAST_BACKOFF
     """Longest pause after failed bindings (60 s)."""
     refresh_reasons_after: PositiveDuration = 60.0
     """How long after machines have changed the reasons of pending tasks are computed again (60 s)."""

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 from pydantic import Field, StrictBool, StrictInt, StrictStr
 
+from firmament.core import defaults
 from protos.conventions.configuration import PositiveDuration, Section
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ class FairShareSection(Section):
 
     enabled: StrictBool = False
     weights: dict[NamespaceName, ShareWeight] = Field(default_factory=dict)
-    default_weight: ShareWeight = 1.0
+    default_weight: ShareWeight = defaults.SHARE_WEIGHT
 
     def share(self) -> FairShare | None:
         """Return the core's settings of fair shares, None if they are off."""
@@ -78,15 +79,15 @@ class LimitSection(Section):
     """`Explain`, `ListState`, `ExportNetwork` and `Schedule` calls at the same time (16)."""
     message_bytes: Annotated[StrictInt, Field(ge=_MIB, le=1024 * _MIB)] = 32 * _MIB
     """Bytes of a message (32 MiB); each stream may have one under way."""
-    tasks: Count = 2_000_000
+    tasks: Count = defaults.MOST_TASKS
     """Tasks per cluster, and as many jobs (2,000,000)."""
-    machines: Count = 200_000
+    machines: Count = defaults.MOST_MACHINES
     """Machines per cluster (200,000)."""
-    classes: Count = 500_000
+    classes: Count = defaults.MOST_CLASSES
     """Classes per cluster (500,000)."""
-    records: Count = 500_000
+    records: Count = defaults.MOST_RECORDS
     """Records per cluster (500,000)."""
-    record_bytes: Annotated[StrictInt, Field(ge=1024, le=1024 * _MIB)] = _MIB
+    record_bytes: Annotated[StrictInt, Field(ge=1024, le=1024 * _MIB)] = defaults.MOST_RECORD_BYTES
     """Bytes of a record (1 MiB); a larger one is set aside."""
 
     def limit_clusters(self) -> SizeLimits:

@@ -11,6 +11,7 @@ from cost_models.interface import CostModel, Needs
 from cost_models.pairs import PairModel, knows_pairs
 from cost_models.registry import load_model
 from cost_models.task_constraints import ConstrainingModel, constrains
+from firmament.core import defaults
 from firmament.core.placement.outcome import PassOptions
 from firmament.core.rules.default_spread import SpreadConstraint
 from firmament.core.rules.registry import NodeRules, default_rules
@@ -29,7 +30,7 @@ class FairShare:
     """Positive weights of namespaces by name; ``default_weight`` applies to all others."""
 
     weights: Mapping[str, float] = field(default_factory=dict)
-    default_weight: float = 1.0
+    default_weight: float = defaults.SHARE_WEIGHT
 
     def weight(self, namespace: str) -> float:
         """Return the weight of a namespace."""
@@ -40,11 +41,11 @@ class FairShare:
 class SizeLimits:
     """Most objects of each kind; there may be as many jobs as tasks. ``record_bytes``: most bytes of one record."""
 
-    tasks: int = 2_000_000
-    machines: int = 200_000
-    classes: int = 500_000
-    records: int = 500_000
-    record_bytes: int = 2**20
+    tasks: int = defaults.MOST_TASKS
+    machines: int = defaults.MOST_MACHINES
+    classes: int = defaults.MOST_CLASSES
+    records: int = defaults.MOST_RECORDS
+    record_bytes: int = defaults.MOST_RECORD_BYTES
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,21 +54,21 @@ class RoundOptions:
 
     passes: PassOptions = field(default_factory=PassOptions)
     """Options of the passes of a round."""
-    seed: int = 0
+    seed: int = defaults.SEED
     """Seed of the order among machines of equal cost."""
-    reserve_after_rounds: int = 8
+    reserve_after_rounds: int = defaults.RESERVE_AFTER_ROUNDS
     """Number of rounds in which a task must be passed over (others were placed, it fitted nowhere) before a machine is
     reserved for it.
     """
-    reserve_for_rounds: int = 256
+    reserve_for_rounds: int = defaults.RESERVE_FOR_ROUNDS
     """Rounds after which a reservation ends."""
-    reserve_after: float = 60.0
+    reserve_after: float = defaults.RESERVE_AFTER
     """Approximate seconds for which a task must be passed over before a machine is reserved for it."""
-    reserve_for: float = 300.0
+    reserve_for: float = defaults.RESERVE_FOR
     """Seconds after which a reservation ends."""
-    first_backoff: float = 1.0
+    first_backoff: float = defaults.FIRST_BACKOFF
     """Seconds that a task waits after its first failed binding; the time doubles after each further one."""
-    last_backoff: float = 60.0
+    last_backoff: float = defaults.LAST_BACKOFF
     """Longest such wait in seconds."""
     namespace_looks: int = 6_000_000
     """Work, counted in machines examined, that a round does for one namespace while others wait, and for all

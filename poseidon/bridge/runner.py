@@ -216,7 +216,7 @@ class Bridge:
         if not _log.isEnabledFor(logging.INFO):
             return
         _log.info(
-            "round round=%d placed=%d evicted=%d pending=%d machines=%d classes=%d certified=%s gap=%.4f seconds=%.3f",
+            "round round=%d placed=%d evicted=%d pending=%d machines=%d classes=%d certified=%s gap=%.6f seconds=%.3f",
             result.round,
             kinds[pb.Delta.PLACE],
             kinds[pb.Delta.PREEMPT],

@@ -15,7 +15,7 @@ from poseidon.offline.plan import NodeUse, Plan, Round
 from poseidon.offline.planned_groups import PlannedGroup
 from poseidon.offline.planned_queues import PlannedQueue
 from poseidon.offline.waiting_workloads import waiting_workloads
-from protos.conventions.command_line import format_count
+from protos.conventions.command_line import format_count, format_gap
 
 
 def print_plan(plan: Plan, *, wide: bool = False) -> None:
@@ -139,10 +139,10 @@ def _summary(plan: Plan) -> str:
 
 def _proof(figures: Round) -> str:
     """Return what is proved about the cost of the rounds: of their flow, and of the rules between pods at most."""
-    share = f"{100 * figures.gap:.2f}%"
+    share = format_gap(figures.gap)
     if not figures.certified:
         return f"flow not certified, at most {share} of it could be saved"
-    return "flow certified" if share == "0.00%" else f"flow certified, at most {share} of it for rules"
+    return "flow certified" if share == format_gap(0) else f"flow certified, at most {share} of it for rules"
 
 
 def group_tree(group: PlannedGroup) -> Tree:

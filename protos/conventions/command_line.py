@@ -41,6 +41,11 @@ def format_feasible(number: int, total: int, noun: str) -> str:
     return f"{number:,} of {format_count(total, noun)} {'is' if 1 in (number, total) else 'are'} feasible"
 
 
+def format_gap(gap: float) -> str:
+    """Return the gap of a round, the share of its cost that could at most be saved, for people: ``0.13%``."""
+    return f"{gap:.2%}"
+
+
 class OneLineCommand(click.Command):
     """A command that ends with one line on standard error if something is wrong.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from firmament.core import defaults
 from firmament.core.flow.column_generation import FlowOutcome, GenerationOptions
 from firmament.core.flow.problem import Assignments
 from firmament.core.flow.reduction import AlikeMachines, MergedClasses
@@ -41,9 +42,9 @@ class Stopwatch:
 class PassOptions:
     """Limits of a round: passes and waves before the rest is placed greedily; seconds per solve; column generation."""
 
-    max_passes: int = 8
+    max_passes: int = defaults.MAX_PASSES
     max_waves: int = 12
-    solve_time_limit: float | None = 10.0
+    solve_time_limit: float | None = defaults.SOLVE_TIME_LIMIT
     generation: GenerationOptions = field(default_factory=GenerationOptions)
 
 

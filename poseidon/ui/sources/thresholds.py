@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 
 _MODEL = "load_threshold"
 _DEFAULTS: Mapping[str, float] = {"cpu": 65.0, "memory": 95.0}
-"""Of the model, where its arguments say nothing."""
+"""Of the model, where its arguments say nothing: its ``DEFAULT_THRESHOLDS``, as a test checks. The dashboard may run
+where no cost model is installed.
+"""
 
 
 def thresholds_in(models: object) -> Mapping[str, float]:

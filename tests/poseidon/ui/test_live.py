@@ -14,6 +14,7 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 from grpc import aio
 
+from cost_models.load_aware.arguments import DEFAULT_THRESHOLDS
 from poseidon.kube.client.settings import ConnectionSettings
 from poseidon.kube.client.transport import Transport
 from poseidon.kube.environment import Environment
@@ -358,13 +359,13 @@ async def test_nodes_change_and_go():
     [
         (None, {}),
         ([{"name": "cpu_mem"}], {}),
-        ([{"name": "load_threshold"}], {"cpu": 65.0, "memory": 95.0}),
+        ([{"name": "load_threshold"}], DEFAULT_THRESHOLDS),
         (
             [{"name": "load_threshold", "args": {"usageThresholds": {"cpu": 40, "memory": "x"}}}],
             {"cpu": 40.0},
         ),
         ("nonsense", {}),
-        ([{"name": "load_threshold", "args": []}, 5], {"cpu": 65.0, "memory": 95.0}),
+        ([{"name": "load_threshold", "args": []}, 5], DEFAULT_THRESHOLDS),
     ],
 )
 def test_thresholds_in_a_configuration(models, thresholds):

@@ -13,6 +13,11 @@ export function short(n) {
   return n === null || n === undefined ? NONE : Math.abs(n) < 10000 ? count(n) : compact.format(n);
 }
 
+/** The gap of a round: the share of its cost that could at most be saved. */
+export function gap(share) {
+  return `${(100 * share).toFixed(2)} %`;
+}
+
 /** Points: costs and prices. */
 export function points(n) {
   if (n === null || n === undefined) return NONE;

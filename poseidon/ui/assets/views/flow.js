@@ -5,7 +5,7 @@ import { LAYERS } from "../charts/sankey_layout.js";
 import { pathOf } from "../data/api.js";
 import { useData } from "../data/hooks.js";
 import { adjust, link } from "../data/route.js";
-import { count, many, points, time } from "../data/text.js";
+import { count, gap, many, points, time } from "../data/text.js";
 import { html, useCallback, useRef, useState } from "../vendor/preact.js";
 import { FlowPanel } from "./flow_panels.js";
 import { Badge, Card, Choices, Empty, Failure, Head, Instead, Name, Select } from "./parts.js";
@@ -51,8 +51,8 @@ function Title({ flow, query }) {
         ? html`
         <${Badge}
           tone="good"
-          title="Cost ${points(flow.cost)}: certified as an optimum of the full network; at most ${(100 * flow.gap).toFixed(2)} % of it is for rules">flow certified<//>`
-        : html`<${Badge} tone="warn">not certified: ≤ ${(100 * flow.gap).toFixed(2)} % to save<//>`
+          title="Cost ${points(flow.cost)}: certified as an optimum of the full network; at most ${gap(flow.gap)} of it is for rules">flow certified<//>`
+        : html`<${Badge} tone="warn">not certified: ≤ ${gap(flow.gap)} to save<//>`
     }
     <div class="settings">
       <${Choices} label="Show as" options=${[

@@ -4,7 +4,7 @@ import { StackLegend } from "../charts/bars.js";
 import { seriesColour } from "../charts/colour.js";
 import { useSize } from "../data/hooks.js";
 import { go, link } from "../data/route.js";
-import { count, duration, many, time } from "../data/text.js";
+import { count, duration, gap, many, time } from "../data/text.js";
 import { html, useRef, useState } from "../vendor/preact.js";
 import { Card, Empty } from "./parts.js";
 
@@ -18,7 +18,7 @@ function total(round) {
 }
 
 export function proof(round) {
-  return round.certified ? "flow certified" : `not certified: ≤ ${(100 * round.gap).toFixed(2)} % to save`;
+  return round.certified ? "flow certified" : `not certified: ≤ ${gap(round.gap)} to save`;
 }
 
 function said(round) {

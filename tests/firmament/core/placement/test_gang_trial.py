@@ -97,5 +97,5 @@ def test_gangs_of_which_no_task_waits_are_not_tried():
     base = with_gangs(of_one_kind([0, 0, 5], [4]), [0, 1, 2], [0, 3, 5])
     board = Board(base)
     trial = GangTrial(board, PlacementTuning())
-    assert list(trial.gangs(np.arange(3)).entries()) == []
+    assert list(trial.place_gangs(np.arange(3)).entries()) == []
     assert trial._board is board, "no copy was made to try one on"
