@@ -42,15 +42,15 @@ class DeviceView:
     rows: Int64
     """int64[D], machines with devices, ascending."""
     room: Room
-    """What these have left; shares of devices in ascending order."""
+    """What these machines have left; shares of devices in ascending order."""
     size: Int64
     """int64[D], how many devices each has."""
     columns: tuple[int, ...]
     """Columns of resources that are no devices."""
     resources: tuple[int, ...]
-    """Columns of resources that are."""
+    """Columns of resources that count devices."""
     published: int
-    """N."""
+    """N, the number of kinds that drivers publish."""
 
     def find_demand(self, shapes: ShapeBatch) -> tuple[Int64, Float64]:
         """Return how many devices a task of each shape takes of each kind, and which share of each: [S, N + resources].

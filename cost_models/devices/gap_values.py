@@ -62,8 +62,9 @@ def _value_rounded(parts: tuple[tuple[int, int], ...]) -> Float64:
 
 
 def price_sizes(demand: Mapping[int, float]) -> dict[int, float]:
-    """Return the dual price of each size: no pattern is worth more than 1, and the demand as much as it needs.
+    """Return the dual price of each size in devices: the most that sizes can be worth if no pattern is worth over 1.
 
+    So the whole demand is worth as many devices as it needs at least, in the linear program.
     Columns are generated: while a pattern is worth more than one device, it replaces one of the basis.
     """
     if not demand:

@@ -26,16 +26,16 @@ SLACK = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class UsualTasks:
-    """T kinds of tasks that are drawn from."""
+    """The tasks that the cluster usually has, as T kinds; the next task is taken for one drawn from these."""
 
     popularity: Float64
-    """float64[T], sums up to 1."""
+    """float64[T], the part of all tasks that are of each kind; the sum is 1."""
     requests: Int64
     """int64[T, R], amounts of resources."""
     count: Int64
-    """int64[T, N], devices by their kind."""
+    """int64[T, N], how many devices of each kind a task takes."""
     share: Float64
-    """float64[T, N], of each of these; infinite: the kind does not serve the task."""
+    """float64[T, N], the share that it takes of each of these; infinite: devices of this kind do not serve it."""
     allowed: Bool
     """bool[T, M], machines that rules leave open to it."""
 
@@ -57,10 +57,10 @@ class Room:
 
 
 def take_best_fit(shares: Float64, count: int, share: float) -> tuple[Float64, Bool]:
-    """Return what is left once a task has taken ``share`` of ``count`` devices: rows ascending; and bool[M], whether
-    there are such devices.
+    """Return the free shares once a task has taken ``share`` of each of ``count`` devices; each row ascends.
 
-    It takes those with the least left of all that have enough, as the scheduler does within a node.
+    Also return bool[M]: whether a machine has so many devices with enough left. The task takes the devices with the
+    least left of all that have enough, as the scheduler does within a node.
     """
     short = (np.ascontiguousarray(shares.T) < share - SLACK).sum(axis=0)
     there: Bool = short + count <= shares.shape[1]

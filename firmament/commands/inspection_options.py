@@ -19,7 +19,7 @@ Command = Callable[..., None]
 
 
 def target_options(command: Command) -> Command:
-    """Add the options that say which solver, and what certificates to show to it."""
+    """Add the options to a command that name the solver, and the certificates for it."""
     option = click.option("--target", default="127.0.0.1:9090", metavar="HOST:PORT")
     return option(tls_options(command))
 

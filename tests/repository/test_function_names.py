@@ -48,7 +48,6 @@ PROTOCOLS: Final = {
     "release": "gives back what was taken or reserved",
     "advance": "lets simulated time pass",
     "expire": "ends what has waited for too long",
-    "look": "compares with what was there at the last look",
     "note": "writes down what has happened, without acting on it",
     "report": "passes on what has come of something",
     # Requests and answers.

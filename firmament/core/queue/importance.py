@@ -74,7 +74,7 @@ class Importance:
 
 
 def select_foremost(cluster: Cluster, waiting: Int64) -> Int64:
-    """Return the ``waiting`` tasks (rows) for which as much room is reserved as for the most important of them.
+    """Return the ``waiting`` tasks (rows) that see the same free room as the most important of them.
 
     What a nominated task of another scheduler waits for is closed to tasks of at most its priority. Tasks above and
     below it cannot share a round, which has one amount of room; those below take part in the next round. Gangs go with

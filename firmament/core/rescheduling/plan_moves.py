@@ -27,15 +27,15 @@ from firmament.core.rescheduling.move_network.move_search import (
     MoveSearch,
     SearchOptions,
     best_moves,
-    frontier,
+    compute_frontier,
 )
 from firmament.core.rescheduling.move_network.problem import (
     BARRED,
     MoveProblem,
     Moves,
+    compute_gains,
     compute_saved,
     find_admitted,
-    gains,
 )
 from firmament.core.rescheduling.rehearsal import move, rehearse
 from firmament.core.rules.registry import prefers_company
@@ -181,14 +181,14 @@ def _compute_saved(problem: CompiledMoves, single: _Single) -> int:
 
 def _least(problem: MoveProblem, moves: Moves) -> list[int]:
     """Return the half of the moves that gain least."""
-    order = np.lexsort((moves.target, moves.source, moves.row, gains(problem, moves)))
+    order = np.lexsort((moves.target, moves.source, moves.row, compute_gains(problem, moves)))
     least: list[int] = order[: (len(order) + 1) // 2].tolist()
     return least
 
 
 def _plan(problem: CompiledMoves, single: _Single, found: Found) -> MovePlan:
     snapshot, home = problem.running.snapshot, problem.running.home
-    gain = gains(problem.problem, single.moves) / COST_UNITS_PER_POINT
+    gain = compute_gains(problem.problem, single.moves) / COST_UNITS_PER_POINT
     moves = [
         PricedMove(
             snapshot.uids[task],
@@ -238,7 +238,9 @@ def cost_frontier(
     for uids in scheduler.divide_by_profile(sorted(prices)):
         problem = compile_priced_moves(scheduler, {uid: prices[uid] for uid in uids})
         if problem is not None:
-            curves.append(frontier(MoveSearch(problem.problem, solver, SearchOptions(gap=_GAP)), points))
+            curves.append(
+                compute_frontier(MoveSearch(problem.problem, solver, SearchOptions(gap=_GAP)), points)
+            )
     found: list[CostPoint] = []
     for curve in sorted(curves, key=lambda curve: -curve[-1].saved):
         before = found[-1] if found else CostPoint(0, 0.0, 0.0)
@@ -336,7 +338,7 @@ def compile_moves(running: RunningSnapshot, price: Int64) -> CompiledMoves:
     cost = problem.cost[kinds[0]]
     for index, each in enumerate(kinds[0].tolist()):
         cost[index][~fits[each]] = BARRED
-    group, first = alike(cost)
+    group, first = group_alike(cost)
     requests = problem.requests[kinds[0]]
     homes = Assignments.count_pairs(row, running.home)
     taken = np.zeros_like(problem.free)
@@ -360,7 +362,7 @@ def compile_moves(running: RunningSnapshot, price: Int64) -> CompiledMoves:
 # --- Groups of machines that cost every row the same, so that they differ only in crowding.
 
 
-def alike(cost: Int32) -> tuple[Int64, Int64]:
+def group_alike(cost: Int32) -> tuple[Int64, Int64]:
     """Group the machines (columns) of a matrix of costs, int32[R, M], by equal columns.
 
     Returns int64[M]: group of each machine, numbered in order of first members; and int64[G]: these first members.

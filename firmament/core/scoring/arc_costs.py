@@ -134,7 +134,7 @@ IN_CACHE = 2**16
 
 @dataclass(frozen=True, slots=True)
 class Lines:
-    """Lines that convert figures of at most 16 bits to units in whole numbers.
+    """Linear functions that turn models' figures, of at most 16 bits, into cost units in whole numbers.
 
     ``slopes``: units per unit of each model's figure; ``start``: int32[S], units of each row if all figures are 0.
     """

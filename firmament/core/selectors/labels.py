@@ -27,7 +27,7 @@ LONGEST_INTEGER = 19
 
 
 class Codes(Generic[Value]):
-    """Numbers for values that come and go, from 1 on; `ABSENT` stands for ``nothing``.
+    """Gives each value that some row has a number, from 1 on; rows without a value have `ABSENT`, as for ``nothing``.
 
     The number of a value that is gone is reused. ``values``: numbers by value; ``by_code``: values by number;
     ``counts``: number of rows by value's number; ``version`` grows whenever the set of values changes.

@@ -61,7 +61,7 @@ class _Lists(Generic[Entry, Column]):
 
 
 class ImageIndex(_Lists[Image, "tuple[Int64, Float64]"]):
-    """Images over a table of machines."""
+    """Knows which machines have which container images, and how large these are."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -60,7 +60,7 @@ class QuotaBound:
 
 
 class FreedBound:
-    """Whether victims use as much quota as ``members`` lack: a weaker bound than `QuotaBound`, but at once known.
+    """Says whether victims use as much quota as ``members`` lack: a weaker bound than `QuotaBound`, but cheap.
 
     Tasks whose flavors depend on the machine lack nothing here. ``state`` must not change.
     """

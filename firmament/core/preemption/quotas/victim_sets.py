@@ -16,10 +16,11 @@ def list_victim_sets(
     weigh: Callable[[list[int]], tuple[object, ...]],
     suffices: Callable[[list[int]], bool],
 ) -> Iterator[list[int]]:
-    """Yield all sets of candidates with their whole gangs that suffice, those of the smallest weight first.
+    """Yield all sets of candidates whose eviction suffices, the set with the smallest weight first.
 
-    ``weigh`` returns budgets exceeded and the size first. Where larger sets are never better, smaller sets come first,
-    so that the larger ones need not be listed.
+    A set includes what has to leave with its members: gangs that could not stay whole. ``weigh`` returns first how many
+    budgets a set exceeds, then its size. Where larger sets are never better, smaller sets come first, so that the
+    larger ones need not be listed.
     """
     everybody = add_companions(state, candidates, [])
     by_size = len(everybody) == len(candidates) and not state.count_beyond(everybody)

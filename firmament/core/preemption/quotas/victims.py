@@ -78,9 +78,9 @@ def are_borrowing(state: PreemptionState, node: Int64, newcomer: Newcomer, victi
 def iterate_parts(
     state: PreemptionState, node: Int64, newcomer: Newcomer, victims: list[int], few: int
 ) -> Iterator[list[int]]:
-    """Yield ``victims``, if there are any, and where they are more than a ``few``, those that may go for each flavor.
+    """Yield ``victims`` unless there are none; if they are more than ``few``, also a part of them for each flavor.
 
-    They may go if their queues borrow of it.
+    The part of a flavor is the victims whose queues borrow of this flavor.
     """
     if victims:
         yield victims

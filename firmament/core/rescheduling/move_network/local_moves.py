@@ -59,7 +59,7 @@ class LocalMoves:
         homes = problem.home_of(moves.row, moves.source)
         gone = np.bincount(homes, weights=moves.count, minlength=len(problem.home_row)).astype(np.int64)
         self._left = problem.home_count - gone
-        self._there, self._room = problem.compute_after(moves)
+        self._there, self._room = problem.compute_tasks_and_room_after(moves)
         self._by_machine = np.argsort(problem.home_machine, kind="stable")
         self._starts = np.searchsorted(
             problem.home_machine[self._by_machine], np.arange(problem.machines + 1)

@@ -25,9 +25,9 @@ from firmament.core.rescheduling.move_network.problem import (
     MoveProblem,
     Moves,
     cheapest_places,
+    compute_gains,
     compute_saved,
     find_admitted,
-    gains,
     group_prices,
     least_cost,
     least_costs,
@@ -281,7 +281,7 @@ def _fitting(problem: MoveProblem, found: Found, extra_price: int, most: int, lo
     single = found.moves.one_by_one()
     single = single.select(np.flatnonzero(find_admitted(problem, single)))
     if single.total > most:
-        order = np.lexsort((single.target, single.source, single.row, -gains(problem, single)))
+        order = np.lexsort((single.target, single.source, single.row, -compute_gains(problem, single)))
         single = single.select(np.flatnonzero(find_admitted(problem, single, without=order[most:].tolist())))
     return add_local_moves(problem, single, extra_price, tries=local_moves, most=most)
 
@@ -299,7 +299,7 @@ class FrontierPoint:
     most_saved: int
 
 
-def frontier(search: MoveSearch, points: int) -> list[FrontierPoint]:
+def compute_frontier(search: MoveSearch, points: int) -> list[FrontierPoint]:
     """Return the plans at ``points`` prices per move, from few moves to all that pay. Raises what the solver raises.
 
     Prices fall evenly over the gains of single moves, so that about equally many moves join from point to point. A plan

@@ -66,7 +66,7 @@ class MoveProblem:
         """Return the number of this problem's tasks on each machine now: int64[M]."""
         return np.bincount(self.home_machine, self.home_count, self.machines).astype(np.int64)
 
-    def compute_after(self, moves: Moves) -> tuple[Int64, Int64]:
+    def compute_tasks_and_room_after(self, moves: Moves) -> tuple[Int64, Int64]:
         """Return int64[M]: tasks on each machine after ``moves``, and int64[M, K]: what is free then."""
         there, room = self.tasks_on(), self.free.copy()
         amounts = self.requests[moves.row] * moves.count[:, None]
@@ -136,7 +136,7 @@ class Moves:
 
 def compute_saved(problem: MoveProblem, moves: Moves) -> int:
     """Return the cost units that moves save, minus the price of moving; exact, including crowding."""
-    there, then = problem.tasks_on(), problem.compute_after(moves)[0]
+    there, then = problem.tasks_on(), problem.compute_tasks_and_room_after(moves)[0]
     apart = int((_compute_saved_apart(problem, moves) * moves.count).sum())
     return apart + int((problem.crowding(there) - problem.crowding(then)).sum())
 
@@ -152,12 +152,12 @@ def _compute_saved_apart(problem: MoveProblem, moves: Moves) -> Int64:
 # --- Which moves fit together in every resource: a flow counts tasks, but machines have vectors of room.
 
 
-def gains(problem: MoveProblem, moves: Moves) -> Int64:
+def compute_gains(problem: MoveProblem, moves: Moves) -> Int64:
     """Return the cost units that each single move gains, minus the price of moving: int64[A].
 
     Crowding counts as it is at the move's source now, and as it will be at its target.
     """
-    there, then = problem.tasks_on(), problem.compute_after(moves)[0]
+    there, then = problem.tasks_on(), problem.compute_tasks_and_room_after(moves)[0]
     before = problem.marginal(moves.source, there[moves.source] - 1)
     after = problem.marginal(moves.target, np.maximum(then[moves.target] - 1, 0))
     return _compute_saved_apart(problem, moves) + before - after
@@ -180,8 +180,8 @@ class _Admission:
         self._moves = moves
         self._requests = problem.requests[moves.row]
         self.kept = np.ones(len(moves.row), dtype=np.bool_)
-        self.room = problem.compute_after(moves)[1]
-        order = np.lexsort((np.arange(len(moves.row)), gains(problem, moves)))
+        self.room = problem.compute_tasks_and_room_after(moves)[1]
+        order = np.lexsort((np.arange(len(moves.row)), compute_gains(problem, moves)))
         self._coming: dict[int, list[int]] = {}
         for entry in order.tolist():
             self._coming.setdefault(int(moves.target[entry]), []).append(entry)

@@ -85,7 +85,7 @@ def count_together(job: Job, held: int) -> int:
 
 
 class GangProgress(NamedTuple):
-    """How far the members of a gang have got: the numbers that `count_members` returns, and what they come to."""
+    """How many members of a gang are bound, assumed and leaving (see `count_members`), and whether these are enough."""
 
     bound: int
     assumed: int
@@ -97,7 +97,7 @@ class GangProgress(NamedTuple):
 
 
 def find_progress(cluster: Cluster, job: Job) -> GangProgress:
-    """Return how far the members of a gang have got."""
+    """Return the progress of a gang: its members by state, and whether as many as it needs are placed, or bound."""
     bound, assumed, leaving = count_members(cluster, job.id)
     if not job.groups:
         least = job.min_members

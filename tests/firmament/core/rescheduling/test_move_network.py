@@ -8,15 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from firmament.core.rescheduling.move_network.local_moves import add_local_moves
-from firmament.core.rescheduling.move_network.move_search import MoveSearch, SearchOptions, frontier
+from firmament.core.rescheduling.move_network.move_search import MoveSearch, SearchOptions, compute_frontier
 from firmament.core.rescheduling.move_network.problem import (
     MoveProblem,
     Moves,
+    compute_gains,
     compute_saved,
     find_admitted,
-    gains,
 )
-from firmament.core.rescheduling.plan_moves import alike
+from firmament.core.rescheduling.plan_moves import group_alike
 from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.firmament.core.rescheduling.moving import Task, World, worlds
 
@@ -69,7 +69,7 @@ def test_what_is_admitted_fits_and_single_moves_only_add_to_what_is_saved(world:
 def test_no_number_of_moves_saves_more_than_the_frontier_says(world: World):
     problem = world.problem()
     best = world.savings()
-    points = frontier(MoveSearch(problem, OrToolsSolver(), SearchOptions()), 5)
+    points = compute_frontier(MoveSearch(problem, OrToolsSolver(), SearchOptions()), 5)
     assert points[-1].saved == max(best)
     for point in points:
         assert point.saved <= max(best[: point.moves + 1]) <= point.most_saved
@@ -99,14 +99,14 @@ def test_gains_of_single_moves_add_up_where_nobody_meets():
     )
     problem = world.problem()
     moves = Moves(*(np.array(each) for each in ([0, 1], [0, 2], [1, 0], [1, 1])))
-    assert gains(problem, moves).tolist() == [6, 18]
+    assert compute_gains(problem, moves).tolist() == [6, 18]
     assert compute_saved(problem, moves) == 24
 
 
 @given(columns=st.lists(st.lists(st.integers(0, 1), min_size=3, max_size=3), min_size=1, max_size=12))
 def test_machines_with_equal_columns_are_alike(columns: list[list[int]]):
     cost = np.array(columns, dtype=np.int32).T
-    group, first = alike(cost)
+    group, first = group_alike(cost)
     for one, each in enumerate(columns):
         assert [columns[first[group[one]]] == each, first[group[one]] == columns.index(each)] == [True, True]
 
