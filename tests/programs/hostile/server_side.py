@@ -21,7 +21,7 @@ from firmament.configuration.document import build_core, load
 from firmament.configuration.sections import LimitSection
 from firmament.core.events import InvalidEventError
 from firmament.core.intake.events import TooLargeClusterError
-from firmament.core.running_number import RunningNumber
+from firmament.core.rules.devices.running_number import RunningNumber
 from firmament.core.scheduler import Scheduler
 from firmament.core.state.classes import LEAST_SURPLUS
 from firmament.server.cluster import ServedCluster

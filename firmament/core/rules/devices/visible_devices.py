@@ -24,7 +24,7 @@ from firmament.core.rules.devices.objects.inventory import (
     build_pool,
     read_slice,
 )
-from firmament.core.running_number import RunningNumber
+from firmament.core.rules.devices.running_number import RunningNumber
 from firmament.core.state.machines import MachineTable
 
 Relevant: TypeAlias = frozenset[str] | None

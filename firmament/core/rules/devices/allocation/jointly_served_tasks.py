@@ -21,8 +21,8 @@ from firmament.core.rules.devices.allocation.search import (
     use_after,
 )
 from firmament.core.rules.devices.objects.requests import ClaimSpec
+from firmament.core.rules.devices.running_number import RunningNumber
 from firmament.core.rules.devices.visible_devices import ViewKind
-from firmament.core.running_number import RunningNumber
 
 Demand: TypeAlias = tuple[ClaimSpec, ...]
 """The claims of a task that need devices."""

@@ -3,7 +3,7 @@
 import pickle
 from concurrent.futures import ThreadPoolExecutor
 
-from firmament.core.running_number import RunningNumber
+from firmament.core.rules.devices.running_number import RunningNumber
 
 
 def test_numbers_begin_at_zero_or_where_they_are_told_to():
