@@ -31,7 +31,7 @@ from firmament.core.rescheduling.move_network.move_search import (
     MoveSearch,
     SearchOptions,
     best_moves,
-    frontier,
+    compute_frontier,
 )
 from firmament.core.rescheduling.move_network.problem import MoveProblem, compute_saved
 from firmament.core.rescheduling.plan_moves import CompiledMoves, compile_moves
@@ -199,7 +199,7 @@ def _one_round(scheduler: Scheduler, uids: list[str], extra: int) -> dict[str, f
 
 def _frontier(problem: MoveProblem) -> dict[str, object]:
     began = perf_counter()
-    points = frontier(MoveSearch(problem, OrToolsSolver(), SearchOptions(gap=0.005)), POINTS)
+    points = compute_frontier(MoveSearch(problem, OrToolsSolver(), SearchOptions(gap=0.005)), POINTS)
     seconds = perf_counter() - began
     return {
         "seconds": seconds,
