@@ -6,8 +6,10 @@ import pytest
 from msgspec.structs import replace
 
 from poseidon.group_trees.spec.groups import GroupMaps, GroupName
+from poseidon.kube.api.decoding import convert_object
+from poseidon.kube.api.pod_groups import VolcanoPodGroup
 from poseidon.pod_groups.groups import Groups
-from poseidon.pod_groups.membership import NATIVE_POD_GROUP, POD_GROUP, WORKLOAD
+from poseidon.pod_groups.membership import NATIVE_POD_GROUP, POD_GROUP, VOLCANO_POD_GROUP, WORKLOAD
 from poseidon.pods.tasks import Task
 from tests.poseidon.group_trees.objects import group_map
 from tests.poseidon.group_trees.objects import pod as part
@@ -166,3 +168,24 @@ def test_the_pods_of_a_tree_with_one_group_are_all_in_it():
     assert find_place(plain, "pod-a") == "", "nothing describes its group"
     plain.put_source(POD_GROUP, "1", pod_group("train", 2))
     assert find_place(plain, "pod-a") == ""
+
+
+def test_a_pod_of_volcano_is_in_the_subgroup_that_the_policy_of_its_group_finds_by_its_labels():
+    part = {"volcano.sh/partition-id": "7"}
+    policy = {"name": "workers", "subGroupSize": 2, "labelSelector": {}, "matchLabelKeys": [*part]}
+    found = convert_object(
+        {
+            "metadata": {"name": "job", "namespace": "default"},
+            "spec": {"minMember": 2, "subGroupPolicy": [policy]},
+        },
+        VolcanoPodGroup,
+    )
+    made = pod("a")
+    notes = {"scheduling.k8s.io/group-name": "job"}
+    made = replace(made, metadata=replace(made.metadata, labels=part, annotations=notes))
+    groups = Groups()
+    groups.put_source(VOLCANO_POD_GROUP, "1", found)
+    put(groups, made)
+    group = groups.group_of("pod-a")
+    assert group is not None
+    assert groups.place_in_tree(group, "pod-a").group == "workers/7"

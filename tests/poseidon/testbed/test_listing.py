@@ -106,6 +106,8 @@ def test_resource_version_match(operations: Operations) -> None:
     )
     assert len(names(page(operations, resource_version=str(then)))) == 4
     assert len(names(page(operations, resource_version=str(then), limit=100))) == 3
+    one = page(operations, resource_version=str(then), limit=1)
+    assert (one["metadata"]["resourceVersion"], one["metadata"]["remainingItemCount"]) == (str(then), 2)
     assert len(names(page(operations, resource_version="0", limit=1))) == 4
 
 

@@ -122,6 +122,13 @@ def test_kueues_workloads_stay_with_the_quota_of_their_cohort(tmp_path: Path) ->
     assert set(found.work.duration.tolist()) == {0.2}
 
 
+def test_a_class_of_kueue_has_one_pod_that_runs_for_a_second_unless_it_says_otherwise(tmp_path: Path) -> None:
+    text = KUEUE.replace("runtimeMs: 200, ", "")
+    found = read(tmp_path, "generator.yaml", text, "kueue")
+    assert len(found.work) == 2 * 3 * 5
+    assert set(found.work.duration.tolist()) == {1.0}
+
+
 def test_kueues_workloads_come_no_faster_than_they_can_be_created(tmp_path: Path) -> None:
     """Six queues, one set of five in each: every set asks an interval after its last one was created."""
     limit = {"perSecond": 10, "burst": 6}
