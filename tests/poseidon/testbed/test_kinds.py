@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from poseidon.testbed.objects.custom_resources import definition, resources_of, validate
-from poseidon.testbed.objects.errors import ApiError
+from poseidon.testbed.objects.errors import ApiError, Cause, invalid
 from poseidon.testbed.objects.resources import (
     BUILTIN,
     CUSTOM_RESOURCE_DEFINITIONS,
@@ -142,6 +142,21 @@ def test_every_faulty_field_of_a_spec_is_named(resource, spec, fields, store):
         made(resource, store, spec=spec)
     assert refused.value.code == 422
     assert [each["field"] for each in refused.value.details["causes"]] == fields
+
+
+def test_a_refusal_names_the_object_by_what_it_has():
+    cause = Cause("spec", "FieldValueInvalid", "odd")
+    refused = invalid("Pod", "", "a", [cause])
+    assert refused.message == 'Pod "a" is invalid: spec: odd'
+    assert refused.details is not None
+    assert {key: refused.details.get(key) for key in ("name", "group", "kind")} == {
+        "name": "a", "group": None, "kind": "Pod"
+    }  # fmt: skip
+    both = invalid("Lease", "coordination.k8s.io", "b", [cause, Cause("", "FieldValueInvalid", "more")])
+    assert both.message == 'Lease.coordination.k8s.io "b" is invalid: [spec: odd, more]'
+    assert both.details is not None
+    assert both.details["group"] == "coordination.k8s.io"
+    assert [each["reason"] for each in both.details["causes"]] == ["FieldValueInvalid"] * 2
 
 
 def test_a_new_object_has_no_fields_of_the_servers(store):
