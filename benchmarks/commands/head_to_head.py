@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from benchmarks.commands.options import OUTPUT, SAVE, emit, progress
-from benchmarks.head_to_head.cases import BURSTS, RATES
+from benchmarks.head_to_head.cases import BURSTS, OF_LATER_KINDS, RATES
 
 
 @click.command("head-to-head")
@@ -59,8 +59,9 @@ def head_to_head(
     """Let this scheduler, kube-scheduler and a client that only binds place the same pods, one after another.
 
     KUBERNETES_BINARIES names the folder of etcd, kube-apiserver, kube-controller-manager and kube-scheduler, which are
-    started on the loopback interface and ended again. Priority and fairness of requests is on, as it is for users. With
-    --save, a run that was interrupted or ran out of minutes goes on where it ended.
+    started on the loopback interface and ended again. The workload composite-gangs has a server of its own that serves
+    the kinds of Kubernetes 1.37, which kube-scheduler does not know. Priority and fairness of requests is on, as it is
+    for users. With --save, a run that was interrupted or ran out of minutes goes on where it ended.
     """
     from benchmarks.head_to_head.arenas import ArenaOptions
     from benchmarks.head_to_head.cases import Sizes, make_cases
@@ -74,8 +75,9 @@ def head_to_head(
         raise click.UsageError(
             f"{VARIABLE} is not set; name the folder of its binaries, or add --kubeconfig or --simulated"
         )
-    chosen = _choose_schedulers(schedulers, binaries_given=where is not None)
-    sizes, arena = Sizes(nodes, pods, seconds), ArenaOptions(where, kubeconfig, simulated)
+    later = bool({*_split(workloads)} & {*OF_LATER_KINDS})
+    chosen = _choose_schedulers(schedulers, binaries_given=where is not None and not later)
+    sizes, arena = Sizes(nodes, pods, seconds), ArenaOptions(where, kubeconfig, simulated, later)
     with _explain_failures():
         cases = make_cases(_split(workloads), [_rate(each) for each in _split(rates)], sizes)
         options = HeadToHeadOptions(arena, cases, sizes, chosen, runs, minutes, timeout, progress())

@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from benchmarks.head_to_head.later_kinds import PLUGINS, RUNTIME, serve_later_kinds
 from benchmarks.judge.control_plane import ControlPlane, ControlPlaneOptions
 from benchmarks.processes.parts.usage import Roots
 from poseidon.testbed.harness.stack import Stack, StackOptions
@@ -46,12 +47,13 @@ class Arena:
 @dataclass(frozen=True, slots=True)
 class ArenaOptions:
     """``binaries``: folder of a control plane. ``kubeconfig``: an existing cluster. ``simulated``: this project's
-    testbed.
+    testbed. ``later_kinds``: a control plane serves the kinds of trees of groups; no kube-scheduler knows these.
     """
 
     binaries: Path | None = None
     kubeconfig: Path | None = None
     simulated: bool = False
+    later_kinds: bool = False
 
 
 @asynccontextmanager
@@ -66,6 +68,12 @@ async def open_arena(options: ArenaOptions, folder: Path) -> AsyncGenerator[Aren
         yield Arena(options.kubeconfig, dict, scheduler, own=False)
     else:
         assert options.binaries is not None
+        if options.later_kinds:
+            later = ControlPlaneOptions(scheduler=False, features=GATES, runtime=RUNTIME, left_out=PLUGINS)
+            async with ControlPlane(options.binaries, folder, later) as plane:
+                await serve_later_kinds(plane.kubeconfig)
+                yield Arena(plane.kubeconfig, lambda: plane.pids, None)
+            return
         wanted = ControlPlaneOptions(
             controllers=list_controllers(),
             scheduler=False,

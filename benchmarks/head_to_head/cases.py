@@ -15,6 +15,9 @@ BURSTS = (
 )
 """Workloads in the order of their runs; those with the same nodes follow one another."""
 
+OF_LATER_KINDS = ("composite-gangs",)
+"""Workloads that need an API server which serves the kinds of trees of groups."""
+
 RATES = (1, 10, 50, 100, 200, 300)
 """Pods per second."""
 
@@ -23,6 +26,8 @@ _LEAST_ARRIVALS = 20
 _MOST_PER_NODE = {"anti-affinity": 1, "daemonset": 1, "preemption": 1, "device-claims": 10}
 """Pods per node of workloads that do not use the default number."""
 _GANG, _REPLICAS, _ROUNDS = 20, 5, 5
+_MEMBERS = 3
+"""Pods of each of the two gangs of a composite group."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +58,15 @@ class Sizes:
 
 def make_cases(workloads: Sequence[str], rates: Sequence[int], sizes: Sizes) -> list[Case]:
     """Return one case with all rates, and one per workload. Raises ``WorkloadError``."""
-    if unknown := [name for name in workloads if name not in BURSTS]:
-        raise WorkloadError([f"{name}: no such burst; known: {', '.join(BURSTS)}" for name in unknown])
+    every = (*BURSTS, *OF_LATER_KINDS)
+    if unknown := [name for name in workloads if name not in every]:
+        raise WorkloadError([f"{name}: no such burst; known: {', '.join(every)}" for name in unknown])
+    later = {*workloads} & {*OF_LATER_KINDS}
+    if later and (rates or {*workloads} - later):
+        names = ", ".join(sorted(later))
+        raise WorkloadError([f"{names}: needs a server of its own; name no other burst, and --rates none"])
     steady = [_make_rate(rate, sizes) for rate in rates]
-    bursts = [Case(name, (_make_burst(name, sizes),)) for name in BURSTS if name in workloads]
+    bursts = [Case(name, (_make_burst(name, sizes),)) for name in every if name in workloads]
     return [*([Case(STEADY, tuple(steady))] if steady else []), *bursts]
 
 
@@ -73,7 +83,8 @@ def _make_burst(name: str, sizes: Sizes) -> Part:
         "pods": min(sizes.pods, sizes.nodes * _MOST_PER_NODE.get(name, sizes.pods)),
         "initPods": max(1, sizes.pods // 5),
         "gangs": max(1, sizes.pods // _GANG),
-        "members": _GANG,
+        "members": _MEMBERS if name in OF_LATER_KINDS else _GANG,
+        "roots": max(1, sizes.pods // (2 * _MEMBERS)),
         "deployments": max(1, sizes.pods // _REPLICAS),
         "out": max(1, sizes.pods // _ROUNDS),
         "times": _ROUNDS,

@@ -45,20 +45,22 @@ def binaries() -> Path | None:
 
 @dataclass(frozen=True, slots=True)
 class ControlPlaneOptions:
-    """What runs.
-
-    ``controllers``: kube-controller-manager's option of that name, "" where it does not run. ``scheduler``:
-    kube-scheduler runs. ``kubelets``: somebody reports nodes as ready. ``features``: feature gates that are switched on
-    beside the usual ones. ``runtime``: API versions that are served beside the usual ones. ``audit``: a policy by which
-    the API server writes ``audit.log``.
-    """
+    """What runs beside etcd and the API server, and with which options."""
 
     controllers: str = ""
+    """kube-controller-manager's option of that name, "" where it does not run."""
     scheduler: bool = True
+    """Whether kube-scheduler runs."""
     kubelets: bool = False
+    """Whether somebody reports nodes as ready."""
     features: tuple[str, ...] = ()
+    """Feature gates that are switched on beside the usual ones."""
     runtime: str = ""
+    """API versions that are served beside the usual ones, or are not served (``=false``)."""
+    left_out: tuple[str, ...] = ()
+    """Further admission plugins that do not run."""
     audit: Mapping[str, Any] | None = None
+    """A policy by which the API server writes ``audit.log``."""
 
 
 class ControlPlane:
@@ -105,7 +107,7 @@ class ControlPlane:
             f"--service-account-key-file={self._folder / 'sa.pub'}",
             f"--service-account-signing-key-file={self._folder / 'sa.key'}",
             *("--authorization-mode=RBAC", "--service-cluster-ip-range=10.0.0.0/24"),
-            f"--disable-admission-plugins={_LEFT_OUT_WITH_KUBELETS if self._options.kubelets else _LEFT_OUT}",
+            f"--disable-admission-plugins={self._list_left_out()}",
             *([f"--runtime-config={self._options.runtime}"] if self._options.runtime else []),
             f"--feature-gates={self._features}",
             *self._auditing(),
@@ -115,6 +117,10 @@ class ControlPlane:
             self._run_controllers()
         if self._options.scheduler:
             self._run_scheduler()
+
+    def _list_left_out(self) -> str:
+        usual = _LEFT_OUT_WITH_KUBELETS if self._options.kubelets else _LEFT_OUT
+        return ",".join((usual, *self._options.left_out))
 
     def _auditing(self) -> list[str]:
         if self._options.audit is None:

@@ -19,7 +19,7 @@ from benchmarks.head_to_head.document import BEGIN, DOCS, END, DocumentError, in
 from benchmarks.head_to_head.results import Results
 from benchmarks.head_to_head.session import CLIENT, KUBE, OURS, HeadToHeadOptions, run_head_to_head
 from benchmarks.head_to_head.shared_cluster import SharedCluster
-from benchmarks.processes.parts.cluster_objects import ensure_empty_namespace, remove_namespace
+from benchmarks.processes.parts.cluster_objects import ensure_empty_namespace, path_of, remove_namespace
 from benchmarks.reports.head_to_head import head_to_head_sheets
 from poseidon.kube.api.collections import NAMESPACES, NODES, PODS
 from poseidon.kube.client.settings import load_settings
@@ -197,6 +197,23 @@ def test_all_bursts_and_rates_can_be_made_for_any_size():
     assert {part.workload.params["nodes"] for case in cases for part in case.parts} == {20}
     with pytest.raises(WorkloadError, match="nothing: no such burst; known: basic"):
         make_cases(["nothing"], [], SIZES)
+
+
+def test_trees_of_groups_have_a_server_of_their_own():
+    (case,) = make_cases(["composite-gangs"], [], SIZES)
+    (part,) = case.parts
+    assert part.workload.params["roots"] * 2 * part.workload.params["members"] <= SIZES.pods
+    for others, rates in (["basic"], []), ([], [1]):
+        with pytest.raises(WorkloadError, match="composite-gangs: needs a server of its own"):
+            make_cases(["composite-gangs", *others], rates, SIZES)
+
+
+@pytest.mark.parametrize(
+    ("version", "plural"), [("v1alpha2", "v1alpha2/namespaces/b/"), ("v1beta1", "v1beta1/namespaces/b/")]
+)
+def test_pod_groups_are_created_in_the_version_that_they_name(version, plural):
+    raw = json.dumps({"apiVersion": f"scheduling.k8s.io/{version}", "kind": "PodGroup"}).encode()
+    assert path_of(Manifest("PodGroup", "b", "g", raw)) == f"/apis/scheduling.k8s.io/{plural}podgroups"
 
 
 def test_a_failed_run_is_tried_again_and_then_replaced(tmp_path):

@@ -33,6 +33,7 @@ PATHS = {
     "PersistentVolumeClaim": "/api/v1/namespaces/{}/persistentvolumeclaims",
     "Pod": "/api/v1/namespaces/{}/pods",
     "PodGroup": "/apis/scheduling.k8s.io/v1alpha2/namespaces/{}/podgroups",
+    "CompositePodGroup": "/apis/scheduling.k8s.io/v1alpha3/namespaces/{}/compositepodgroups",
     "PriorityClass": "/apis/scheduling.k8s.io/v1/priorityclasses",
     "StorageClass": "/apis/storage.k8s.io/v1/storageclasses",
     "DeviceClass": "/apis/resource.k8s.io/v1/deviceclasses",
@@ -40,6 +41,8 @@ PATHS = {
     "ResourceClaim": "/apis/resource.k8s.io/v1/namespaces/{}/resourceclaims",
     "ResourceClaimTemplate": "/apis/resource.k8s.io/v1/namespaces/{}/resourceclaimtemplates",
 }
+LATER_POD_GROUPS = "/apis/scheduling.k8s.io/v1beta1/namespaces/{}/podgroups"
+"""Path of PodGroups that are in trees of groups."""
 _STATUS_APART = frozenset({"PersistentVolume", "PersistentVolumeClaim"})
 """Kinds whose status an API server ignores when they are created."""
 
@@ -72,6 +75,8 @@ async def in_parallel(
 def path_of(manifest: Manifest) -> str:
     """Return the path of an object's collection. Raises ``TargetError`` for unsupported kinds."""
     path = PATHS.get(manifest.kind)
+    if manifest.kind == "PodGroup" and b"scheduling.k8s.io/v1beta1" in manifest.raw:
+        path = LATER_POD_GROUPS
     if path is None:
         raise TargetError(
             f"{manifest.kind} {manifest.name}: the harness creates no such objects in a given cluster"
