@@ -54,7 +54,7 @@ class Scorer:
         self._estimated: Int64 = np.where(self._known[:, None], figures, use.estimated)
 
     def scores(self, shapes: ShapeBatch, expected: Estimates) -> Scored:
-        """Score all shapes."""
+        """Return the scores of all shapes on all machines, and how they fall with each task, by the strategy."""
         strategy = self._settings.strategy
         if strategy.name == "TargetLoadPacking":
             scored = self._score_packing(shapes, strategy)

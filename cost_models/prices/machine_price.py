@@ -47,7 +47,7 @@ class MachinePrice(BaseModel):
         self.range = Range(best=0.0, worst=self._highest, bounded=False)
 
     def assess(self, machines: MachineColumns, shapes: ShapeBatch) -> Assessment:
-        """Return the same row for every shape, as a view (float64[S, M])."""
+        """Return the price of each machine: the same row for every shape, as a view (float64[S, M])."""
         prices = np.array([self._find_price(labels) for labels in machines.labels], dtype=np.float64)
         if self._only_empty:
             prices[machines.running > 0] = 0.0

@@ -15,7 +15,7 @@ from poseidon.kube.api.other_projects.app_network import AppGroup
 
 
 class AppGroups(GoodStates[AppGroup, AppGroupSpec]):
-    """All AppGroups."""
+    """Keeps all AppGroups by name: what each says, or said last without defects, and what is to be written into it."""
 
     def __init__(self) -> None:
         super().__init__(APP_GROUP_KIND, read_app_group)

@@ -55,8 +55,9 @@ class ClaimProgress:
 
 
 class ClaimWrites:
-    """Writes of claims. ``find`` returns a claim (``namespace/name``) as the API server shows it, None if unknown.
+    """Decides what is written into each ResourceClaim next, and follows how each write ends.
 
+    ``find`` returns a claim (``namespace/name``) as the API server shows it, None if unknown.
     ``find_report`` returns what else is to be written with a claim: see ``DeviceClaimWrite.report``.
     """
 

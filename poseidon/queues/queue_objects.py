@@ -94,7 +94,7 @@ class QueueObjects:
 
 
 class Shelf(Protocol):
-    """The queue objects of one project, and how they are read as quotas."""
+    """Keeps the queue objects of one project, and reads them as quotas."""
 
     @property
     def objects(self) -> QueueObjects:

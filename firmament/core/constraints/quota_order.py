@@ -91,7 +91,7 @@ class QuotaShares:
 
 
 class QuotaOrder:
-    """Compares tasks that wait for quotas, by what is booked in a room."""
+    """Says which of the tasks that wait for quotas comes first, given what is booked in a ``QuotaRoom``."""
 
     def __init__(self, room: QuotaRoom) -> None:
         self._room = room

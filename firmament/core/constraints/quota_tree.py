@@ -181,7 +181,7 @@ class TreeUse:
         return found
 
     def get_left(self, node: int, column: int) -> int:
-        """Return what is available at a node."""
+        """Return what is available at a node in one column, borrowed amounts included."""
         tree = self.tree
         path = self.list_path(node)
         top = path[-1]

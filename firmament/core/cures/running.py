@@ -24,7 +24,7 @@ def find_cures_in_copy(
     tries: int,
     most: int,
 ) -> tuple[Cure, ...]:
-    """Return what would give a task a machine, as ``CureFinder.cures`` does; nothing if it does not wait.
+    """Return what would give a task a machine, as ``CureFinder.cures`` does; nothing for a task that does not wait.
 
     ``copied`` is changed, and afterwards of no use: tasks that are placed count as bound, and waiting ones leave it.
     ``known``: its events; it solves with ``solver``. ``fixed``: uids of tasks that may not be moved.

@@ -45,7 +45,7 @@ class UseTable:
         return self._present[:rows, 0] != 0
 
     def put(self, row: int, amounts: Mapping[str, float]) -> None:
-        """Replace a row."""
+        """Set the amounts of a row, in place of those that it had."""
         columns = self._resources.columns(amounts)
         self._fit(row + 1)
         self._values[row] = 0.0

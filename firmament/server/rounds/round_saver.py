@@ -90,7 +90,7 @@ def read_round(folder: Path) -> dict[str, bytes]:
 
 
 class SavedRoundWriter:
-    """Writes rounds to a folder.
+    """Writes finished rounds to a folder in a thread of its own, so that no round waits for the disk.
 
     A round that cannot be saved, because of the disk or because rounds come faster than they can be written, is left
     out; this is logged once for each kind of failure, and at the end with the number of rounds left out.

@@ -53,7 +53,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class SessionOptions:
-    """Sizes and times of a session."""
+    """Sizes of messages and time limits of the stream to the solver."""
 
     batch_events: int = 2000
     """Most events per batch."""

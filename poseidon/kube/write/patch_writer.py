@@ -39,7 +39,7 @@ class PatchWrite(Protocol):
         """The uid of the object."""
 
     def patch(self) -> Patch:
-        """Return the patch."""
+        """Return the patch that carries out this write."""
 
 
 class PatchWriter(WriteBehind[PatchWrite]):

@@ -73,7 +73,7 @@ class Connections:
 
 
 class Counted(asyncio.Protocol):
-    """A server's protocol that counts its connections."""
+    """A server's protocol that counts its connections, and passes all events on to the protocol that it wraps."""
 
     def __init__(self, connections: Connections, inner: asyncio.Protocol) -> None:
         self._connections, self._inner = connections, inner

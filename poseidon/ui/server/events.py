@@ -22,7 +22,7 @@ _BUFFER = 4096
 
 
 class Events:
-    """All streams; each sends the present version numbers after a change."""
+    """The open streams of events to browsers: each sends the version numbers of all subjects after a change."""
 
     def __init__(self, versions: Versions, audience: Audience, limits: Limits) -> None:
         self._versions = versions

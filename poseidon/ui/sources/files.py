@@ -54,7 +54,7 @@ _FLOW_SECONDS = 300.0
 
 @dataclass(frozen=True, slots=True)
 class FileInput:
-    """The input. ``manifests``: None for saved rounds alone; ``given``: the same input for a worker process."""
+    """What a dashboard of files shows. ``manifests``: None for saved rounds alone; ``given``: for a worker process."""
 
     title: str
     given: ClusterInput

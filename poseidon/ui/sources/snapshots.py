@@ -21,7 +21,7 @@ class SnapshotError(Exception):
 
 @dataclass(slots=True)
 class Snapshots:
-    """What was found. ``manifests``: paths; ``rounds``: saved rounds in order; ``warnings``: lines for people."""
+    """What given paths hold: ``manifests`` (paths), ``rounds`` (saved ones, in order), ``warnings`` for people."""
 
     manifests: list[str] = field(default_factory=list)
     rounds: list[SavedRound] = field(default_factory=list)
