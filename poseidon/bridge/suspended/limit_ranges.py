@@ -15,7 +15,7 @@ from poseidon.pods.tasks import get_qualified_name
 
 
 class LimitRanges:
-    """The LimitRanges of all namespaces."""
+    """Keeps the LimitRanges of all namespaces, and applies them to pods as the API server's admission does."""
 
     def __init__(self) -> None:
         self._namespaces: dict[str, str] = {}
@@ -23,7 +23,7 @@ class LimitRanges:
         self._versions: defaultdict[str, int] = defaultdict(int)
 
     def take_changes(self, changes: Sequence[Change[LimitRange]]) -> None:
-        """Update LimitRanges."""
+        """Take changed LimitRanges over, and give their namespaces new versions."""
         for uid, found in changes:
             namespace = self._namespaces.pop(uid, "")
             self._found[namespace].pop(uid, None)
@@ -33,7 +33,7 @@ class LimitRanges:
             self._versions[namespace] += 1
 
     def find_version(self, namespace: str) -> int:
-        """Return a number that is another after each change of a LimitRange of a namespace."""
+        """Return the version of a namespace's LimitRanges: a number that changes with each of their changes."""
         return self._versions.get(namespace, 0)
 
     def complete(self, pods: Sequence[Pod]) -> tuple[list[Pod], str]:

@@ -53,8 +53,9 @@ def number_alike(group: LinkedGroup, shape_of: Sequence[int]) -> list[int]:
 def describe_marked(
     group: LinkedGroup, looks: Sequence[int], marks: Mapping[int, Sequence[int]]
 ) -> tuple[object, ...]:
-    """Return a key that is equal for marks (numbers, by group) that differ only by an exchange of groups that are alike
-    by their ``looks``.
+    """Return a key of ``marks`` (numbers by group), equal for marks that become equal if alike groups change places.
+
+    Groups with equal ``looks`` are alike.
     """
     below: dict[int, list[tuple[object, ...]]] = {}
     todo = {number for number, own in marks.items() if own}

@@ -36,10 +36,11 @@ class Bond:
 
 @dataclass(frozen=True, slots=True)
 class LevelReason:
-    """Why a tree has no places, although it had some without labels, and with those of the levels below.
+    """Why a tree of groups has no places: the level whose groups' labels leave none.
 
-    ``bonds``: the smallest set of labels of the level's groups that has to go; ``alone``: those of them that leave no
-    place even if no other group of the level has labels. ``resources``: the smallest set of resources, by place in the
+    Without labels, and with those of the levels below alone, the tree has places. ``bonds``: the smallest set of labels
+    of the level's groups without which there are places; ``alone``: the labels among these that leave no place even if
+    no other group of the level has labels. ``resources``: the smallest set of resources, by place in the
     room, of which enough everywhere would do, too; () if none is known. ``is_certain``: there is no place, rather than
     none was found.
     """

@@ -64,12 +64,11 @@ def find_smallest_set(
     tests: int,
     likely: Sequence[int] = (),
 ) -> SmallestSet:
-    """Return the smallest set of ``count`` constraints without which a search succeeds; it does without all of them,
-    and does not with all.
+    """Return the smallest set, among ``count`` constraints, without which a search succeeds.
 
-    ``helps``: whether it does without some; ``describe``: a key that is equal only for sets that are alike; ``tests``:
-    how often ``helps`` may be called, and as often again to leave constraints out of a set one by one; ``likely``: a
-    set that is tried first.
+    It must fail with all of them, and succeed without all. ``helps``: whether it succeeds without some;
+    ``describe``: a key that is equal only for sets that are alike; ``tests``: how often ``helps`` may be called,
+    and as often again to leave constraints out of a set one by one; ``likely``: a set that is tried first.
     """
     every = tuple(range(count))
     trials = _Trials(helps, describe, tests, every)
