@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import random
+import re
+from copy import deepcopy
 from typing import Any
 
 import pytest
 
 from tests.poseidon.offline.audit.test_audit import audited, in_racks
 from tests.poseidon.offline.objects import pod
+from tests.support.effort import examples
 
 
 def in_tree(name: str, parent: str = "", least: int = 2, key: str = "", rules: str = "") -> dict[str, Any]:
@@ -65,3 +69,48 @@ def test_a_group_of_a_tree_may_do_without_the_rule_that_divides_it(tmp_path):
     found = audited(tmp_path, *in_racks(), *groups, *pods)
     cured = [each["text"] for each in found["cures"] if each["pod"] == "shop/a0"]
     assert "do without rule of group a by rack; then all 3 pods that wait together have places" in cured
+
+
+def apply_cure(text: str, groups: list[dict[str, Any]]) -> bool:
+    """Change groups as a cure says; returns whether it is one of a level of the tree."""
+    found = re.match(
+        r"(?:do without|(?P<after>\S+) instead of \S+ in the) topology constraint of "
+        r"(?:group (?P<name>\S+)|the \d+ groups on level (?P<level>\d))(?: by (?P<key>\S+))?[; (]",
+        text,
+    )
+    if found is None:
+        return False
+    for each in groups:
+        level = "1" if each["kind"] == "CompositePodGroup" else "2"
+        if found["name"] in (None, each["metadata"]["name"]) and found["level"] in (None, level):
+            after = [{"key": found["after"]}] if found["after"] else []
+            each["spec"]["schedulingConstraints"] = {"topology": after}
+    return True
+
+
+def draw_objects(seed: int) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Draw a tree of up to three groups, and their pods, for racks that have room for two pods, and zones for four."""
+    draw = random.Random(seed)
+    sizes = {name: draw.randint(1, 4) for name in "abc"[: draw.randint(1, 3)]}
+    groups = [in_tree("tree", least=len(sizes), key=draw.choice(("", ZONE_LABEL)))]
+    groups += [in_tree(name, "tree", size, draw.choice(("rack", ZONE_LABEL))) for name, size in sizes.items()]
+    pods = [
+        pod(f"{name}{index}", cpu=1, schedulingGroup={"podGroupName": name})
+        for name, size in sizes.items()
+        for index in range(size)
+    ]
+    return groups, pods
+
+
+def test_a_cure_that_is_carried_out_gives_all_pods_places(tmp_path, run, write):
+    carried_out = 0
+    for seed in range(examples(60)):
+        groups, pods = draw_objects(seed)
+        found = audited(tmp_path, *in_racks(), *groups, *pods)
+        for text in sorted({each["text"] for each in found["cures"]}):
+            changed = deepcopy(groups)
+            if apply_cure(text, changed):
+                after = run("plan", "-f", write(*in_racks(), *changed, *pods), "-o", "json").json
+                assert len(after["bindings"]) == len(pods), f"{seed}: {text}"
+                carried_out += 1
+    assert carried_out > examples(60) / 3
