@@ -35,7 +35,7 @@ KUEUES_LIMIT = (50.0, 100)
 """Requests a second, and at once, of the client in Kueue's performance tests."""
 _TICK = 0.05
 _KINDS = ("ClusterQueue", "ResourceFlavor", "LocalQueue", "WorkloadPriorityClass")
-_SETTLING_SECONDS = 3.0
+_SETTLING_SECONDS = 6.0
 """How long statuses are written after the last Job has ended; such writes count."""
 
 

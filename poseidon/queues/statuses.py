@@ -126,9 +126,11 @@ class QueueStatuses:
         touched, self._book.touched = self._book.touched, {}
         if not touched:
             return []
-        for name, references in self._book.list_references().items():
-            self._quota_of.update(dict.fromkeys(references, name))
-        return [name for name in map(self._quota_of.get, touched) if name]
+        former = self._quota_of
+        self._quota_of = {
+            reference: name for name, found in self._book.list_references().items() for reference in found
+        }
+        return [name for each in touched if (name := self._quota_of.get(each) or former.get(each))]
 
     def _make_writes(
         self, quota: QuotaNode, references: Sequence[QueueReference]

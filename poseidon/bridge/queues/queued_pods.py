@@ -63,6 +63,7 @@ class QueueNews:
     def take_queue_actions(self) -> list[Action]:
         """Return the writes and events, once. Call it about every second."""
         if self._queues.options.admission != "poseidon":
+            self._queues.touched.clear()
             return []
         self.figures.refresh()
         writes: list[Action] = [*self.statuses.take_status_writes()]

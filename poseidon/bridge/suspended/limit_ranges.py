@@ -23,17 +23,18 @@ class LimitRanges:
         self._versions: defaultdict[str, int] = defaultdict(int)
 
     def take_changes(self, changes: Sequence[Change[LimitRange]]) -> None:
-        """Take changed LimitRanges over, and give their namespaces new versions."""
+        """Take changed LimitRanges over, and give their namespaces new versions if they say something else."""
         for uid, found in changes:
             namespace = self._namespaces.pop(uid, "")
-            self._found[namespace].pop(uid, None)
+            former = self._found[namespace].pop(uid, None)
             if found is not None:
                 namespace = self._namespaces[uid] = found.metadata.namespace
                 self._found[namespace][uid] = found
-            self._versions[namespace] += 1
+            if former is None or found is None or former.spec != found.spec:
+                self._versions[namespace] += 1
 
     def find_version(self, namespace: str) -> int:
-        """Return the version of a namespace's LimitRanges: a number that changes with each of their changes."""
+        """Return the version of a namespace's LimitRanges: a number that changes with what they say."""
         return self._versions.get(namespace, 0)
 
     def complete(self, pods: Sequence[Pod]) -> tuple[list[Pod], str]:

@@ -124,6 +124,20 @@ def test_a_job_is_not_resumed_for_places_from_before_a_limit_range():
     assert len(said(cluster)) == 1
 
 
+def test_a_limit_range_that_says_the_same_again_changes_nothing():
+    cluster = JobCluster()
+    tell(cluster, limit_range(max={"cpu": "4"}))
+    cluster.create(job("a", 9))
+    cluster.settle()
+    before = [record.task.uid for record in cluster.state.tasks]
+    tell(cluster, limit_range(max={"cpu": "4"}))
+    cluster.settle()
+    assert [record.task.uid for record in cluster.state.tasks] == before
+    tell(cluster, limit_range(max={"cpu": "5"}))
+    cluster.settle()
+    assert [record.task.uid for record in cluster.state.tasks] != before
+
+
 def test_a_limit_range_is_for_its_namespace_alone():
     cluster = JobCluster()
     tell(cluster, limit_range(namespace="other", max={"cpu": "500m"}))
