@@ -42,7 +42,7 @@ class NetworkBook:
     # --- changes of objects --------------------------------------------------------------------------------
 
     def app_groups_changed(self, changes: Sequence[Change[AppGroup]]) -> None:
-        """Update AppGroups."""
+        """Take changed AppGroups over, and the bandwidth that their workloads need between each other."""
         for change in changes:
             found, groups = change.object, self._app_groups
             key = groups.put(found) if found is not None else groups.remove(change.uid)
@@ -51,7 +51,7 @@ class NetworkBook:
                 self.members.set_demands(key.name, self._demands(key.name))
 
     def topologies_changed(self, changes: Sequence[Change[NetworkTopology]]) -> None:
-        """Update NetworkTopologies."""
+        """Take changed NetworkTopologies over, whose records and statuses may have to be written again."""
         for change in changes:
             found, known = change.object, self.topologies
             key = known.put(found) if found is not None else known.remove(change.uid)

@@ -60,7 +60,7 @@ class ExtendedResources:
     # --- classes and nodes ------------------------------------------------------------------------------------
 
     def take_classes(self, changes: Sequence[Change[DeviceClass]]) -> None:
-        """Update device classes."""
+        """Take changed DeviceClasses over: which extended resources devices provide."""
         if not self._enabled:
             return
         for change in changes:

@@ -65,7 +65,7 @@ class DeviceState:
     # --- changes of claims and pods ------------------------------------------------------------------------
 
     def claims_changed(self, changes: Sequence[Change[ResourceClaim]]) -> None:
-        """Update claims."""
+        """Take changed ResourceClaims over, and check the pods that each change concerns."""
         for change in changes:
             if change.object is None:
                 key = self._claims.remove(change.uid)

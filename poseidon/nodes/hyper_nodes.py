@@ -38,7 +38,7 @@ class HyperNodes(AddedLabels):
 
     @property
     def tiers(self) -> Tiers:
-        """The tiers that there are."""
+        """The tiers of all known HyperNodes."""
         return self._compile().tiers
 
     def put(self, uid: str, found: HyperNode) -> None:

@@ -105,7 +105,9 @@ class PodAffinity(PodRule):
 
 
 def name_topology_constraint(contents: Iterable[TaskClass], job: str) -> dict[str, str]:
-    """Return, by `_CALLED_NEAR`, the name of a gang's affinity if it is or includes a topology constraint; else {}.
+    """Return the name, for people, of a gang's required affinity behind which is a topology constraint; else {}.
+
+    The key is `_CALLED_NEAR`, the name that the affinity has otherwise.
 
     ``contents``: the classes of the gang's tasks. A term that selects by nothing but the gang (``job``) stands for the
     gang's topology constraint.

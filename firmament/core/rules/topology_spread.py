@@ -101,7 +101,7 @@ def _get_counter(
 def find_eligible(
     compilation: Compilation, content: TaskClass, rule: SpreadRule, keys: Sequence[str]
 ) -> tuple[Hashable, Bool]:
-    """Return a key, equal for equal answers, and bool[M]: the machines that count for a rule of a class.
+    """Return which machines count for a spread rule of a class, bool[M], after a key that is equal for equal answers.
 
     These machines have all labels ``keys`` and pass the rule's inclusion policies. As ``matchNodeInclusionPolicies`` of
     kube-scheduler.

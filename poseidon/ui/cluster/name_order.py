@@ -20,7 +20,7 @@ class NameOrder:
         self._dead: set[str] = set()
 
     def add(self, name: str, uid: str) -> None:
-        """Add a pod."""
+        """Add the name of a pod; a pod that has been removed may come back."""
         if uid in self._dead:
             self._dead.discard(uid)  # its entry is still in the order
         else:
