@@ -1,9 +1,12 @@
-"""Finds cures for trees of groups: for the groups of one level a coarser label, or none, or no rule to divide them."""
+"""Finds cures for trees of groups: a coarser label, or none, or no rule that divides them, for the largest group of a
+level or else for all groups of it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import product
 
 from firmament.core.changes import CureChange, CureKind
 from firmament.core.cures.proposals import Cure
@@ -41,7 +44,9 @@ def cures_by_level(
 
 
 def _propose(job: Job, levels: LabelLevels, kind: CureKind) -> Iterator[tuple[CureChange, Job]]:
-    """Yield changes of one kind with the tree after them: the deepest level first, then the finest label."""
+    """Yield changes of one kind with the tree after them: the deepest level first, then the finest label; the largest
+    group of a level before all.
+    """
     depth = _find_depths(job.groups)
     if kind is CureKind.DROP:
         yield from _propose_undivided(job, depth)
@@ -51,11 +56,10 @@ def _propose(job: Job, levels: LabelLevels, kind: CureKind) -> Iterator[tuple[Cu
             bound.setdefault((depth[each.name], key), []).append(each.name)
     order = sorted(bound, key=lambda level: (-level[0], -len(levels.values.get(level[1], ())), level[1]))
     for level, key in order:
-        names = bound[level, key]
-        subject = f"topology constraint of {_name(names, level)} by {key}"
         coarser = levels.find_coarser(key)[:_MOST_COARSER] if kind is CureKind.WIDEN else (None,)
-        for label in coarser:
+        for label, names in product(coarser, _list_choices(job.groups, bound[level, key])):
             groups = tuple(_relabel(each, key, label) if each.name in names else each for each in job.groups)
+            subject = f"topology constraint of {_name(names, level)} by {key}"
             yield CureChange(kind, subject, after=label), replace(job, groups=groups)
 
 
@@ -65,10 +69,23 @@ def _propose_undivided(job: Job, depth: Mapping[str, int]) -> Iterator[tuple[Cur
     for each in job.groups:
         for key, _ in each.divided:
             divided.setdefault((-depth[each.name], key), []).append(each.name)
-    for (level, key), names in sorted(divided.items()):
-        groups = tuple(_undivide(each, key) if each.name in names else each for each in job.groups)
-        subject = f"rule of {_name(names, -level)} by {key}"
-        yield CureChange(CureKind.DROP, subject), replace(job, groups=groups)
+    for (level, key), every in sorted(divided.items()):
+        for names in _list_choices(job.groups, every):
+            groups = tuple(_undivide(each, key) if each.name in names else each for each in job.groups)
+            subject = f"rule of {_name(names, -level)} by {key}"
+            yield CureChange(CureKind.DROP, subject), replace(job, groups=groups)
+
+
+def _list_choices(groups: Sequence[JobGroup], names: Sequence[str]) -> list[Sequence[str]]:
+    """Return the largest of some groups alone, and all of them: a change of fewer groups is the smaller one."""
+    if len(names) == 1:
+        return [names]
+    need: dict[str, int] = {}
+    for each in reversed(groups):  # parents come first in ``groups``
+        own = need.setdefault(each.name, max(each.least, each.expected))
+        if each.parent:
+            need[each.parent] = need.get(each.parent, 0) + own
+    return [[max(names, key=lambda name: need[name])], names]
 
 
 def _undivide(group: JobGroup, key: str) -> JobGroup:
