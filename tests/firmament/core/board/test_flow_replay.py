@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from cost_models.interface import JointRows
 from firmament.core.board.admit_one_by_one import in_valid_order, replay
 from firmament.core.board.board import Board
+from firmament.core.constraints.pairs import PairRules
 from firmament.core.constraints.ruleset import Attraction, ClassRules, Exclusion
 from firmament.core.reasons import Reason
+from tests.firmament.core.constraints.test_pairs import ruled_apart
 from tests.firmament.core.placement.rules import Units, apart, broken, proposed, ruled, together, units
 from tests.support.core import problem
 from tests.support.rules import counter, ints, spreading
@@ -159,3 +162,13 @@ def test_without_rules_any_order_is_valid():
     assert found is not None
     expected: Units = [(0, 0), (0, 3)]
     assert units(found) == expected
+
+
+def test_what_is_admitted_counts_for_pairs():
+    """Whether or not rules concern it: the next pass must know where both ends of each pair are."""
+    made = ruled([counter([0, 1])], {0: apart(0)}, tasks=[2, 1], requests=[[1], [1]], free=[[2], [2]])
+    none = np.empty(0, dtype=np.int64)
+    pairs = replace(ruled_apart(), limit=np.array([9.0]))
+    board = Board(replace(made, pairs=PairRules(pairs, 100.0, ints(0, 1), none, none)))
+    replay(board, proposed((0, 0), (0, 1), (1, 1)))
+    assert board.pairs.counts.tolist() == [[1, 1], [0, 1]]
