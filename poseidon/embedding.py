@@ -152,10 +152,18 @@ class EmbeddedTrials:
         return find_cheaper_moves(self._scheduler, prices, move_price, most)
 
     def frontier(self, prices: Mapping[str, float], points: int) -> tuple[CostPoint, ...]:
-        """Return what moves could save, for ``points`` numbers of moves; ``prices``: as for ``find_cheaper_moves``."""
-        from firmament.core.rescheduling.plan_moves import cost_frontier
+        """Return what moves could save, for ``points`` numbers of moves; ``prices``: as for ``find_cheaper_moves``.
+
+        Where models look at devices, there is one point, for all moves that pay by themselves; of any others only the
+        whole cost is known as a bound.
+        """
+        from firmament.core.rescheduling.plan_moves import CostPoint, cost_frontier
         from firmament.solvers.ortools_solver import OrToolsSolver
 
+        if self._scheduler.looks_at_devices:
+            plan = find_cheaper_moves(self._scheduler, prices, 0.0, None)
+            saved = plan.cost_before - plan.cost_after
+            return (CostPoint(len(plan.moves), saved, plan.cost_before),) if prices else ()
         return cost_frontier(self._scheduler, prices, points, OrToolsSolver(lazy=True))
 
     def rehearse(self, waves: Iterable[Mapping[str, str]], cordoned: Iterable[str]) -> set[str]:

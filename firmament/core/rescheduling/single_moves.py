@@ -95,12 +95,12 @@ def _choose(
 ) -> list[PricedMove]:
     """Return moves that gain, the best first, of which no two share a machine; tasks that are ``done`` stay."""
     price = np.array([prices[uid] for uid in standing.uids]) + move_price
-    units = np.maximum(np.rint(price * COST_UNITS_PER_POINT).astype(np.int64), 1)
+    units = np.rint(price * COST_UNITS_PER_POINT).astype(np.int64)
     best = standing.cost - standing.target_cost[standing.kind, 0] - units
     touched: set[int] = set()
     found: list[PricedMove] = []
     for task in np.lexsort((np.arange(len(best)), -best)).tolist():
-        if best[task] < 0:
+        if best[task] <= 0:
             break
         home, kind = int(standing.home[task]), int(standing.kind[task])
         uid = standing.uids[task]
@@ -110,7 +110,7 @@ def _choose(
             standing.targets[kind].tolist(), standing.target_cost[kind].tolist(), strict=True
         ):
             gain = int(standing.cost[task]) - cost - int(units[task])
-            if gain < 0:
+            if gain <= 0:
                 break
             if target != home and target not in touched:
                 names = standing.machines

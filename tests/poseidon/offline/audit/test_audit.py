@@ -67,6 +67,33 @@ def crowded(**metadata):
     return [node("a", cpu=10), node("b", cpu=10), *pods]
 
 
+PACKING = """
+apiVersion: firmament.io/v1alpha1
+kind: SchedulerConfiguration
+policy: {name: void}
+costModels: [{name: gpu_packing, weight: 10}]
+"""
+
+
+def test_where_models_look_at_devices_pods_move_one_by_one(tmp_path):
+    nodes = [node(name) for name in ("nearly-full", "empty-but-one")]
+    for each in nodes:
+        each["status"]["allocatable"]["nvidia.com/gpu"] = 4
+    pods = [
+        owned(f"p{number}", where) for number, where in enumerate(["nearly-full"] * 2 + ["empty-but-one"])
+    ]
+    for each in pods:
+        each["spec"]["containers"][0]["resources"]["limits"] = {"nvidia.com/gpu": 1}
+    (tmp_path / "config.yaml").write_text(PACKING)
+    costs = audited(tmp_path, *nodes, *pods, options=["--config", str(tmp_path / "config.yaml")])["costs"]
+    assert [(each["pod"], each["to"]) for each in costs["moves"]] == [("shop/p2", "nearly-full")]
+    # Of 4 GPUs, 3 are free for each of the first two, and 4 for the other one, 2 on the other node.
+    each_gpu = costs["now"] / (3 + 3 + 4)
+    assert costs["now"] - costs["after"] == pytest.approx(2 * each_gpu)
+    assert costs["frontier"] == [{"moves": 1, "saved": 2 * each_gpu, "mostSaved": costs["now"]}]
+    assert costs["lowest"] == 0
+
+
 def test_pods_that_crowd_cost_less_apart(tmp_path):
     costs = audited(tmp_path, *crowded(), options=["--move-cost", "1"])["costs"]
     assert len(costs["moves"]) == 4
