@@ -36,7 +36,6 @@ def test_no_smaller_set_would_do(seed):
     found = find_smallest_set(
         count, search.helps, tuple, 1_000, draw.sample(range(count), draw.randint(0, 1))
     )
-    assert found.is_proven
     assert search.helps(found.members)
     assert not any(
         search.helps(some) for size in range(len(found.members)) for some in combinations(range(count), size)
@@ -64,7 +63,7 @@ def test_sets_that_are_alike_are_tried_once():
         return len(dropped) >= 3
 
     found = find_smallest_set(40, helps, len, 10)
-    assert (len(found.members), found.is_proven) == (3, True)
+    assert len(found.members) == 3
     assert len(asked) == 4
 
 

@@ -129,7 +129,6 @@ def find_scarce_resources(problem: NestedProblem, group: LinkedGroup, steps: Sea
     """
     room = problem.room
     asked = np.flatnonzero(room.requests.any(axis=0)).tolist()
-
     tasks = int(group.part_count.sum())
 
     def helps(plentiful: Sequence[int]) -> bool:

@@ -24,12 +24,11 @@ class _TooManyTestsError(Exception):
 class SmallestSet:
     """Constraints (numbers, ascending) without which a search succeeds.
 
-    ``alone``: those of them that make it fail even if they are the only ones. ``is_proven``: no smaller set would do.
+    ``alone``: those of them that make it fail even if they are the only ones.
     """
 
     members: tuple[int, ...]
     alone: frozenset[int]
-    is_proven: bool
 
 
 @dataclass(slots=True)
@@ -80,12 +79,12 @@ def find_smallest_set(
         for each in every:
             if not trials.test([other for other in every if other != each]):
                 alone.add(each)
-        return SmallestSet(_find_by_size(trials, count, alone), frozenset(alone), is_proven=True)
+        return SmallestSet(_find_by_size(trials, count, alone), frozenset(alone))
     except _TooManyTestsError:
         trials.left = tests
     with suppress(_TooManyTestsError):
         _leave_out(trials)
-    return SmallestSet(trials.best, frozenset(alone & {*trials.best}), is_proven=False)
+    return SmallestSet(trials.best, frozenset(alone & {*trials.best}))
 
 
 def _find_by_size(trials: _Trials, count: int, alone: set[int]) -> tuple[int, ...]:
