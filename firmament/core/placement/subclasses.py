@@ -94,10 +94,8 @@ def derive(residual: Residual, parts: list[ClassPart], pinned_up_to: int, *, dea
         left[part.cls] -= taken
         bundle.counts += taken
     found = list(bundles.values())
-    base, shape = (
-        np.array(shapes.base, dtype=np.int64),
-        np.array([each.row for each in found], dtype=np.int64),
-    )
+    base = np.array(shapes.base, dtype=np.int64)
+    shape = np.array([bundle.row for bundle in found], dtype=np.int64)
     if shapes.are_all_as_before():
         # Thousands of queues have as many shapes: in their old order, their rows need not be copied.
         base, shape = np.arange(len(problem.requests)), base[shape]
