@@ -16,6 +16,8 @@ from poseidon.kube.client.errors import ApiError
 from poseidon.kube.client.transport import Transport
 
 _PATH = "/apis/batch/v1/jobs"
+_TYPE = {"apiVersion": "batch/v1", "kind": "Job"}
+"""What objects of a list and of a watch leave out."""
 
 
 class Player:
@@ -52,7 +54,7 @@ class Player:
     async def run(self) -> None:
         """Follow the Jobs until cancelled. Raises ``KubeError`` if the API server goes away."""
         async for job, _ in follow_objects(self._transport, _PATH):
-            self._note({**job, "apiVersion": "batch/v1", "kind": "Job"})
+            self._note(job | _TYPE)
 
     def _note(self, job: Object) -> None:
         key = _key(job)

@@ -94,6 +94,30 @@ def test_without_programs_the_command_says_what_is_missing(monkeypatch, tmp_path
     assert "nobody admits" in result.output
 
 
+def test_the_table_divides_writes_by_admissions_and_leaves_the_harness_out():
+    run = {
+        "scheduler": OURS,
+        "jobs": 4,
+        "queues": 2,
+        "admissions": 5,
+        "seconds": 1.25,
+        "waitSeconds": {"mean": 0.5, "p99": 0.75},
+        "usage": {
+            name: {"cpuSeconds": 1.0} for name in ("solver", "bridge", "etcd", "kube-apiserver", "driver")
+        },
+        "writes": {"patch jobs": 5, "patch clusterqueues/status": 1},
+        "delayAtKueuesLimit": 0.0,
+    }
+    report = {"generator": "small.yaml", "perSecond": None, "optimum": 1.0, "runs": [run]}
+    [sheet] = job_admission_sheets(report)
+    assert sheet.headings == ("what", OURS)
+    cells = {row[0].strip(): row[1] for row in sheet.rows}
+    assert cells["writes for each admission"] == "1.20"
+    assert cells["patch jobs"] == "1.00"
+    assert cells["its processor seconds"] == "2.0"
+    assert cells["processor seconds of etcd and API server"] == "2.0"
+
+
 @pytest.mark.skipif(
     VARIABLE not in os.environ or CRDS not in os.environ, reason=f"{VARIABLE} and {CRDS} name a control plane"
 )

@@ -110,8 +110,8 @@ WITH_PROCESSES = {"end-to-end", "head-to-head", "lone-pod", "memory", "start"}
 OF_OTHERS = {"small", "full"}
 """Commands that save, into a folder, what others save."""
 
-OF_A_JUDGE = {"judge"}
-"""Commands that need another scheduler's binaries: their tables are looked at below."""
+WITH_BINARIES = {"job-admission", "judge"}
+"""Commands that need binaries of others: tables are looked at in `test_job_admission`, and below."""
 
 
 def test_every_command_that_saves_is_rendered_here():
@@ -120,7 +120,7 @@ def test_every_command_that_saves_is_rendered_here():
         for name, command in main.commands.items()
         if any(param.name == "save" for param in command.params)
     }
-    assert saving == TINY.keys() | WITH_PROCESSES | OF_OTHERS | OF_A_JUDGE
+    assert saving == TINY.keys() | WITH_PROCESSES | OF_OTHERS | WITH_BINARIES
     assert LINES.keys() == TINY.keys()
 
 
