@@ -363,7 +363,7 @@ class Scheduler(ClusterQuestions):
 
     def waiting_classes(self) -> list[TaskClass]:
         """Return the classes of the tasks that the next round of the last round's profile would try."""
-        return self._requeue.profiles.list_current(waiting_classes(self._cluster))
+        return self._requeue.profiles.list_classes_of_last_profile(waiting_classes(self._cluster))
 
     def set_aside(self, contents: Sequence[TaskClass], why: str) -> None:
         """Exclude tasks of these classes from rounds until their class is defined again, and show them ``why``."""

@@ -22,12 +22,12 @@ class AppGroups(GoodStates[AppGroup, AppGroupSpec]):
 
     def payload(self, key: ObjectKey, _: Members) -> bytes | None:
         """Return the payload of an AppGroup's record, None if no spec is in force."""
-        spec = self.in_force(key)
+        spec = self.get_last_good(key)
         return None if spec is None else app_group_payload(spec, topology_order(spec))
 
     def demands(self, key: ObjectKey) -> tuple[Demand, ...] | None:
         """Return the bandwidth that an AppGroup's workloads ask for, None if no spec is in force."""
-        spec = self.in_force(key)
+        spec = self.get_last_good(key)
         if spec is None:
             return None
         return tuple(

@@ -68,7 +68,7 @@ class GoodStates(Generic[K, S]):
         """Return an object, None if there is none of this name."""
         return self._kept.get(key)
 
-    def in_force(self, key: ObjectKey) -> S | None:
+    def get_last_good(self, key: ObjectKey) -> S | None:
         """Return the last good spec of an object, None if there is none."""
         kept = self._kept.get(key)
         return kept.spec if kept is not None else None

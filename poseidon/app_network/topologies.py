@@ -78,7 +78,7 @@ class Topologies(GoodStates[NetworkTopology, TopologySpec]):
         return propose(kept, findings, status, now, spec)
 
     def _config_map_of(self, key: ObjectKey) -> MapName | None:
-        spec = self.in_force(key)
+        spec = self.get_last_good(key)
         return (key.namespace, spec.config_map) if spec is not None and spec.config_map else None
 
     def _costs(self, kept: Kept[NetworkTopology, TopologySpec]) -> Levels | None:

@@ -103,7 +103,7 @@ def load_workload(paths: Sequence[str], *, nodes: int, pods: int, scheduler_name
     inventory = take_inventory([*cluster, *scaled], [], warnings)
     owners = {_key(each): each.value for each in scaled if each.kind in _WORKLOADS}
     bodies = [_expand(pod, owners, scheduler_name) for pod in expand(inventory).pods]
-    bodies += [_lone(each.value, scheduler_name) for each in scaled if each.kind == "Pod"]
+    bodies += [_make_bare_pod(each.value, scheduler_name) for each in scaled if each.kind == "Pod"]
     return Workload(
         namespaces=tuple(dict.fromkeys(body["metadata"]["namespace"] for body in bodies)),
         priority_classes=tuple(each.value for each in rest if each.kind == "PriorityClass"),
@@ -205,7 +205,8 @@ def _expand(pod: Pod, owners: dict[OwnerKey, Object], scheduler_name: str) -> Ob
     )
 
 
-def _lone(value: Object, scheduler_name: str) -> Object:
+def _make_bare_pod(value: Object, scheduler_name: str) -> Object:
+    """Return the body of a pod that has no owner, as a file states it."""
     metadata = value["metadata"]
     kept = {field: metadata[field] for field in ("name", "labels", "annotations") if field in metadata}
     kept["namespace"] = metadata.get("namespace") or "default"

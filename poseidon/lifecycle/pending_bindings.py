@@ -25,13 +25,13 @@ class Dependencies:
 
     def __init__(self) -> None:
         self._unmet: dict[str, set[str]] = {}
-        self._followers: dict[str, list[str]] = {}
+        self._dependents: dict[str, list[str]] = {}
 
     def hold(self, uid: str, on: Iterable[str]) -> None:
         """Hold a task back until each of ``on`` (not empty) is met."""
         self._unmet[uid] = set(on)
-        for leader in self._unmet[uid]:
-            self._followers.setdefault(leader, []).append(uid)
+        for other in self._unmet[uid]:
+            self._dependents.setdefault(other, []).append(uid)
 
     def holds(self, uid: str) -> bool:
         """Return whether a task is held back."""
@@ -44,13 +44,13 @@ class Dependencies:
     def note_met(self, uid: str) -> list[str]:
         """Note that a task is bound, or gone; return the held tasks that may go on now."""
         released = []
-        for follower in self._followers.pop(uid, ()):
-            unmet = self._unmet.get(follower)
+        for dependent in self._dependents.pop(uid, ()):
+            unmet = self._unmet.get(dependent)
             if unmet is not None:
                 unmet.discard(uid)
                 if not unmet:
-                    del self._unmet[follower]
-                    released.append(follower)
+                    del self._unmet[dependent]
+                    released.append(dependent)
         return released
 
     def note_failed(self, uid: str) -> list[str]:
@@ -58,10 +58,10 @@ class Dependencies:
         held.
         """
         lost = []
-        for follower in self._followers.pop(uid, ()):
-            if uid in self._unmet.get(follower, ()):
-                del self._unmet[follower]
-                lost.append(follower)
+        for dependent in self._dependents.pop(uid, ()):
+            if uid in self._unmet.get(dependent, ()):
+                del self._unmet[dependent]
+                lost.append(dependent)
         return lost
 
 
@@ -148,8 +148,8 @@ class PendingBindings:
 
     def note_settled(self, uid: str) -> None:
         """Note that a pod is bound, or gone, so that it holds back no other."""
-        for follower in self.dependencies.note_met(uid):
-            record = self.tasks.get(follower)
+        for dependent in self.dependencies.note_met(uid):
+            record = self.tasks.get(dependent)
             if record is not None and record.phase is Phase.WAITING:
                 self.tasks.move(record, Event.RELEASED)
                 self._bind(record)
@@ -272,12 +272,12 @@ class PendingBindings:
             self.nominations.end(uid)
         self.dependencies.drop(uid)
         self.tasks.move(record, event)
-        self.fail_followers(uid, f"depends on {record.task.name}, which was not bound")
+        self.fail_dependents(uid, f"depends on {record.task.name}, which was not bound")
 
-    def fail_followers(self, uid: str, reason: str) -> None:
+    def fail_dependents(self, uid: str, reason: str) -> None:
         """Give back the places of the pods that wait for this one."""
-        for follower in self.dependencies.note_failed(uid):
-            held = self.tasks.get(follower)
+        for dependent in self.dependencies.note_failed(uid):
+            held = self.tasks.get(dependent)
             if held is not None and held.in_flight:
                 self.fail(held, reason, retry=True)
 

@@ -269,7 +269,7 @@ class Placements:
         if record.phase is not Phase.LEAVING:
             self.pending.report(uid, outcome.request.node, outcome.refusal, retry=True)
             reason = f"pod {record.task.name} was not evicted: {outcome.refusal}"
-            self.pending.fail_followers(uid, reason)
+            self.pending.fail_dependents(uid, reason)
 
     def recall(self, uids: Iterable[str], reason: str) -> None:
         """Take back the places of pods that the solver has given up, if they are not bound yet.

@@ -24,14 +24,17 @@ def nobodys(pod: Pod) -> bool:  # noqa: ARG001  # the answer where no DaemonSet 
 
 
 class DaemonSets:
-    """The DaemonSets that exist, told from earlier namesakes by their uids, where these are known."""
+    """The DaemonSets that exist.
+
+    One that was deleted and created again under its name is another one: uids, where known, tell them apart.
+    """
 
     def __init__(self) -> None:
         self._uids: dict[tuple[str, str], str] = {}
         self._names: dict[str, tuple[str, str]] = {}
 
     def put(self, uid: str, metadata: ObjectMeta) -> None:
-        """Add a DaemonSet that exists, or take over that it has been created again under its name."""
+        """Add a DaemonSet; if one of this name is known, the new uid replaces the old one."""
         key = metadata.namespace or "default", metadata.name
         self._names[uid] = key
         self._uids[key] = metadata.uid

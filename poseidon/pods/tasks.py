@@ -45,8 +45,9 @@ class Disposition(Enum):
 
 
 class Task(Struct, frozen=True, gc=False):
-    """A pod in the terms of the protocol. Each pod has one, and nothing in it refers back to it
-    (``gc=False``).
+    """A pod in the terms of the protocol.
+
+    Python's collector of cycles need not track it (``gc=False``), as nothing that it holds refers back to it.
     """
 
     uid: str

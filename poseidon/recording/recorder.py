@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any
 
 from poseidon.recording.segments import SegmentWriter
-from poseidon.recording.stream_state import StandingState
+from poseidon.recording.stream_state import StreamState
 from protos.conventions.secrets import redact_configuration
 from protos.firmament.v1 import scheduler_pb2 as pb
 
@@ -46,7 +46,7 @@ class StreamRecorder:
         self._wall = wall
         text = json.dumps(redact_configuration(configuration), default=str) if configuration else ""
         self._stream = pb.RecordedStream(configuration=text)
-        self._standing = StandingState()
+        self._state = StreamState()
         self._steps = 0
         self._whole = False  # a snapshot has been sent
         self._gap = False
@@ -59,7 +59,7 @@ class StreamRecorder:
         self._stream.cluster, self._stream.client = hello.cluster, hello.client
         self._stream.server = welcome.server
         self._steps, self._whole, self._gap = 0, False, False
-        self._standing.clear()
+        self._state.clear()
         self._put(pb.Recorded(stream=self._stream), begins=True)
 
     def note_sent(self, message: pb.ClientMessage) -> None:
@@ -69,14 +69,14 @@ class StreamRecorder:
         if self._gap or (self._whole and self._thread.is_full):
             self._begin_file(at)
         self._put(pb.Recorded(at=at, sent=message))
-        self._standing.note_sent(message, at)
+        self._state.note_sent(message, at)
         self._steps += 1 + (body == "events" and len(message.events.reports) > 0)
         self._whole = self._whole or body == "snapshot_end"
 
     def note_round(self, result: pb.RoundResult) -> None:
         """Record the result of a round, without the reasons why tasks wait."""
         at = self._wall()
-        self._standing.note_round(result, at)
+        self._state.note_round(result, at)
         kept = pb.RoundResult(round=result.round, deltas=result.deltas, stats=result.stats)
         if result.HasField("decided"):
             kept.decided.CopyFrom(result.decided)
@@ -101,7 +101,7 @@ class StreamRecorder:
         self._put(pb.Recorded(at=at, stream=stream), begins=True)
         self._put(pb.Recorded(at=at, sent=pb.ClientMessage(snapshot_begin=pb.SnapshotBegin())))
         message = pb.ClientMessage()
-        for event in self._standing.list_events():
+        for event in self._state.list_events():
             message.events.events.append(event)
             if len(message.events.events) >= _BATCH:
                 self._put(pb.Recorded(at=at, sent=message))

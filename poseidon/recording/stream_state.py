@@ -18,7 +18,7 @@ class TaskKind(NamedTuple):
     spread_group: str
 
 
-class StandingTask(NamedTuple):
+class StreamTask(NamedTuple):
     """A task that waits or runs."""
 
     kind: TaskKind
@@ -37,14 +37,14 @@ class StandingTask(NamedTuple):
     """Whether the bridge has reported it as running, so that the solver did not place it."""
 
 
-class StandingState:
-    """What the messages of a stream add up to, from its snapshot on.
+class StreamState:
+    """The state of a cluster after the messages of a stream so far, from its snapshot on.
 
     Texts and messages are kept as received. What tasks have in common (`TaskKind`) is stored once.
     """
 
     def __init__(self) -> None:
-        self.tasks: dict[str, StandingTask] = {}
+        self.tasks: dict[str, StreamTask] = {}
         """By uid."""
         self._machines: dict[str, pb.Event] = {}
         self._jobs: dict[str, pb.Event] = {}
@@ -142,7 +142,7 @@ class StandingState:
             if known is not None:
                 self.tasks[uid] = known._replace(kind=kind)
             else:
-                self.tasks[uid] = StandingTask(kind, name, created)
+                self.tasks[uid] = StreamTask(kind, name, created)
 
     def _bind(self, bound: pb.BoundTasks, at: float) -> None:
         kind = self._kind(bound)
@@ -153,7 +153,7 @@ class StandingState:
             if known is not None and known.machine == bound.machine:
                 assigned = assigned or known.placed
             created = bound.created[place] if bound.created else 0.0
-            task = known or StandingTask(kind, name, created)
+            task = known or StreamTask(kind, name, created)
             self.tasks[uid] = task._replace(
                 kind=kind,
                 machine=bound.machine,

@@ -329,7 +329,7 @@ class VolumeState:
             self._limits.counts,
             self._attached.volume_of,
             lambda key: not pod.place and (self._users.has_several(key) or self._attached.is_left(key)),
-            self._list_implied,
+            self._want_and_list_implied,
         )
         if not pod.place:
             resolution = require_volumes(self._storage, pod.claims, resolution)
@@ -340,8 +340,11 @@ class VolumeState:
             return resolution
         return self._interned.setdefault(resolution, resolution)
 
-    def _list_implied(self, profile: Profile) -> list[Profile]:
-        """Return the profiles of which a claim uses a unit; a new one affects other pods whose profiles imply it."""
+    def _want_and_list_implied(self, profile: Profile) -> list[Profile]:
+        """Return the wanted profiles whose volumes a claim of this ``profile`` may take, its own among them.
+
+        It is wanted from now on; if it is new, the pods are affected whose profiles imply it.
+        """
         if self._available.want(profile):
             concerned = (
                 uid

@@ -197,7 +197,7 @@ class _TogetherSearch:
         if self._left <= 0 or not steps:
             return
         self._left -= 1
-        found = self._trials.places_together(self._waiting, change, self._others)
+        found = self._trials.find_places_of_all(self._waiting, change, self._others)
         if found is not None:
             uid = next(iter(found))
             yield Cure(steps, found[uid], together=len(found))

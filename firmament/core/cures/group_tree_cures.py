@@ -37,7 +37,7 @@ def cures_by_level(
             if tries <= 0:
                 return
             tries -= 1
-            found = trials.places_together(waiting, TogetherChange(job=changed, former=job), others)
+            found = trials.find_places_of_all(waiting, TogetherChange(job=changed, former=job), others)
             if found is not None:
                 yield Cure((step,), found[next(iter(found))], together=len(found))
                 break

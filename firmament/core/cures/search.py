@@ -196,7 +196,7 @@ class _CureSearch:
             return None
         if not self._others:
             return Cure(proposal.steps, machine)
-        found = self._trials.places_among(self._task, proposal.change, self._others)
+        found = self._trials.find_places_until_placed(self._task, proposal.change, self._others)
         uid = self._task.uids[0]
         if uid in found:
             return Cure(proposal.steps, found[uid])

@@ -134,8 +134,8 @@ def verdict(
     others: Iterable[MachineRefusal],
     refusals: Sequence[MachineRefusal] | None = None,
 ) -> RootCauses:
-    """Return the root causes for a class: kube-scheduler's filters, then ``others`` (models, limits, groups,
-    reservations).
+    """Return why machines refuse a class: of each machine the first refusal, by the filters in kube-scheduler's order,
+    then by ``others`` (models, limits, groups, reservations).
 
     ``cls``: row of the class; ``static``: the lasting refusals of its shape; ``free``: int64[M, K], room for its tasks;
     ``rules``: rules in which the class has number ``index``; ``refusals``: those of ``static``, if already computed.

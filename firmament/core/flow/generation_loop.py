@@ -10,7 +10,7 @@ from typing import Protocol, TypeVar
 
 
 class PricedFlow(Protocol):
-    """An optimal flow of a network with some of the columns."""
+    """A flow that is optimal in a network with only some of the columns (arcs from a class to a machine)."""
 
     @property
     def prices(self) -> object | None:

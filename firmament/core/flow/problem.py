@@ -229,7 +229,7 @@ class Assignments:
         )
 
     def select(self, where: Bool | Int64) -> Assignments:
-        """Return which entries ``where`` selects: bool[A], or indices, in their order."""
+        """Return the entries that ``where`` (bool[A], or indices) selects, in their order."""
         return Assignments(self.cls[where], self.machine[where], self.count[where])
 
     def tasks(self) -> Assignments:

@@ -40,14 +40,14 @@ from firmament.core.state import transitions, waiting
 from firmament.core.state.classes import ClassTable
 from firmament.core.state.cluster import Cluster
 from firmament.core.state.task_description import (
-    date,
-    date_all,
     describe,
     enlist,
     group_new,
     rank,
     regroup,
     rename,
+    store_stated_times,
+    store_times,
 )
 from firmament.core.state.tasks import UNGROUPED, TaskPhase
 
@@ -249,7 +249,7 @@ def _bind(cluster: Cluster, task: int, cls: int, event: TasksBound, index: int, 
             transitions.await_bindings(cluster, np.array([task], dtype=np.int64))
     rank(cluster, task, event)
     regroup(cluster, task, event.spread_group)
-    date(cluster, task, event, index)
+    store_stated_times(cluster, task, event, index)
 
 
 def _define_job(cluster: Cluster, job: Job) -> None:
@@ -305,7 +305,7 @@ def _add_bound(cluster: Cluster, events: Sequence[TasksBound], now: float) -> No
     assumed = np.repeat([event.assumed for event in events], sizes)
     if assumed.any():
         transitions.await_bindings(cluster, rows[assumed])
-    date_all(cluster, rows, _column(events, "assigned"), _column(events, "initialized"))
+    store_times(cluster, rows, _column(events, "assigned"), _column(events, "initialized"))
 
 
 def _add(

@@ -86,7 +86,7 @@ def derive(residual: Residual, parts: list[ClassPart], pinned_up_to: int, *, dea
     bundles: dict[tuple[int, int, bytes | None, int], _Bundle] = {}
     for part in parts:
         pins, allowed = masks.confine(problem.pins.get(part.cls), part.allowed)
-        row = shapes.row(int(problem.shape[part.cls]), allowed, part.points)
+        row = shapes.find_or_add(int(problem.shape[part.cls]), allowed, part.points)
         mark = (row, int(problem.priority[part.cls]), None if pins is None else pins.tobytes(), part.most)
         bundle = bundles.setdefault(mark, _Bundle(row, pins, []))
         bundle.parts.append(part)
@@ -180,8 +180,11 @@ class _ShapeRows:
         self._feasible: dict[int, Bool] = {}  # rows that differ from their original shape's
         self._cost: dict[int, Int32] = {}
 
-    def row(self, shape: int, allowed: Bool | None, points: Float64 | None) -> int:
-        """Return the row for tasks of ``shape`` that may use ``allowed`` machines at ``points`` more."""
+    def find_or_add(self, shape: int, allowed: Bool | None, points: Float64 | None) -> int:
+        """Return the row for tasks of ``shape`` that may use ``allowed`` machines at ``points`` more.
+
+        A new row is added.
+        """
         key = (
             shape,
             b"" if allowed is None else self._masks.bits(allowed),

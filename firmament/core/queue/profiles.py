@@ -60,7 +60,7 @@ class ProfileChoice:
         self.put_off = int(np.count_nonzero(~takes))
         return waiting[takes] if self.put_off else waiting
 
-    def list_current(self, contents: Sequence[TaskClass]) -> list[TaskClass]:
+    def list_classes_of_last_profile(self, contents: Sequence[TaskClass]) -> list[TaskClass]:
         """Return the classes of ``contents`` that are of the last round's profile."""
         current = self._number[self.current]
         return [each for each in contents if self._number.get(each.profile, self._number[BASE]) == current]

@@ -211,17 +211,18 @@ class Trials(TrialCluster):
         return {each.machine: each.causes for each in verdicts if each.causes}
 
     def place_with(self, task: TasksSubmitted, change: TrialChange) -> str | None:
-        """Return the machine that a waiting task (one uid) would get under a change, or None."""
+        """Return the machine that a waiting task (one uid) would get after a change, or None."""
         with self._change(task, change):
             found = self._place_all(1)
         return None if found is None else found[task.uids[0]]
 
-    def places_together(
+    def find_places_of_all(
         self, waiting: Sequence[TasksSubmitted], change: TogetherChange, others: Sequence[TasksSubmitted]
     ) -> Mapping[str, str] | None:
-        """Return where tasks would be under a change, or None unless all have places; of one class if it changes.
+        """Return the machine of each ``waiting`` task after a change, by uid, or None if one of them gets none.
 
-        ``others`` wait as well, and may be more important.
+        ``others`` wait as well, and may be more important. If the change has a ``content``, all ``waiting`` tasks are
+        of one class, which gets it.
         """
         number = _CHANGED_CLASS
         coming = [
@@ -249,12 +250,12 @@ class Trials(TrialCluster):
             self._scheduler.apply(undo)
         return {uid: found[uid] for uid in found if uid in wanted} if wanted <= found.keys() else None
 
-    def places_among(
+    def find_places_until_placed(
         self, task: TasksSubmitted, change: TrialChange, others: Sequence[TasksSubmitted]
     ) -> Mapping[str, str]:
-        """Return the machines that a task (one uid) and ``others`` that wait would get under a change.
+        """Return which machines ``task`` (one uid) and the waiting ``others`` would get after a change, by uid.
 
-        Ends once the task has a machine. Tasks come in the order of their priorities, and no running task is evicted.
+        Ends once ``task`` has a machine. Tasks come in the order of their priorities, and no running task is evicted.
         """
         own, *coming = _by_rank((task, *others), self._priority)
         found: dict[str, str] = {}

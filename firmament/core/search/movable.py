@@ -34,12 +34,12 @@ def find_staying(problem: PlacementProblem, *, sharing: bool) -> dict[Unsupporte
             limited |= rows.amount[problem.shape] > 0
         staying[Unsupported.LIMITS] = limited
     if problem.irrevocable:
-        staying[Unsupported.LEDGERS] = _find_accounted(problem, movable(problem, staying))
+        staying[Unsupported.LEDGERS] = _find_in_ledgers(problem, find_movable(problem, staying))
     return {reason: classes for reason, classes in staying.items() if classes.any()}
 
 
-def movable(problem: PlacementProblem, staying: dict[Unsupported, Bool]) -> Bool:
-    """Return which classes no reason keeps where they are: bool[C]."""
+def find_movable(problem: PlacementProblem, staying: dict[Unsupported, Bool]) -> Bool:
+    """Return which classes a search may move: bool[C], those that no reason in ``staying`` concerns."""
     free = np.ones(problem.classes, dtype=np.bool_)
     for concerned in staying.values():
         free &= ~concerned
@@ -52,7 +52,7 @@ def _mark(problem: PlacementProblem, classes: list[int]) -> Bool:
     return marked
 
 
-def _find_accounted(problem: PlacementProblem, free: Bool) -> Bool:
+def _find_in_ledgers(problem: PlacementProblem, free: Bool) -> Bool:
     """Return those of the ``free`` classes (bool[C]) of which some ledger keeps account: bool[C]."""
     shapes: Int64 = np.unique(problem.shape[free])
     kept = np.zeros(len(problem.requests), dtype=np.bool_)

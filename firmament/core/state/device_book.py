@@ -71,7 +71,7 @@ class DeviceBook:
         return self._held.get(pool, {})
 
     def find_allocation(self, claim: str) -> Mapping[str, Any] | None:
-        """Return the allocation of a claim, by its record or promised since, or None if it has none yet."""
+        """Return the devices of a claim: as its record says, else as a round has promised them since; None for none."""
         known = self.known_claims.get(claim)
         if known is not None and known.allocation is not None:
             return known.allocation

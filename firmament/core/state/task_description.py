@@ -70,7 +70,7 @@ def group_new(cluster: Cluster, rows: Int64, groups: Sequence[str], sizes: Seque
     cluster.tasks.spread[rows] = np.repeat(joined, sizes)
 
 
-def date(cluster: Cluster, task: int, event: TasksBound, index: int) -> None:
+def store_stated_times(cluster: Cluster, task: int, event: TasksBound, index: int) -> None:
     """Store a task's times as far as an event states them."""
     if event.assigned and event.assigned[index]:
         cluster.tasks.assigned[task] = event.assigned[index]
@@ -81,9 +81,10 @@ def date(cluster: Cluster, task: int, event: TasksBound, index: int) -> None:
         cluster.tasks.created[task] = event.created[index]
 
 
-def date_all(cluster: Cluster, rows: Int64, assigned: Float64 | None, initialized: Float64 | None) -> None:
-    """Store the times of tasks (int64[N] rows), float64[N] each; None: unknown for all, 0 in ``assigned``: for this
-    one.
+def store_times(cluster: Cluster, rows: Int64, assigned: Float64 | None, initialized: Float64 | None) -> None:
+    """Store when tasks (int64[N] rows) got their machines and were initialized, float64[N] each.
+
+    None: unknown for all; 0 in ``assigned``: unknown for this task.
     """
     tasks = cluster.tasks
     if assigned is not None:
@@ -95,7 +96,7 @@ def date_all(cluster: Cluster, rows: Int64, assigned: Float64 | None, initialize
 
 
 def describe_bound(cluster: Cluster, task: int) -> TasksBound:
-    """Return the event that would report a bound task; its class has the number 0."""
+    """Return the event that would report a bound task anew. Its class number is 0: the caller has to give the class."""
     tasks = cluster.tasks
     group = int(tasks.group_priority[task])
     return TasksBound(

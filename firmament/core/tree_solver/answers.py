@@ -59,13 +59,13 @@ class Comparison:
         leaves = len(self._rules) - 1
         return 0 if level == leaves else PART * (1 + leaves - level)
 
-    def of_profile(self, level: int, profile: Profile) -> int:
-        """Return the objective of a profile of a level."""
+    def weigh_profile(self, level: int, profile: Profile) -> int:
+        """Return what a unit of a level adds to the objective if its used children hold the counts of ``profile``."""
         weights = self._weights[level]
         return sum(weights[count] for count in profile)
 
-    def of_profiles(self, level: int, profiles: Int64) -> Objectives:
-        """Return the objective of each row of ``profiles``."""
+    def weigh_profiles(self, level: int, profiles: Int64) -> Objectives:
+        """Return what each row of ``profiles`` (counts of a unit's used children) adds to the objective."""
         objectives: Objectives = np.zeros(len(profiles), dtype=object)
         for count, weight in self._weights[level].items():
             if weight:
@@ -112,7 +112,9 @@ def _of_leaves(
         counts = regular.assign_counts(batch.profiles, most, price, space)
         total = (counts * price).sum(axis=1).astype(object)
         used = ((counts > 0) * space).sum(axis=1).astype(object)
-        objectives[batch.positions] = comparison.of_profiles(level, batch.profiles) + (total << PART) + used
+        objectives[batch.positions] = (
+            comparison.weigh_profiles(level, batch.profiles) + (total << PART) + used
+        )
         for question, row in zip(batch.positions.tolist(), counts, strict=True):
             held[question] = row
     for question, profile in asked.others.items():
@@ -127,7 +129,7 @@ def _of_leaves(
             )
         must = shares.must[children.start : children.stop].tolist()
         held[question], total_of = assign(profile, weights, must)
-        objectives[question] = total_of + comparison.of_profile(level, profile)
+        objectives[question] = total_of + comparison.weigh_profile(level, profile)
     return LevelAnswers(objectives, held)
 
 
@@ -162,7 +164,7 @@ def _of_units(
         kinds = set(profile)
         weights = [{count: each[count] for count in kinds if count in each} for each in known[children]]
         held[question], total = assign(profile, weights, must[children])
-        objectives[question] = total + comparison.of_profile(level, profile)
+        objectives[question] = total + comparison.weigh_profile(level, profile)
     return LevelAnswers(objectives, held)
 
 

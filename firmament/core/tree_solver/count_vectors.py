@@ -227,7 +227,7 @@ def list_counts(counts: int) -> list[int]:
 
 
 def lowest(counts: int) -> int:
-    """Return the least count of a set that is not empty."""
+    """Return the least count in a set, which must not be empty."""
     return (counts & -counts).bit_length() - 1
 
 

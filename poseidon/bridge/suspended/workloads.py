@@ -116,7 +116,7 @@ def api_version_of(resource: Resource[Any]) -> str:
 
 
 def expand(workload: Workload, attempt: int) -> list[Pod]:
-    """Return a pod for each that an object would have if it were not suspended. Raises ``MalformedObjectError``.
+    """Return the pods that a suspended object would have if it ran. Raises ``MalformedObjectError``.
 
     No such pod exists: its uid, and its name, are those of no other pod, nor of those of another ``attempt``. What its
     controller and the API server add to pods is not there, nor claims that are made for each pod.

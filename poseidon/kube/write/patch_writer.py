@@ -273,7 +273,10 @@ class QueueStatusWrite(NamedTuple):
         return self.build_patch(self.collection)
 
     def build_patch(self, served: str) -> Patch:
-        """Return the write as a patch of the queue's status; ``served`` is the path of all in the served version."""
+        """Return the write as a patch of the queue's status.
+
+        ``served``: path of the collection in the version that the API server serves, such as ``/apis/GROUP/V1/QUEUES``.
+        """
         version, _, plural = served.rpartition("/")
         within = f"/namespaces/{self.namespace}" if self.namespace else ""
         path = f"{version}{within}/{plural}/{self.name}/status"

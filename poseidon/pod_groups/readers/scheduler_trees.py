@@ -23,7 +23,7 @@ def read_kai_group_demand(found: KaiPodGroup) -> Demand:
     """Read a PodGroup of KAI: all or the least number of its subgroups go together, each with its least pods."""
     spec = found.spec
     problem = _find_count_fault("spec.minMember", spec.min_member) or _find_fault(spec.sub_groups)
-    problem = problem or _find_least_fault("spec.minSubGroup", spec.min_sub_group)
+    problem = problem or _find_optional_count_fault("spec.minSubGroup", spec.min_sub_group)
     if problem:
         return Demand(problem=problem)
     inside = Counter(each.parent or "" for each in spec.sub_groups)
@@ -125,7 +125,7 @@ def _count_least(stated: int | None, inside: int) -> int:
     return inside if stated is None else stated
 
 
-def _find_least_fault(field: str, count: int | None) -> str:
+def _find_optional_count_fault(field: str, count: int | None) -> str:
     return "" if count is None else _find_count_fault(field, count)
 
 
@@ -147,7 +147,9 @@ def _find_fault(groups: Sequence[KaiSubGroup]) -> str:
     problem = _find_repeated(SUBGROUPS, [each.name for each in groups])
     for index, each in enumerate(groups):
         problem = problem or _find_count_fault(f"{SUBGROUPS}[{index}].minMember", each.min_member)
-        problem = problem or _find_least_fault(f"{SUBGROUPS}[{index}].minSubGroup", each.min_sub_group)
+        problem = problem or _find_optional_count_fault(
+            f"{SUBGROUPS}[{index}].minSubGroup", each.min_sub_group
+        )
         if each.parent and each.parent not in names:
             problem = problem or f"{SUBGROUPS}[{index}].parent: there is no group {each.parent!r}"
     if not problem and len([*_list_parents_first(groups)]) < len(groups):

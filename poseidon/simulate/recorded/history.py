@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from poseidon.recording.stream_state import StandingState, StandingTask
+from poseidon.recording.stream_state import StreamState, StreamTask
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 _FACTS = frozenset({"record", "record_removed", "machine_sample", "machine_sample_removed"})
@@ -92,7 +92,7 @@ class _HistoryReader:
     def __init__(self) -> None:
         self.found = RecordedHistory()
         self.whole = False
-        self._standing = StandingState()
+        self._state = StreamState()
         self._kinds: dict[tuple[bytes, int, str], int] = {}
         self._in_snapshot = False
         self._machines: dict[str, bytes] = {}
@@ -115,7 +115,7 @@ class _HistoryReader:
             self._take_sent(entry.sent, entry.at, now)
 
     def _take_round(self, result: pb.RoundResult, at: float, now: float) -> None:
-        self._standing.note_round(result, at)
+        self._state.note_round(result, at)
         for delta in result.deltas:
             task = self.found.tasks.get(delta.task)
             if task is not None and delta.kind == pb.Delta.PLACE:
@@ -130,7 +130,7 @@ class _HistoryReader:
             task = self.found.tasks.get(report.task)
             if task is not None and not report.bound and task.machine == report.machine:
                 task.began, task.machine = None, ""
-        self._standing.note_sent(message, at)
+        self._state.note_sent(message, at)
         if body == "snapshot_begin":
             self._in_snapshot, self._anew = True, []
         elif body == "events":
@@ -166,9 +166,9 @@ class _HistoryReader:
             self._add_fact(event, now)
         self._anew = []
         for uid, task in self.found.tasks.items():
-            if task.ended is None and uid not in self._standing.tasks:
+            if task.ended is None and uid not in self._state.tasks:
                 self._end(uid, now)
-        for uid in self._standing.tasks:
+        for uid in self._state.tasks:
             self._record_task(uid, now)
         self.whole = True
 
@@ -184,27 +184,27 @@ class _HistoryReader:
 
     def _record_task(self, uid: str, now: float) -> None:
         """Record where a task is, by the present state of the stream."""
-        standing = self._standing.tasks[uid]
+        current = self._state.tasks[uid]
         task = self.found.tasks.get(uid)
         if task is None or task.ended is not None:
-            task = RecordedTask(uid, self._find_kind(standing), standing.kind.job, now)
+            task = RecordedTask(uid, self._find_kind(current), current.kind.job, now)
             self.found.tasks[uid] = task
-        if standing.machine and task.machine != standing.machine:
-            task.foreign = self.whole and not standing.assumed
-            task.began, task.machine = now, standing.machine
+        if current.machine and task.machine != current.machine:
+            task.foreign = self.whole and not current.assumed
+            task.began, task.machine = now, current.machine
 
     def _end(self, uid: str, now: float) -> None:
         task = self.found.tasks.get(uid)
         if task is not None and task.ended is None:
             task.ended = now
 
-    def _find_kind(self, standing: StandingTask) -> int:
+    def _find_kind(self, current: StreamTask) -> int:
         message = pb.TaskClass()
-        known = self._standing.find_class(standing.kind.task_class)
+        known = self._state.find_class(current.kind.task_class)
         if known is not None:
             message.CopyFrom(known)
         message.id = 0
-        kind = standing.kind
+        kind = current.kind
         key = message.SerializeToString(deterministic=True), kind.priority, kind.spread_group
         if key not in self._kinds:
             self._kinds[key] = len(self.found.kinds)

@@ -23,12 +23,16 @@ MOST_DIFFERENCES = 100
 
 
 class Difference(NamedTuple):
-    """A task for which the decisions of a round differ; "" stands for no decision."""
+    """A task about which a round decided otherwise when it was replayed."""
 
     round: int
+    """Number of the round."""
     task: str
+    """Uid of the task."""
     was: str
+    """The recorded decision, "" for none."""
     now: str
+    """The replayed decision, "" for none."""
 
 
 @dataclass(slots=True)

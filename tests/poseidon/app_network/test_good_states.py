@@ -40,7 +40,7 @@ def test_a_good_spec_stays_in_force_while_the_present_one_has_defects(states):
     for spec in ({"name": "a"}, {}, {"name": "b"}, None):
         assert states.put(group(spec=spec)) == KEY
         kept = states.get(KEY)
-        seen.append((states.in_force(KEY), len(kept.defects), kept.annotation(), kept.object.spec))
+        seen.append((states.get_last_good(KEY), len(kept.defects), kept.annotation(), kept.object.spec))
     assert seen == [
         ("a", 0, None, {"name": "a"}),
         ("a", 1, '{"name":"a"}', {}),
@@ -51,9 +51,9 @@ def test_a_good_spec_stays_in_force_while_the_present_one_has_defects(states):
 
 def test_a_spec_that_was_never_good_is_not_in_force(states):
     states.put(group(spec={}))
-    assert states.in_force(KEY) is None
+    assert states.get_last_good(KEY) is None
     assert states.get(KEY).annotation() is None
-    assert states.in_force(ObjectKey("AppGroup", "web", "other")) is None
+    assert states.get_last_good(ObjectKey("AppGroup", "web", "other")) is None
 
 
 @pytest.mark.parametrize(
@@ -68,19 +68,19 @@ def test_a_spec_that_was_never_good_is_not_in_force(states):
 )
 def test_a_former_process_tells_the_last_good_spec(states, last, spec, in_force):
     states.put(group(last=last, spec=spec))
-    assert states.in_force(KEY) == in_force
+    assert states.get_last_good(KEY) == in_force
 
 
 def test_the_annotation_counts_only_when_the_object_is_first_seen(states):
     states.put(group(spec={}))
     states.put(group(spec={}, last='{"name":"old"}'))
-    assert states.in_force(KEY) is None
+    assert states.get_last_good(KEY) is None
 
 
 def test_another_object_of_the_same_name_begins_anew(states):
     states.put(group(spec={"name": "a"}))
     states.put(group(spec={}, uid="2"))
-    assert states.in_force(KEY) is None
+    assert states.get_last_good(KEY) is None
     assert states.remove("1") is None
     assert states.remove("2") == KEY
     assert [*states] == [*states.list_named("shop")] == []
@@ -94,7 +94,7 @@ def test_objects_of_one_name_in_several_namespaces(states):
     assert states.remove("1") == KEY
     assert states.remove("1") is None
     assert [*states.list_named("shop")] == [other] == [*states]
-    assert (states.get(KEY), states.in_force(other)) == (None, "b")
+    assert (states.get(KEY), states.get_last_good(other)) == (None, "b")
 
 
 @pytest.mark.parametrize(("letters", "written"), [(99_989, True), (99_990, False)])
@@ -104,7 +104,7 @@ def test_a_spec_that_is_too_large_for_an_annotation_is_not_written(states, lette
     states.put(group(spec=spec))
     states.put(group(spec={}))
     assert (states.get(KEY).annotation() is not None) is written
-    assert states.in_force(KEY) == spec["name"]
+    assert states.get_last_good(KEY) == spec["name"]
 
 
 def test_identity_and_status(states):

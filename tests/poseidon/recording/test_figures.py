@@ -12,9 +12,9 @@ FIGURES = {
     "poseidon.recording.segments:LEAST_LIMIT": 1_048_576,
     "poseidon.recording.segments:_FAST": 1,
     "poseidon.recording.segments:_PARTS": 8,
-    "poseidon.recording.stream_state:StandingTask.assumed": False,
-    "poseidon.recording.stream_state:StandingTask.placed": 0.0,
-    "poseidon.recording.stream_state:StandingTask.told": False,
+    "poseidon.recording.stream_state:StreamTask.assumed": False,
+    "poseidon.recording.stream_state:StreamTask.placed": 0.0,
+    "poseidon.recording.stream_state:StreamTask.told": False,
 }
 
 

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from poseidon.recording.stream_state import StandingState
+from poseidon.recording.stream_state import StreamState
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 
-def sent(state: StandingState, *events: pb.Event, at: float = 50.0, reports: Any = ()) -> None:
+def sent(state: StreamState, *events: pb.Event, at: float = 50.0, reports: Any = ()) -> None:
     state.note_sent(pb.ClientMessage(events=pb.EventBatch(events=events, reports=reports)), at)
 
 
@@ -22,11 +22,11 @@ def bound(machine: str, *uids: str, **more: Any) -> pb.Event:
     return pb.Event(bound=pb.BoundTasks(machine=machine, task_class=1, uids=uids, **more))
 
 
-def bodies(state: StandingState) -> list[str]:
+def bodies(state: StreamState) -> list[str]:
     return [str(event.WhichOneof("body")) for event in state.list_events()]
 
 
-def place(state: StandingState, task: str, machine: str, at: float, kind: Any = pb.Delta.PLACE) -> None:
+def place(state: StreamState, task: str, machine: str, at: float, kind: Any = pb.Delta.PLACE) -> None:
     result = pb.RoundResult(round=1)
     result.deltas.add(kind=kind, task=task, machine=machine)
     state.note_round(result, at)
@@ -56,7 +56,7 @@ REMOVALS = {
 
 
 def test_things_are_listed_in_the_order_in_which_a_solver_needs_them():
-    state = StandingState()
+    state = StreamState()
     sent(state, *reversed(THINGS))
     assert bodies(state) == [str(each.WhichOneof("body")) for each in THINGS[:5]] + [
         "task_sample",
@@ -68,7 +68,7 @@ def test_things_are_listed_in_the_order_in_which_a_solver_needs_them():
 
 @pytest.mark.parametrize("what", REMOVALS)
 def test_what_is_removed_is_gone_and_the_rest_stays(what):
-    state = StandingState()
+    state = StreamState()
     sent(state, *THINGS)
     sent(state, REMOVALS[what])
     gone = {what} | {"machine": {"machine_sample"}, "tasks": {"task_sample"}}.get(what, set())
@@ -77,7 +77,7 @@ def test_what_is_removed_is_gone_and_the_rest_stays(what):
 
 
 def test_a_snapshot_begins_with_nothing():
-    state = StandingState()
+    state = StreamState()
     sent(state, *THINGS)
     found = state.find_class(1)
     assert found is not None
@@ -89,7 +89,7 @@ def test_a_snapshot_begins_with_nothing():
 
 
 def test_a_task_is_placed_by_a_round_and_bound_or_waits_by_a_report():
-    state = StandingState()
+    state = StreamState()
     sent(state, waiting("a", "b", names=["x/a", "x/b"], created=[1.0, 2.0]))
     place(state, "a", "m", 60.0)
     place(state, "b", "m", 61.0)
@@ -108,7 +108,7 @@ def test_a_task_is_placed_by_a_round_and_bound_or_waits_by_a_report():
 
 
 def test_a_task_that_is_submitted_again_keeps_its_name_and_machine():
-    state = StandingState()
+    state = StreamState()
     sent(state, waiting("a", names=["x/a"], created=[1.0]))
     place(state, "a", "m", 60.0)
     sent(state, waiting("a", number=2, names=["other"], created=[9.0]))
@@ -132,7 +132,7 @@ def test_a_task_that_is_submitted_again_keeps_its_name_and_machine():
     ],
 )
 def test_a_bound_task_has_the_time_that_is_known(before, machine, assigned, placed, told):
-    state = StandingState()
+    state = StreamState()
     sent(state, waiting("a", names=["x/a"]))
     if before:
         place(state, "a", before, 60.0)
@@ -148,7 +148,7 @@ def test_a_bound_task_has_the_time_that_is_known(before, machine, assigned, plac
 
 
 def test_a_task_that_was_never_submitted_may_be_bound():
-    state = StandingState()
+    state = StreamState()
     sent(state, bound("m", "a", "b", names=["x/a", "x/b"], created=[1.0, 2.0], assumed=True))
     task = state.tasks["b"]
     assert (task.name, task.created, task.assumed, task.told) == ("x/b", 2.0, True, True)
@@ -157,7 +157,7 @@ def test_a_task_that_was_never_submitted_may_be_bound():
 
 
 def test_tasks_are_listed_together_that_have_all_in_common():
-    state = StandingState()
+    state = StreamState()
     sent(
         state,
         waiting("a", "b", job="j", priority=5, group_priority=0, spread_group="s", created=[1.0, 0.0]),

@@ -40,10 +40,12 @@ def full_machine_prices(residual: Residual, network: Network, prices: Prices) ->
 
 @dataclass(frozen=True, slots=True)
 class FullPrices:
-    """Prices in half units: ``cls``: int64[C'], of the network's classes; ``machine``: int64[M], of all machines."""
+    """Node prices in half units (times two), so that the middle of two prices is a whole number."""
 
     cls: Int64
+    """Of the C' classes in the network: int64[C']."""
     machine: Int64
+    """Of all machines, also of those outside the network: int64[M]."""
 
     @classmethod
     def from_network(cls, residual: Residual, network: Network, prices: Prices) -> FullPrices:

@@ -167,7 +167,7 @@ def list_within_reach(
     task draws on.
     """
     bound = QuotaBound(state, everybody)
-    quotas, columns = bound.quotas, _place_anywhere(bound.quotas, state, members)
+    quotas, columns = bound.quotas, _book_quota(bound.quotas, state, members)
     if columns is None:
         return candidates
     free = find_while_borrowing(state, newcomer)
@@ -188,7 +188,7 @@ class BorrowingBound:
         assert state.quotas is not None
         self._state, self._node, self._newcomer = state, node, newcomer
         self._freed, self._quotas = state.quotas.copy(), state.quotas.copy()
-        self._columns = _place_anywhere(self._quotas, state, members)
+        self._columns = _book_quota(self._quotas, state, members)
         self._free = find_while_borrowing(state, newcomer)
         self._sides: set[int] = set()
 
@@ -222,7 +222,7 @@ class BorrowingBound:
         )
 
 
-def _place_anywhere(quotas: QuotaRoom, state: PreemptionState, members: Members) -> tuple[int, ...] | None:
+def _book_quota(quotas: QuotaRoom, state: PreemptionState, members: Members) -> tuple[int, ...] | None:
     """Book the quota of tasks that come together; return the columns that they use, or None if these depend on the
     machine.
     """

@@ -47,7 +47,10 @@ class ShareTurns:
         *,
         lenient: bool,
     ) -> list[Sequence[int]]:
-        """Return those of the victims that may leave for a unit at ``places`` (class, machine), gangs as groups."""
+        """Return the ``victims`` that fair shares allow to evict, in the order of leaving; a gang is one group.
+
+        ``places``: (class, machine) of each task of the unit for which they would leave.
+        """
         quotas, terms = state.quotas, state.problem.quotas
         assert quotas is not None
         assert terms is not None

@@ -57,7 +57,10 @@ def _list_separable(state: PreemptionState, candidates: Sequence[int]) -> list[i
 
 
 def add_companions(state: PreemptionState, victims: Sequence[int], beside: Sequence[int]) -> list[int]:
-    """Return ``victims`` that are not in ``beside``, with the members of gangs that could no longer stay whole."""
+    """Return ``victims`` and all members of the gangs that break if ``victims`` and ``beside`` leave.
+
+    Those in ``beside`` are left out.
+    """
     every = state.add_gangs([*beside, *victims])
     return [victim for victim in every if victim not in beside]
 

@@ -21,7 +21,7 @@ from firmament.core.flow.heights_and_prices import RoundHeights, entries
 from firmament.core.flow.problem import Assignments, PlacementProblem
 from firmament.core.ranks import runs
 from firmament.core.search.driver import SearchBudget, SearchFigures, SearchLog, count_unsupported, search
-from firmament.core.search.movable import find_staying, movable
+from firmament.core.search.movable import find_movable, find_staying
 from firmament.core.search.tuning import ExchangeTuning
 
 GOLDEN = 0.6180339887498949
@@ -45,7 +45,7 @@ def exchange_sizes(
     staying = find_staying(problem, sharing=False)
     unsupported = count_unsupported(staying, placed.cls, placed.count)
     log.append(SearchFigures(ExchangeSizes.name, unsupported=unsupported))
-    free: Bool = movable(problem, staying).take(placed.cls) & (heights.growth > 0).take(placed.machine)
+    free: Bool = find_movable(problem, staying).take(placed.cls) & (heights.growth > 0).take(placed.machine)
     present = np.bincount(problem.shape.take(placed.cls[free]), minlength=len(heights.amount))
     sizes = heights.amount[present > 0]
     if not len(sizes) or (sizes == sizes[0]).all():
@@ -190,7 +190,7 @@ class ExchangeSizes:
         # Other costs are computed only where sizes alone would gain, as the flow has left little else to save.
         first = np.flatnonzero(gain > 0)
         shapes, machines = shapes.take(first, axis=1), machines.take(first, axis=1)
-        gain = gain.take(first) + self._other_gain(shapes, machines)
+        gain = gain.take(first) + self._gain_beside_heights(shapes, machines)
         worth = gain > self._tuning.worth * growth[0].take(first)
         good = np.flatnonzero(worth & self._room.allows(shapes, machines))
         first = first.take(good)
@@ -211,7 +211,7 @@ class ExchangeSizes:
         np.negative(rise[0], out=rise[0])
         return rise
 
-    def _other_gain(self, shapes: Int64, machines: Int64) -> Float64:
+    def _gain_beside_heights(self, shapes: Int64, machines: Int64) -> Float64:
         """Return how much less tasks cost after the exchange, apart from heights: float64[P]."""
         rows = self._slots.used.take(machines)
         now_and_then = np.concatenate((shapes, shapes[::-1])).ravel(), np.concatenate((rows, rows)).ravel()

@@ -23,7 +23,7 @@ from firmament.core.constraints.default_spread import SpreadTerms
 from firmament.core.flow.problem import Assignments, PlacementProblem
 from firmament.core.ranks import rank_in_runs
 from firmament.core.search.driver import SearchBudget, SearchFigures, SearchLog, count_unsupported, search
-from firmament.core.search.movable import find_staying, movable
+from firmament.core.search.movable import find_movable, find_staying
 from firmament.core.search.moves.spread import SpreadTasks
 from firmament.core.search.tuning import SpreadTuning
 
@@ -43,7 +43,7 @@ def spread_tasks(
     staying = {reason: each & grouped for reason, each in find_staying(problem, sharing=True).items()}
     unsupported = count_unsupported(staying, placed.cls, placed.count)
     log.append(SearchFigures(SpreadTasks.name, unsupported=unsupported))
-    mine = (movable(problem, staying) & grouped)[placed.cls]
+    mine = (find_movable(problem, staying) & grouped)[placed.cls]
     if not mine.any():
         return placed
     tasks = placed.select(mine).tasks()

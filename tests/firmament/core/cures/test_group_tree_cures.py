@@ -42,7 +42,9 @@ class Trying:
     def machine(self, name: str) -> Machine:
         return Machine(name, {}, labels=self._labels[name])
 
-    def places_together(self, waiting: Any, change: TogetherChange, others: Any) -> Mapping[str, str] | None:
+    def find_places_of_all(
+        self, waiting: Any, change: TogetherChange, others: Any
+    ) -> Mapping[str, str] | None:
         assert (waiting, others, change.former) == (WAITING, (), JOB)
         assert change.job is not None
         within = tuple(each.within for each in change.job.groups)

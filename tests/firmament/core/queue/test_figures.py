@@ -292,7 +292,9 @@ def test_a_round_is_for_one_profile_and_the_most_important_task():
     assert own.put_off == 0
     assert own.choose_profile(ints()).tolist() == []
     contents = [made.classes.content(20 + at) for at in range(4)]
-    assert [each.profile for each in own.list_current([each for each in contents if each])] == ["", "unknown"]
+    assert [
+        each.profile for each in own.list_classes_of_last_profile([each for each in contents if each])
+    ] == ["", "unknown"]
 
 
 def test_a_gang_goes_by_the_profile_of_its_most_important_member():

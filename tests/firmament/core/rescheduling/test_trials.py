@@ -113,15 +113,15 @@ def test_a_change_is_tried_and_taken_back():
 def test_changes_for_several_that_wait_together(change, places):
     found = trials(on("a", "a-0"), on("b", "b-0"), on("c", "c-0"))
     for _ in range(2):
-        where = found.places_together([waiting(*uids("w", 3))], change, ())
+        where = found.find_places_of_all([waiting(*uids("w", 3))], change, ())
         assert where is None if places is None else sorted((where or {}).values()) == places
 
 
 def test_more_important_ones_that_wait_come_first():
     found = trials(on("b", "b-0"), on("c", "c-0"))
-    assert found.places_together([waiting("w")], TogetherChange(), ()) == {"w": "a"}
-    assert found.places_together([waiting("w")], TogetherChange(), [waiting("x", priority=9)]) is None
-    assert found.places_together([waiting("w")], TogetherChange(), ()) == {"w": "a"}
+    assert found.find_places_of_all([waiting("w")], TogetherChange(), ()) == {"w": "a"}
+    assert found.find_places_of_all([waiting("w")], TogetherChange(), [waiting("x", priority=9)]) is None
+    assert found.find_places_of_all([waiting("w")], TogetherChange(), ()) == {"w": "a"}
 
 
 def has_device(uid: str, node: str) -> list[Event]:

@@ -13,7 +13,7 @@ from firmament.core.constraints.pairs import PairRules
 from firmament.core.constraints.ruleset import ClassRules
 from firmament.core.flow.problem import PlacementProblem
 from firmament.core.search.driver import Unsupported
-from firmament.core.search.movable import UNBOUNDED, find_staying, movable
+from firmament.core.search.movable import UNBOUNDED, find_movable, find_staying
 from tests.firmament.core.placement.rules import apart, ruled
 from tests.support.core import problem
 from tests.support.histories.holding import SeatLedger
@@ -37,7 +37,7 @@ def staying(made: PlacementProblem, *, sharing: bool = True) -> dict[Unsupported
     """Classes that stay, by reason; whoever stays for none of them is movable."""
     found = find_staying(made, sharing=sharing)
     kept = sorted({cls for each in found.values() for cls in np.flatnonzero(each).tolist()})
-    assert np.flatnonzero(~movable(made, found)).tolist() == kept
+    assert np.flatnonzero(~find_movable(made, found)).tolist() == kept
     return {reason: np.flatnonzero(each).tolist() for reason, each in found.items()}
 
 

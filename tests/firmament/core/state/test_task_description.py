@@ -10,8 +10,6 @@ from firmament.core.intake.events import apply_events
 from firmament.core.model import Job
 from firmament.core.state.cluster import Cluster
 from firmament.core.state.task_description import (
-    date,
-    date_all,
     describe,
     describe_bound,
     enlist,
@@ -19,6 +17,8 @@ from firmament.core.state.task_description import (
     rank,
     regroup,
     rename,
+    store_stated_times,
+    store_times,
 )
 from firmament.core.state.tasks import UNGROUPED
 from tests.support.core import machine, task_class
@@ -139,21 +139,21 @@ TIMES = TasksBound("m", 1, ("a", "b"), assigned=(0.0, 2.0), initialized=(3.0, 4.
 def test_times_are_kept_as_far_as_they_are_known(index: int, assigned: float, dated: bool):
     made = cluster()
     made.tasks.assigned[0], made.tasks.dated[0] = 9.0, False
-    date(made, 0, TIMES, index)
+    store_stated_times(made, 0, TIMES, index)
     assert (made.tasks.assigned[0], bool(made.tasks.dated[0])) == (assigned, dated)
     assert (made.tasks.initialized[0], made.tasks.created[0]) == (3.0 + index, 5.0 + index)
     before = made.tasks.initialized[0], made.tasks.created[0]
-    date(made, 0, TasksBound("m", 1, ("a", "b")), index)
+    store_stated_times(made, 0, TasksBound("m", 1, ("a", "b")), index)
     assert (made.tasks.initialized[0], made.tasks.created[0]) == before
 
 
 def test_times_of_many_tasks():
     made = cluster(TasksSubmitted(1, ("a", "b")))
     made.tasks.assigned[:3], made.tasks.dated[:3] = 9.0, False
-    date_all(made, np.array([2, 0]), np.array([0.0, 7.0]), None)
+    store_times(made, np.array([2, 0]), np.array([0.0, 7.0]), None)
     assert made.tasks.assigned[:3].tolist() == [7.0, 9.0, 9.0]
     assert made.tasks.dated[:3].tolist() == [True, False, False]
-    date_all(made, np.array([1]), None, np.array([8.0]))
+    store_times(made, np.array([1]), None, np.array([8.0]))
     assert (made.tasks.initialized[1], bool(made.tasks.dated[1])) == (8.0, False)
 
 

@@ -189,13 +189,13 @@ def test_times_are_stored_as_far_as_they_are_known():
     assert tasks.dated[:3].tolist() == [True, False, False]
     assert tasks.initialized[:3].tolist() == [6.0, 7.0, 0.0]
     assert tasks.created[:3].tolist() == [1.0, 2.0, 0.0]
-    task_description.date(made, 1, TasksBound("m", 1, ("x", "b"), assigned=(9.0, 8.0)), 1)
+    task_description.store_stated_times(made, 1, TasksBound("m", 1, ("x", "b"), assigned=(9.0, 8.0)), 1)
     assert (tasks.assigned[1], tasks.dated[1], tasks.initialized[1]) == (8.0, True, 7.0)
-    task_description.date_all(made, ints(1, 2), np.array([0.0, 3.0]), np.array([1.0, 2.0]))
+    task_description.store_times(made, ints(1, 2), np.array([0.0, 3.0]), np.array([1.0, 2.0]))
     assert tasks.assigned[:3].tolist() == [5.0, 8.0, 3.0]
     assert tasks.dated[:3].tolist() == [True, True, True]
     assert tasks.initialized[:3].tolist() == [6.0, 1.0, 2.0]
-    task_description.date_all(made, ints(0), None, None)
+    task_description.store_times(made, ints(0), None, None)
     assert (tasks.assigned[0], tasks.initialized[0]) == (5.0, 6.0)
 
 

@@ -66,7 +66,7 @@ def test_a_machine_is_not_emptied_where_devices_are_too_few():
     assert not trials.empty(["a"])
     assert trials.empty(["c"])
     waiting = TasksSubmitted(1, ("w",))
-    assert trials.places_among(waiting, NO_CHANGE, []) == {"w": "b"}
+    assert trials.find_places_until_placed(waiting, NO_CHANGE, []) == {"w": "b"}
 
 
 def test_a_state_that_is_restored_has_its_devices():

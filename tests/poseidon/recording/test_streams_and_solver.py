@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from poseidon.embedding import EmbeddedScheduler, load_configuration
-from poseidon.recording.stream_state import StandingState
+from poseidon.recording.stream_state import StreamState
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.poseidon.recording.streams import BEGIN, DrawnStream
 from tests.support.effort import examples
@@ -18,16 +18,16 @@ class _Follower:
     """Hears a stream as a recorder does."""
 
     def __init__(self) -> None:
-        self.standing = StandingState()
+        self.state = StreamState()
 
     def begin(self, *_: Any) -> None:
-        self.standing.clear()
+        self.state.clear()
 
     def note_sent(self, message: pb.ClientMessage) -> None:
-        self.standing.note_sent(message, BEGIN)
+        self.state.note_sent(message, BEGIN)
 
     def note_round(self, result: pb.RoundResult) -> None:
-        self.standing.note_round(result, BEGIN)
+        self.state.note_round(result, BEGIN)
 
 
 def known_to(solver: EmbeddedScheduler) -> tuple[set[Any], set[Any]]:
@@ -44,5 +44,5 @@ def test_a_solver_that_begins_with_it_knows_the_same(seed: int, turns: int) -> N
     stream.begin(4)
     stream.play(turns)
     again = EmbeddedScheduler(load_configuration(None), lambda: stream.now)
-    again.apply(list(follower.standing.list_events()))
+    again.apply(list(follower.state.list_events()))
     assert known_to(again) == known_to(stream.solver)
