@@ -29,7 +29,7 @@ class Kept(Generic[K, S]):
     defects: tuple[Defect, ...] = ()
     spec: S | None = None
     written: Any = None
-    told: set[str] = field(default_factory=set)
+    sent: set[str] = field(default_factory=set)
     """Messages that have been sent as events."""
 
     @property

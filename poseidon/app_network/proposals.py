@@ -158,9 +158,9 @@ def notices(kept: Kept[Any, Any], findings: Iterable[Finding]) -> list[Notice]:
             continue
         current.add(finding.message)
         shown = condition_of(existing, finding.type).get("message") == finding.message
-        if finding.message not in kept.told and not shown:
+        if finding.message not in kept.sent and not shown:
             news.append(Notice(kept.key, kept.uid, EventReason(finding.reason), finding.message))
-    kept.told = current
+    kept.sent = current
     return news
 
 

@@ -47,22 +47,23 @@ _LONGEST = 600.0
 class Nominations:
     """Keeps records of nominated pods in ``records``, until a pod is bound or has no place after all.
 
-    ``told``: uids of our nominated pods. A pod stays in it, even with another place, until ``end``: others left for it.
+    ``nominated``: uids of our nominated pods. A pod stays in it, even with another place, until ``end``: others left
+    for it.
     """
 
     def __init__(self, records: CustomRecords) -> None:
         self._records = records
-        self.told: set[str] = set()
+        self.nominated: set[str] = set()
 
     def put(self, record: PodRecord) -> None:
         """Note that a pod is nominated for a node."""
-        self.told.add(record.task.uid)
+        self.nominated.add(record.task.uid)
         self._records.tell(NOMINATION_RECORD, record.task.uid, record.nominated.encode())
 
     def end(self, uid: str) -> None:
         """Note that a pod is bound, or gone, or has no place, so that no room is kept for it."""
-        if uid in self.told:
-            self.told.discard(uid)
+        if uid in self.nominated:
+            self.nominated.discard(uid)
             self._records.tell(NOMINATION_RECORD, uid, None)
 
     def foreign(self, uid: str, payload: bytes | None) -> None:
@@ -124,13 +125,13 @@ class _Kept(Struct):
 
 class _OldPlace(Struct):
     """The old place of a moved pod: its record (``content``), until when it is kept, and whether it is kept now
-    (``told``).
+    (``kept``).
     """
 
     node: str
     content: bytes
     until: float
-    told: bool = False
+    kept: bool = False
 
 
 class _Meant(Struct):
@@ -221,8 +222,8 @@ class KeptPlaces:
         if kept is not None:
             kept.going = kept.gone = True
         old = self._old.get(uid)
-        if old is not None and not old.told:
-            old.told = True
+        if old is not None and not old.kept:
+            old.kept = True
             self._records.tell(FOREIGN_NOMINATION_RECORD, _old_name(uid), old.content)
 
     def release(self, uid: str) -> bool:
@@ -236,7 +237,7 @@ class KeptPlaces:
         if not meant.back:
             self._outcomes["refused"] += 1
         old = self._old.get(meant.moved)
-        meant.node, meant.back = old.node if old is not None and old.told else "", True
+        meant.node, meant.back = old.node if old is not None and old.kept else "", True
         self._end_old(meant.moved)
         return True
 
@@ -326,7 +327,7 @@ class KeptPlaces:
 
     def _end_old(self, uid: str) -> None:
         old = self._old.pop(uid, None)
-        if old is not None and old.told:
+        if old is not None and old.kept:
             self._records.tell(FOREIGN_NOMINATION_RECORD, _old_name(uid), None)
 
 

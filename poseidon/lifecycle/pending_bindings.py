@@ -239,12 +239,12 @@ class PendingBindings:
     def confirm(self, record: PodRecord) -> None:
         """Tell the solver that its placement holds, and remember that it knows."""
         uid = record.task.uid
-        if uid in self.nominations.told:
+        if uid in self.nominations.nominated:
             self.nominations.end(uid)
-        if record.told is not None and record.awaits_report:
+        if record.sent is not None and record.awaits_report:
             place = record.place
             self._reports.append(pb.BindingReport(task=uid, machine=place, bound=True))
-            record.told = record.told._replace(machine=place)
+            record.sent = record.sent._replace(machine=place)
         self.tasks.touch(uid)
 
     def fail(

@@ -2,7 +2,7 @@
 
 The bridge knows a pod while the API server shows it and it is either for this scheduler to place or uses room
 on a node. Every change of phase is an event, looked up here; only `pod_records` carries it out. A record also
-says what the solver knows of the pod (``PodRecord.told``), and why it is held.
+says what the solver knows of the pod (``PodRecord.sent``), and why it is held.
 """
 
 from __future__ import annotations
@@ -215,7 +215,7 @@ class PodRecord(Struct, eq=False, gc=False):
     """Its node according to the API server, "" if none."""
     binding: str = ""
     """The node that this process binds it to, or has bound it to, "" if none."""
-    told: SentState | None = None
+    sent: SentState | None = None
     """Its state as last sent on the present stream, None if not sent."""
     message: str = ""
     """The last reported reason why it is unschedulable, "" if none was."""
@@ -283,7 +283,7 @@ class PodRecord(Struct, eq=False, gc=False):
     @property
     def awaits_report(self) -> bool:
         """Whether the solver placed the pod on this stream, so that a report of the binding is all it needs."""
-        return self.told is not None and not self.told.machine
+        return self.sent is not None and not self.sent.machine
 
     def get_desired_state(self) -> SentState | None:
         """Return the pod's state as a solver that knows all machines should have it, None if it should not know the

@@ -146,7 +146,7 @@ class PodRecords:
 
     def resync(self, record: PodRecord) -> None:
         """Send the state of a task again, even if it has no machine, because the solver may believe something else."""
-        record.told = None
+        record.sent = None
         self._to_resync.add(record.task.uid)
         self.mark(record.task.uid)
 
@@ -157,7 +157,7 @@ class PodRecords:
     def mark_moved(self) -> None:
         """Compare again all tasks whose class differs from the one that the solver knows."""
         for uid, record in self._records.items():
-            if record.told is not None and record.told.task_class != record.task.task_class:
+            if record.sent is not None and record.sent.task_class != record.task.task_class:
                 self._changed[uid] = None
 
     def mark_node(self, node: str) -> None:
@@ -174,9 +174,9 @@ class PodRecords:
         for uid in self._on_node.get(node, ()):
             record = self._records[uid]
             # It was sent to the solver as pending, and the solver has itself assumed it on the machine.
-            if record.told is not None and record.told.machine in ("", node):
+            if record.sent is not None and record.sent.machine in ("", node):
                 self._removed[uid] = None
-                record.told = None
+                record.sent = None
             self._changed[uid] = None
 
     def remove(self, uid: str) -> PodRecord | None:
@@ -189,7 +189,7 @@ class PodRecords:
         self._leave(uid, record.place)
         self._requested.drop(uid)
         self._changed.pop(uid, None)
-        if record.told is not None or uid in self._to_resync:
+        if record.sent is not None or uid in self._to_resync:
             self._removed[uid] = None
         return record
 
@@ -198,7 +198,7 @@ class PodRecords:
         self._removed.clear()
         self._to_resync.clear()
         for record in self._records.values():
-            record.told = None
+            record.sent = None
         self._changed = dict.fromkeys(self._records)
 
     @property
@@ -224,9 +224,9 @@ class PodRecords:
         for uid in self._changed:
             record = self._records[uid]
             desired_state = self._get_desired_state(record)
-            if self._report_will_do(record) or (desired_state == record.told and uid not in self._to_resync):
+            if self._report_will_do(record) or (desired_state == record.sent and uid not in self._to_resync):
                 continue
-            may_have_one = uid in self._to_resync or (record.told is not None and record.told.machine)
+            may_have_one = uid in self._to_resync or (record.sent is not None and record.sent.machine)
             if desired_state is None or (may_have_one and not desired_state.machine):
                 # A solver keeps the machine of a task that is submitted again: it has to be removed first.
                 removed.append(uid)
@@ -234,7 +234,7 @@ class PodRecords:
                 placed.append((record.task, desired_state.machine, desired_state.assumed))
             elif desired_state is not None:
                 waiting.append(record.task)
-            record.told = desired_state
+            record.sent = desired_state
         self._changed.clear()
         self._removed.clear()
         self._to_resync.clear()
@@ -242,7 +242,7 @@ class PodRecords:
 
     def _is_news(self, record: PodRecord) -> bool:
         """Return whether the solver knows otherwise of a task, and no report is about to tell it."""
-        return not self._report_will_do(record) and self._get_desired_state(record) != record.told
+        return not self._report_will_do(record) and self._get_desired_state(record) != record.sent
 
     def _get_desired_state(self, record: PodRecord) -> SentState | None:
         desired = record.get_desired_state()

@@ -76,8 +76,10 @@ class _Program:
     count: int = 0
     total: float = 0.0
     runs: dict[int, int] = field(default_factory=dict)
-    told: float | None = None
-    told_count: int = 0
+    sent_mean: float | None = None
+    """Mean run time as last sent on the present stream, None if not sent."""
+    sent_count: int = 0
+    """Number of runs at that time."""
 
     @property
     def mean(self) -> float:
@@ -90,9 +92,9 @@ class _Program:
         self.runs[step] = self.runs.get(step, 0) + 1
 
     def worth_telling(self) -> bool:
-        if self.told is None or self.count >= TOLD_AT_LEAST * self.told_count:
+        if self.sent_mean is None or self.count >= TOLD_AT_LEAST * self.sent_count:
             return True
-        return abs(self.mean - self.told) > WORTH_TELLING * self.told
+        return abs(self.mean - self.sent_mean) > WORTH_TELLING * self.sent_mean
 
     def describe(self) -> bytes:
         runs = [[round(2.0 ** (step / STEPS_PER_OCTAVE), 1), self.runs[step]] for step in sorted(self.runs)]
@@ -132,9 +134,9 @@ class RuntimeHistory:
             self.changed[name] = None
         if len(self._programs) > self._most:
             oldest = next(iter(self._programs))
-            told = self._programs.pop(oldest).told is not None
+            sent = self._programs.pop(oldest).sent_mean is not None
             self.changed.pop(oldest, None)
-            if told:
+            if sent:
                 self.changed[oldest] = None
 
     def forget_pod(self, uid: str) -> None:
@@ -144,7 +146,7 @@ class RuntimeHistory:
     def forget_told(self) -> None:
         """Begin a stream: its solver knows no record."""
         for entry in self._programs.values():
-            entry.told = None
+            entry.sent_mean = None
         self.changed = dict.fromkeys(self._programs)
 
     def take_events(self) -> list[pb.Event]:
@@ -156,7 +158,7 @@ class RuntimeHistory:
             if entry is None:
                 events.append(pb.Event(record_removed=key))
                 continue
-            entry.told, entry.told_count = entry.mean, entry.count
+            entry.sent_mean, entry.sent_count = entry.mean, entry.count
             events.append(pb.Event(record=pb.Record(key=key, payload=entry.describe())))
         self.changed.clear()
         return events

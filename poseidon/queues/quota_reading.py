@@ -138,14 +138,14 @@ def read_weight(sharing: FairSharing | None, defects: list[Defect]) -> float:
 
 def find_cycles(parents: Mapping[str, str]) -> Iterator[str]:
     """Yield the names from which the way up by ``parents`` (name: its parent, "" for a root) runs into a circle."""
-    ends: dict[str, bool] = {"": True}
+    reaches_root: dict[str, bool] = {"": True}
     for start in parents:
         way: list[str] = []
         seen: set[str] = set()
         at = start
-        while at not in ends and at not in seen:
+        while at not in reaches_root and at not in seen:
             seen.add(at)
             way.append(at)
             at = parents.get(at, "")
-        ends.update(dict.fromkeys(way, ends.get(at, False)))
-    yield from (name for name in parents if not ends[name])
+        reaches_root.update(dict.fromkeys(way, reaches_root.get(at, False)))
+    yield from (name for name in parents if not reaches_root[name])

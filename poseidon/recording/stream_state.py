@@ -33,7 +33,7 @@ class StreamTask(NamedTuple):
     """When it got its machine, in seconds since the epoch, 0 while it waits."""
     assumed: bool = False
     """Whether its binding is under way."""
-    told: bool = False
+    reported: bool = False
     """Whether the bridge has reported it as running, so that the solver did not place it."""
 
 
@@ -159,7 +159,7 @@ class StreamState:
                 machine=bound.machine,
                 placed=assigned or at,
                 assumed=bound.assumed,
-                told=known is None or not known.machine or known.told,
+                reported=known is None or not known.machine or known.reported,
             )
 
     def _kind(self, alike: pb.TaskBatch | pb.BoundTasks) -> TaskKind:

@@ -381,7 +381,7 @@ class Budgets:
         important_first = self._own_rounds % 2 == 1
 
         def place(unit: Unit) -> tuple[int, int, int]:
-            by = (-unit.priority, unit.since) if important_first else (unit.since, -unit.priority)
+            by = (-unit.priority, unit.put_off) if important_first else (unit.put_off, -unit.priority)
             return (*by, unit.first)
 
         queues = [

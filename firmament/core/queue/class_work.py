@@ -139,7 +139,7 @@ class Unit:
     """Looks at all machines for the class or gang itself."""
     per_task: float
     """Looks at all machines for each task."""
-    since: int
+    put_off: int
     """Number of the round that first put off one of the tasks."""
     priority: int
     """Priority of the tasks."""
@@ -183,7 +183,7 @@ def unit_of_gang(
         rows=rows[np.lexsort((tasks.sequence[rows], since))],
         looks=int(found.sum()) + of_group,
         per_task=float(found.mean()) / TASKS_PER_LOOK if expensive[classes].any() else 0.0,
-        since=int(since.min()),
+        put_off=int(since.min()),
         priority=int(tasks.priority[rows].max()),
         first=int(tasks.sequence[rows].min()),
         whole=True,

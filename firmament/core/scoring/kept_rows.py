@@ -138,7 +138,7 @@ class KeptRows:
         if not self._most_bytes or columns.count < self.least_machines or not kept:
             self.generations.clear()
             return None
-        if not self._watch.look(cluster, columns, kept):
+        if not self._watch.mark_expired(cluster, columns, kept):
             self.generations.clear()
         mark = cluster.machines.changes.mark()
         of = {shape: generation for generation in self.generations for shape in generation.row_of}
@@ -204,7 +204,9 @@ class _Watch:
         self._until: Float64 = np.empty(0)
         self._unseen: Int64 | None = None
 
-    def look(self, cluster: Cluster, columns: MachineColumns, models: Sequence[WeightedModel]) -> bool:
+    def mark_expired(
+        self, cluster: Cluster, columns: MachineColumns, models: Sequence[WeightedModel]
+    ) -> bool:
         """Mark machines whose answers may have changed by themselves; return False if all answers may have changed.
 
         The former are machines whose reports have expired, or show another part of the tasks. All answers may change

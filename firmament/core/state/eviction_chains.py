@@ -41,7 +41,7 @@ class _EvictedTask:
     job: str
     content: TaskClass
     priority: int
-    told: float
+    evicted: float
     """When it was evicted."""
 
     def is_followed_by(self, cluster: Cluster, task: int) -> bool:
@@ -49,7 +49,7 @@ class _EvictedTask:
         tasks = cluster.tasks
         return bool(
             self.job
-            and tasks.arrived[task] >= self.told
+            and tasks.arrived[task] >= self.evicted
             and tasks.priority[task] == self.priority
             and cluster.classes.rows[int(tasks.cls[task])].content == self.content
         )

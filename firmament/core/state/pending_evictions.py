@@ -24,12 +24,12 @@ _Waiting: TypeAlias = tuple[int, int]
 class _Notice:
     """One evicted task.
 
-    ``cls``: its class row; ``told``: when it was evicted (in the order of ``Cluster.last_came``); ``waiting``: row and
-    arrival number of each task that has a place only if this one leaves.
+    ``cls``: its class row; ``evicted``: when it was evicted (in the order of ``Cluster.last_came``); ``waiting``: row
+    and arrival number of each task that has a place only if this one leaves.
     """
 
     cls: int
-    told: int
+    evicted: int
     waiting: set[_Waiting] = field(default_factory=set)
 
 
@@ -190,7 +190,7 @@ class PendingEvictions:
         came = cluster.records.came.get(BUDGET_RECORD, {}).get(name, 0)
         names, row_of = cluster.tasks.name, cluster.tasks.row_of
         return sum(
-            notice.told >= came
+            notice.evicted >= came
             and notice.cls in classes
             and not (counted and uid in row_of and names[row_of[uid]] in counted)
             for uid, notice in self._notices.items()

@@ -51,12 +51,12 @@ def test_our_pods_are_told_until_they_are_bound_or_have_no_place():
     assert scene.told() == [(NOMINATION_RECORD, "u", b"n1")]
     scene.nominations.put(record("u", "n2"))
     assert scene.told() == [(NOMINATION_RECORD, "u", b"n2")]
-    assert scene.nominations.told == {"u"}
+    assert scene.nominations.nominated == {"u"}
     scene.nominations.end("other")
     assert scene.told() == []
     scene.nominations.end("u")
     assert scene.told() == [(NOMINATION_RECORD, "u", None)]
-    assert scene.nominations.told == set()
+    assert scene.nominations.nominated == set()
 
 
 def test_pods_of_others_are_told_while_they_are_nominated():
@@ -104,6 +104,6 @@ def test_no_room_is_kept_for_a_pod_that_turns_out_to_have_no_place():
     harness = Harness()
     harness.pods(present(replace(pod("a"), status=replace(pod("a").status, nominated_node_name="n1"))))
     nominations = harness.state.pending_bindings.nominations
-    assert nominations.told == {"pod-a"}
+    assert nominations.nominated == {"pod-a"}
     harness.unscheduled("0/2 nodes are available: 2 Insufficient cpu.", "pod-a")
-    assert nominations.told == set()
+    assert nominations.nominated == set()

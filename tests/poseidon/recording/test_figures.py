@@ -14,7 +14,7 @@ FIGURES = {
     "poseidon.recording.segments:_PARTS": 8,
     "poseidon.recording.stream_state:StreamTask.assumed": False,
     "poseidon.recording.stream_state:StreamTask.placed": 0.0,
-    "poseidon.recording.stream_state:StreamTask.told": False,
+    "poseidon.recording.stream_state:StreamTask.reported": False,
 }
 
 

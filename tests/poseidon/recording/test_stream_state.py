@@ -138,7 +138,7 @@ def test_a_bound_task_has_the_time_that_is_known(before, machine, assigned, plac
         place(state, "a", before, 60.0)
     sent(state, bound(machine, "a", names=["y"], **({"assigned": [assigned]} if assigned else {})))
     task = state.tasks["a"]
-    assert (task.machine, task.placed, task.told, task.assumed, task.name) == (
+    assert (task.machine, task.placed, task.reported, task.assumed, task.name) == (
         machine,
         placed,
         told,
@@ -151,9 +151,9 @@ def test_a_task_that_was_never_submitted_may_be_bound():
     state = StreamState()
     sent(state, bound("m", "a", "b", names=["x/a", "x/b"], created=[1.0, 2.0], assumed=True))
     task = state.tasks["b"]
-    assert (task.name, task.created, task.assumed, task.told) == ("x/b", 2.0, True, True)
+    assert (task.name, task.created, task.assumed, task.reported) == ("x/b", 2.0, True, True)
     sent(state, bound("m", "b"))
-    assert state.tasks["b"].told
+    assert state.tasks["b"].reported
 
 
 def test_tasks_are_listed_together_that_have_all_in_common():

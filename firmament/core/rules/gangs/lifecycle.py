@@ -89,7 +89,7 @@ class _GangStatus:
     """Whether the gang lacks members that can be tried, so that more room would not help."""
     told_to_go: frozenset[str] = frozenset()
     """Uids of the members that were evicted when the gang was given up last."""
-    told: GangState | None = None
+    reported: GangState | None = None
     """The state that was reported last."""
     message: str = ""
     """What the gang waits for, as reported."""
@@ -253,7 +253,7 @@ class GangLifecycle:
         found = self._list_unreported_states(cluster, now)
         self._changed.clear()
         for state in found:
-            self._statuses[state.job].told = state
+            self._statuses[state.job].reported = state
         return tuple(found)
 
     def _list_unreported_states(self, cluster: Cluster, now: float) -> list[GangState]:
@@ -266,7 +266,7 @@ class GangLifecycle:
             if job is None or status is None:
                 continue
             state = _build_state(cluster, job, status, self._evictions)
-            if state != status.told:
+            if state != status.reported:
                 found.append(state)
         return found
 

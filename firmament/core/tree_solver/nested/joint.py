@@ -188,7 +188,7 @@ class JointPacking:
             requests=sharing.amount[first],
             counts=counts,
             most=sharing.able[first] * counts[:, None],
-            look=looks,
+            likeness=looks,
             apart=sharing.apart[first],
         )
 

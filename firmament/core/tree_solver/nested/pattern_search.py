@@ -53,7 +53,7 @@ class Bins:
     """int64[S], items of each kind."""
     most: Int64
     """int64[S, B], the most items of a kind that a bin takes by bounds other than ``free``."""
-    look: Sequence[Hashable]
+    likeness: Sequence[Hashable]
     """For each bin, a value that is equal for bins between which ``check`` makes no difference."""
     apart: Int64
     """int64[S]: of all kinds that share a number other than -1, a bin takes one item in all."""
@@ -106,7 +106,7 @@ class _PatternSearch:
         if not self.is_posed:
             return
         looks = [
-            (self._capacity[:, at].tobytes(), most[:, at].tobytes(), bins.look[used[at]])
+            (self._capacity[:, at].tobytes(), most[:, at].tobytes(), bins.likeness[used[at]])
             for at in range(len(used))
         ]
         first: dict[Hashable, int] = {}

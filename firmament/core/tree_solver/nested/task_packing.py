@@ -73,7 +73,7 @@ class TaskPacking:
             requests=room.requests[rows],
             counts=np.array([counts[shape] for shape in shapes], dtype=np.int64),
             most=room.slots[rows][:, where],
-            look=("",) * len(where),
+            likeness=("",) * len(where),
             apart=np.full(len(rows), -1, dtype=np.int64),
         )
         filling = fill_bins(bins, self._effort, np.random.default_rng(len(where)))

@@ -76,5 +76,5 @@ def test_units_of_all_classes_at_once_are_those_of_each_by_itself(waiting):
         alone = unit_of_gang(cluster, names[name], rows[own], since[own], looks, expensive, 0)
         assert unit.rows.tolist() == alone.rows.tolist()
         assert unit.per_task == (looks[cls] / TASKS_PER_LOOK if expensive[cls] else 0)
-        for field in ("namespace", "looks", "per_task", "since", "priority", "first"):
+        for field in ("namespace", "looks", "per_task", "put_off", "priority", "first"):
             assert getattr(unit, field) == getattr(alone, field)

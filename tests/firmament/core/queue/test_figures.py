@@ -209,7 +209,7 @@ def test_work_of_tasks_and_groups():
     ],
 )
 def test_how_many_tasks_can_be_afforded(most: int, whole: bool, expected: int):
-    unit = Unit("n", ints(1, 2, 3, 4), looks=10, per_task=2.0, since=0, priority=0, first=0, whole=whole)
+    unit = Unit("n", ints(1, 2, 3, 4), looks=10, per_task=2.0, put_off=0, priority=0, first=0, whole=whole)
     assert [unit.work(count) for count in (1, 2, 4)] == [10, 12, 16]
     assert unit.affordable(most) == expected
 

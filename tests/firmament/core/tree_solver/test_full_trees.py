@@ -197,7 +197,7 @@ def test_bins_are_filled_if_there_is_any_way_and_else_it_is_certain_that_there_i
         requests=np.array([[draw.randint(0, 3), draw.randint(0, 3)] for _ in range(kinds)]),
         counts=np.array([draw.randint(0, 3) for _ in range(kinds)]),
         most=np.array([[draw.choice((0, 1, 9, 9)) for _ in range(number)] for _ in range(kinds)]),
-        look=("",) * number,
+        likeness=("",) * number,
         apart=np.array([draw.choice((-1, 0)) if checked else -1 for _ in range(kinds)]),
     )
     asked = []
