@@ -54,7 +54,7 @@ def find_candidates(state: PreemptionState, node: Int64, newcomer: Newcomer) -> 
     borrowing[others] = True
     within = _find_within(state, newcomer, int(terms.within[newcomer.node]))
     own = (node == newcomer.node) & within
-    return np.asarray(going & (own | (borrowing[node] & _find_reclaimable(state, newcomer))))
+    return np.asarray(going & (own | (borrowing[node] & _find_within_reclaim_policy(state, newcomer))))
 
 
 def is_borrowing(quotas: QuotaRoom, newcomer: Newcomer, other: int) -> bool:
@@ -104,8 +104,8 @@ def _find_within(state: PreemptionState, newcomer: Newcomer, policy: int) -> Boo
     return less if policy else np.zeros_like(less)
 
 
-def _find_reclaimable(state: PreemptionState, newcomer: Newcomer) -> Bool:
-    """Return which tasks the newcomer may evict for quota if they are of another queue: bool[V]."""
+def _find_within_reclaim_policy(state: PreemptionState, newcomer: Newcomer) -> Bool:
+    """Return which tasks of other queues the policy of the newcomer's own queue lets it evict: bool[V]."""
     terms = state.problem.quotas
     assert terms is not None
     less: Bool = state.preemption.victim_priority < newcomer.importance[0]
