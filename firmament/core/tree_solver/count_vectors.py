@@ -227,7 +227,7 @@ def list_counts(counts: int) -> list[int]:
 
 
 def lowest(counts: int) -> int:
-    """Return the least count in a set, which must not be empty."""
+    """Return the least count in a set: the number of the lowest bit of ``counts`` that is 1; there must be one."""
     return (counts & -counts).bit_length() - 1
 
 
