@@ -14,6 +14,7 @@ from poseidon.testbed.kubeconfig import write_kubeconfig
 from poseidon.testbed.objects.resources import NAMESPACES, NODES, PODS
 from poseidon.testbed.seeding import create_nodes
 from tests.support.cluster import cluster_in_thread
+from tests.support.time_limits import stretch
 
 
 def check(result, pods):
@@ -24,7 +25,7 @@ def check(result, pods):
     assert bound[-1] == pods
     assert result["events"]["written"] == pods
     assert result["events"]["share"] == 1.0
-    assert 0 <= result["events"]["worstSeconds"] <= 60
+    assert 0 <= result["events"]["worstSeconds"] <= stretch(60)
     assert result["bindingsPerSecond"] > 0
     for name in ("driver", "solver", "bridge"):
         assert result["usage"][name]["peakMiB"] > 10
@@ -35,7 +36,7 @@ def check(result, pods):
 # Where the solver is killed, all else is asked for as well.
 @pytest.mark.parametrize("kill", [pytest.param(None, marks=pytest.mark.full), "solver"])
 def test_a_simulated_cluster(kill):
-    result = run_end_to_end(EndToEndOptions(nodes=60, pods=300, classes=4, kill=kill, timeout=60))
+    result = run_end_to_end(EndToEndOptions(nodes=60, pods=300, classes=4, kill=kill, timeout=stretch(60)))
     check(result, 300)
     assert result["nodes"] == 60
     latency = result["latencySeconds"]
@@ -48,7 +49,7 @@ def test_a_given_cluster_is_left_as_it_was(tmp_path):
         path = tmp_path / "kubeconfig"
         write_kubeconfig(path, cluster.url)
         result = run_end_to_end(
-            EndToEndOptions(pods=100, classes=3, kubeconfig=path, waiting=True, timeout=60)
+            EndToEndOptions(pods=100, classes=3, kubeconfig=path, waiting=True, timeout=stretch(60))
         )
         check(result, 100)
         assert result["nodes"] == 30
