@@ -78,6 +78,8 @@ class QueueStatuses:
     def on_round(self, states: Sequence[pb.QueueState]) -> None:
         """Keep the states of quotas that the solver has sent after a round."""
         for state in states:
+            if state.name not in self.states:
+                self._quiet_until.pop(state.name, None)  # what was written before knew nothing of its use
             self.states[state.name] = state
             self._due[state.name] = None
 
@@ -102,7 +104,9 @@ class QueueStatuses:
         changed: set[str] = set()
         if quotas is not self._known:
             changed = {name for name, each in quotas.items() if self._known.get(name) != each}
-            self._due.update(dict.fromkeys(sorted(changed)))
+            self._due.update(
+                dict.fromkeys(quotas)
+            )  # a LocalQueue that is new or leads elsewhere moves its pods
             for name in self.states.keys() - quotas.keys():
                 del self.states[name]
                 self._quiet_until.pop(name, None)

@@ -246,7 +246,9 @@ class Resumptions:
 
     def _tell(self, entry: WorkloadAdmission, now: float) -> None:
         """Say why an object waits, once it has waited for a while."""
-        if entry.untold and now >= entry.since + TELL_SECONDS:
+        if not entry.pods:
+            entry.untold = ""  # nothing waits in its stead any more
+        elif entry.untold and now >= entry.since + TELL_SECONDS:
             self._say(entry, EventReason.FAILED_SCHEDULING, entry.untold)
             entry.untold = ""
 

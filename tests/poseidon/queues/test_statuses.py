@@ -138,6 +138,35 @@ def test_a_queue_that_is_changed_says_so_at_once():
     assert condition["status"] == "False"
 
 
+def test_pods_are_counted_where_their_local_queue_leads_however_late_it_comes():
+    stage = Stage().tell(
+        flavor(), cluster_queue("team", quotas(cpu=1)), cluster_queue("other", quotas(cpu=1))
+    )
+    stage.add(queued("a"), queued("b"))
+    take(stage)
+    counts = []
+    for target in ("team", "other"):
+        stage.tell(local_queue("users", target))
+        stage.now += PAUSE_SECONDS
+        written = take(stage)[0]
+        counts.append(
+            {
+                name: status["pendingWorkloads"]
+                for (kind, name), status in written.items()
+                if kind == "clusterqueues"
+            }
+        )
+    assert counts == [{"team": 2}, {"team": 0, "other": 2}]
+
+
+def test_the_first_word_of_the_solver_is_written_at_once():
+    stage = kueue()
+    take(stage)
+    stage.state.on_round(used("ClusterQueue/team", cpu=1000))
+    [flavor_usage] = take(stage)[0]["clusterqueues", "team"]["flavorsUsage"]
+    assert flavor_usage["resources"] == [{"name": "cpu", "total": "1"}]
+
+
 def test_conditions_of_others_stay():
     queue = cluster_queue("team", quotas(cpu=1))
     queue["status"] = {
