@@ -9,17 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
+from typing import TypeAlias
 
 import numpy as np
 
 from cost_models.interface import Bool, Int64
-from firmament.core.constraints.quota_terms import (
-    Draw,
-    DrawGroup,
-    PlainAmounts,
-    QuotaTerms,
-    find_plain_amounts,
-)
+from firmament.core.constraints.quota_terms import Draw, DrawGroup, QuotaTerms
 from firmament.core.constraints.quota_tree import TreeUse
 from firmament.core.reasons import AnyReason, by_limit
 
@@ -28,6 +23,9 @@ ENDLESS = 2**40
 
 MANY = 64
 """Number of draws from which on they are booked all at once: a sum over all quotas takes about as long as so many."""
+
+PlainAmounts: TypeAlias = tuple[tuple[int, int], ...]
+"""Columns and amounts of what a task takes where it has one flavor to choose from."""
 
 UNKNOWN: PlainAmounts = ((-1, 0),)
 """Stands for amounts that nobody has asked for yet."""
@@ -51,8 +49,6 @@ class QuotaRoom:
     """
     known_amounts: dict[tuple[int, int], PlainAmounts | None] = field(init=False)
     """Cached results of `list_plain_amounts` by draw and kind; copies share them."""
-    reach: int | None = field(init=False)
-    """See `limit_borrowing`."""
 
     def __post_init__(self) -> None:
         self.use = TreeUse(self.terms.tree, self.terms.own)
@@ -60,7 +56,6 @@ class QuotaRoom:
         self.most = {}
         self.known_units = {}
         self.known_amounts = {}
-        self.reach = None
 
     def copy(self, terms: QuotaTerms | None = None) -> QuotaRoom:
         """Return an independent copy; ``terms``: the same quotas, with other shapes or machines."""
@@ -95,7 +90,7 @@ class QuotaRoom:
     def units_of_kind(self, draw: int, kind: int) -> int:
         """Return the entry of ``units_by_kind`` for one kind, without counting for the others."""
         node = self.terms.draws[draw].node
-        amounts = None if node < 0 or self.reach is not None else self.list_plain_amounts(draw, kind)
+        amounts = None if node < 0 else self.list_plain_amounts(draw, kind)
         if amounts is None:
             return int(self.units_by_kind(draw)[kind])
         units = self.most.get(draw, ENDLESS)
@@ -111,9 +106,23 @@ class QuotaRoom:
         key = draw, kind
         known = self.known_amounts.get(key, UNKNOWN)
         if known is UNKNOWN:
-            known = find_plain_amounts(self.terms.draws[draw], self.terms.covers[kind])
-            self.known_amounts[key] = known
+            known = self.known_amounts[key] = self._find_plain_amounts(self.terms.draws[draw], kind)
         return known
+
+    def _find_plain_amounts(self, draw: Draw, kind: int) -> PlainAmounts | None:
+        if draw.node < 0 or draw.refused:
+            return None
+        found: list[tuple[int, int]] = []
+        for group in draw.groups:
+            there = [
+                columns
+                for flavor, columns in zip(group.flavors, group.columns, strict=True)
+                if self.terms.covers.item(kind, flavor)
+            ]
+            if len(there) != 1:
+                return None
+            found += zip(there[0], group.amounts, strict=True)
+        return tuple(found)
 
     def count_units(self, draw: int) -> int:
         """Return an upper bound on how many more tasks of a draw there is quota for, on machines of all kinds together;
@@ -135,11 +144,6 @@ class QuotaRoom:
         self.most = most
         self.known_units = {}
 
-    def limit_borrowing(self, reach: int | None) -> None:
-        """Let quotas borrow only up to those with ``reach`` levels below them, 0 for not at all; None: no limit."""
-        self.reach = reach
-        self.known_units = {}
-
     def _count_units(self, draw: Draw) -> Int64:
         kinds = len(self.terms.covers)
         if draw.node < 0 or draw.refused:
@@ -159,13 +163,6 @@ class QuotaRoom:
 
     def units_in(self, draw: Draw, group: DrawGroup, place: int) -> int:
         """Return for how many more tasks one flavor (index ``place``) has enough of a group of resources."""
-        if self.reach is not None:
-            path, heights = self.use.list_path(draw.node), self.terms.tree.heights
-            if (level := sum(1 for each in path if heights[each] <= self.reach)) < len(path):
-                return self.units_within(draw, group, place, max(0, level - 1))
-        return self._count_in(draw, group, place)
-
-    def _count_in(self, draw: Draw, group: DrawGroup, place: int) -> int:
         units = ENDLESS
         for column, amount in zip(group.columns[place], group.amounts, strict=True):
             units = min(units, self.use.get_left(draw.node, column) // amount)
@@ -308,7 +305,7 @@ class QuotaRoom:
         Level 0 is the quota that the tasks draw on.
         """
         path = self.use.list_path(draw.node)
-        units = self._count_in(draw, group, place)
+        units = self.units_in(draw, group, place)
         for column, amount in zip(group.columns[place], group.amounts, strict=True):
             spare = sum(
                 max(0, self.terms.tree.local.item(each, column) - self.use.used.item(each, column))
@@ -332,8 +329,7 @@ class QuotaRoom:
     def has_room_for(self, shapes: Int64, machines: Int64, counts: Int64) -> bool:
         """Return whether quotas allow all of these tasks together, in any order."""
         gathered, trial = self._gather(shapes, machines, counts), self.copy()
-        many = len(gathered) > MANY and not self.most and self.reach is None
-        if many and (amounts := self._list_amounts(gathered)) is not None:
+        if len(gathered) > MANY and not self.most and (amounts := self._list_amounts(gathered)) is not None:
             trial.use.add_at(*amounts)
             nodes, columns, _ = amounts
             return bool((trial.use.compute_available()[nodes, columns] >= 0).all())

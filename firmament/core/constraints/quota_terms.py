@@ -8,15 +8,11 @@ covered by the same flavors are of one *kind*.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TypeAlias
 
 import numpy as np
 
 from cost_models.interface import Bool, Float64, Int64
 from firmament.core.constraints.quota_tree import QuotaTree
-
-PlainAmounts: TypeAlias = tuple[tuple[int, int], ...]
-"""Columns and amounts of what a task takes where it has one flavor to choose from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,23 +155,3 @@ def list_amounts(draw: Draw, covered: Bool) -> list[tuple[int, int]]:
                 found += zip(columns, group.amounts, strict=True)
                 break
     return found
-
-
-def find_plain_amounts(draw: Draw, covered: Bool) -> PlainAmounts | None:
-    """Return what a task draws if exactly one of its flavors in each group is ``covered`` (bool[F]), else None.
-
-    None as well if the task is not admitted.
-    """
-    if draw.node < 0 or draw.refused:
-        return None
-    found: list[tuple[int, int]] = []
-    for group in draw.groups:
-        there = [
-            columns
-            for flavor, columns in zip(group.flavors, group.columns, strict=True)
-            if covered.item(flavor)
-        ]
-        if len(there) != 1:
-            return None
-        found += zip(there[0], group.amounts, strict=True)
-    return tuple(found)

@@ -18,8 +18,7 @@ from firmament.core.constraints.quota_terms import QuotaTerms
 from firmament.core.constraints.ruleset import ClassRules
 from firmament.core.flow.problem import Assignments, PlacementProblem
 from firmament.core.model import TaskClass
-from firmament.core.placement.gang_search import weigh_rules
-from firmament.core.placement.placing import GangTrial
+from firmament.core.placement.placing import GangTrial, weigh_rules
 from firmament.core.placement.tuning import PlacementTuning
 from firmament.core.rules.registry import constraint_behind, name_constraints_of_gang
 

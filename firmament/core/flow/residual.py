@@ -175,11 +175,6 @@ class Residual:
             ]
         return found
 
-    def limit_borrowing(self, reach: int | None) -> None:
-        """Limit how far up in their trees quotas may borrow, if there are any; see ``QuotaRoom.limit_borrowing``."""
-        if self.quotas is not None:
-            self.quotas.limit_borrowing(reach)
-
     def take_one(self, cls: int) -> None:
         """Remove the longest waiting task of a class."""
         self.remaining[cls, np.argmax(self.remaining[cls] > 0)] -= 1

@@ -84,17 +84,3 @@ class GangSearch:
             if best < 0 or len(machines) < len(where):
                 best, where = cls, machines[np.argsort(room, kind="stable")]
         return best, where
-
-
-_LOOKS_AT_ONCE, _LOOKS_PER_CLASS = 32, 12
-"""Checks of rules between tasks that take as long as the rest of a search step; and per further class of the gang."""
-
-
-def weigh_rules(board: Board, members: Int64) -> int:
-    """Return how many times as long a search step takes for a gang's classes as for one class with few rules.
-
-    A step checks the rules of each class, and copies all counters.
-    """
-    checks = sum(board.rules_of(cls).checks for cls in members.tolist())
-    looks = _LOOKS_PER_CLASS * (len(members) - 1) + checks + len(board.problem.rules.counters)
-    return 1 + looks // _LOOKS_AT_ONCE

@@ -22,7 +22,7 @@ from firmament.core.board.board import Board, is_displaced
 from firmament.core.flow.problem import Assignments, PlacementProblem
 from firmament.core.flow.reduction import merge_classes
 from firmament.core.flow.residual import Residual
-from firmament.core.placement.gang_search import GangSearch, weigh_rules
+from firmament.core.placement.gang_search import GangSearch
 from firmament.core.placement.outcome import Means, Placed, StageFigures
 from firmament.core.placement.pairs.waves import place_pairs, place_rest_of_pairs
 from firmament.core.placement.passes import place_all, place_greedily, place_leftovers
@@ -159,29 +159,12 @@ class GangTrial:
         parts = []
         for rank in np.unique(problem.priority)[::-1].tolist():
             self.withheld |= (problem.gang < 0) & (problem.priority == rank) & self._find_closed()
-            gangs = np.flatnonzero(rank_of == rank)
-            parts += self._place_in_turns(gangs, rank, means)
-            parts.append(Placed(self.place_gangs(gangs)))
+            parts.append(Placed(self.place_gangs(np.flatnonzero(rank_of == rank))))
             parts.append(self._place_others(rank, means))
         if self._board.ruled:
             self._limit_waiting((problem.gang < 0) & (self._waiting.sum(axis=1) > 0) & ~self.withheld)
             parts.append(Placed(place_rest(self._board)))
         return Placed.join(parts)
-
-    def _place_in_turns(self, gangs: Int64, rank: int, means: Means) -> list[Placed]:
-        """Place tasks of one priority that borrow nothing, then those that borrow up to one level of the tree, ..."""
-        quotas, problem, closed = self._problem.quotas, self._problem, set(self.closed)
-        others = (problem.gang < 0) & (problem.priority == rank) & (self._waiting.sum(axis=1) > 0)
-        if quotas is None or not len(gangs) or not (quotas.draw[problem.shape[others]] >= 0).any():
-            return []
-        parts = []
-        for reach in range(int(quotas.tree.heights.max(initial=0))):
-            self._board.residual.limit_borrowing(reach)
-            parts += [Placed(self.place_gangs(gangs)), self._place_others(rank, means)]
-            self._refused.clear()  # with more to borrow, they may come
-            self.closed = set(closed)
-        self._board.residual.limit_borrowing(None)
-        return parts
 
     def get_remaining_budget(self) -> PlacementTuning:
         """Return the tuning for another trial in the same round, with the search budget that this trial has left."""
@@ -332,6 +315,20 @@ class GangTrial:
     def _limit_waiting(self, chosen: Bool) -> None:
         """Let only the tasks of the classes ``chosen`` (bool[C]) wait on the board."""
         self._board.residual.remaining = np.where(chosen[:, None], self._waiting, 0)
+
+
+_LOOKS_AT_ONCE, _LOOKS_PER_CLASS = 32, 12
+"""Checks of rules between tasks that take as long as the rest of a search step; and per further class of the gang."""
+
+
+def weigh_rules(board: Board, members: Int64) -> int:
+    """Return how many times as long a search step takes for a gang's classes as for one class with few rules.
+
+    A step checks the rules of each class, and copies all counters.
+    """
+    checks = sum(board.rules_of(cls).checks for cls in members.tolist())
+    looks = _LOOKS_PER_CLASS * (len(members) - 1) + checks + len(board.problem.rules.counters)
+    return 1 + looks // _LOOKS_AT_ONCE
 
 
 # --- Priorities: no task stays pending that would fit if less important tasks of the same round were taken back.
