@@ -49,6 +49,14 @@ class QuotaTree:
         return list_levels(self.parent)
 
     @cached_property
+    def roots(self) -> Int64:
+        """The root of the tree that each node is in: int64[N]."""
+        roots = np.arange(len(self.parent))
+        for level in self.levels[1:]:
+            roots[level] = roots[self.parent[level]]
+        return roots
+
+    @cached_property
     def paths(self) -> dict[int, tuple[int, ...]]:
         """By node, as far as it has been asked for: the node and those above it, up to its root."""
         return {}

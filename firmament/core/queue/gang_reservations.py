@@ -23,6 +23,7 @@ import numpy as np
 from cost_models.interface import Int64
 from firmament.core.configuration import RoundOptions
 from firmament.core.filters.static_rows import StaticRows
+from firmament.core.queue.lacking_quota import find_lacking_quota
 from firmament.core.queue.lasting_use import lasting_use
 from firmament.core.queue.namespace_turns import Turns, namespaces_of
 from firmament.core.queue.stated_ends import find_start
@@ -105,6 +106,7 @@ class GangReservations:
         Only gangs of ``starved`` tasks (rows) count. The gang's members then take part in the next round.
         """
         self._drop_ended(cluster, static_rows, now)
+        self._drop_without_quota(cluster)
         starved = starved[cluster.tasks.passed_over[starved] >= self._options.reserve_after_rounds]
         gangs = cluster.jobs.gangs
         self.due = frozenset(job for job in self.due if job in gangs and job not in self.held)
@@ -152,6 +154,19 @@ class GangReservations:
         for held in list(self.held.values()):
             if not self._still_needed(cluster, static_rows, held, lasting, now):
                 self._drop(cluster, held)
+
+    def _drop_without_quota(self, cluster: Cluster) -> None:
+        """Drop reservations of gangs that lack quota now, and put off those that are due: room would not help them."""
+        first = {
+            job: int(waiting[0]) for job in (*self.held, *self.due) if len(waiting := _waiting(cluster, job))
+        }
+        rows = np.array([*first.values()], dtype=np.int64)
+        for job, lacks in zip(first, find_lacking_quota(cluster, rows).tolist(), strict=True):
+            if lacks:
+                self.due -= {job}
+                if job in self.held:
+                    self._drop(cluster, self.held[job])
+                _count_anew(cluster, job)
 
     def _drop(self, cluster: Cluster, held: GangReservation) -> None:
         del self.held[held.job]
@@ -258,8 +273,11 @@ def _sum_up(cluster: Cluster, held: GangReservation) -> dict[int, Int64]:
 
 def _describe(cluster: Cluster, job_id: str) -> Hashable:
     """Return a key that is equal for gangs that may use equal places."""
-    job, members = cluster.jobs.gang(job_id), _waiting(cluster, job_id)
-    if job is None or job_id in list_groups(cluster) or cluster.jobs.count_members(job_id) > len(members):
+    job = cluster.jobs.gang(job_id)
+    if job is None:
+        return job_id
+    members = _waiting(cluster, job_id)
+    if job_id in list_groups(cluster) or cluster.jobs.count_members(job_id) > len(members):
         return job_id
     classes, counts = np.unique(cluster.tasks.cls[members], return_counts=True)
     highest = int(cluster.tasks.priority[members].max(initial=0))

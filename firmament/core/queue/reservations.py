@@ -16,6 +16,7 @@ use a reserved machine meanwhile (``list_closed_rows``).
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -119,10 +120,7 @@ class Reservations:
         tasks = cluster.tasks
         pending = tasks.in_state(TaskPhase.PENDING)
         starved = pending[tasks.passed_over[pending] >= self._options.reserve_after_rounds]
-        lacking = find_lacking_quota(cluster, starved)
-        for task in starved[lacking].tolist():
-            count_anew(cluster, task)
-        starved = starved[~lacking]
+        starved = starved[~np.isin(starved, [*_list_lacking_quota(cluster, starved.tolist())])]
         in_gang = _lacking_gangs(cluster, starved)
         self.gangs.refresh(cluster, static_rows, starved[in_gang], now)
         starved = starved[~in_gang]
@@ -167,8 +165,12 @@ class Reservations:
             return
         rows = [cluster.machines.row_of.get(held.machine, -1) for held in self.held]
         lasting = lasting_use(cluster, np.array([row for row in rows if row >= 0], dtype=np.int64))
+        row_of = cluster.tasks.row_of
+        lacking = _list_lacking_quota(cluster, [row_of[held.uid] for held in self.held if held.uid in row_of])
         for held in list(self.held):
-            if not self._still_needed(cluster, static_rows, held, lasting, now):
+            if row_of.get(held.uid) in lacking or not self._still_needed(
+                cluster, static_rows, held, lasting, now
+            ):
                 self.held.remove(held)
                 cluster.mark(held.machine)
 
@@ -229,6 +231,17 @@ class Reservations:
             )
         )
         return True
+
+
+def _list_lacking_quota(cluster: Cluster, tasks: Sequence[int]) -> frozenset[int]:
+    """Return which tasks (rows) lack quota now, and let these count anew."""
+    pending = np.array(
+        [task for task in tasks if cluster.tasks.state[task] == TaskPhase.PENDING], dtype=np.int64
+    )
+    lacking = pending[find_lacking_quota(cluster, pending)].tolist()
+    for task in lacking:
+        count_anew(cluster, task)
+    return frozenset(lacking)
 
 
 def _lacking_gangs(cluster: Cluster, rows: Int64) -> Bool:

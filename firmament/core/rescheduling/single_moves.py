@@ -83,7 +83,7 @@ def plan_single_moves(scheduler: Scheduler, prices: Mapping[str, float], options
             moves += made
             done |= chosen.keys()
             left -= len(made)
-            if not made or left <= 0:
+            if not chosen or left <= 0:
                 break
     for each in reversed(moves):
         move(scheduler, each.uid, each.source)

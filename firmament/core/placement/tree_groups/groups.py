@@ -1,12 +1,12 @@
 """Places groups that are distributed over a tree of machines, and the other tasks of the round.
 
-Groups come in order of priority, then of age; those that draw on quotas come by the standing of these first, as others
-do, since the owners of a quota would evict who has borrowed it. Each is placed as a whole, by the best distribution
-under its rules, or leaves its room to others. If some find no place, another order is tried (`reorder_groups`). Among
-equally good distributions, the cheapest one is chosen, by the models and by the prices that the other tasks would pay
-for the machines; those prices are computed first. The other tasks are then placed jointly in the remaining room. If
-that leaves one of them without a place that a less important group has taken, the round is repeated, priority by
-priority from the highest.
+Groups come in order of priority, then of age. Those that draw on quotas of one tree come by the standing of these
+first, as others do, since the owners of a quota would evict who has borrowed it. Each is placed as a whole, by the
+best distribution under its rules, or leaves its room to others. If some find no place, another order is tried
+(`reorder_groups`). Among equally good distributions, the cheapest one is chosen, by the models and by the prices that
+the other tasks would pay for the machines; those prices are computed first. The other tasks are then placed jointly
+in the remaining room. If that leaves one of them without a place that a less important group has taken, the round is
+repeated, priority by priority from the highest.
 """
 
 from __future__ import annotations
@@ -114,11 +114,29 @@ class _Round:
         return Placed(Assignments.join(list(found.values())), StageFigures(solve_seconds=watch.seconds()))
 
     def _list_in_turn(self, placer: GroupPlacer, gangs: list[int]) -> Iterator[int]:
-        """Return groups in order; if they draw on quotas, by the standing of these at each group's turn."""
-        if self._problem.quotas is None:
-            return iter(gangs)
-        members = {gang: np.flatnonzero(self._problem.gang == gang) for gang in gangs}
-        return list_by_quota(lambda: placer.board.residual, members, self._problem.counts.sum(axis=1))
+        """Yield groups in order. Those that draw on quotas of one tree share their turns by the standing of the quotas.
+
+        So no group waits for a less important one that draws on no quota, or on that of another tree.
+        """
+        quotas = self._problem.quotas
+        if quotas is None:
+            yield from gangs
+            return
+        waiting, nodes = self._problem.counts.sum(axis=1), quotas.find_nodes(self._problem.shape)
+        tree_of_class = np.append(quotas.tree.roots, -1)[nodes]
+        members: dict[int, dict[int, Int64]] = {}
+        tree_of: dict[int, int] = {}
+        for gang in gangs:
+            classes = np.flatnonzero(self._problem.gang == gang)
+            tree = tree_of[gang] = int(tree_of_class[classes].max(initial=-1))
+            members.setdefault(tree, {})[gang] = classes
+        members.pop(-1, None)
+        turns = {
+            tree: list_by_quota(lambda: placer.board.residual, each, waiting)
+            for tree, each in members.items()
+        }
+        for gang in gangs:
+            yield next(turns[tree_of[gang]]) if tree_of[gang] >= 0 else gang
 
     def _place_others(self, placer: GroupPlacer, placed: Assignments, among: Bool) -> Placed:
         """Place and book the tasks without a group of the classes in ``among`` (bool[C])."""

@@ -15,17 +15,20 @@ SOON = RoundOptions(reserve_after_rounds=3, reserve_for_rounds=5, reserve_after=
 RESERVED = "node(s) were reserved for a pod that has waited longer"
 
 
-def overtaken(options: RoundOptions = SOON, *, priority: int = 0) -> Scheduler:
+def overtaken(options: RoundOptions = SOON, *, priority: int = 0, quota_cpu: int | None = None) -> Scheduler:
     """A large task that three rounds of small ones have overtaken; small ones use half of the machine.
 
-    Machine "m" has room for the large task only when it is empty; "n" is too small for it.
+    Machine "m" has room for the large task only when it is empty; "n" is too small for it. ``quota_cpu``: the quota of
+    the queue that the large task and tiny ones are in; None for no queue.
     """
+    queue = "" if quota_cpu is None else "q"
     core = scheduler(
+        *([flavor("any"), quota("q", {"any": {"cpu": quota_cpu}})] if quota_cpu is not None else ()),
         machine("m", cpu=1_000),
         machine("n", cpu=100),
         tasks(1, content=task_class(cpu=500, runs_to_completion=True)),
-        tasks(2, content=task_class(cpu=1_000)),
-        tasks(3, content=task_class(cpu=100)),
+        tasks(2, content=task_class(cpu=1_000, queue=queue)),
+        tasks(3, content=task_class(cpu=100, queue=queue)),
         options=options,
     )
     core.apply(
@@ -77,6 +80,13 @@ def test_a_reservation_ends_with_the_task():
     core.apply([TaskRemoved("large")])
     assert core.next_round_in() == 0.0
     assert placed(core.run_round()) == {"small": "m"}
+
+
+def test_a_reservation_ends_when_another_task_takes_the_quota():
+    core = overtaken(quota_cpu=1_000)
+    assert submit(core, 1, "small") == {}
+    assert submit(core, 3, "of the same queue") == {"of the same queue": "n"}
+    assert placed(core.run_round()) | submit(core, 1, "other") == {"small": "m"}
 
 
 def test_a_reservation_ends_when_the_task_is_placed_elsewhere():

@@ -247,3 +247,20 @@ def test_trees_draw_on_their_own_quota_before_others_borrow_it(priority: int):
     names = {uid.rpartition("-")[0] for uid in placed(core.run_round())}
     assert names == {"own", "first"}
     assert core.run_round().deltas == ()
+
+
+@pytest.mark.parametrize("least", ["", "elsewhere"])
+def test_trees_pass_no_more_important_one_that_draws_on_another_quota(least: str):
+    """What borrows may have to give that back, but to nobody who draws on no quota, or on that of another tree."""
+    group = JobGroup("w", least=2, within=("rack",))
+    core = scheduler(
+        [machine("a", cpu=3000, labels={"rack": "r"})],
+        [flavor("any"), quota("cohort"), quota("other", {"any": {"cpu": 0}}, parent="cohort")],
+        [quota("team", {"any": {"cpu": 4000}}, parent="cohort"), quota("elsewhere", {"any": {"cpu": 4000}})],
+        [JobDefined(Job(name, size=2, groups=(group,))) for name in ("less", "more")],
+        [ClassDefined(1, task_class(1000, queue=least, group="w"))],
+        [ClassDefined(2, task_class(1000, queue="other", group="w"))],
+        [TasksSubmitted(1, uids("less", 2), job="less")],
+        [TasksSubmitted(2, uids("more", 2), job="more", priority=9)],
+    )
+    assert {uid.rpartition("-")[0] for uid in placed(core.run_round())} == {"more"}
