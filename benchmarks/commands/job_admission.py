@@ -27,7 +27,7 @@ from benchmarks.commands.options import OUTPUT, SAVE, emit, progress
     "--requests",
     "per_second",
     type=click.FloatRange(1.0),
-    help="Requests a second that Kueue may send; no limit.",
+    help="Requests a second that Kueue may send; by default without limit.",
 )
 @click.option("--timeout", default=600.0, type=click.FloatRange(1.0), help="Seconds until a run is given up.")
 @OUTPUT

@@ -62,7 +62,10 @@ class AdmissionOptions:
 
 
 def measure_admission(options: AdmissionOptions, progress: Callable[[str], None] = lambda _: None) -> Report:
-    """Run each scheduler once. Raises ``ControlPlaneError``, ``ChildDiedError``, ``KubeError`` or ``TimeoutError``."""
+    """Run each scheduler once. Raises ``ControlPlaneError``, ``ChildDiedError``, ``KubeError`` or ``TimeoutError``.
+
+    The folder of a run that fails is kept, as its logs say why; ``progress`` names it.
+    """
     document = yaml.safe_load(options.generator.read_text(encoding="utf-8"))
     definitions = read_definitions(options.crds)
     runs = []
@@ -71,8 +74,10 @@ def measure_admission(options: AdmissionOptions, progress: Callable[[str], None]
         folder = Path(tempfile.mkdtemp(prefix="poseidon-admission-"))
         try:
             runs.append(asyncio.run(_run(options, document, definitions, scheduler, folder)))
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
+        except Exception:
+            progress(f"failed; logs and data are kept in {folder}")
+            raise
+        shutil.rmtree(folder, ignore_errors=True)
     return {
         "kind": "job-admission",
         "environment": environment(),
@@ -106,14 +111,15 @@ async def _run(
         usage = UsageSampler(lambda: {**running.roots(), **plane.pids})
         usage.begin()
         before, begun = len(read_writes(plane.audit_log, running.agents)), time.monotonic()
-        creating = asyncio.create_task(player.create(play))
+        player.begin(play)
 
         async def all_ended() -> bool:
+            plane.check()
+            player.check()
             usage.sample()
             return len(player.ended) == play.size
 
         await _wait(options, running, all_ended, "not all Jobs have ended")
-        await creating
         await asyncio.sleep(_SETTLING_SECONDS)
         figures = _make_figures(scheduler, play, player, begun)
         figures["usage"] = usage.end()

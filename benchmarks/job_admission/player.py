@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from typing import Any
 
@@ -12,7 +12,7 @@ from benchmarks.job_admission.workload import RUNTIME, Play, Stream
 from benchmarks.judge.api import Api
 from benchmarks.judge.random_cluster.objects import Object
 from benchmarks.processes.parts.raw_watch import follow_objects
-from poseidon.kube.client.errors import ApiError
+from poseidon.kube.client.errors import ApiError, KubeError
 from poseidon.kube.client.transport import Transport
 
 _PATH = "/apis/batch/v1/jobs"
@@ -21,11 +21,16 @@ _TYPE = {"apiVersion": "batch/v1", "kind": "Job"}
 
 
 class Player:
-    """Plays Jobs. ``clock`` gives seconds; ``api`` and ``transport`` are of the same API server."""
+    """Plays Jobs, and follows them from the start.
+
+    ``clock`` gives seconds; ``api`` and ``transport`` are of the same API server.
+    """
 
     def __init__(self, transport: Transport, api: Api, clock: Callable[[], float]) -> None:
         self._transport, self._api, self._clock = transport, api, clock
         self._running: dict[str, asyncio.Task[None]] = {}
+        self._tasks = [asyncio.create_task(self._follow())]
+        self._failure: KubeError | None = None
         self._created: dict[str, float] = {}
         self.admitted: dict[str, list[float]] = {}
         """When each Job was seen resumed, by namespace and name; more than once if it was suspended in between."""
@@ -39,11 +44,24 @@ class Player:
         """Seconds from the creation of each Job to its first admission."""
         return [times[0] - self._created[key] for key, times in self.admitted.items()]
 
-    async def create(self, play: Play) -> None:
-        """Create all Jobs at their times."""
-        async with asyncio.TaskGroup() as group:
-            for stream in play.streams:
-                group.create_task(self._create(stream))
+    def begin(self, play: Play) -> None:
+        """Begin to create the Jobs, each at its time."""
+        self._tasks += [asyncio.create_task(self._create(stream)) for stream in play.streams]
+
+    def check(self) -> None:
+        """Raise the ``KubeError`` because of which Jobs are not created, followed or ended any more."""
+        if self._failure is not None:
+            raise self._failure
+        for task in self._tasks:
+            if task.done():
+                task.result()
+
+    async def stop(self) -> None:
+        """Stop creating, following and ending Jobs."""
+        tasks = [*self._tasks, *self._running.values()]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _create(self, stream: Stream) -> None:
         for job in stream.jobs:
@@ -51,8 +69,7 @@ class Player:
             self._created[_key(job)] = self._clock()
             await self._api.create([job])
 
-    async def run(self) -> None:
-        """Follow the Jobs until cancelled. Raises ``KubeError`` if the API server goes away."""
+    async def _follow(self) -> None:
         async for job, _ in follow_objects(self._transport, _PATH):
             self._note(job | _TYPE)
 
@@ -85,6 +102,8 @@ class Player:
             await self._api.patch(job, {"status": status}, "/status")
         except ApiError as error:  # suspended at that moment, if it is not a fault of the report
             self.refused.append(str(error))
+        except KubeError as error:
+            self._failure = self._failure or error
 
 
 def _key(job: Object) -> str:
@@ -99,10 +118,7 @@ def _now() -> str:
 async def playing(transport: Transport, api: Api, clock: Callable[[], float]) -> AsyncGenerator[Player]:
     """Provide a player that follows the Jobs until the context ends."""
     player = Player(transport, api, clock)
-    running = asyncio.create_task(player.run())
     try:
         yield player
     finally:
-        running.cancel()
-        with suppress(asyncio.CancelledError):
-            await running
+        await player.stop()

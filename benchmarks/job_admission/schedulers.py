@@ -14,7 +14,7 @@ from typing import Any
 
 import yaml
 
-from benchmarks.judge.control_plane import ControlPlaneError
+from benchmarks.judge.control_plane import ControlPlaneError, run_openssl
 from benchmarks.processes.parts.free_ports import free_ports
 from benchmarks.processes.parts.usage import Roots
 from poseidon.testbed.harness.stack import Stack, StackOptions
@@ -54,13 +54,9 @@ class Running:
 def _make_certificates(folder: Path) -> Path:
     """Return the folder, with a key and a certificate for webhooks that nobody calls."""
     folder.mkdir()
-    subprocess.run(
-        [
-            *("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=webhook"),
-            *("-keyout", folder / "tls.key", "-out", folder / "tls.crt"),
-        ],
-        check=True,
-        capture_output=True,
+    run_openssl(
+        *("req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=webhook"),
+        *("-keyout", folder / "tls.key", "-out", folder / "tls.crt"),
     )
     return folder
 

@@ -46,9 +46,12 @@ class _Line(msgspec.Struct, rename="camel"):
 
 
 def read_writes(log: Path, agents: Container[str]) -> list[Write]:
-    """Return the writes of programs with these user agents; those to their own leases of election do not count."""
+    """Return the writes of programs with these user agents; those to their own leases of election do not count.
+
+    The API server may be writing at the end of the log: a last line without a newline is left out.
+    """
     with log.open("rb") as lines:
-        found = [_read(msgspec.json.decode(line, type=_Line)) for line in lines]
+        found = [_read(msgspec.json.decode(line, type=_Line)) for line in lines if line.endswith(b"\n")]
     return [each for each in found if each.agent in agents and not each.what.endswith(" leases")]
 
 

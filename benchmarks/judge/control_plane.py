@@ -43,6 +43,19 @@ def binaries() -> Path | None:
     return Path(named) if named else None
 
 
+def run_openssl(*arguments: str | Path) -> None:
+    """Run openssl, which makes keys and certificates. Raises ``ControlPlaneError`` if it is missing or fails."""
+    try:
+        subprocess.run(["openssl", *arguments], check=True, capture_output=True)
+    except OSError as error:
+        raise ControlPlaneError(f"openssl makes keys, and cannot be run ({error}); install it") from None
+    except subprocess.CalledProcessError as error:
+        said = error.stderr.decode(errors="replace").strip().splitlines() or ["nothing"]
+        raise ControlPlaneError(
+            f"openssl {arguments[0]} has ended with status {error.returncode}, and said: {said[-1]}"
+        ) from None
+
+
 @dataclass(frozen=True, slots=True)
 class ControlPlaneOptions:
     """What runs beside etcd and the API server, and with which options."""
@@ -220,10 +233,8 @@ class ControlPlane:
     def _write_credentials(self, port: int) -> None:
         folder = self._folder
         key, public = folder / "sa.key", folder / "sa.pub"
-        subprocess.run(["openssl", "genrsa", "-out", key, "2048"], check=True, capture_output=True)
-        subprocess.run(
-            ["openssl", "rsa", "-in", key, "-pubout", "-out", public], check=True, capture_output=True
-        )
+        run_openssl("genrsa", "-out", key, "2048")
+        run_openssl("rsa", "-in", key, "-pubout", "-out", public)
         (folder / "tokens").write_text(f'{TOKEN},admin,admin,"system:masters"\n', encoding="utf-8")
         cluster = {"server": f"https://127.0.0.1:{port}", "insecure-skip-tls-verify": True}
         named = "judge"

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
+import tempfile
+import time
 from pathlib import Path
 
 import pytest
@@ -12,10 +15,12 @@ from click.testing import CliRunner
 
 from benchmarks.__main__ import main
 from benchmarks.job_admission.measure import AdmissionOptions, job_admission_sheets, measure_admission
+from benchmarks.job_admission.player import playing
 from benchmarks.job_admission.schedulers import OURS
 from benchmarks.job_admission.workload import RUNTIME, make_play
 from benchmarks.job_admission.writes import count_writes, find_longest_delay, read_writes
-from benchmarks.judge.control_plane import VARIABLE
+from benchmarks.judge.control_plane import VARIABLE, ControlPlaneError, run_openssl
+from poseidon.kube.client.errors import KubeError
 
 SMALL = Path(__file__).with_name("small_generator.yaml")
 CRDS = "KUEUE_CRDS"
@@ -75,6 +80,13 @@ def test_writes_are_counted_by_program_and_what_they_change(tmp_path):
     assert count_writes(read_writes(log, ("kueue",))) == {"create workloads": 1}
 
 
+def test_a_line_that_is_still_being_written_does_not_count(tmp_path):
+    log = tmp_path / "audit.log"
+    line = audited("poseidon", "patch", "jobs")
+    log.write_text(f"{line}\n{line[:40]}", encoding="utf-8")
+    assert count_writes(read_writes(log, ("poseidon",))) == {"patch jobs": 1}
+
+
 @pytest.mark.parametrize(
     ("times", "delay"),
     [([0.0] * 10, 0.0), ([0.0] * 12, 1.0), ([0.0] * 10 + [1.0, 1.0], 0.0), ([0.0] * 10 + [1.0] * 3, 0.5)],
@@ -92,6 +104,58 @@ def test_without_programs_the_command_says_what_is_missing(monkeypatch, tmp_path
     result = CliRunner().invoke(main, ["job-admission", str(SMALL), "--crds", str(tmp_path), "--no-poseidon"])
     assert result.exit_code == 1
     assert "nobody admits" in result.output
+
+
+class FailingServer:
+    """Stands for an API server that refuses to list Jobs (``refuses_lists``), or to create them."""
+
+    def __init__(self, *, refuses_lists):
+        self.refuses_lists = refuses_lists
+
+    async def get(self, path):
+        if self.refuses_lists:
+            raise KubeError("gone")
+        await asyncio.Event().wait()
+
+    async def create(self, objects):
+        raise KubeError("gone")
+
+
+async def check_until_it_fails(player):
+    async with asyncio.timeout(10.0):
+        while True:
+            player.check()
+            await asyncio.sleep(0)
+
+
+@pytest.mark.parametrize("refuses_lists", [True, False])
+async def test_a_player_says_that_it_cannot_follow_or_create_jobs(refuses_lists):
+    server = FailingServer(refuses_lists=refuses_lists)
+    async with playing(server, server, time.monotonic) as player:  # type: ignore[arg-type]
+        player.check()
+        if not refuses_lists:
+            player.begin(make_play(read_small(), "poseidon", nodes=2))
+        with pytest.raises(KubeError, match="gone"):
+            await check_until_it_fails(player)
+
+
+def test_the_logs_of_a_run_that_fails_are_kept(monkeypatch, tmp_path):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    crds = tmp_path / "crds"
+    crds.mkdir()
+    said: list[str] = []
+    with pytest.raises(ControlPlaneError, match="there is no such file"):
+        measure_admission(AdmissionOptions(SMALL, crds, tmp_path, schedulers=(OURS,)), said.append)
+    [folder] = tmp_path.glob("poseidon-admission-*")
+    assert said == [OURS, f"failed; logs and data are kept in {folder}"]
+
+
+def test_openssl_that_is_missing_or_fails_is_named(monkeypatch, tmp_path):
+    with pytest.raises(ControlPlaneError, match="openssl rsa has ended with status 1, and said: "):
+        run_openssl("rsa", "-in", tmp_path / "absent")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(ControlPlaneError, match="openssl makes keys, and cannot be run"):
+        run_openssl("genrsa")
 
 
 def test_the_table_divides_writes_by_admissions_and_leaves_the_harness_out():
