@@ -145,7 +145,8 @@ def _find_fault(terms: DomainTerms) -> str:
 def _of_subgroups(name: str, terms: DomainTerms, size: int, roles: Collection[str]) -> Demand:
     """Read a group of ``size`` pods that is divided into subgroups; ``roles``: those that have pods.
 
-    Subgroups that have pods begin together, where there is room for all subgroups, if there is such a place.
+    Subgroups that have pods begin together or not at all. They go where there is room for all subgroups; if there is no
+    such place, where there is room for the pods that exist.
     """
     each = int(terms.subgroup_size)
     subgroups = find_subgroup(size - 1, size, each) + 1

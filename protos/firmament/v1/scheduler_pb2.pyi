@@ -1284,7 +1284,7 @@ class JobGroup(_message.Message):
     expected: _builtins.int
     """tasks, or groups in it, that it will have; where none has a machine yet, there has to be room for so many"""
     expected_alike: _builtins.bool
-    """those to come ask for what its tasks do, or are groups: without room for all of them none is placed; else those that exist go together"""
+    """those to come ask for what its tasks do, or are groups. true: without room for all that are expected none is placed; false: only those that exist have to go together"""
     @_builtins.property
     def within(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """labels of machines: all tasks go to machines with one value of each"""
