@@ -104,6 +104,13 @@ class PlacementProblem:
         """M, the number of machines."""
         return int(self.free.shape[0])
 
+    def split_by_gang(self) -> list[Int64]:
+        """Return the classes of each gang, ascending: int64 per gang, in the order of ``gang_need``."""
+        classes = np.flatnonzero(self.gang >= 0)
+        classes = classes[np.argsort(self.gang[classes], kind="stable")]
+        gangs = len(self.gang_need)
+        return np.split(classes, np.searchsorted(self.gang[classes], np.arange(1, gangs)))[:gangs]
+
     def list_costing(self) -> list[Costing]:
         """Return the families of costs that depend on several tasks together and are on no arc."""
         families: tuple[Costing, ...] = (self.pairs, self.heights, self.spread)

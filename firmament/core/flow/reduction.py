@@ -168,7 +168,7 @@ def merge_classes(problem: PlacementProblem) -> MergedClasses:
 
 def _gangs(problem: PlacementProblem) -> list[tuple[int, Int64]]:
     """Return gangs and their classes, the most important gang first, then the oldest."""
-    members = [np.flatnonzero(problem.gang == gang) for gang in range(len(problem.gang_need))]
+    members = problem.split_by_gang()
     rank = np.array([int(problem.priority[each].max(initial=-1)) for each in members], dtype=np.int64)
     return [(gang, members[gang]) for gang in np.argsort(-rank, kind="stable").tolist()]
 

@@ -142,13 +142,8 @@ class GangTrial:
         self._search_cells = self._tuning.gang_search_cells
         self._refused: set[tuple[object, ...]] = set()
         self._pod_sets = number_pod_sets(self._problem)
-        gang = self._problem.gang
-        in_gangs = np.flatnonzero(gang >= 0)
-        in_gangs = in_gangs[np.argsort(gang[in_gangs], kind="stable")]
         #: The classes of each gang.
-        self._members = np.split(
-            in_gangs, np.searchsorted(gang[in_gangs], np.arange(1, len(self._problem.gang_need)))
-        )
+        self._members = self._problem.split_by_gang()
 
     def place(self, means: Means) -> Placed:
         """Place all tasks, by priority and gangs first; in order of admission. Raises what the solver raises."""

@@ -124,10 +124,11 @@ class _Round:
             return
         waiting, nodes = self._problem.counts.sum(axis=1), quotas.find_nodes(self._problem.shape)
         tree_of_class = np.append(quotas.tree.roots, -1)[nodes]
+        classes_of = self._problem.split_by_gang()
         members: dict[int, dict[int, Int64]] = {}
         tree_of: dict[int, int] = {}
         for gang in gangs:
-            classes = np.flatnonzero(self._problem.gang == gang)
+            classes = classes_of[gang]
             tree = tree_of[gang] = int(tree_of_class[classes].max(initial=-1))
             members.setdefault(tree, {})[gang] = classes
         members.pop(-1, None)
