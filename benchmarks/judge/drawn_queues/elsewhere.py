@@ -29,7 +29,11 @@ def decide_elsewhere(program: Path, cases: Sequence[DrawnCase]) -> list[Decision
 
 
 def _read_decision(case: DrawnCase, answer: dict[str, Any]) -> Decision:
-    """Return what has been decided after all cycles."""
+    """Return what has been decided after all cycles.
+
+    What who waits for victims will use is known only if there is a single flavor.
+    """
+    flavors = {each["name"] for spec in case.queues.values() for each in spec["resourceGroups"][0]["flavors"]}
     known = {each.name: each for each in case.workloads}
     admitted, comes, evicted = dict[str, Admitted](), set[str](), set[str]()
     for cycle in answer["cycles"] or ():
@@ -37,5 +41,8 @@ def _read_decision(case: DrawnCase, answer: dict[str, Any]) -> Decision:
             admitted[name] = Admitted(known[name].use_in(next(iter(flavors.values()))))
         comes |= {*cycle["comes"]}
         evicted |= {*cycle["evicted"]}
-    waits = {name: Admitted() for name in sorted(comes - admitted.keys())}
+    waits = {
+        name: Admitted(known[name].use_in(*flavors) if len(flavors) == 1 else None)
+        for name in sorted(comes - admitted.keys())
+    }
     return Decision(admitted, waits, tuple(sorted(evicted)))

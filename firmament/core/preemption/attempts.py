@@ -24,6 +24,7 @@ from firmament.core.placement.pod_sets import list_confinements, pin_pod_sets
 from firmament.core.preemption.node_state import PreemptionState
 from firmament.core.preemption.problem import NOBODY, PreemptionDecision, PreemptionProblem, PreemptionTuning
 from firmament.core.preemption.quotas.flavors import FlavorChoice, drop_places
+from firmament.core.preemption.quotas.hindsight import spare_needless_victims
 from firmament.core.preemption.quotas.reclaim import QuotaReclaim
 from firmament.core.preemption.quotas.strict_order import find_behind
 from firmament.core.preemption.reprieve import evictions
@@ -102,11 +103,14 @@ def _reclaim_quota(
     not exchanged for evictions. ``gang``, ``need``: as `_whole_gangs` returns them.
     """
     reclaim, in_trees = QuotaReclaim(now, solver), _find_in_trees(now.problem)
+    begin = reclaim.state
     if given_up := FlavorChoice(reclaim, placed).trade_places_for_evictions(reclaims & ~in_trees, gang, need):
         placed = drop_places(placed, given_up)
     served = np.append(placed.cls, np.array([cls for cls, _ in now.taken], dtype=np.int64))
     begun = in_trees & np.isin(gang, gang[served])
-    return reclaim.run(reclaims & ~begun, gang, need), placed
+    reclaim.run(reclaims & ~begun, gang, need)
+    spare_needless_victims(reclaim, begin)
+    return reclaim.state, placed
 
 
 def _whole_gangs(problem: PlacementProblem, placed: Assignments) -> tuple[Int64, Int64]:

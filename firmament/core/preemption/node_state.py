@@ -112,6 +112,13 @@ class PreemptionState:
         twin.constraints = Constraints([twin.pairs, twin.state])
         return twin
 
+    def copy_without(self, places: Iterable[tuple[int, int]]) -> PreemptionState:
+        """Return a copy without places, (class, machine), that were there when the stage began."""
+        twin = self.copy()
+        for cls, machine in places:
+            twin.take_back(cls, machine)
+        return twin
+
     # --- questions -----------------------------------------------------------------------------------------------
 
     def request(self, cls: int) -> Int64:

@@ -20,7 +20,7 @@ from cost_models.interface import Bool, Int64
 from firmament.core.constraints.quota_order import QuotaOrder
 from firmament.core.flow.problem import Assignments
 from firmament.core.preemption.node_state import PreemptionState
-from firmament.core.preemption.quotas.reclaim import QuotaReclaim, Reclaimed
+from firmament.core.preemption.quotas.reclaim import QuotaReclaim
 from firmament.core.preemption.quotas.units import (
     QuotaUnit,
     confine_unit,
@@ -28,6 +28,7 @@ from firmament.core.preemption.quotas.units import (
     list_units,
     make_unit,
 )
+from firmament.core.preemption.quotas.victim_sets import Reclaimed
 
 Places = tuple[tuple[int, int], ...]
 """Class and machine of each task."""
@@ -117,17 +118,14 @@ class FlavorChoice:
         if len(cells) < 2 and places:
             return False
         before = self._reclaim.state
-        base = before.copy()
-        for cls, machine in places:
-            base.take_back(cls, machine)
-        self._reclaim.state = base
+        self._reclaim.state = base = before.copy_without(places)
         found = self._find_better(unit, places, cells, before)
         base.confined = {}
         if found is None:
             self._reclaim.state = before
             return False
         found.state.confined = {}
-        self._reclaim.accept(found)
+        self._reclaim.accept(found._replace(given_up=places))
         return True
 
     def _find_better(
@@ -153,6 +151,7 @@ class FlavorChoice:
             )
             if found is None:
                 continue
+            found = found._replace(confined=dict(base.confined))
             height = self._find_height(found.state, unit, found.state.taken[len(base.taken) :])
             if first and not (sparing and height):
                 return found

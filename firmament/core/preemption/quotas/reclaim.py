@@ -12,9 +12,7 @@ evictions that began with it (`state/eviction_chains`): so evictions never form 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import NamedTuple
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
@@ -44,6 +42,8 @@ from firmament.core.preemption.quotas.units import (
     put_unit,
 )
 from firmament.core.preemption.quotas.victim_sets import (
+    Reclaimed,
+    VictimChoice,
     add_companions,
     count_workloads,
     keeps_gangs,
@@ -70,24 +70,6 @@ TREE_TRIALS = 10
 """As how many sets of victims one counts that is tried for a tree of groups, which takes a search."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Choice:
-    """Possible victims of a unit, the members of a gang side by side; ``lenient``: see `ShareRule`."""
-
-    unit: QuotaUnit
-    candidates: list[int]
-    rank: dict[int, int]
-    """By victim: its turn to leave by fair shares; empty where these do not decide."""
-    lenient: bool = False
-
-
-class Reclaimed(NamedTuple):
-    """Victims of a unit, and the state after they have left and the unit has come."""
-
-    victims: list[int]
-    state: PreemptionState
-
-
 class QuotaReclaim:
     """Finds victims for tasks that lack quota; ``state`` advances as tasks get places."""
 
@@ -96,6 +78,8 @@ class QuotaReclaim:
         self.state, self._solver = state, solver
         self._trials = MOST_TRIALS
         self._went: list[int] = []
+        self.steps: list[Reclaimed] = []
+        """What came of the units that got places, in order."""
         terms, quotas = state.problem.quotas, state.quotas
         assert terms is not None
         assert quotas is not None
@@ -159,6 +143,7 @@ class QuotaReclaim:
             if found is None:
                 continue
             found.state.confined = {}
+            found = found._replace(confined=confined)
             own = bool((self._node[found.victims] == unit.newcomer.node).any())
             worth = own, self._find_height(unit, found) if confined else 0
             if worth == (False, 0):
@@ -205,21 +190,40 @@ class QuotaReclaim:
 
     def accept(self, found: Reclaimed) -> None:
         """Move to the state after victims have been chosen for a unit."""
-        victims, after = found
+        victims, after = found.victims, found.state
         self._went += victims
         self._coverage.follow(after, victims)
         for place in range(len(self.state.taken), len(after.taken)):
             after.elsewhere[place] = (*self._went, *self._leaving)
         self.state = after
+        self.steps.append(found)
+
+    def begin_again(self, state: PreemptionState, steps: Sequence[Reclaimed]) -> None:
+        """Go back to a state to which some steps have led, and go on from there."""
+        self.state, self.steps = state, [*steps]
+        self._went = [victim for step in steps for victim in step.victims]
+        self._coverage = QuotaCoverage(state, self._node)
+
+    def repeat(self, step: Reclaimed, victims: list[int]) -> Reclaimed | None:
+        """Return what comes of a step's unit if these victims leave for it now, or None if it may not come."""
+        before = self.state
+        self.state = before.copy_without(step.given_up)
+        self.state.confined = dict(step.confined)
+        after = self._try(step.choice, victims) if victims else self._place(step.choice.unit, [])
+        self.state = before
+        if after is None:
+            return None
+        after.confined = {}
+        return step._replace(victims=victims, state=after)
 
     def choose(self, unit: QuotaUnit) -> Reclaimed | None:
         """Return the best sufficient set of victims and the state after evicting it, or None if there is none."""
         terms = self.state.problem.quotas
         assert terms is not None
-        if self._leaving:
+        if self._has_quota(unit):
             after = self._place(unit, [])
             if after is not None:
-                return Reclaimed([], after)
+                return Reclaimed([], after, VictimChoice(unit))
         candidates = self._sort_candidates(unit)
         if not candidates:
             return None
@@ -230,18 +234,25 @@ class QuotaReclaim:
             everybody = add_companions(self.state, candidates, [])
             reach = list_within_reach(self.state, self._node, newcomer, unit.members, candidates, everybody)
             parts = iterate_parts(self.state, self._node, newcomer, list(reach), FEW)
-            chosen = (self._choose_among(_Choice(unit, part, {})) for part in parts)
+            chosen = (self._choose_among(VictimChoice(unit, part)) for part in parts)
             return next(filter(None, chosen), None)
         strategies = terms.strategies[node] if terms.strategies else ()
         for lenient in (False, True)[: len(strategies)]:
             order = self._turns.list_candidates(self.state, unit, candidates, self._solver, lenient=lenient)
             if not order:
                 continue
-            choice = _Choice(unit, order, {victim: turn for turn, victim in enumerate(order)}, lenient)
+            choice = VictimChoice(unit, order, {victim: turn for turn, victim in enumerate(order)}, lenient)
             found = self._choose_among(choice)
             if found is not None:
                 return found
         return None
+
+    def _has_quota(self, unit: QuotaUnit) -> bool:
+        """Return whether nobody more has to leave for quota: others have left more than those need who came for it."""
+        quotas, shape = self.state.quotas, self.state.problem.shape
+        assert quotas is not None
+        draws = [(int(quotas.terms.draw[shape[cls]]), count) for cls, count in unit.members]
+        return all(int(quotas.units_by_kind(draw).sum()) >= count for draw, count in draws if draw >= 0)
 
     def _sort_candidates(self, unit: QuotaUnit) -> list[int]:
         """Return the possible victims of a unit: those of other queues first, then the least important first."""
@@ -261,7 +272,7 @@ class QuotaReclaim:
 
     # --- sets of victims -----------------------------------------------------------------------------------------
 
-    def _choose_among(self, choice: _Choice) -> Reclaimed | None:
+    def _choose_among(self, choice: VictimChoice) -> Reclaimed | None:
         if len(choice.candidates) <= FEW:
             return self._choose_of_all(choice)
         going: list[int] = []
@@ -280,7 +291,7 @@ class QuotaReclaim:
                     break
         return None if enough is None else self._spare_needless(choice, going, enough)
 
-    def _spare_needless(self, choice: _Choice, going: list[int], after: PreemptionState) -> Reclaimed:
+    def _spare_needless(self, choice: VictimChoice, going: list[int], after: PreemptionState) -> Reclaimed:
         """Return ``going`` without the victims that are not needed, the last ones spared first, and the state then.
 
         Victims are spared by runs, twice as many after each success, and one at a time after a failure.
@@ -296,9 +307,9 @@ class QuotaReclaim:
                 run = 1
             else:
                 place = first
-        return Reclaimed(going, after)
+        return Reclaimed(going, after, choice)
 
-    def _choose_of_all(self, choice: _Choice) -> Reclaimed | None:
+    def _choose_of_all(self, choice: VictimChoice) -> Reclaimed | None:
         """Return the best sufficient set of victims and the state after it, or None; tries all sets, the best first."""
         unit, candidates = choice.unit, choice.candidates
         everybody = add_companions(self.state, candidates, [])
@@ -310,10 +321,10 @@ class QuotaReclaim:
         for going in list_victim_sets(self.state, candidates, self._weigh(choice), suffices):
             found = self._try(choice, going)
             if found is not None:
-                return Reclaimed(going, found)
+                return Reclaimed(going, found, choice)
         return None
 
-    def _weigh(self, choice: _Choice) -> Callable[[list[int]], tuple[object, ...]]:
+    def _weigh(self, choice: VictimChoice) -> Callable[[list[int]], tuple[object, ...]]:
         def weigh(going: list[int]) -> tuple[object, ...]:
             least = sorted((importance_of(self.state, victim) for victim in going), reverse=True)
             turns = sorted(choice.rank.get(victim, 0) for victim in going) if choice.rank else []
@@ -322,13 +333,13 @@ class QuotaReclaim:
 
         return weigh
 
-    def _try(self, choice: _Choice, victims: list[int]) -> PreemptionState | None:
+    def _try(self, choice: VictimChoice, victims: list[int]) -> PreemptionState | None:
         """Return the state after evicting victims and placing a unit, or None if that is impossible or forbidden."""
         if not QuotaBound(self.state, victims).is_enough(choice.unit.members):
             return None
         return self._try_enough(choice, victims)
 
-    def _try_enough(self, choice: _Choice, victims: list[int]) -> PreemptionState | None:
+    def _try_enough(self, choice: VictimChoice, victims: list[int]) -> PreemptionState | None:
         """Return the same as ``_try``, if it is known that each class of the unit by itself has quota."""
         if self._trials <= 0 or not set(victims).isdisjoint(self._list_origins(choice.unit)):
             return None
@@ -349,7 +360,7 @@ class QuotaReclaim:
         give_back(trial.quotas, trial.preemption, victims)
         return None if put_unit(trial, unit, self._solver) is None else trial
 
-    def _is_allowed(self, choice: _Choice, trial: PreemptionState, victims: list[int]) -> bool:
+    def _is_allowed(self, choice: VictimChoice, trial: PreemptionState, victims: list[int]) -> bool:
         """Return whether policies or fair shares allow evicting all ``victims`` for the unit placed in ``trial``."""
         newcomer, terms = choice.unit.newcomer, trial.problem.quotas
         assert terms is not None

@@ -2,12 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import combinations
+from types import MappingProxyType
+from typing import NamedTuple
 
 import numpy as np
 
+from cost_models.interface import Bool
 from firmament.core.preemption.node_state import PreemptionState
+from firmament.core.preemption.quotas.units import QuotaUnit
+
+
+@dataclass(frozen=True, slots=True)
+class VictimChoice:
+    """Possible victims of a unit, the members of a gang side by side; ``lenient``: see `ShareRule`."""
+
+    unit: QuotaUnit
+    candidates: list[int] = field(default_factory=list)
+    rank: dict[int, int] = field(default_factory=dict)
+    """By victim: its turn to leave by fair shares; empty where these do not decide."""
+    lenient: bool = False
+
+
+class Reclaimed(NamedTuple):
+    """Victims of a unit, and the state after they have left and the unit has come."""
+
+    victims: list[int]
+    state: PreemptionState
+    choice: VictimChoice
+    """What the victims were chosen from."""
+    confined: Mapping[int, Bool] = MappingProxyType({})
+    """By class: bool[M], the only machines that were looked at."""
+    given_up: tuple[tuple[int, int], ...] = ()
+    """Class and machine of each place that the unit had before."""
 
 
 def list_victim_sets(

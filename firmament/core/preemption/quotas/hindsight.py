@@ -1,0 +1,87 @@
+"""Spares tasks that were evicted for quota in vain, as it turns out at the end of a round.
+
+Units that lack quota choose their victims one after another, each as few as possible at its turn. Those that leave
+for a later unit may free so much that an earlier one needs nobody. So each unit is tried once more as the last one: the
+others come first, each with the victims it had, and then it does with fewer if it can. Whoever came still comes.
+"""
+
+from __future__ import annotations
+
+from firmament.core.constraints.quota_terms import list_amounts
+from firmament.core.preemption.node_state import PreemptionState
+from firmament.core.preemption.quotas.reclaim import QuotaReclaim
+from firmament.core.preemption.quotas.victim_sets import Reclaimed
+
+MOST_STEPS = 50
+"""Units that got places up to which victims are looked at again: each trial repeats what came of all others."""
+
+
+def spare_needless_victims(reclaim: QuotaReclaim, begin: PreemptionState) -> None:
+    """Let victims that were not needed stay; ``begin``: the state before the first step of ``reclaim``."""
+    if len(reclaim.steps) > MOST_STEPS:
+        return
+    for choice in [step.choice for step in reclaim.steps if step.victims][:-1]:
+        step = next(step for step in reclaim.steps if step.choice is choice)
+        workloads = _list_workloads(reclaim.state, step.victims)
+        if any(_has_quota_with(reclaim.state, workload) for workload in workloads):
+            _come_last(reclaim, begin, step, workloads)
+
+
+def _come_last(
+    reclaim: QuotaReclaim, begin: PreemptionState, step: Reclaimed, workloads: list[list[int]]
+) -> None:
+    """Repeat all steps with this one as the last, for fewer of its victims, ``workloads``.
+
+    Nothing changes if one of the units does not come then, or if all victims are needed.
+    """
+    state, steps = reclaim.state, reclaim.steps
+    reclaim.begin_again(begin, ())
+    for other in steps:
+        again = reclaim.repeat(other, other.victims) if other is not step else None
+        if again is not None:
+            reclaim.accept(again)
+    found = _find_fewest(reclaim, step, workloads) if len(reclaim.steps) == len(steps) - 1 else None
+    if found is None:
+        reclaim.begin_again(state, steps)
+    else:
+        reclaim.accept(found)
+
+
+def _find_fewest(reclaim: QuotaReclaim, step: Reclaimed, workloads: list[list[int]]) -> Reclaimed | None:
+    """Return what comes of a step's unit without those of its victims that are not needed; None if all are."""
+    found = reclaim.repeat(step, [])
+    if found is None and len(workloads) > 1:
+        left = step.victims
+        for workload in reversed(workloads):
+            fewer = [victim for victim in left if victim not in workload]
+            less = reclaim.repeat(step, fewer) if fewer else None
+            if less is not None:
+                found, left = less, fewer
+    return found
+
+
+def _list_workloads(state: PreemptionState, victims: list[int]) -> list[list[int]]:
+    """Return victims, those of a gang that leaves as a whole together."""
+    found: dict[tuple[bool, int], list[int]] = {}
+    for victim in victims:
+        gang = int(state.preemption.gang[victim]) if len(state.spare) else -1
+        whole = state.gangs.find_outermost_left(gang, state.spare) if gang >= 0 else -1
+        found.setdefault((whole >= 0, whole if whole >= 0 else victim), []).append(victim)
+    return list(found.values())
+
+
+def _has_quota_with(state: PreemptionState, workload: list[int]) -> bool:
+    """Return whether all who come have quota although a workload stays."""
+    assert state.quotas is not None
+    room, terms = state.quotas.copy(), state.quotas.terms
+    for victim in workload:
+        kind = int(terms.kind[state.preemption.machine[victim]])
+        room.draw_on(int(state.preemption.draw[victim]), kind, 1)
+    for cls, machine in state.taken:
+        number = int(terms.draw[state.problem.shape[cls]])
+        if number >= 0:
+            draw = terms.draws[number]
+            amounts = list_amounts(draw, terms.covers[terms.kind[machine]])
+            if any(room.use.get_left(draw.node, column) < 0 for column, _ in amounts):
+                return False
+    return True
