@@ -9,11 +9,16 @@ import numpy as np
 import pytest
 
 from cost_models.interface import Assessment, JointRows
-from firmament.core.commit.current_limits import has_row_per_machine, list_told_since, states_limits
+from firmament.core.commit.current_limits import (
+    find_disturbed,
+    has_row_per_machine,
+    list_told_since,
+    states_limits,
+)
 from firmament.core.commit.kept_room import keep_room
 from firmament.core.commit.placements import PlacementDeltas, chain, in_delta_order, list_decided_rows
 from firmament.core.constraints.ruleset import ClassRules, RuleSet
-from firmament.core.events import ClassDefined, Event, TasksSubmitted
+from firmament.core.events import ClassDefined, Event, MachineRemoved, TaskRemoved, TasksSubmitted
 from firmament.core.flow.problem import Assignments
 from firmament.core.intake.events import apply_events
 from firmament.core.model import ClaimAllocation
@@ -22,7 +27,7 @@ from firmament.core.results import Delta, DeltaKind
 from firmament.core.state import transitions
 from firmament.core.state.cluster import Cluster
 from tests.firmament.core.placement.rules import proposed
-from tests.support.core import machine, problem, task_class
+from tests.support.core import machine, problem, task_class, tasks
 from tests.support.histories.holding import SeatLedger
 from tests.support.rules import counter, ints
 
@@ -166,6 +171,41 @@ def test_which_kinds_of_records_have_changed():
     assert list_told_since(cluster, snapshot) == frozenset("abcd")
     snapshot.removals["new"] = 0
     assert "new" not in list_told_since(cluster, snapshot)
+
+
+def test_which_machines_have_changed():
+    """Gone, described anew, come to by a task or a record since; not: only left by a task, or told of its use."""
+    cluster = Cluster()
+    names = [f"m{number}" for number in range(8)]
+    apply_events(cluster, [*(machine(name) for name in names), *tasks(1, "before", "after", "moves")], 0.0)
+    row = cluster.tasks.row_of
+    transitions.assume(cluster, ints(row["before"]), ints(0))
+    cluster.keep_record("of machines", "m1", b"{}")
+    cluster.keep_record("unread", "m6", b"{}")
+    snapshot: Any = type("Seen", (), {})()
+    snapshot.described, snapshot.machine_names = tuple(cluster.machines.specs), tuple(names)
+    snapshot.changes, snapshot.removals = {"beside": 0}, {"of machines": 0}
+    snapshot.came = cluster.last_came
+
+    def disturbed() -> list[str]:
+        found = find_disturbed(cluster, snapshot)
+        assert len(found) == 8
+        return [names[each] for each in np.flatnonzero(found)]
+
+    assert disturbed() == []
+    apply_events(cluster, [TaskRemoved("before"), machine("new"), machine("m7")], 0.0)
+    cluster.keep_record("unread", "m6", b"{}")
+    assert disturbed() == []
+    apply_events(cluster, [MachineRemoved("m2"), machine("m3", cpu=1)], 0.0)
+    transitions.assume(cluster, ints(row["after"]), ints(cluster.machines.row_of["m4"]))
+    cluster.keep_record("of machines", "m5", b"{}")
+    assert disturbed() == ["m2", "m3", "m4", "m5"]
+    cluster.keep_record("beside", "anything", b"{}")
+    assert disturbed() == names
+    snapshot.changes = {}
+    assert disturbed() == ["m2", "m3", "m4", "m5"]
+    cluster.drop_record("of machines", "m1")
+    assert disturbed() == names
 
 
 # --- kept room -------------------------------------------------------------------------------------------------------
