@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from cost_models.registry import load_model
+from firmament.core.commit.eviction_check import EvictionCheck
+from firmament.core.configuration import WeightedModel
 from firmament.core.events import (
     ClassDefined,
     Event,
@@ -19,10 +23,11 @@ from firmament.core.events import (
 )
 from firmament.core.model import Job, Machine
 from firmament.core.scheduler import Scheduler
+from tests.cost_models.network_aware.scenes import app_group, labels, pair_labels, records, topology
 from tests.firmament.core.commit.test_evictions_during_solve import awaited, close_after, evicted
 from tests.firmament.core.rules.quotas.quota_scene import flavor, quota
 from tests.support.core import machine, scheduler, task_class, uids
-from tests.support.rules import near
+from tests.support.rules import ints, near
 
 LARGE, OTHER, FREE = 1, 2, 3
 
@@ -73,6 +78,27 @@ def with_bandwidth(name: str, amount: int, **labels: str) -> MachineUpserted:
     return MachineUpserted(
         Machine(name, capacity, annotations={"firmament.io/network-bandwidth": str(amount)}, labels=labels)
     )
+
+
+class TestPairs:
+    """The guest may cost at most 4 to reach tasks of the workload that it depends on."""
+
+    @pytest.mark.parametrize(("cost", "stands"), [(1, True), (4, True), (5, False)])
+    def test_a_limit_holds_for_what_came_since(self, cost: int, stands: bool):
+        groups = app_group(["a", "b"], [("a", "b", 4, 0)])
+        core = scheduler(
+            machine("m", cpu=2000, labels=labels("r", "z1")),
+            machine("n", cpu=10, labels=labels("r", "z2")),
+            records(topology({}, {"z1": {"z2": cost}, "z2": {"z1": cost}}), groups),
+            ClassDefined(OTHER, task_class(2000)),
+            ClassDefined(LARGE, task_class(2000, labels=pair_labels("a"))),
+            TasksBound("m", OTHER, ("victim",)),
+            TasksSubmitted(LARGE, ("guest",), priority=10),
+            overlays=[WeightedModel(load_model("network_overhead", {"strictMaxNetworkCost": True}))],
+        )
+        core.apply([ClassDefined(FREE, task_class(0, labels=pair_labels("b")))])
+        result = close_after(core, TasksBound("n", FREE, ("needed",), priority=20))
+        assert evicted(result) == ({"victim"} if stands else set())
 
 
 class TestModels:
@@ -192,6 +218,30 @@ class TestSeveralDecisions:
         core = self.core(10, 20)
         result = close_after(core, TasksBound("m0", LARGE, ("vm0-1",), priority=priority))
         assert bool(evicted(result)) is stand
+
+    def test_with_one_of_a_machine_all_others_fall_also_if_they_count_on_other_victims(self):
+        core = self.core(10, 10)
+        opened = core.open_round()
+        found = opened.solve().evictions
+        decided = [replace(each, evicts=(at,), awaits=(at,)) for at, each in enumerate(found)]
+        snapshot, context, row = opened.snapshot, core._profile.context, core._cluster.tasks.row_of
+        assert snapshot is not None
+        assert snapshot.preemption is not None
+        assert len(decided) == 2
+        guests = ints(row["g0"], row["g1"])
+        check = EvictionCheck(context, snapshot, snapshot.preemption, decided, guests)
+        assert check.standing().tolist() == [True, True]
+        for victim in ("vm0-0", "vm0-1"):
+            context.evictions.chains.note(core._cluster, row[victim], [row["g0"]], 0.0)
+        check = EvictionCheck(context, snapshot, snapshot.preemption, decided, guests)
+        assert check.standing().tolist() == [False, False]
+
+    def test_what_a_dropped_guest_does_not_take_is_offered_to_others_at_once(self):
+        core = self.core(10)
+        core.apply([TasksSubmitted(LARGE, ("next",), priority=5)])
+        assert close_after(core, TaskRemoved("g0")).deltas == ()
+        assert core.next_round_in() == 0.0
+        assert evicted(core.run_round()) == {"vm0-0"}
 
     def test_room_is_for_all_guests_together(self):
         assert close_after(self.core(10, 10), machine("m0", cpu=1999)).deltas == ()

@@ -166,6 +166,38 @@ def test_of_many_the_smallest_and_then_the_most_important_are_left_out():
     assert running_out(4000, 3000, *came) == {"waits": Lost("m", ("d-0", "d-1"), 1)}
 
 
+def test_of_machines_with_as_many_the_one_that_less_important_tasks_took_is_named():
+    def on(which: str) -> TaskClass:
+        return TaskClass((("cpu", 500), (which, 1)))
+
+    events = flat(
+        machine("first", cpu=1000, extended={"a": 2}),
+        machine("second", cpu=1000, extended={"b": 2}),
+        tasks(1, "low", content=on("a"), priority=1),
+        tasks(2, "high", content=on("a"), priority=9),
+        tasks(3, "b-0", "b-1", content=on("b"), priority=5),
+        tasks(4, "waits", content=task_class(1000)),
+    )
+    assert lost_places(scheduler(events).run_round()) == {"waits": Lost("second", ("b-0", "b-1"), 0)}
+
+
+def test_a_machine_to_which_nobody_came_is_named_only_if_there_is_no_other():
+    """Who came to the last machine of the zone closes all of it."""
+    zone = [machine(f"m{at}", cpu=100, labels={"zone": "z", "last": f"{at == 6}"}) for at in range(7)]
+    keeps_off = task_class(10, anti_affinity=near("first"))
+    events = flat(
+        zone,
+        tasks(
+            1,
+            "first",
+            content=task_class(10, labels=(("app", "first"),), node_selector=(("last", "True"),)),
+            priority=9,
+        ),
+        tasks(2, "waits", content=keeps_off),
+    )
+    assert lost_places(scheduler(events).run_round()) == {"waits": Lost("m6", ("first",), 0)}
+
+
 def test_tasks_of_other_namespaces_are_counted_but_not_named():
     def told(*names: str) -> str:
         large: list[Event] = [

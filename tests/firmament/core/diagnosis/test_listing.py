@@ -108,6 +108,8 @@ def test_tasks_on_machines_that_refuse_them_are_found():
     invalid = ClassDefined(3, task_class(100, invalid="odd"))
     core.apply([invalid, TasksBound("m", 3, ("d",))])
     assert "d" not in {each.uid for each in core.iter_broken_rules()}
+    core.apply([machine("n", taints=[Taint("x", "y", "NoExecute")]), TasksBound("gone", 1, ("e",))])
+    assert {each.uid for each in core.iter_broken_rules()} == {"a", "b", "c"}
 
 
 # --- preemption ------------------------------------------------------------------------------------------------------

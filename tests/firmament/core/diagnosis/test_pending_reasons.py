@@ -11,6 +11,7 @@ import pytest
 from cost_models.group_terms import GROUP_RECORD, TREE_RECORD
 from cost_models.registry import load_model
 from firmament.core.configuration import RoundOptions, WeightedModel
+from firmament.core.diagnosis.pending_reasons import MOST_KINDS
 from firmament.core.diagnosis.preemption_reasons import explain_origins
 from firmament.core.events import (
     ClassDefined,
@@ -22,9 +23,10 @@ from firmament.core.events import (
     TasksBound,
     TasksSubmitted,
 )
-from firmament.core.model import Job
+from firmament.core.model import Job, Taint
 from firmament.core.results import RoundResult
 from firmament.core.scheduler import Scheduler
+from tests.cost_models.network_aware.scenes import app_group, labels, pair_labels, records, topology
 from tests.firmament.core.commit.test_eviction_check import with_bandwidth
 from tests.support.core import machine, messages, placed, scheduler, task_class, tasks, uids
 
@@ -130,6 +132,66 @@ def test_what_the_round_has_placed_counts_against_the_limits_of_models():
     result = core.run_round()
     assert placed(result) == {"t": "a"}
     assert messages(result)["u"].startswith(f"0/1 nodes are available: 1 {BANDWIDTH}.")
+
+
+def test_what_the_round_has_placed_counts_against_the_limits_of_pairs():
+    core = scheduler(
+        machine("m", cpu=100, labels=labels("r", "z1")),
+        machine("n", cpu=300, labels=labels("r", "z2")),
+        records(topology({}, {"z1": {"z2": 9}, "z2": {"z1": 9}}), app_group(["a", "b"], [("a", "b", 4, 0)])),
+        tasks(1, "a", content=task_class(100, labels=pair_labels("a"), machine="m"), priority=5),
+        tasks(2, "b", content=task_class(100, labels=pair_labels("b"))),
+        overlays=[WeightedModel(load_model("network_overhead", {"strictMaxNetworkCost": True}))],
+    )
+    result = core.run_round()
+    assert placed(result) == {"a": "m"}
+    assert messages(result)["b"].startswith(
+        "0/2 nodes are available: 1 Insufficient cpu, "
+        "1 node(s) exceeded the maxNetworkCost of a workload dependency."
+    )
+
+
+def test_each_class_is_told_its_own_refusals():
+    core = scheduler(
+        machine("a", taints=[Taint("x", "y", "NoSchedule")]),
+        machine("b", cpu=10),
+        tasks(1, "plain"),
+        tasks(2, "selects", content=task_class(node_selector=(("zone", "z"),))),
+        tasks(3, "also", content=task_class(50)),
+    )
+    plain = "0/2 nodes are available: 1 Insufficient cpu, 1 node(s) had untolerated taint(s)."
+    assert messages(core.run_round()) == {
+        "plain": plain,
+        "selects": "0/2 nodes are available: 1 node(s) didn't match Pod's node affinity/selector, "
+        "1 node(s) had untolerated taint(s).",
+        "also": plain,
+    }
+
+
+def test_a_machine_that_is_reserved_for_another_is_refused_as_such():
+    options = RoundOptions(reserve_after_rounds=1, reserve_after=0.0)
+    core = scheduler(
+        machine("m", cpu=1000),
+        tasks(1, "large", content=task_class(1000)),
+        tasks(2, content=task_class(500, runs_to_completion=True)),
+        options=options,
+    )
+    core.apply([TasksBound("m", 2, ("running",)), TasksSubmitted(2, ("first",))])
+    assert placed(core.run_round()) == {"first": "m"}
+    core.apply([TaskRemoved("first"), TasksSubmitted(2, ("second",))])
+    assert messages(core.run_round()) == {
+        "second": "0/1 nodes are available: 1 node(s) were reserved for a pod that has waited longer."
+    }
+
+
+def test_gangs_are_told_however_many_others_wait():
+    events: list[Event] = [machine("m"), JobDefined(Job("g", min_members=2))]
+    for number in range(1, MOST_KINDS + 3):
+        events += tasks(number, f"t-{number}", content=task_class(10_000 + number), priority=9)
+    events += [ClassDefined(999, task_class(20_000)), TasksSubmitted(999, ("g-0", "g-1"), job="g")]
+    told = messages(scheduler(events).run_round())
+    assert {"g-0", "g-1"} < told.keys()
+    assert len(told) == MOST_KINDS + 2
 
 
 def test_a_group_with_rules_is_told_what_it_lacks_and_which_machines_are_outside():
