@@ -172,6 +172,9 @@ def test_machines_are_counted_by_what_would_still_be_lacking():
     assert explained(running(), 500, 2, lacking(True, True)) == (
         f"{IN_VAIN}0/2 nodes are available: 1 Insufficient cpu, 1 No preemption victims found for incoming pod."
     )
+    assert explained(running(), 900, 2, lacking(True, True)).endswith(
+        ": 1 No preemption victims found for incoming pod, 1 Preemption is not helpful for scheduling."
+    ), "nobody on n would go, so what it lacks does not matter"
     ports = MachineRefusal(Cause(Reason.PORTS_TAKEN), np.array([False, True]))
     assert explained(running(), 100, 6, lacking(True, False), ports).endswith(
         "1 No preemption victims found for incoming pod, 1 node(s) didn't have free ports for the requested pod ports."
