@@ -13,8 +13,16 @@ from firmament.core.events import BindingReport, ClassDefined, Event, TaskRemove
 from firmament.core.few_tasks.first_costs import FirstCosts
 from firmament.core.scheduler import Scheduler
 from firmament.core.scoring.kept_rows import KeptRows
+from firmament.saved_rounds.saving import RoundRecord
 from firmament.server.access.fencing import GRACE_SECONDS, Fencing
-from firmament.server.cluster import NoStateError, ServedCluster, StaleDriverError, StateLostError
+from firmament.server.cluster import (
+    NoStateError,
+    OrderError,
+    ServedCluster,
+    StaleDriverError,
+    StateLostError,
+    SupersededError,
+)
 from firmament.solvers.base import FlowProblem, FlowSolution
 from firmament.solvers.ortools_solver import OrToolsSolver
 from firmament.wire.rounds import EncodedRound
@@ -284,3 +292,59 @@ def test_an_older_driver_takes_over_once_the_one_that_has_gone_is_not_back_in_ti
     cluster.detach(newer)
     now[0] = GRACE_SECONDS
     assert cluster.attach(older, 1) is None
+
+
+def test_events_and_the_end_of_a_snapshot_need_its_beginning():
+    setting = Setting()
+    driver, stranger = Quiet(), Quiet()
+    setting.cluster.attach(driver, 1)
+    with pytest.raises(OrderError, match="events came before a snapshot; send SnapshotBegin first"):
+        setting.cluster.apply(driver, WORLD)
+    with pytest.raises(OrderError, match="SnapshotEnd came without SnapshotBegin; begin a snapshot first"):
+        setting.cluster.end_snapshot(driver)
+    setting.cluster.begin_snapshot(driver)
+    setting.cluster.apply(driver, WORLD)
+    assert setting.cluster.next_round_in(driver) is None, "the snapshot is not complete"
+    with pytest.raises(NoStateError, match="the snapshot of cluster 'c' is not complete yet"):
+        setting.cluster.run_round()
+    for call in (setting.cluster.begin_snapshot, setting.cluster.end_snapshot, setting.cluster.next_round_in):
+        with pytest.raises(SupersededError):
+            call(stranger)
+    setting.cluster.end_snapshot(driver)
+    with pytest.raises(OrderError, match="SnapshotEnd came without"):
+        setting.cluster.end_snapshot(driver)
+
+
+def test_without_a_driver_the_last_state_has_rounds_and_without_a_state_there_is_an_error():
+    setting = Setting()
+    for ask in (setting.cluster.run_round, setting.cluster.network, lambda: setting.cluster.rounds(0)):
+        with pytest.raises(NoStateError, match="cluster 'c' has no complete snapshot yet"):
+            ask()
+    driver = setting.driven(1, [*WORLD, TasksSubmitted(1, ("a",))])
+    setting.cluster.detach(driver)
+    result = setting.cluster.run_round()
+    assert result is not None
+    assert [delta.uid for delta in result.deltas] == ["a"]
+
+
+def test_rounds_with_a_snapshot_are_recorded_with_their_numbers():
+    """Also if they would need no network otherwise."""
+    records: list[RoundRecord] = []
+    cluster = ServedCluster("c", DirectSetting()._scheduler, records.append)
+    for fencing in (1, 2):
+        driver = Quiet()
+        cluster.attach(driver, fencing)
+        cluster.begin_snapshot(driver)
+        cluster.apply(driver, [*WORLD, TasksSubmitted(1, ("a",))])
+        cluster.end_snapshot(driver)
+        assert cluster.run_direct_round() is None
+        assert cluster.run_round() is not None
+        assert cluster.run_round() is not None, "nothing waits, so there is nothing to record"
+    assert [(each.cluster, each.result.round, len(each.result.deltas)) for each in records] == [
+        ("c", 1, 1),
+        ("c", 3, 1),
+    ]
+    assert cluster.describe_flow(3, with_tasks=False) is None
+    found = cluster.describe_flow(2, with_tasks=False)
+    assert found is not None
+    assert found[0].round == 3

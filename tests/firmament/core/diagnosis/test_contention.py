@@ -183,7 +183,9 @@ def test_of_machines_with_as_many_the_one_that_less_important_tasks_took_is_name
 
 def test_a_machine_to_which_nobody_came_is_named_only_if_there_is_no_other():
     """Who came to the last machine of the zone closes all of it."""
-    zone = [machine(f"m{at}", cpu=100, labels={"zone": "z", "last": f"{at == 6}"}) for at in range(7)]
+    zone: list[Event] = [
+        machine(f"m{at}", cpu=100, labels={"zone": "z", "last": f"{at == 6}"}) for at in range(7)
+    ]
     keeps_off = task_class(10, anti_affinity=near("first"))
     events = flat(
         zone,

@@ -52,7 +52,7 @@ def test_further_resources_take_three_looks_each(resources: int, looks: int):
 
 
 def test_machines_with_too_little_left_are_refused_resource_by_resource():
-    free = np.array([[5, 0, 0], [4, 1, 0], [9, 9, 0]])
+    free = np.array([[5, 0, -1], [4, 1, 0], [9, 9, 0]])
     request = np.array([5, 1, 0])
     found = find_refusals_by_resource(free, request, ["cpu", "memory", "gpu"])
     assert [(cause, rows.tolist()) for cause, rows in found] == [
