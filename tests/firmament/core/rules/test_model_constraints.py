@@ -76,7 +76,7 @@ def test_a_model_is_asked_if_some_class_that_waits_has_a_kind():
     assert model_constraints(made, [3]) == ()
     assert not model.asked
     (found,) = model_constraints(made, [0, 3, 2])
-    assert (found.model, found.constraint) == ("telling", "the constraint")
+    assert (found.model, str(found.constraint)) == ("telling", "the constraint")
     assert found.kind.tolist() == ints(0, -1, 1).tolist()
     labels, kinds, kind, where = model.asked[0]
     assert [dict(each) for each in labels] == [{"zone": "z"}, {}]
