@@ -115,7 +115,7 @@ class Election:
             self._seen_at = self._clock()
         self._seen = lease
         if self.role is Role.LEADER and self.holder not in ("", self._identity):
-            self._end()
+            self.role = Role.ENDED
 
     def due(self) -> float:
         """Return the time, by ``clock``, to call ``next_write``; ``-inf`` for a process that has ended."""
@@ -134,7 +134,7 @@ class Election:
         """
         now = self._clock()
         if self.role is Role.LEADER and now >= self._deadline:
-            self._end()
+            self.role = Role.ENDED
         if self.role is Role.ENDED or now < self.due():
             return None
         self._try_at = now + self._options.retry_period
@@ -163,7 +163,7 @@ class Election:
     def release(self) -> Lease | None:
         """End for ever; return the Lease to write so that others can take over at once, None without the lead."""
         led = self.may_write()
-        self._end()
+        self.role = Role.ENDED
         if not led or self._seen is None:
             return None
         now = _micro_time(self._wall())
@@ -175,10 +175,6 @@ class Election:
             lease_transitions=self._seen.spec.lease_transitions,
         )
         return Lease(self._metadata(self.fencing), spec)
-
-    def _end(self) -> None:
-        self.role = Role.ENDED
-        self._deadline = float("-inf")
 
     def _propose(self) -> Lease:
         seen, now = self._seen.spec if self._seen is not None else LeaseSpec(), _micro_time(self._wall())

@@ -329,3 +329,24 @@ async def test_a_renewal_under_way_does_not_keep_the_lease_from_being_given_back
     await leaving
     assert "holderIdentity" not in (await lease(api))["spec"]
     assert not first.elector.may_write()
+
+
+async def test_the_namespace_of_the_lease_is_the_one_configured_and_its_file_may_be_empty(tmp_path):
+    (tmp_path / "namespace").write_text("\n")
+    assert own_namespace(tmp_path / "namespace") == "default"
+    paths = []
+
+    async def answer(request):
+        paths.append(request.path)
+        return await watch(request, then="hang") if "watch" in request.query else listing(1)
+
+    options = LeaderElectionOptions(resource_namespace="scheduling")
+    async with (
+        scripted(answer) as (_, url),
+        Transport(ConnectionSettings(url), clock=time.monotonic) as transport,
+    ):
+        running = asyncio.create_task(Elector(Environment(transport, random=Random(1)), options, "it").run())
+        await until(lambda: paths)
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+    assert paths[0] == "/apis/coordination.k8s.io/v1/namespaces/scheduling/leases"
