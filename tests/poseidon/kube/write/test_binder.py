@@ -13,7 +13,7 @@ import pytest
 from aiohttp import web
 from prometheus_client import CollectorRegistry
 
-from poseidon.kube.client.errors import UnreachableError
+from poseidon.kube.client.errors import ApiError, KubeError, UnreachableError
 from poseidon.kube.client.metrics import KubeMetrics
 from poseidon.kube.client.settings import ConnectionSettings
 from poseidon.kube.client.transport import Transport
@@ -319,29 +319,53 @@ async def test_it_is_quiet_only_a_while_after_the_last_binding(burst, lull):
         await asyncio.gather(running, return_exceptions=True)
 
 
-async def test_an_idle_connection_that_the_server_closed_is_no_sign_of_overload():
-    """Only answers of a server that is too busy, or in trouble, lessen how many bindings are in flight."""
+class Api:
+    """Raises the given errors, one for each binding that is posted, and then accepts; notes which were urgent."""
 
-    faults = [UnreachableError("closed", idle_closed=True), UnreachableError("reset"), None]
+    def __init__(self, *faults: KubeError) -> None:
+        self.faults = list(faults)
+        self.urgent: list[bool] = []
 
-    class Api:
-        async def post(self, path, body, *, urgent=False):
-            fault = faults.pop(0)
-            if fault is not None:
-                raise fault
-            return b"{}"
+    async def post(self, path, body, *, urgent=False):
+        self.urgent.append(urgent)
+        if self.faults:
+            raise self.faults.pop(0)
+        await asyncio.sleep(0)
+        return b"{}"
 
-    registry = CollectorRegistry()
-    outcomes: list[BindOutcome] = []
-    limits: list[float | None] = []
+
+def answer_of(code, message="no"):
+    return ApiError(code, "", message)
+
+
+@pytest.mark.parametrize(
+    ("fault", "limit", "looks"),
+    [
+        (UnreachableError("closed", idle_closed=True), 64, 1),
+        (UnreachableError("reset"), 32, 1),
+        (answer_of(503), 32, 1),
+        (answer_of(429), 32, 2),
+        (answer_of(409, "the object has been modified"), 64, 1),
+    ],
+    ids=["idle connection closed", "reset", "in trouble", "busy", "another write"],
+)
+async def test_after_a_failure_fewer_are_in_flight_if_the_server_has_too_much_to_do(fault, limit, looks):
+    """The node is looked at again before the next try only if the server was too busy for this one."""
+    registry, outcomes, limits, looked = CollectorRegistry(), [], [], []
+    api = Api(fault)
 
     async def sleep(_seconds):
         limits.append(registry.get_sample_value("poseidon_bind_concurrency"))
         await asyncio.sleep(0)
 
+    def look(request):
+        looked.append(request)
+        return ""
+
     binder = Binder(
-        Environment(cast(Transport, Api()), KubeMetrics(registry), Random(1), lambda: 0.0, sleep=sleep),
+        Environment(cast(Transport, api), KubeMetrics(registry), Random(1), lambda: 0.0, sleep=sleep),
         outcomes.append,
+        refusal=look,
         options=BinderOptions(concurrency=ConcurrencyOptions(initial=64, shrink=0.5)),
     )
     running = asyncio.create_task(binder.run())
@@ -350,4 +374,46 @@ async def test_an_idle_connection_that_the_server_closed_is_no_sign_of_overload(
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)
     assert outcomes == [BindOutcome(REQUEST, BindResult.BOUND)]
-    assert limits == [64, 32]
+    assert (limits, len(looked)) == ([limit], looks)
+    assert registry.get_sample_value("poseidon_bind_retries_total") == 1
+    assert api.urgent == [True, True]
+
+
+async def test_more_are_in_flight_once_many_have_been_bound_while_others_waited():
+    registry, outcomes = CollectorRegistry(), []
+    ticks = iter(range(10_000))
+    binder = Binder(
+        Environment(cast(Transport, Api()), KubeMetrics(registry), Random(1), lambda: float(next(ticks))),
+        outcomes.append,
+        options=BinderOptions(concurrency=ConcurrencyOptions(initial=2, least=1)),
+    )
+    running = asyncio.create_task(binder.run())
+    for index in range(12):
+        binder.submit(BindRequest(f"u{index}", "default", f"p{index}", "n1"))
+    await until(lambda: len(outcomes) == 12)
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+    assert registry.get_sample_value("poseidon_bind_concurrency") > 2
+
+
+async def test_what_is_less_urgent_waits_even_if_no_binding_is_under_way_any_more():
+    slept = []
+
+    async def sleep(seconds):
+        slept.append(seconds)
+        now[0] += seconds
+
+    now = [100.0]
+    binder = Binder(
+        Environment(cast(Transport, Api()), random=Random(1), clock=lambda: now[0], sleep=sleep),
+        lambda _: None,
+        options=BinderOptions(lull_seconds=0.5, burst=1),
+    )
+    running = asyncio.create_task(binder.run())
+    binder.submit(REQUEST)
+    await binder.wait_idle()
+    assert slept == []
+    await binder.wait_quiet()
+    assert slept == [0.5]
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)

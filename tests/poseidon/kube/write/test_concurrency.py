@@ -133,6 +133,15 @@ def test_a_step_up_stays_if_the_rate_grows_enough():
     assert steps.period(400) == 20
 
 
+def test_a_step_up_is_one_at_least():
+    now = [0.0]
+    limit = AdaptiveLimit(lambda: now[0], ConcurrencyOptions(initial=1, least=1))
+    for _ in range(2):
+        now[0] += 1.0
+        limit.note_success(1)
+    assert limit() == 2
+
+
 def test_a_period_that_is_too_short_says_nothing():
     steps = Steps()
     assert steps.period(19) == 10, "too few answers"
