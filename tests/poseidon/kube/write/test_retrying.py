@@ -41,3 +41,8 @@ def test_a_busy_server_does_not_use_up_attempts_for_a_while():
 def test_without_a_clock_a_busy_server_uses_up_attempts():
     tries = Tries(OPTIONS, Random(1))
     assert [tries.pause(BUSY) is None for _ in range(3)] == [False, False, True]
+
+
+def test_patience_with_a_busy_server_counts_from_when_the_request_began():
+    tries = Tries(OPTIONS, Random(1), lambda: 100.0, since=90.0)
+    assert [tries.pause(BUSY) is None for _ in range(3)] == [False, False, True]

@@ -89,7 +89,22 @@ async def test_what_waits_can_be_dropped():
         assert work.pool.unfinished == 5
         assert work.pool.discard_waiting() == 4
         assert work.pool.unfinished == 1
+        idle = asyncio.create_task(work.pool.wait_idle())
+        await asyncio.sleep(0)
+        assert not idle.done(), "one is still in flight"
         work.let_go(0)
+        await idle
         await work.pool.wait_idle()
         assert work.begun == [0]
         assert work.pool.discard_waiting() == 0
+
+
+async def test_it_is_idle_once_all_that_waits_is_dropped():
+    work = Work(1)
+    work.pool.submit(0)
+    idle = asyncio.create_task(work.pool.wait_idle())
+    await asyncio.sleep(0)
+    assert not idle.done()
+    assert (work.pool.waiting, work.pool.discard_waiting(), work.pool.waiting) == (1, 1, 0)
+    await asyncio.sleep(0)
+    assert idle.done()

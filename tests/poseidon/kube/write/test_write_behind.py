@@ -31,11 +31,14 @@ class Target:
         self.go = asyncio.Event()
         self.go.set()
         self.registry = CollectorRegistry()
-        self.in_flight = self.most_in_flight = 0
+        self.in_flight = self.most_in_flight = self.waits = 0
+        self.begun = None
 
     async def perform(self, write):
         self.in_flight += 1
         self.most_in_flight = max(self.most_in_flight, self.in_flight)
+        if self.begun is not None:
+            self.begun(write)
         try:
             await self.go.wait()
         finally:
@@ -45,6 +48,7 @@ class Target:
         self.written.append(write)
 
     async def wait_quiet(self):
+        self.waits += 1
         await self.quiet.wait()
 
     def count(self, result):
@@ -175,6 +179,47 @@ async def test_a_later_write_of_a_key_inherits_its_place():
             queue.put("a", last)
             await asyncio.sleep(0.01)
     assert target.written
+
+
+async def test_a_later_write_of_a_key_waits_no_longer_than_the_first_would_have():
+    target = Target()
+    target.quiet.clear()
+    async with writing(target, workers=1, patience=0.02) as queue:
+        target.begun = lambda write: queue.put("b", 2) if write == 0 else None
+        queue.put("a", 0)
+        queue.put("b", 1)
+        await queue.wait_drained()
+    assert (target.written, target.waits) == ([0, 2], 1)
+
+
+async def test_a_key_that_was_withdrawn_and_put_again_is_still_written_one_at_a_time():
+    target = Target()
+    target.quiet.clear()
+    target.go.clear()
+    async with writing(target, workers=4, patience=60) as queue:
+        queue.put("a", 1)
+        queue.withdraw("a")
+        queue.put("a", 2)
+        for _ in range(5):
+            await asyncio.sleep(0)
+        target.quiet.set()
+        await until(lambda: target.in_flight)
+        queue.put("a", 3)
+        for _ in range(5):
+            await asyncio.sleep(0)
+        target.go.set()
+        await queue.wait_drained()
+    assert (target.written, target.most_in_flight) == ([2, 3], 1)
+
+
+async def test_nothing_is_left_to_write_once_all_is_withdrawn():
+    target = Target()
+    async with writing(target) as queue:
+        queue.put("a", 1)
+        drained = asyncio.create_task(queue.wait_drained())
+        queue.withdraw("a")
+        await asyncio.sleep(0)
+        assert drained.done()
 
 
 async def test_what_exceeds_the_bound_is_dropped_and_counted():
