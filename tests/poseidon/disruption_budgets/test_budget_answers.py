@@ -79,6 +79,8 @@ NOT_COUNTED = "PodDisruptionBudget b has changed, and its controller has not cou
             [budget("b"), budget("a")],
             "is covered by several PodDisruptionBudgets (a, b), which evictions do not support",
         ),
+        (pod(), [budget(disruptionsAllowed=0, policy="AlwaysAllow")], NONE_LEFT),
+        (pod(), [budget(disruptionsAllowed=0, currentHealthy=3, desiredHealthy=3)], NONE_LEFT),
         (pod(), [budget(generation=2)], NOT_COUNTED),
         (pod(), [budget(generation=2, observedGeneration=2)], ""),
         (pod(), [budget(generation=2, observedGeneration=3)], ""),
