@@ -5,11 +5,13 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
+from poseidon.kube.api.metadata import PodRef
 from poseidon.kube.write.binder import BindResult
 from poseidon.kube.write.patch_writer import Nomination
-from poseidon.lifecycle.actions import AnnounceUnschedulable, Bind
+from poseidon.lifecycle.actions import AnnounceScheduled, AnnounceUnschedulable, Bind
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.poseidon.bridge.objects import gone, node, pod, present
+from tests.poseidon.bridge.solver_view import PENDING
 from tests.poseidon.bridge.test_state import Harness
 
 NO_ROOM = "0/2 nodes are available: 2 Insufficient cpu."
@@ -151,3 +153,69 @@ def test_a_confirmed_pod_is_not_sent_again():
     harness.sync()
     reports, events = harness.pods(present(replace(found, spec=replace(found.spec, node_name="n1"))))
     assert (list(reports), list(events)) == ([], [])
+
+
+@pytest.fixture
+def harness():
+    return Harness()
+
+
+def test_followers_wait_for_their_leader(harness):
+    harness.pods(present(pod("a")), present(pod("b")))
+    [leader] = harness.place("pod-a", "n1")
+    assert harness.place("pod-b", "n1", depends_on=["pod-a"]) == []
+    actions = harness.outcome(leader)
+    assert actions == [AnnounceScheduled(leader.pod, "n1"), Bind(PodRef("pod-b", "default", "b"), "n1")]
+
+
+def test_followers_fail_with_their_leader(harness):
+    harness.pods(present(pod("a")), present(pod("b")), present(pod("c")))
+    [leader] = harness.place("pod-a", "n1")
+    harness.place("pod-b", "n1", depends_on=["pod-a"])
+    harness.place("pod-c", "n1", depends_on=["pod-b"])
+    assert harness.outcome(leader, BindResult.FAILED, "500") == []
+    reports, _ = harness.sync()
+    assert {r.task: (r.bound, r.retry) for r in reports} == {
+        "pod-a": (False, True),
+        "pod-b": (False, True),
+        "pod-c": (False, True),
+    }
+    assert set(harness.states().values()) == {(PENDING, "")}
+
+
+def test_followers_do_not_wait_for_a_leader_that_is_gone(harness):
+    harness.pods(present(pod("a")), present(pod("b")))
+    harness.place("pod-a", "n1")
+    harness.place("pod-b", "n2", depends_on=["pod-a"])
+    harness.pods(gone(pod("a")))
+    assert harness.state.take_actions() == [Bind(PodRef("pod-b", "default", "b"), "n2")]
+
+
+def test_a_failure_is_reported_and_leaves_the_pod_pending(harness):
+    harness.pods(present(pod("a")))
+    [bind] = harness.place("pod-a", "n1")
+    assert harness.outcome(bind, BindResult.FAILED, "503") == []
+    reports, events = harness.sync()
+    assert [(r.bound, r.retry, r.reason) for r in reports] == [(False, True, "503")]
+    assert not events
+    assert harness.states() == {"pod-a": (PENDING, "")}
+
+
+@pytest.mark.parametrize("result", [BindResult.GONE, BindResult.ELSEWHERE])
+def test_what_an_event_will_settle_is_not_to_be_retried(harness, result):
+    harness.pods(present(pod("a")))
+    [bind] = harness.place("pod-a", "n1")
+    harness.outcome(bind, result, "why")
+    reports, _ = harness.sync()
+    assert [(r.bound, r.retry) for r in reports] == [(False, False)]
+
+
+def test_a_binding_that_fails_on_a_later_stream_is_taken_back(harness):
+    harness.pods(present(pod("a")))
+    [bind] = harness.place("pod-a", "n1")
+    harness.new_stream()
+    harness.outcome(bind, BindResult.FAILED, "500")
+    reports, events = harness.sync()
+    assert not reports, "this stream's solver placed nothing"
+    assert [event.WhichOneof("body") for event in events] == ["task_removed", "tasks"]
+    assert harness.states() == {"pod-a": (PENDING, "")}

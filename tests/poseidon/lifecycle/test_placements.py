@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from poseidon.lifecycle.actions import Bind
+from poseidon.kube.api.metadata import PodRef
+from poseidon.lifecycle.actions import AnnounceScheduled, Bind
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.poseidon.bridge.objects import gone, node, pod, present
+from tests.poseidon.bridge.solver_view import BOUND, PENDING
 from tests.poseidon.bridge.test_state import Harness
 
 
@@ -83,3 +85,55 @@ def test_a_pod_that_depends_on_bound_pods_or_on_such_as_are_gone_need_not_wait()
     result.deltas.add(kind=pb.Delta.PLACE, task="pod-a", machine="n1", depends_on=["pod-c", "gone"])
     harness.state.on_round(result)
     assert [type(each) for each in harness.state.take_actions()] == [Bind]
+
+
+@pytest.fixture
+def harness():
+    return Harness()
+
+
+def test_success_is_reported_and_announced_once(harness):
+    harness.pods(present(pod("a")))
+    [bind] = harness.place("pod-a", "n1")
+    assert bind == Bind(PodRef("pod-a", "default", "a"), "n1")
+    [announced] = harness.outcome(bind)
+    assert announced == AnnounceScheduled(bind.pod, "n1")
+    reports, events = harness.pods(present(pod("a", node="n1")))
+    assert [(r.task, r.machine, r.bound) for r in reports] == [("pod-a", "n1", True)]
+    assert not events, "the report has said it already"
+    assert harness.states() == {"pod-a": (BOUND, "n1")}
+
+
+def test_the_watch_may_be_faster_than_the_answer(harness):
+    harness.pods(present(pod("a")))
+    [bind] = harness.place("pod-a", "n1")
+    _, events = harness.pods(present(pod("a", node="n1")))
+    assert not events
+    harness.outcome(bind)
+    reports, events = harness.sync()
+    assert [r.bound for r in reports] == [True]
+    assert not events
+
+
+def test_deltas_that_cannot_be_carried_out_are_reported_not_posted(harness):
+    harness.pods(present(pod("a")), present(pod("b")))
+    assert harness.delta("never-seen", "n1") == []
+    assert harness.delta("pod-a", "no-such-node") == []
+    harness.state.pods_changed([present(pod("b", node="n2"))])
+    harness.state.take_actions()
+    assert harness.delta("pod-b", "n1") == []
+    reports = {r.task: r for r in harness.state.take_reports()}
+    assert (reports["never-seen"].retry, reports["never-seen"].reason) == (False, "the pod is gone")
+    assert (reports["pod-a"].retry, reports["pod-a"].reason) == (True, "node no-such-node is gone")
+    assert (reports["pod-b"].retry, reports["pod-b"].reason) == (False, "already assigned to node n2")
+    assert not any(report.bound for report in reports.values())
+    harness.sync()
+    assert harness.states() == {"pod-a": (PENDING, ""), "pod-b": (BOUND, "n2")}
+
+
+def test_moves_of_running_pods_are_refused_clearly(harness, caplog):
+    harness.pods(present(pod("a", node="n1")))
+    assert harness.delta("pod-a", "n1", kind=pb.Delta.MIGRATE) == []
+    [report] = harness.state.take_reports()
+    assert (report.task, report.bound, report.retry) == ("pod-a", False, False)
+    assert "can neither move running pods" in caplog.text
