@@ -189,10 +189,9 @@ def _add_init_containers(
         if container.restart_policy == "Always":
             _add(total, needed)
             _add(sidecars, needed)
-            needed = sidecars
         else:
             _add(needed, sidecars)
-        _raise_to(peak, needed)
+            _raise_to(peak, needed)
     _raise_to(total, peak)
     return total
 

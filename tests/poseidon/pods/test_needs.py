@@ -12,6 +12,7 @@ from poseidon.pods.requests_and_limits import (
     effective_limits,
     names_extended_resources,
     quality_of_service,
+    quantities,
 )
 from poseidon.pods.templates import class_source, describe
 from poseidon.pods.visibility import (
@@ -180,6 +181,8 @@ FULL = {"cpu": "1", "memory": "1Gi"}
         ({"containers": [requesting(FULL, FULL)]}, "Guaranteed"),
         ({"containers": [requesting({}, FULL)]}, "Guaranteed"),
         ({"containers": [requesting({}, FULL), requesting()]}, "Burstable"),
+        ({"containers": [requesting(), requesting({}, FULL)]}, "Burstable"),
+        ({"containers": [requesting({"cpu": 0}, {"cpu": 1})]}, "Burstable"),
         ({"containers": [requesting(FULL, {**FULL, "cpu": "2"})]}, "Burstable"),
         ({"containers": [requesting(FULL)]}, "Burstable"),
         ({"containers": [requesting({}, {"cpu": "1"})]}, "Burstable"),
@@ -197,6 +200,7 @@ def test_the_quality_of_service_is_kubernetes(spec, quality):
     ("spec", "limits"),
     [
         ({"containers": [requesting()]}, {}),
+        ({"containers": [requesting({}, {"cpu": 0, "memory": 1})]}, {"memory": 1}),
         ({"containers": [requesting({}, {"cpu": 1}), requesting({}, {"cpu": 2})]}, {"cpu": 3000}),
         ({"containers": [requesting({}, {"cpu": 1})], "overhead": {"cpu": "1m", "memory": 5}}, {"cpu": 1001}),
         (
@@ -211,6 +215,11 @@ def test_the_quality_of_service_is_kubernetes(spec, quality):
 )
 def test_limits_add_up_and_overhead_counts_only_beside_a_limit(spec, limits):
     assert effective_limits(make_spec(**spec), []) == limits
+
+
+def test_amounts_are_in_the_order_of_their_names():
+    found = quantities({"memory": 3, "cpu": 1, "gpu": 2})
+    assert [(each.resource, each.amount) for each in found] == [("cpu", 1), ("gpu", 2), ("memory", 3)]
 
 
 @pytest.mark.parametrize(
