@@ -128,7 +128,7 @@ def test_nobody_waits_for_pods_that_are_where_they_belong():
     result.deltas.add(kind=pb.Delta.PLACE, task="pod-b", machine="n2", depends_on=["pod-a"])
     harness.state.on_round(result)
     [first] = harness.state.take_actions()
-    assert first.pod.name == "a"
+    assert first == Bind(PodRef("pod-a", "default", "a"), "n1")
     assert binds(harness.outcome(first)) == ["n2"]
 
 

@@ -170,6 +170,7 @@ PEACEFUL = {"value": 5, "preemptionPolicy": "Never"}
         ({"p": PEACEFUL}, {"priorityClassName": "p"}, True),
         ({"p": PEACEFUL}, {"priorityClassName": "p", "preemptionPolicy": "PreemptLowerPriority"}, False),
         ({"p": PEACEFUL}, {"priorityClassName": "p", "priority": 5}, False),
+        ({"p": {**PEACEFUL, "preemptionPolicy": "PreemptLowerPriority"}}, {"priorityClassName": "p"}, False),
         ({"p": {**PEACEFUL, "globalDefault": True}}, {}, True),
         ({"p": {**PEACEFUL, "globalDefault": True}, "q": {"value": 4, "globalDefault": True}}, {}, False),
         ({"p": PEACEFUL}, {"priorityClassName": "other"}, False),
@@ -234,6 +235,9 @@ def test_of_a_pod_that_is_not_placed_here_only_what_it_uses_counts():
         containers=[{"name": "c", "image": "i", "resources": {"requests": {"cpu": "1"}}}],
         initContainers=[{"name": "i", "image": "j", "restartPolicy": "Always"}],
         overhead={"cpu": "1"},
+        resources={"requests": {"cpu": "3"}},
+        priorityClassName="high",
+        preemptionPolicy="Never",
         schedulingGates=[{"name": "g"}],
     )
     kept = bare(found)
@@ -245,6 +249,38 @@ def test_of_a_pod_that_is_not_placed_here_only_what_it_uses_counts():
     assert [(each.name, each.image) for each in kept.spec.containers] == [("c", "")]
     assert kept.spec.containers[0].resources == found.spec.containers[0].resources
     assert [each.restart_policy for each in kept.spec.init_containers] == ["Always"]
-    assert kept.spec.overhead == found.spec.overhead
+    assert (kept.spec.overhead, kept.spec.resources) == (found.spec.overhead, found.spec.resources)
+    assert (kept.spec.priority_class_name, kept.spec.preemption_policy) == ("high", "Never")
     assert kept.spec.scheduling_gates == found.spec.scheduling_gates
     assert kept.status.phase == "Running"
+
+
+GROWN = {"resources": {"requests": {"cpu": "2"}}, "allocatedResources": {"cpu": "2"}}
+
+
+@pytest.mark.parametrize(
+    ("spec", "status"),
+    [
+        (
+            {"containers": [{"name": "c", "resources": {"requests": {"cpu": "1"}}}]},
+            {"containerStatuses": [{"name": "c", **GROWN}]},
+        ),
+        (
+            {
+                "containers": [{"name": "c"}],
+                "initContainers": [
+                    {"name": "i", "restartPolicy": "Always", "resources": {"requests": {"cpu": "1"}}}
+                ],
+            },
+            {"initContainerStatuses": [{"name": "i", **GROWN}]},
+        ),
+        ({"containers": [{"name": "c"}], "resources": {"requests": {"cpu": "1"}}}, GROWN),
+    ],
+    ids=["container", "sidecar", "pod"],
+)
+def test_a_pod_that_is_resized_counts_with_what_it_still_uses(spec, status):
+    table = ClassTable()
+    found = task(pod(status={"phase": "Running", **status}, nodeName="n", **spec), table, classes())
+    assert [(each.resource, each.amount) for each in table.message(found.task_class).requests] == [
+        ("cpu", 2000)
+    ]

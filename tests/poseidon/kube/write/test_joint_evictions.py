@@ -65,6 +65,8 @@ async def test_an_answer_that_is_due_is_waited_for(refused):
             await answered.wait()
             await answer(error)
 
+    with pytest.raises(ApiError), found.ask():
+        await answer(ApiError(429, "TooManyRequests", "busy"))  # an earlier answer is none to this one
     asking = asyncio.create_task(ask())
     await asyncio.sleep(0)
     staying = asyncio.create_task(found.stays(()))
