@@ -114,7 +114,8 @@ def _print_table(replays: list[tuple[Path, Replay]]) -> None:
         for stats, when in ((done.then, "when it was saved"), (done.now, "now")):
             if stats.time_limited:
                 click.echo(
-                    f"{folder.name}: a time limit cut the solve off {when}; it may differ for that alone."
+                    f"{folder.name}: a time limit cut the solve off {when}; "
+                    "the placements may differ for this reason alone."
                 )
 
 

@@ -81,7 +81,7 @@ def encode_description(description: Description) -> bytes:
 def read_description(files: Mapping[str, bytes]) -> Description:
     """Return the description of a saved round; raises ``SavedRoundError``."""
     if FILE not in files:
-        raise SavedRoundError(f"{FILE}: is missing; save the round again")
+        raise SavedRoundError(f"{FILE} is missing; save the round again")
     return decode_description(files[FILE])
 
 

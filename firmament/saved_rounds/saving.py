@@ -59,7 +59,7 @@ def decode_round(files: Mapping[str, bytes]) -> SavedRound:
     """Return the round that ``encode_round`` wrote; raises ``SavedRoundError``. Needs the files in ``NEEDED`` only."""
     described = description.read_description(files)
     if saved_arrays.FILE not in files:
-        raise SavedRoundError(f"{saved_arrays.FILE}: is missing; save the round again")
+        raise SavedRoundError(f"{saved_arrays.FILE} is missing; save the round again")
     problem, placed = saved_arrays.decode_arrays(files[saved_arrays.FILE])
     counted = (len(described.machines), len(described.resources), len(described.classes))
     if counted != (problem.machines, problem.requests.shape[1], problem.classes):

@@ -63,7 +63,9 @@ class BandwidthAgent:
                 await self.advertise()
             except (KubeError, LinkSpeedError) as error:
                 delay = min(self._backoff.next(), self._interval)
-                _log.warning('bandwidth not advertised node=%s in=%.1fs error="%s"', self._node, delay, error)
+                _log.warning(
+                    'bandwidth not advertised node=%s retry_in=%.1fs error="%s"', self._node, delay, error
+                )
             else:
                 self._backoff.reset()
                 delay = self._interval
@@ -122,7 +124,9 @@ def link_speed(interface: str, sysfs: Path = SYSFS) -> int:
     except FileNotFoundError:
         raise LinkSpeedError(f"{file}: there is no such interface; {remedy}") from None
     except OSError as error:
-        raise LinkSpeedError(f"{file}: {error.strerror}: the interface has no speed; {remedy}") from None
+        raise LinkSpeedError(
+            f"{file} cannot be read ({error.strerror}), so the interface's speed is unknown; {remedy}"
+        ) from None
     if not text.isdecimal() or int(text) == 0:
         raise LinkSpeedError(
             f"{file}: {text!r} is not a speed, as of a virtual interface or one without a link; {remedy}"

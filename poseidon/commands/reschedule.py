@@ -172,7 +172,7 @@ def _tell(planned: PlannedMoves) -> None:
 
     if not planned.released:
         click.echo(
-            "no pod is released; release them by the label firmament.io/reschedule=allow of a namespace"
+            "no pod may be moved; allow it with the label firmament.io/reschedule=allow on a namespace"
         )
         return
     waves = planned.waves.waves
@@ -182,7 +182,7 @@ def _tell(planned: PlannedMoves) -> None:
         for each in wave
     ]
     click.echo(
-        f"{format_count_with_verb(planned.released, 'pod')} released; {format_count(len(rows), 'move')}."
+        f"{format_count(planned.released, 'pod')} may be moved; {format_count_with_verb(len(rows), 'move')} planned."
     )
     print_rows(("WAVE", "POD", "FROM", "TO", "WHY"), rows)
     print_rows(("NODE TO BE FREED",), [(name,) for name in planned.freed])

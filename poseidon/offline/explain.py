@@ -47,7 +47,7 @@ def explain_pod(
         raise UnknownPodError(f"pod {pod} has ended ({found.status.phase}), so no node is sought for it")
     cluster = build_offline_cluster(manifests, configuration, now)
     if pod not in cluster.pods:
-        remedy = "queues.source of the configuration names the project whose queues are to resume it"
+        remedy = "to include it, set queues.source in the configuration to the project whose queues resume it"
         raise UnknownPodError(f"pod {pod} would be created by a suspended object; {remedy}")
     known = tuple(cluster.state.snapshot())
     plan = schedule_pods(cluster, manifests)

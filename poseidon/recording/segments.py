@@ -57,7 +57,7 @@ def read_segment(path: Path) -> Iterator[pb.Recorded]:
     try:
         with path.open("rb") as file:
             if file.readline(len(_BEGINS)) != _BEGINS:
-                raise RecordingError(f"{path}: is no recording of this version")
+                raise RecordingError(f"{path} is not a recording, or one of another version")
             for block in _read_blocks(file):
                 yield from _read_entries(block, path)
     except OSError as error:

@@ -149,7 +149,8 @@ def _load_officially(source: str | None, context: str | None, where: str) -> _Re
         from kubernetes.client import Configuration
     except ModuleNotFoundError:
         raise SettingsError(
-            f"{where}: the package kubernetes reads its credentials, and is not installed; {INSTALL_BRIDGE}"
+            f"{where}: reading these credentials needs the Python package kubernetes, which is not installed; "
+            f"{INSTALL_BRIDGE}"
         ) from None
 
     configuration = Configuration()

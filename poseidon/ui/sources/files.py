@@ -145,7 +145,7 @@ class FileSource:
             raise NotExplainedError(str(error)) from None
         if content is None:
             raise NotExplainedError(
-                "it takes no part in placement: it may have to wait for its group or its volumes"
+                "the pod takes no part in placement; perhaps it waits for its group or its volumes"
             )
         return read_verdicts(pb.Explanation.FromString(content))
 

@@ -120,7 +120,9 @@ def test_a_table_shows_what_was_and_what_is(outcome: Replay, saved: Path, monkey
     for part in ("no, 1,500 moved", "777 / 12,345", "yes / no", "25.00% / 50.00%"):
         assert part in shown.stdout
     limits = [line for line in shown.stdout.splitlines() if "a time limit cut the solve off" in line]
-    assert limits == ["round-00000001: a time limit cut the solve off now; it may differ for that alone."]
+    assert limits == [
+        "round-00000001: a time limit cut the solve off now; the placements may differ for this reason alone."
+    ]
 
 
 # --- explain --path --------------------------------------------------------------------------------------------------

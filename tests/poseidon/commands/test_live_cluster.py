@@ -119,7 +119,7 @@ def test_nothing_moves_that_is_not_released(live):
     live.create(node("n1"), pod("p", nodeName="n1"))
     said = live.run("reschedule", "--dry-run").stdout
     assert (
-        said == "no pod is released; release them by the label firmament.io/reschedule=allow of a namespace\n"
+        said == "no pod may be moved; allow it with the label firmament.io/reschedule=allow on a namespace\n"
     )
     assert live.run("reschedule", "--dry-run", "-o", "json").json == {
         "released": 0,
@@ -148,7 +148,7 @@ def test_moves_are_told_by_wave_and_nothing_is_moved_on_trial(live):
     live.create(node("n1"), node("n2"), owned("a", "n1"), owned("b", "n2"))
     arguments = ("reschedule", "--dry-run", "--objective", "free-nodes", "--scheduler-name", "*")
     table = live.run(*arguments).stdout
-    assert table.startswith("2 pods are released; 1 move.\n")
+    assert table.startswith("2 pods may be moved; 1 move is planned.\n")
     assert "WAVE   POD" in table
     assert "NODE TO BE FREED" in table
     found = live.run(*arguments, "-o", "json").json

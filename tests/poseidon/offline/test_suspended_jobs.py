@@ -48,7 +48,10 @@ def test_a_suspended_job_that_waits_for_quota(run, tmp_path):
 
     unread = run("explain", *files, "--pod", min(pods))
     assert unread.status != 0
-    assert "would be created by a suspended object; queues.source of the configuration names" in unread.stderr
+    assert (
+        "would be created by a suspended object; to include it, set queues.source in the configuration"
+        in unread.stderr
+    )
 
     roomy = run("plan", *CONFIG, *files, "--add-nodes", "2", "-o", "json").json
     assert {each["pod"] for each in roomy["pending"]} == pods.keys()

@@ -112,7 +112,7 @@ def test_a_folder_that_cannot_be_used_is_told(tmp_path: Path) -> None:
     with pytest.raises(RecordingError, match="holds no recording"):
         list_segments(tmp_path)
     (tmp_path / "recording-00000001").write_text("something else")
-    with pytest.raises(RecordingError, match="is no recording of this version"):
+    with pytest.raises(RecordingError, match="is not a recording, or one of another version"):
         list(read_recording(tmp_path))
 
 
