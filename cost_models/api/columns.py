@@ -181,7 +181,7 @@ class Kinds(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Arrivals:
-    """The A tasks on machines with a record of the model's kinds, in their order of arrival; read-only.
+    """The A tasks on machines that have a record of a kind the model reads, in order of arrival; read-only.
 
     A record concerns the machine with its name. Tasks of this round are not included.
     """
@@ -193,9 +193,9 @@ class Arrivals:
     task: Int64
     """int64[A], row of ``uids``."""
     after: Bool
-    """bool[A], whether it came after the last of those records."""
+    """bool[A], whether the task arrived after the last of its machine's records."""
     displacing: Bool
-    """bool[A], whether others had to leave for it; until it is bound it counts as ``after``."""
+    """bool[A], whether others had to leave for the task; until it is bound, ``after`` is true for it."""
     time: Float64
     """float64[A], when it got its machine, in seconds since the epoch; NaN if unknown."""
     uids: Sequence[str]

@@ -80,7 +80,7 @@ class Probe:
         self.require(within.all(), f"{name} must lie in {low}..{end - 1}")
 
     def reason(self, what: str, reason: object) -> None:
-        """Require a reason that people can read; ``what`` says what it is needed for."""
+        """Require that ``reason`` is one line of text; the message of the failure begins with ``what``."""
         readable = isinstance(reason, str) and bool(reason.strip()) and "\n" not in reason
         self.require(readable, f"{what}, but the reason is {reason!r}; it must be one line of text")
 

@@ -79,7 +79,7 @@ def sum_usable(room: Room, usual: UsualTasks) -> Float64:
     known: dict[tuple[int, float, int], Float64] = {}
     for kind in np.unique(room.kind).tolist():
         rows = np.flatnonzero(room.kind == kind)
-        # Sums over a few rows of many machines are much faster than those over the few shares of each machine.
+        # Transposed: numpy sums along the long axis (machines) much faster than along the short one (shares).
         shares = np.ascontiguousarray(room.shares[rows].T)
         for task, (count, share) in enumerate(
             zip(usual.count[:, kind].tolist(), usual.share[:, kind].tolist(), strict=True)

@@ -61,7 +61,7 @@ class Sample:
 
 
 def merge_samples(samples: Mapping[str, Sample]) -> dict[str, Program]:
-    """Return the merged samples of each program.
+    """Return the means of each program's samples, by name of the program.
 
     Samples are added in order of name, so that equal records give equal means to the last digit.
     """

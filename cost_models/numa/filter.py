@@ -36,7 +36,7 @@ class FilterRows:
 def filter_rows(
     room: ZoneRoom, shapes: int, known: Bool, invalid: Bool, *, refuse_unknown: bool
 ) -> FilterRows:
-    """Judge the first ``shapes`` shapes of ``room``.
+    """Return which machines admit each of the first ``shapes`` shapes of ``room``, and why the others refuse.
 
     ``known``: bool[M], machines with data; ``invalid``: bool[M], machines whose data are unreliable. Tasks that are not
     checked pass everywhere. A machine without data refuses others if ``refuse_unknown`` or the task itself demands it.

@@ -143,7 +143,7 @@ class CoreConfiguration:
 
     @property
     def all_needs(self) -> Needs:
-        """What at least one model or rule reads, those of profiles included."""
+        """The needs of all models and rules together, including those of profiles."""
         if not self.profiles:
             return self.needs
         return Needs.merge([self.needs, *(each.needs for each in self.profiles.values())])

@@ -28,7 +28,7 @@ class LabelLevels:
         return tuple(self._sort(each for each in self.values if self._is_coarser(each, key)))
 
     def find_finer(self, key: str) -> tuple[str, ...]:
-        """Return the keys than which ``key`` is coarser, the coarsest first."""
+        """Return the label keys that are finer than ``key``, the coarsest first."""
         return tuple(reversed(self._sort(each for each in self.values if self._is_coarser(key, each))))
 
     def _sort(self, keys: Iterable[str]) -> list[str]:

@@ -207,7 +207,7 @@ class ServedCluster:
                 self._lock.release()
         return await asyncio.to_thread(work)
 
-    # --- anybody's calls ----------------------------------------------------------------------------------
+    # --- calls that need no driver session ----------------------------------------------------------------
 
     def run_round(self) -> RoundResult | None:
         """Run one round and return its result; other calls go on during its solve, other rounds wait.

@@ -149,7 +149,7 @@ SET_OPERATORS: frozenset[str] = OPERATORS - {"Gt", "Lt"}
 
 
 def node_term(subject: str, field: str, message: pb.NodeSelectorTerm) -> NodeSelectorTerm:
-    """Return a term of a node selector. Raises ``InvalidEventError``."""
+    """Check and decode the message of a node selector term. Raises ``InvalidEventError``."""
     return NodeSelectorTerm(
         labels=requirements(subject, f"{field}.labels", message.labels),
         fields=requirements(subject, f"{field}.fields", message.fields),

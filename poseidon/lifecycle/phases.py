@@ -169,7 +169,7 @@ _NEXT: Mapping[tuple[Phase, Event], Phase] = MappingProxyType(
 
 
 def next_phase(phase: Phase, event: Event) -> Phase:
-    """Return what an event makes of a phase. Raises ``RefusedEventError`` with the reason stated in the table."""
+    """Return the phase that follows ``phase`` after ``event``; raises ``RefusedEventError`` with the table's reason."""
     found = _NEXT.get((phase, event))
     if found is None:
         why = next(words for words, phases in TABLE[event].refused.items() if phase in phases)

@@ -389,7 +389,7 @@ class ClassTable:
         borne = choose_shown(
             self._visibility, scene.visible_labels, scene.namespace, labels, ending=traits.ending
         )
-        # All images of a pod count, or none: their weights are added.
+        # The key of a class has all images of a pod or none, because image locality adds their weights.
         images = traits.template.images if traits.template in self._showing else ()
         return self._numbers.number(ClassKey(traits.template.plain, images, borne, traits.additions))
 

@@ -110,7 +110,7 @@ class ReportSource(Protocol):
 
     @property
     def tasks(self) -> TaskColumns:
-        """The tasks."""
+        """State and times of each task, as columns."""
 
     @property
     def machines(self) -> SimulatedMachines:

@@ -46,7 +46,7 @@ class Profile:
 
     @property
     def resource(self) -> str:
-        """The resource that counts volumes of this profile on machines."""
+        """Name of the artificial resource that stands for available volumes of this profile on a machine."""
         digest = blake2s(repr(self).encode(), digest_size=6).hexdigest()
         return f"{AVAILABLE}{self.storage_class}-{digest}"
 

@@ -101,7 +101,8 @@ class ExchangeRoom:
         self._limits: list[tuple[Int64, Int64]] = []
         for amount, left in residual.limits(used):
             taken = amount.take(shapes)
-            # Where there is room for all tasks to become as large as the largest, exchanges never lack room.
+            # If every machine has room for each of its tasks to grow from the smallest size to the largest, this
+            # limit never refuses an exchange.
             if (left // tasks < taken.max() - taken.min()).any():
                 self._limits.append((amount, left))
 

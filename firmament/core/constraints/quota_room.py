@@ -66,7 +66,7 @@ class QuotaRoom:
         return twin
 
     def as_terms(self) -> QuotaTerms:
-        """Return the present quotas, as the beginning of another round."""
+        """Return the quotas with all bookings so far, as the terms from which another round starts."""
         booked = tuple((*key, count) for key, count in self.booked.items() if count)
         return replace(self.terms, own=self.use.own.copy(), booked=booked)
 
@@ -300,9 +300,10 @@ class QuotaRoom:
                     given[place] = max(most, given[place])
 
     def units_within(self, draw: Draw, group: DrawGroup, place: int, level: int) -> int:
-        """Return for how many more tasks a flavor has enough of a group if no quota above level ``level`` borrows.
+        """Return how many more tasks a flavor admits, by the resources of ``group``, if nothing is borrowed from above
+        ``level``.
 
-        Level 0 is the quota that the tasks draw on.
+        Level 0 is the quota that the tasks draw on, level 1 its parent.
         """
         path = self.use.list_path(draw.node)
         units = self.units_in(draw, group, place)

@@ -103,7 +103,7 @@ class MergedClasses:
         """Return the first ``share`` (int64[C]) places of each merged class, sorted by class and machine."""
         classes = np.argsort(self.merged, kind="stable")
         first = classes[np.searchsorted(self.merged[classes], np.arange(self.problem.classes))]
-        # Of these merged classes, the first one gets all places.
+        # ``whole``: merged classes all of whose places go to the first of their classes.
         whole = share[first] == placed.count_per_class(self.problem.classes)
         at_once = whole[placed.cls]
         theirs = placed.select(at_once)

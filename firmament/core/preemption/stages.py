@@ -79,7 +79,7 @@ class Stages:
     def _waiting(self, classes: list[int]) -> list[int]:
         return [cls for cls in classes if self._now.remaining[cls] > 0]
 
-    # --- filling -------------------------------------------------------------------------------------------------
+    # --- placing tasks that need no victims ----------------------------------------------------------------------
 
     def _fill(self, offers: dict[int, _BundleOffer]) -> bool:
         """Place tasks that need no victims; return whether there were any."""

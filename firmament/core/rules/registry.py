@@ -183,7 +183,7 @@ class NodeRules:
         return 1 + looks + count_looks_at_others(content)
 
     def count_common_looks(self, contents: Sequence[TaskClass]) -> Int64:
-        """Return ``count_looks`` of classes that state none of ``stated_fields``: int64[C]."""
+        """Return estimated evaluations per machine for classes without any of ``stated_fields``: int64[C]."""
         looks = np.ones(len(contents), dtype=np.int64)
         for rule in self._looking_at_all:
             looks += rule.count_common_looks(contents)
@@ -198,7 +198,7 @@ class NodeRules:
         return self._of_reason.get(reason)
 
     def as_new(self, machine: Machine) -> Machine:
-        """Return a machine as a new one of the same kind would be, such as not cordoned."""
+        """Return a machine without state of its own (not cordoned, for example), as if it had just been added."""
         for rule in self.rules:
             machine = rule.as_new(machine)
         return machine
@@ -317,7 +317,7 @@ def _list_stated(content: TaskClass) -> list[PodRule]:
 
 
 def count_looks_at_others(content: TaskClass) -> int:
-    """Return how many looks at each machine a round takes for what a class states about other tasks."""
+    """Return an estimate of the evaluations per machine that a class's rules about other tasks cost a round."""
     return sum(rule.count_looks(content) for rule in _list_stated(content))
 
 

@@ -36,7 +36,7 @@ def settle_placements(
 
 
 def find_settled(cluster: Cluster) -> frozenset[int]:
-    """Return the rows of the classes whose tasks are given something, such as devices, when they are placed."""
+    """Return the rows of classes to whose tasks a placement also allocates something, such as devices."""
     fields = tuple(field for rule in _SETTLING for field in rule.for_tasks_with)
     return frozenset(cluster.classes.list_stating(fields))
 

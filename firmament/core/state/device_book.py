@@ -136,7 +136,7 @@ class DeviceBook:
                 if set(self._of_holder.get((uid, each.name), ())) == held:
                     self._withdraw(uid, each)
 
-    # --- placements in the making --------------------------------------------------------------------------------
+    # --- devices of placements that no record shows yet ----------------------------------------------------------
 
     def promise(self, uid: str, allocations: tuple[ClaimAllocation, ...]) -> None:
         """Let a task hold the devices it has got, until records say so or the task loses its place.

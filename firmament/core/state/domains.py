@@ -31,12 +31,12 @@ class DomainsByKey:
 
     @property
     def single(self) -> Domains:
-        """Domains in which every machine is alone."""
+        """Domains of one machine each."""
         count = len(self._machines)
         return Domains(np.arange(count), count, coarse=False)
 
     def get(self, key: str) -> Domains:
-        """Return domains by the value of a label."""
+        """Return the domains into which the values of label ``key`` divide the machines."""
         found = self._by_key.get(key)
         if found is None:
             count = len(self._machines)

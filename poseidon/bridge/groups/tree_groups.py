@@ -282,7 +282,7 @@ class TopologyGroups:
                 life.preemptor = ""
                 self._look(job)
 
-    # --- who is who ----------------------------------------------------------------------------------------
+    # --- job, description and pods of a group ---------------------------------------------------------------
 
     def _job_of(self, name: GroupName) -> str:
         """Return the job of a group: that of its pods, which may bear the label of a PodGroup."""

@@ -15,7 +15,7 @@ Values = Mapping[str, str | None]
 
 
 class WrittenTexts:
-    """Texts that objects have, by uid and key. An object that is seen first has the texts with which it came.
+    """Labels, annotations and ConfigMap data as last written or, before that, as first seen; by uid and key.
 
     Values that others write into these keys later stay until a different value is to be written.
     """

@@ -44,7 +44,7 @@ _LONGEST_LINE = 8190
 
 
 class Server:
-    """Serves a source to users whom ``access`` allows.
+    """Serves the dashboard, with the data of ``source``, to users whom ``access`` admits.
 
     ``wall`` returns seconds since the epoch; ``cures`` and ``queues``: None if they cannot be found out.
     """

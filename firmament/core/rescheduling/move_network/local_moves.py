@@ -47,7 +47,7 @@ class _LocalMove(NamedTuple):
 
 
 class LocalMoves:
-    """A move of one task from its home to another machine, possibly with a second task that makes room for it.
+    """A local search that moves one task at a time to another machine, or two if one makes room for the other.
 
     ``left``: int64[P], tasks still at each home; ``there``: int64[M], tasks on each machine; ``room``: int64[M, K].
     """

@@ -312,7 +312,7 @@ def _compute_earned(problem: MoveProblem, prices: Int64, most_on: Int64) -> Int6
     """Return the most that each machine can earn by taking tasks at its price, minus crowding: int64[M]."""
     paying = np.maximum(prices, 0)
     crowd = np.maximum(problem.crowd, 1)
-    # Tasks pay as long as the crowding that they find costs less than the price.
+    # A machine earns by one more task as long as the crowding of that task costs less than the machine's price.
     steps = -(-paying // (crowd * problem.step))
     taken = np.where(problem.crowd > 0, steps * problem.step, np.where(prices > 0, most_on, 0))
     taken = np.clip(taken, 0, most_on)

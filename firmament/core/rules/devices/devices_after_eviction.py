@@ -21,7 +21,7 @@ from firmament.core.state.device_book import HeldDevices, PoolOfDevices
 
 @dataclass(slots=True, eq=False)
 class DeviceOpening:
-    """The scheduler's ``SharedOpening`` for devices; see there for what the methods guarantee."""
+    """Says which machines could serve a task's device claims if given tasks left; see ``SharedOpening``."""
 
     ledger: DeviceLedger
     """The ledger as it is before a task is placed."""

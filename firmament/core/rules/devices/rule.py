@@ -192,7 +192,7 @@ def _make_opening(cluster: Cluster, ledger: DeviceLedger) -> DeviceOpening:
 def make_ledger(
     cluster: Cluster, shapes: Sequence[TaskClass], without: frozenset[str] = frozenset()
 ) -> DeviceLedger | None:
-    """Return a ledger for ``shapes``, numbered in their order; None if no shape has claims.
+    """Return the ledger of devices for a round's ``shapes``, in their order; None if no shape has claims.
 
     Devices that only the tasks ``without`` (uids) have count as free.
     """

@@ -35,9 +35,9 @@ class PodRule(ABC):
         """
 
     def awaits(self, content: TaskClass) -> Iterable[TaskSelector]:  # noqa: ARG002  # for those who need it
-        """Return selectors of the tasks whose coming or going may open a machine, anywhere, to a class.
+        """Return selectors of the tasks whose arrival or departure may make any machine acceptable to a class.
 
-        A task that goes may always open its own machine; the caller sees to that, so it needs no selector.
+        A task that leaves may always make its own machine acceptable; callers assume that without a selector.
         """
         return ()
 

@@ -78,9 +78,7 @@ def describe_needs(job: Job) -> Hashable:
 
 
 def count_together(job: Job, held: int) -> int:
-    """Return how many further members of a gang must be placed together if ``held`` are on machines; groups do not
-    matter.
-    """
+    """Return how many more members a gang must place together, given ``held`` on machines; subgroups are ignored."""
     return job.min_members - held
 
 

@@ -53,7 +53,7 @@ def number_alike(group: LinkedGroup, shape_of: Sequence[int]) -> list[int]:
 def describe_marked(
     group: LinkedGroup, looks: Sequence[int], marks: Mapping[int, Sequence[int]]
 ) -> tuple[object, ...]:
-    """Return a key of ``marks`` (numbers by group), equal for marks that become equal if alike groups change places.
+    """Return a key that is equal for two ``marks`` (numbers by group) that differ only by exchanging alike groups.
 
     Groups with equal ``looks`` are alike.
     """
