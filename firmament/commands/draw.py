@@ -25,7 +25,7 @@ def draw(folder: Path) -> None:
 
 
 def pictures() -> dict[str, str]:
-    """Return all pictures by file name."""
+    """Return the drawings of all base policies' networks as SVG text, by name of the file."""
     from cost_models.registry import available
     from firmament.configuration.document import BASE_POLICIES
     from firmament.pictures.drawing import draw as drawn

@@ -91,7 +91,7 @@ class LimitSection(Section):
     """Bytes of a record (1 MiB); a larger one is set aside."""
 
     def limit_clusters(self) -> SizeLimits:
-        """Return what concerns single clusters, as the core takes it."""
+        """Return the limits that hold for each cluster by itself, as the core takes them."""
         from firmament.core.configuration import SizeLimits
 
         return SizeLimits(self.tasks, self.machines, self.classes, self.records, self.record_bytes)

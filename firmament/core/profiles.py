@@ -17,7 +17,7 @@ from firmament.core.state.cluster import Cluster
 
 @dataclass(frozen=True, slots=True)
 class PlacementProfile:
-    """What is kept for one profile of a cluster."""
+    """Placement state that is kept for one profile of a cluster."""
 
     context: RoundContext
     """Context that its rounds start from."""

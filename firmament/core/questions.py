@@ -35,7 +35,7 @@ class UnknownTaskError(KeyError):
 
 
 class ClusterQuestions:
-    """Questions about one cluster; part of ``Scheduler``."""
+    """The questions that a caller may ask about one cluster; part of ``Scheduler``."""
 
     _cluster: Cluster
     _profiles: Profiles
@@ -48,7 +48,7 @@ class ClusterQuestions:
         return explain(self._find_context(uid), uid, self._clock())
 
     def divide_by_profile(self, uids: Iterable[str]) -> list[list[str]]:
-        """Return those of these tasks that are known, by profile, as ``snapshot_of_running`` takes them."""
+        """Return the known ones of these tasks, divided by profile, as ``snapshot_of_running`` takes them."""
         tasks = self._cluster.tasks
         rows = [tasks.row_of[uid] for uid in uids if uid in tasks.row_of]
         return [[tasks.uid[row] for row in each] for each in self._profiles.divide(self._cluster, rows)]
@@ -70,17 +70,17 @@ class ClusterQuestions:
         return get_bound_task(self._cluster, uid)
 
     def get_measured(self) -> Measured:
-        """Return the measured use of machines and tasks."""
+        """Return the last reports of the use of machines and tasks."""
         return get_measured(self._cluster)
 
     @property
     def looks_at_devices(self) -> bool:
-        """Whether a cost model in force judges what machines have left of devices."""
+        """Whether a configured cost model judges which devices machines have left."""
         return bool(self._profiles[BASE].context.configuration.all_needs.devices)
 
     @property
     def rules(self) -> NodeRules:
-        """The rules about machines that are in force."""
+        """The rules about machines that are configured."""
         return self._profiles[BASE].context.configuration.rules
 
     def find_open_machines(self, uids: Sequence[str], machines: Sequence[str]) -> list[Bool]:

@@ -21,12 +21,12 @@ SHORT = 2**16
 
 
 def order_of(nodes: NDArray[np.integer[Any]], number: int) -> Int64:
-    """Return indices that sort ``nodes`` (int[A], 0 to below ``number``); equal ones keep their order."""
+    """Return indices that sort ``nodes`` (int[A], from 0 to below ``number``); equal ones keep their order."""
     return np.argsort(nodes.astype(np.uint16) if number <= SHORT else nodes, kind="stable")
 
 
 def order_by(keys: Int64) -> Int64:
-    """Return rows by ascending key, those with equal keys in their order: int64[N].
+    """Return the indices that sort ``keys``; rows with equal keys keep their order: int64[N].
 
     The span of keys times N must fit 64 bits.
     """
@@ -47,12 +47,12 @@ def runs(ordered: NDArray[np.integer[Any]]) -> tuple[Int64, Int64]:
 
 
 def rank_in_runs(ordered: NDArray[np.integer[Any]]) -> Int64:
-    """Return how many equal keys come before each of the ``ordered`` keys: int64[N]."""
+    """Return how many equal keys are before each of the ``ordered`` keys: int64[N]."""
     return np.arange(len(ordered)) - np.repeat(*runs(ordered))
 
 
 def rank(keys: Int64) -> Int64:
-    """Return how many equal keys come before each: int64[N]; keys as for ``order_by``."""
+    """Return how many equal keys are before each key: int64[N]; keys as for ``order_by``."""
     order = order_by(keys)
     found = np.empty(len(keys), dtype=np.int64)
     found[order] = rank_in_runs(keys[order])
@@ -74,7 +74,7 @@ def group_rows(keys: Int64) -> list[Int64]:
 
 
 def places_in(some: Int64, number: int) -> Int64:
-    """Return the position of each row in ``some`` (distinct rows): int64[number]; -1 for all others."""
+    """Return for each row its position in ``some`` (distinct rows), or -1: int64[number]."""
     place = np.full(number, -1, dtype=np.int64)
     place[some] = np.arange(len(some))
     return place
@@ -86,7 +86,7 @@ def count_up(lengths: Int64) -> Int64:
 
 
 def sum_before_in_runs(values: NDArray[Any], starts: Int64, lengths: Int64) -> NDArray[Any]:
-    """Return, for each of ``values``, the sum of those before it in its run; runs as from ``runs``."""
+    """Return, for each of ``values``, the sum of the values before it in its run; runs as from ``runs``."""
     before = np.cumsum(values) - values
     before -= np.repeat(before[starts], lengths)
     return before

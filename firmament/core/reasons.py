@@ -16,7 +16,9 @@ from firmament.core.model import PODS, Taint
 
 
 class Stage(IntEnum):
-    """When a filter has its turn. Models' filters, which kube-scheduler does not have, come after all of its own."""
+    """The point in the order of filters at which one runs. Filters of models, which kube-scheduler does not have, run
+    last.
+    """
 
     NAMED = 0
     NODE = 1
@@ -31,7 +33,7 @@ class Stage(IntEnum):
 
 
 class Severity(Enum):
-    """What kube-scheduler's status of a filter says about evictions."""
+    """Whether evictions may help, as kube-scheduler's status of a filter says."""
 
     UNSCHEDULABLE = "Unschedulable"
     """Tasks that go may open the machine."""
@@ -40,7 +42,7 @@ class Severity(Enum):
 
 
 class CuredBy(Enum):
-    """What would make a machine take a task that it refuses."""
+    """The event that would make a machine take a task that it refuses."""
 
     ROOM = "room"
     """Smaller requests, a larger machine, or fewer tasks on it: nothing is lacking but resources."""
@@ -54,7 +56,7 @@ _CURABLE, _FINAL = Severity.UNSCHEDULABLE, Severity.UNRESOLVABLE
 
 
 class Reason(Enum):
-    """The reasons that the scheduler itself has; those that kube-scheduler has too are in its words.
+    """The scheduler's own reasons for refusing a machine; those that kube-scheduler has too are in its words.
 
     The value is what people read, without the detail that a `Cause` may have.
     """
@@ -135,7 +137,7 @@ class StatedReason:
 
     @property
     def text(self) -> str:
-        """The value, as it is called of the scheduler's own reasons too."""
+        """The text of the reason; `Reason` has it under the same name."""
         return self.value
 
 
@@ -143,12 +145,12 @@ AnyReason: TypeAlias = Reason | StatedReason
 
 
 def by_limit(words: str) -> StatedReason:
-    """Return the reason of a limit between tasks that a model has, which others hold as long as they stay."""
+    """Return the reason for a limit between tasks that a model states: it holds as long as the other tasks stay."""
     return StatedReason(words, severity=_CURABLE)
 
 
 def by_task(words: str) -> StatedReason:
-    """Return the reason of a task that is refused everywhere, whichever others are there."""
+    """Return the reason for a task that every machine refuses, whichever tasks are on it."""
     return StatedReason(words, Stage.NAMED, cured_by=CuredBy.CHANGE, of_task=True)
 
 
@@ -206,7 +208,8 @@ _OF_VOLUMES = {
 
 
 def of_volume(words: str, *, in_use: bool) -> AnyReason:
-    """Return the reason on machines that a volume does not admit, from the text that came with it, "" for none.
+    """Return the reason for machines that a volume does not admit: ``words``, a text from the bridge, "" for the usual
+    one.
 
     ``in_use``: another task now has exclusive use of the volume.
     """

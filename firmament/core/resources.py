@@ -135,7 +135,7 @@ class SaturatingSums:
 
     @property
     def beyond(self) -> Int64:
-        """Rows in which some cell does not show the true sum, ascending."""
+        """Rows in which some cell shows less than the true sum, ascending."""
         return np.array(sorted({row for row, _ in self._beyond}), dtype=np.int64)
 
     def add(self, row: int, amounts: Int64, count: int) -> None:
@@ -236,7 +236,9 @@ class ShapeRequests:
         return requested[shape], assumed[shape]
 
     def rows(self, shapes: Sequence[int]) -> tuple[Int64, Int64]:
-        """Return the same for several shapes: int64[len(shapes), K] each."""
+        """Return what tasks of each of ``shapes`` request, and what costs assume in addition: int64[len(shapes), K]
+        each.
+        """
         asked = np.array(shapes, dtype=np.int64)
         self._look()
         self._fit()

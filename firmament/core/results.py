@@ -147,9 +147,7 @@ class BrokenRule(NamedTuple):
 
 
 class DecidedOn(NamedTuple):
-    """How many steps of a driver's stream had been applied when a round began and when it took effect; as in the
-    protocol.
-    """
+    """The events that had been applied when a round began and when it took effect: positions in the stream."""
 
     opened_after: int
     closed_after: int

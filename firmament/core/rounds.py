@@ -158,7 +158,7 @@ def _first_classes(placed: Placed) -> Sequence[Sequence[int]] | None:
 
 @dataclass(frozen=True, slots=True)
 class OpenRound:
-    """A snapshot of the cluster, to be solved while the cluster changes.
+    """A snapshot of the cluster that is solved while the cluster changes.
 
     ``solve`` may take long and may run in any thread; it uses only the snapshot.
     """

@@ -144,11 +144,11 @@ class Scheduler(ClusterQuestions):
             self._drop_surplus()
 
     def become_trial(self, solver: Solver) -> None:
-        """Solve with ``solver`` from now on, for a copy of a scheduler whose decisions nobody carries out."""
+        """Use ``solver`` from now on: this is a copy of a scheduler, whose decisions are only tried."""
         self._solver = solver
 
     def let_devices_move(self) -> None:
-        """Let tasks that are removed release the devices of their own claims, as trials of moves need it.
+        """Release the devices of their own claims when tasks are removed, as trials of moves need it.
 
         They get the same devices back once they are bound again on the same machine.
         """
@@ -160,7 +160,7 @@ class Scheduler(ClusterQuestions):
         self._outcomes.apply(reports)
 
     def make_room(self) -> None:
-        """Grow tables ahead of need; for quiet moments, such as when a round would achieve nothing."""
+        """Enlarge tables before that is necessary; for quiet moments, such as when no round could place anything."""
         self._cluster.tasks.make_room()
 
     def free_memory(self) -> None:
@@ -175,7 +175,7 @@ class Scheduler(ClusterQuestions):
     # --- rounds --------------------------------------------------------------------------------------------------
 
     def next_round_in(self) -> float | None:
-        """Return seconds until a round could achieve something: 0 for now, None if not before another event."""
+        """Return the seconds until a round could place something: 0 for now, None if only an event can help."""
         held = self._requeue.refresh()
         if not self._in_round:  # an open round's changes are yet to be compared with the marked machines
             self._cluster.dirty.clear()
@@ -370,7 +370,7 @@ class Scheduler(ClusterQuestions):
         self._requeue.set_aside.add(self._cluster, contents, why)
 
     def try_all_again(self) -> None:
-        """Let all unschedulable tasks take part in the next round: rounds that were only tried left traces."""
+        """Let all unschedulable tasks take part in the next round, also those that trial rounds have marked."""
         self._cluster.dirty.everywhere = True
 
     # --- figures -------------------------------------------------------------------------------------------------

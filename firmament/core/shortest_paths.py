@@ -32,7 +32,7 @@ class ArcBlock:
         return cls(ends[order], others[order], lengths[order])
 
     def relax(self, distance: Lengths, beyond: Lengths) -> bool:
-        """Lower each ``distance`` to the length of an arc plus ``beyond`` at its other end, where that is less; return
+        """Lower each ``distance`` to ``beyond`` at an arc's other end plus the arc's length, where that is less; return
         whether any fell.
 
         The two may be one array.
@@ -48,7 +48,7 @@ class ArcBlock:
 
 
 def shorten(distance: Lengths, blocks: list[ArcBlock], most_sweeps: int) -> bool:
-    """Return whether no distance falls any more, after relaxing all blocks in turn, at most ``most_sweeps`` times.
+    """Relax all blocks in turn, at most ``most_sweeps`` times; return whether distances have then stopped falling.
 
     ``distance``: int[N], initial distance of each node; changed in place.
     """

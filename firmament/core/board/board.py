@@ -121,11 +121,13 @@ class Board:
         return np.where(open_to, units, 0)
 
     def refusals(self, cls: int) -> list[tuple[AnyReason, Bool]]:
-        """Return reasons of rules, limits and pairs, each with the machines that it closes to a task of a class."""
+        """Return reasons of rules, limits and pairs, each with the machines that refuse one more task of a class for
+        it.
+        """
         return [*self.rules.refusals(cls), *self.limit_refusals(cls)]
 
     def limit_refusals(self, cls: int) -> list[tuple[AnyReason, Bool]]:
-        """Return the reasons of models' limits and of pairs alone, as ``refusals``."""
+        """Return the reasons of models' limits and of pairs alone; otherwise as ``refusals``."""
         residual = self.residual
         limits = ModelLimits.sharing(residual.joint, residual.quotas, residual.ledgers, self.problem.shape)
         return Constraints([limits, self.pairs]).refusals(cls)

@@ -36,7 +36,7 @@ class MovingRoom:
         return self._residual.placed
 
     def units(self, shapes: Int64, machines: Int64) -> Int64:
-        """Return how many tasks of ``shapes[i]`` fit on ``machines[i]`` if no others come: int64[A]."""
+        """Return how many tasks of ``shapes[i]`` fit on ``machines[i]`` if no others are placed there: int64[A]."""
         return np.where(self._feasible[shapes, machines], self._residual.units(shapes, machines), 0)
 
     def open_to_some(self, shapes: Int64) -> Bool:
@@ -61,7 +61,7 @@ class MovingRoom:
         self._residual.book(shapes, targets, ones)
 
     def find_overfilled(self, shapes: Int64, targets: Int64) -> Bool:
-        """Return which arrivals find no room after all earlier ones on the same machine: bool[A]."""
+        """Return the arrivals for which there is no room once all earlier ones are on the same machine: bool[A]."""
         order = order_by(targets)
         starts, lengths = runs(targets[order])
         limits = list(self._residual.limits())

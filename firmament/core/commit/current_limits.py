@@ -31,7 +31,7 @@ from firmament.core.state.cluster import Cluster
 
 
 class LimitsNow:
-    """What rules and models said when asked again: their ``answers`` about shapes of the cluster.
+    """Answers of rules and models to the question where tasks may go, asked again when a round closes.
 
     ``shape``: int64[C], for each class of the snapshot the index of its shape in the answers, -1 for classes not asked
     about. Machines are numbered by their present rows.
@@ -144,7 +144,7 @@ def states_limits(answer: Assessment) -> bool:
 
 
 def find_disturbed(cluster: Cluster, snapshot: Snapshot) -> Bool:
-    """Return which machines are gone or changed, or got something since, by former row: bool[M]."""
+    """Return the machines that are gone, have changed or have got tasks or records since, by former row: bool[M]."""
     found = np.zeros(len(snapshot.described), dtype=np.bool_)
     records, tasks, table = cluster.records, cluster.tasks, cluster.machines
     if any(records.changes[kind] != count for kind, count in snapshot.changes.items()) or any(
@@ -167,7 +167,7 @@ def find_disturbed(cluster: Cluster, snapshot: Snapshot) -> Bool:
 
 
 def list_told_since(cluster: Cluster, snapshot: Snapshot) -> frozenset[str]:
-    """Return the kinds of records of which any have come, changed or gone since the snapshot."""
+    """Return the kinds of records of which any was added, changed or removed after the snapshot."""
     records = cluster.records
     of_machines = (
         kind

@@ -50,7 +50,7 @@ class EvictionCheck:
         self._newly_limited = False
 
     def standing(self) -> Bool:
-        """Return which decisions still hold: bool[N]."""
+        """Return which evictions are still right after what has happened during the solve: bool[N]."""
         dropped = self._find_circles()
         moved_on = self._cluster.version != self._snapshot.version
         by_machine: dict[int, list[int]] = {}

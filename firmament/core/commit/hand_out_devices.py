@@ -54,7 +54,7 @@ def settle_assumed(
 def settle_guests(
     cluster: Cluster, tasks: Sequence[int], machines: Sequence[int], leaving: Sequence[frozenset[str]]
 ) -> list[tuple[ClaimAllocation, ...] | None]:
-    """Return the devices that each task (row) gets on its intended machine (row), None if there are too few.
+    """Return the devices that each task (row) gets on its intended machine (row), None if there are too few of them.
 
     ``leaving``: the tasks (uids) that each task waits for, whose devices are free before it comes. A task that does not
     come after all gives back its devices with ``cluster.devices.withdraw``.

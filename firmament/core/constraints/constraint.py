@@ -16,19 +16,19 @@ from firmament.core.reasons import AnyReason
 
 
 class Constraint(Protocol):
-    """Where one more task of a class may go because of where others are, after some placements.
+    """Says where one more task of a class may be placed, given the places of other tasks.
 
     Classes and machines have the numbers of the problem that it was made for. ``allows`` says of one machine what
     ``refusals`` says of all; adding a task and removing it again changes nothing.
     """
 
     def involves(self, cls: int) -> bool:
-        """Return whether tasks of a class may be refused machines, or matter to others."""
+        """Return whether tasks of a class may be refused machines, or may make others be refused machines."""
         ...
 
     def refusals(self, cls: int, at: Int64 | None = None) -> list[tuple[AnyReason, Bool]]:
-        """Return reasons, each with the machines (of ``at``, int64[A], or all) that it closes to one more task of a
-        class.
+        """Return reasons, each with the machines (of ``at``, int64[A], or all) that refuse one more task of a class for
+        it.
         """
         ...
 

@@ -38,7 +38,7 @@ class RuleState:
         return twin
 
     def involves(self, cls: int) -> bool:
-        """Return whether a class has rules, or counts for those of others."""
+        """Return whether a class has rules, or its tasks count in the rules of other classes."""
         return cls in self.rules.of
 
     def add(self, cls: int, machine: int, count: int = 1, *, coarse_only: bool = False) -> None:
@@ -78,7 +78,7 @@ class RuleState:
         return found or self.starts(attraction)
 
     def starts(self, attraction: Attraction) -> bool:
-        """Return whether a task may be the first of its group."""
+        """Return whether a task may be the first that the affinity attracts, as it matches the affinity itself."""
         return attraction.own and not any(self.totals[number] for number in attraction.counters)
 
     def _levels(self, spreading: RequiredSpread, machine: int) -> bool:
@@ -89,7 +89,9 @@ class RuleState:
         return bool(count + spreading.own - self.emptiest(spreading) <= spreading.max_skew)
 
     def emptiest(self, spreading: RequiredSpread) -> int:
-        """Return the number of tasks in the emptiest domain that counts; 0 if there are too few domains."""
+        """Return the fewest tasks in any domain that the spread considers; 0 if there are fewer domains than it
+        demands.
+        """
         counted = self.counts[spreading.counter][spreading.counted]
         if len(counted) < spreading.min_domains:
             return 0
@@ -122,7 +124,9 @@ class RuleState:
         ]
 
     def list_excluded(self, cls: int, at: Int64 | None = None) -> list[Bool]:
-        """Return bool[M] or bool[A] each: machines from which exclusions alone keep tasks of a class."""
+        """Return machines from which exclusions (such as anti-affinity) alone keep tasks of a class: bool[M] or bool[A]
+        each.
+        """
         return self._list_excluded(self.rules.rules(cls).exclusions, at)
 
     def refusals(self, cls: int, at: Int64 | None = None) -> list[tuple[AnyReason, Bool]]:

@@ -37,12 +37,12 @@ class SpreadTerms:
 
     @property
     def groups(self) -> int:
-        """G, the number of groups."""
+        """Number of groups: G."""
         return len(self.machine_step)
 
     @property
     def domains(self) -> int:
-        """D, the number of domains."""
+        """Number of domains: D."""
         return int(self.domain.max(initial=0)) + 1
 
     def add_residents(self, groups: Int64, machines: Int64) -> SpreadTerms:
@@ -54,7 +54,7 @@ class SpreadTerms:
         )
 
     def count_near(self, group: int, machines: Int64) -> Int64:
-        """Return tasks of a group on each machine, with one more on each of ``machines``: int64[M]."""
+        """Return how many tasks of a group are near each machine, with one more on each of ``machines``: int64[M]."""
         there = self.resident_machine[self.resident_group == group]
         return np.bincount(np.concatenate([there, machines]), minlength=len(self.domain))
 

@@ -206,7 +206,7 @@ class ModelConstraint:
         return bool(self.kind[cls] >= 0)
 
     def refusals(self, cls: int, at: Int64 | None = None) -> list[tuple[AnyReason, Bool]]:
-        """Return reasons, each with the machines (of ``at``, or all) that it closes to one more task of a class."""
+        """Return reasons, each with the machines (of ``at``, or all) that refuse one more task of a class for it."""
         if not self.involves(cls):
             return []
         found = self.constraint.refusals(int(self.kind[cls]))

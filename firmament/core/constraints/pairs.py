@@ -66,7 +66,7 @@ class PairRules:
         return self.kind >= 0 if len(self.kind) else np.zeros(classes, dtype=np.bool_)
 
     def begin(self, *, counting: bool) -> PairState:
-        """Return the state of pairs when the round begins; unless ``counting``, a state without any pairs."""
+        """Return the state of pairs when the round begins; without any pairs unless ``counting``."""
         return PairState(self) if counting else _NOBODY
 
     def compute_cost(self, classes: Int64, shapes: Int64, machines: Int64, counts: Int64) -> float:  # noqa: ARG002
@@ -217,7 +217,7 @@ class PairState:
         return len(kind) > 0 and bool(kind[cls] >= 0)
 
     def refusals(self, cls: int, at: Int64 | None = None) -> list[tuple[AnyReason, Bool]]:
-        """Return reasons, each with the machines that it closes to one more task of a class."""
+        """Return reasons, each with the machines that refuse one more task of a class for it."""
         terms = self.terms
         if not self.involves(cls) or not terms.steers:
             return []

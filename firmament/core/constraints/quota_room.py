@@ -140,7 +140,7 @@ class QuotaRoom:
         return min(map(sum, each))
 
     def restrict_draws(self, most: dict[int, int]) -> None:
-        """Limit how many more tasks of each draw may come."""
+        """Limit how many more tasks of each draw may be placed to ``most`` (number by draw)."""
         self.most = most
         self.known_units = {}
 
@@ -162,7 +162,7 @@ class QuotaRoom:
         return units
 
     def units_in(self, draw: Draw, group: DrawGroup, place: int) -> int:
-        """Return for how many more tasks one flavor (index ``place``) has enough of a group of resources."""
+        """Return how many more tasks one flavor (index ``place``) admits by its amounts of a group of resources."""
         units = ENDLESS
         for column, amount in zip(group.columns[place], group.amounts, strict=True):
             units = min(units, self.use.get_left(draw.node, column) // amount)
@@ -349,7 +349,7 @@ class QuotaRoom:
     # --- why not -------------------------------------------------------------------------------------------------
 
     def refusals(self, shape: int) -> list[tuple[AnyReason, Bool]]:
-        """Return reasons, and the machines that quotas close to one more task of a shape."""
+        """Return reasons, each with the machines on which quotas leave no room for one more task of a shape."""
         number = int(self.terms.draw[shape])
         if number < 0:
             return []

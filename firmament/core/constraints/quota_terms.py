@@ -116,7 +116,7 @@ class QuotaTerms:
         return bool(self.sparing) and self.sparing[node]
 
     def find_evicting_early(self) -> Bool:
-        """Return quotas whose tasks may evict others although there is a place in some flavor: bool[N]."""
+        """Return the quotas whose tasks may evict others even if they find a place in some other flavor: bool[N]."""
         found = np.zeros(len(self.names), dtype=np.bool_)
         for each in (self.evicts_first, self.evicts_before_borrowing):
             if each:
@@ -131,7 +131,7 @@ class QuotaTerms:
         return root
 
     def find_contested(self) -> Bool:
-        """Return quotas of trees in which any queue may evict tasks for quota: bool[N]."""
+        """Return quotas of trees in which the tasks of some queue may evict others for quota: bool[N]."""
         root = self.find_roots()
         evicting = (self.within > 0) | (self.reclaim > 0) | self.borrows
         return np.isin(root, root[evicting])

@@ -58,7 +58,7 @@ class QuotaTree:
 
     @cached_property
     def paths(self) -> dict[int, tuple[int, ...]]:
-        """By node, as far as it has been asked for: the node and those above it, up to its root."""
+        """Each node with those above it, up to its root, by node; filled as nodes are asked for."""
         return {}
 
     @classmethod
@@ -128,7 +128,7 @@ def list_levels(parent: Int64) -> list[Int64]:
 
 @dataclass(slots=True)
 class TreeUse:
-    """The use of a tree of quotas, written to as tasks come and go."""
+    """What is used of a tree of quotas; updated as tasks are placed and leave."""
 
     tree: QuotaTree
     """The tree."""
@@ -189,7 +189,7 @@ class TreeUse:
         return found
 
     def get_left(self, node: int, column: int) -> int:
-        """Return what is available at a node in one column, borrowed amounts included."""
+        """Return what is available at a node in one column, including what it may borrow."""
         tree = self.tree
         path = self.list_path(node)
         top = path[-1]

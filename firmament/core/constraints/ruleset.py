@@ -54,7 +54,7 @@ class Attraction:
 
 @dataclass(frozen=True, slots=True)
 class RequiredSpread:
-    """A limit on how unevenly tasks are spread over D domains."""
+    """Limits how unevenly tasks may be spread over D domains."""
 
     counter: int
     """The counter of the tasks, by number."""
@@ -77,7 +77,7 @@ class RequiredSpread:
 
 @dataclass(frozen=True, slots=True)
 class Inclination:
-    """Each task that ``counter`` counts in a domain improves the domain by ``weight`` (negative: makes it worse)."""
+    """Makes a domain better by ``weight`` (negative: worse) for each task that ``counter`` counts in it."""
 
     counter: int
     weight: int

@@ -39,7 +39,7 @@ def cures_together(
     tries: int,
     others: Sequence[TasksSubmitted] = (),
 ) -> Iterator[Cure]:
-    """Yield what would give all of these tasks places, one cure of a kind at most.
+    """Yield changes after which all ``waiting`` tasks of a gang would get places, at most one of each kind.
 
     The tasks have to be of one class, else there are no cures; ``job``: their gang; ``others``: the other waiting
     tasks. At most so many ``tries`` are made.

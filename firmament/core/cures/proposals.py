@@ -34,7 +34,7 @@ def propose_for_cause(rules: NodeRules, standing: ChangedMachine, cause: Cause) 
 
 
 def propose_new_machine(rules: NodeRules, standing: ChangedMachine, suffix: str = "") -> CureProposal:
-    """Return the proposal to add an empty machine like this one."""
+    """Return the proposal to add an empty machine with the labels and capacity of the one in ``standing``."""
     like = standing.machine
     name = f"{like.name}-more{suffix}"
     labels = {**like.labels, HOSTNAME: name} if HOSTNAME in like.labels else dict(like.labels)

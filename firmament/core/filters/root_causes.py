@@ -80,7 +80,7 @@ class RootCauses:
         return found[self.code]
 
     def curable(self) -> Bool:
-        """Return which machines evictions may open, judged by their root cause, or that nothing refuses: bool[M]."""
+        """Return the machines that some task's eviction may make acceptable, by their root causes: bool[M]."""
         curable = np.array([*(cause.curable for cause, _ in self.refusals), True], dtype=np.bool_)
         return curable[self.code]
 

@@ -33,7 +33,7 @@ class StaticRow:
     causes: tuple[Cause, ...]
 
     def add_refusals(self, refused: Bool, cause: Cause) -> StaticRow:
-        """Return this row with more machines refused for ``cause``; machines refused before keep their cause."""
+        """Return this row with ``cause`` for the machines in ``refused`` that no earlier cause refuses."""
         newly = self.feasible & refused
         if not newly.any():
             return self

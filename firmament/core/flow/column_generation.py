@@ -156,7 +156,7 @@ def optimal_flow(
     penalties: Int64 | None = None,
     time_limit: float | None = None,
 ) -> FlowOutcome | None:
-    """Return an optimal flow for the waiting tasks of ``residual``, or None if no task fits anywhere.
+    """Return an optimal flow for the waiting tasks of ``residual``, or None if no task fits on any machine.
 
     ``fits`` maps each waiting shape to ``residual.fits(shape)``; ``penalties`` default to those of the residual.
     Raises what the solver raises; on a time-out after the first solve, the last flow is returned, uncertified.

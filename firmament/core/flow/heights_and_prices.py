@@ -37,7 +37,7 @@ class HeightCharge:
     most: float
 
     def units(self, shapes: Int64, machines: Int64) -> Float64:
-        """Return the charge for a task of ``shapes[i]`` on ``machines[i]``: float64[A]."""
+        """Return the charge for one task of ``shapes[i]`` on ``machines[i]``, without crowding: float64[A]."""
         units: Float64 = entries(self.raw, shapes, machines).astype(np.float64)
         units -= self.best
         units *= self.per_unit
@@ -93,7 +93,7 @@ NO_HEIGHTS = RoundHeights(np.empty(0), np.empty((0, 0)), np.empty((0, 0)), np.em
 
 
 def entries(matrix: NDArray[Any], rows: Int64, columns: Int64) -> NDArray[Any]:
-    """Return ``matrix[rows, columns]``; if rows are contiguous by one index instead of two, which is twice as fast."""
+    """Return ``matrix[rows, columns]``; if rows are contiguous, one index instead of two makes it twice as fast."""
     if not matrix.flags.c_contiguous:  # ``take`` would copy all of it
         return matrix[rows, columns]
     return matrix.take(rows * np.int64(matrix.shape[1]) + columns)

@@ -141,7 +141,7 @@ class PlacementProblem:
 
     @property
     def shares_room(self) -> bool:
-        """Whether tasks on different machines may use up each other's room."""
+        """Whether tasks on different machines may use up each other's room, by quotas, joint rows or ledgers."""
         return self.quotas is not None or self.irrevocable or any(rows.shared for rows in self.joint)
 
     @property

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class Smoothing:
-    """How exact prices are to be.
+    """How far prices are sharpened: the smoothing at the end of Newton's method.
 
     ``temperature``, in typical steps, smooths the choice between classes; ``width``, in steps, smooths the edges of
     steps (1: a straight line). At most ``steps`` Newton steps are made, until at most the share ``settled`` of the

@@ -51,7 +51,7 @@ class PassOptions:
 @dataclass(frozen=True, slots=True)
 class Means:
     """What a round is solved with. ``timer`` only serves statistics; searches append their results to ``searches``, and
-    use up ``nested_steps`` for trees of groups.
+    subtract the steps of trees of groups from ``nested_steps``.
     """
 
     solver: Solver

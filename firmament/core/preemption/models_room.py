@@ -97,8 +97,8 @@ class ClosedByLedgers:
         return any(self.list_closing(cls, machine))
 
     def openable(self, cls: int) -> Bool:
-        """Return the closed machines that models say might open for a class if all less important tasks left:
-        bool[M].
+        """Return the machines that a ledger must be asked about and that models say might take a task of a class if all
+        less important tasks left: bool[M].
         """
         problem, preemption = self._problem, self._preemption
         nowhere: Bool = np.zeros(problem.machines, dtype=np.bool_)
@@ -132,15 +132,15 @@ class ClosedByLedgers:
         )
 
     def meets_guests(self, cls: int, machine: int) -> bool:
-        """Return whether tasks of a class would share capacity with tasks that come to a machine by preemption."""
+        """Return whether tasks of a class would share capacity with tasks placed on a machine by preemption."""
         return machine in self.guests and self.shares(cls)
 
     def add_guest(self, cls: int, machine: int) -> None:
-        """Record that a task of a class comes to a machine by preemption."""
+        """Note that a task of a class is placed on a machine by preemption."""
         self.guests.setdefault(machine, []).append(cls)
 
     def opens(self, cls: int, machine: int, gone: Iterable[int]) -> bool:
-        """Return whether a machine can take a task of a class once the tasks ``gone`` have left.
+        """Return whether a machine can take a task of a class after the tasks ``gone`` have left.
 
         Ask this of closed machines only, see the class.
         """
@@ -150,7 +150,9 @@ class ClosedByLedgers:
         return self._has_room([*coming, cls], machine, gone)
 
     def stays_open(self, machine: int, gone: Iterable[int]) -> bool:
-        """Return whether the guests of a machine, if any, still have room if only the tasks ``gone`` leave."""
+        """Return whether the tasks placed on a machine by preemption, if any, still have room if only the tasks
+        ``gone`` leave.
+        """
         return machine not in self.guests or self._has_room(self.guests[machine], machine, gone)
 
     def _has_room(self, classes: Sequence[int], machine: int, gone: Iterable[int]) -> bool:

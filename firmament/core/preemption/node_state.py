@@ -153,7 +153,7 @@ class PreemptionState:
         return usable
 
     def openable(self, cls: int) -> Bool:
-        """Return machines that a ledger closes, and that a class may use if tasks there leave: bool[M]."""
+        """Return machines about which a ledger must be asked, and that a class may use if tasks leave: bool[M]."""
         return self._drop_closed(cls, self.ledger_closed.openable(cls))
 
     def _drop_closed(self, cls: int, usable: Bool) -> Bool:
@@ -311,7 +311,7 @@ class PreemptionState:
 
     @property
     def coupled(self) -> bool:
-        """Whether placing a task may open or close other machines."""
+        """Whether placing a task may make other machines acceptable, or unacceptable, to further tasks."""
         return self.ruled or self.problem.pairs.closes
 
     # --- steps ---------------------------------------------------------------------------------------------------
@@ -334,7 +334,7 @@ class PreemptionState:
         self._book_victim(victim, 1)
 
     def put(self, cls: int, machine: int) -> None:
-        """Place a task of a class on a machine; the caller has checked that the machine takes it."""
+        """Place a task of a class on a machine, without checking that the machine takes it."""
         self._book_guest(cls, machine, 1)
         self.taken.append((cls, machine))
         self.guests.setdefault(machine, []).append(cls)

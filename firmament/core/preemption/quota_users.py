@@ -103,7 +103,8 @@ class QuotaUsers:
     def compare(
         self, without: Sequence[QuotaUser], gone: Sequence[QuotaUser], come: Sequence[QuotaUser]
     ) -> int:
-        """Return 1 if the quota covers more important tasks after a change, -1 for less important ones, 0 if equal.
+        """Return 1 if the quota covers more important tasks after a change than before, -1 if less important ones, else
+        0.
 
         ``gone``: users that leave; ``come``: users that come; ``without``: users that are left out of the state before.
         """

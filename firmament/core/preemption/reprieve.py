@@ -11,7 +11,7 @@ from firmament.core.preemption.victims.covering import find_counted
 
 
 def consolidate(now: PreemptionState, begin: int) -> None:
-    """Move tasks to room that has become free elsewhere, then spare the victims that are no longer needed.
+    """Move placed tasks to room that has become free elsewhere, then keep the victims that need not leave any more.
 
     ``begin``: index in ``now.taken`` of the first place that is considered.
     """

@@ -214,14 +214,14 @@ class Stages:
 
 
 class ClosedMachineBundles:
-    """Finds bundles on machines that a ledger closes; it asks ledgers ``most_questions`` times at most."""
+    """Finds bundles on machines about which a ledger must be asked, with ``most_questions`` questions at most."""
 
     def __init__(self, tuning: PreemptionTuning) -> None:
         self._most_found = tuning.most_found
         self._questions = tuning.most_questions
 
     def bundles(self, now: PreemptionState, cls: int, rows: Int64, blocked: Bool) -> Bundles:
-        """Return bundles of a class on some of the closed machines ``rows``."""
+        """Return bundles of a class on some of ``rows``, machines about which a ledger must be asked."""
         problem = pose_cover_problem(now, cls, rows, blocked)
         lonely = np.append(now.preemption.gang < 0, True) if len(now.spare) else None
         if lonely is not None:

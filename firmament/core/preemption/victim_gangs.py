@@ -16,7 +16,7 @@ from firmament.core.ranks import count_up
 
 
 class VictimGangs:
-    """The members of gangs that are not leaving when a round begins. Immutable.
+    """The gangs on machines, with their members that are not leaving when a round begins. Immutable.
 
     ``top``: int64[G], the highest priority among the members of each gang, with those of the groups in it;
     ``nested``: whether some gang is a tree whose groups may leave by themselves.
@@ -104,7 +104,7 @@ class VictimGangs:
         return [gang for gang in broken if broken.keys().isdisjoint(self.list_chain(gang)[1:])]
 
     def book(self, spare: Int64, gang: int, count: int) -> None:
-        """Count ``count`` tasks of a gang as back, or as gone if negative, in ``spare``."""
+        """Count ``count`` tasks of a gang as on their machines again, or as gone if negative, in ``spare``."""
         while True:
             left = spare[gang] < 0
             spare[gang] += count

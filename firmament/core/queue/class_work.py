@@ -51,7 +51,7 @@ _LOOKS_LIKE_A_CLASS = 16
 
 
 class ClassWork:
-    """Estimates of the work with a cluster's classes, in looks at all machines.
+    """Estimates how many evaluations of all machines the classes of a cluster take.
 
     ``looks``: int64[C] by class row, each class alone; ``terms``: int64[C], number of its terms about other tasks.
     ``class_looks``: looks at one machine for a class, independent of the number of machines.
@@ -86,7 +86,9 @@ class ClassWork:
         self.looks = self.terms = self._choosy = self._fixed = self.looks[:0]
 
     def list_extra(self, machines: int) -> Int64:
-        """Return the looks at all of ``machines`` machines for each class, in addition to its rules: int64[C]."""
+        """Return for each class the evaluations of ``machines`` machines that it takes in addition to its rules:
+        int64[C].
+        """
         return self._choosy * _OF_BEING_CHOOSY + self._fixed * self._class_looks // max(1, machines)
 
     def find_plain(self) -> Bool:
@@ -95,8 +97,8 @@ class ClassWork:
         return plain
 
     def count_among(self, row: int, present: Bool) -> int:
-        """Return the looks at all machines that a class takes in addition because its terms select some of the classes
-        ``present`` (bool[C]).
+        """Return the evaluations of all machines that a class takes in addition because its terms select some of the
+        classes ``present`` (bool[C]).
         """
         return self.count_selected(row, present) * PAIR // max(1, len(self._cluster.machines))
 
@@ -116,12 +118,12 @@ class ClassWork:
 
 
 def count_group_looks(machines: int) -> int:
-    """Return the looks at all of ``machines`` machines for a group over a tree, in addition to its tasks."""
+    """Return the evaluations of ``machines`` machines that a group over a tree takes in addition to its tasks."""
     return _AT_MACHINES_OF_A_GROUP + _OF_A_GROUP // max(1, machines)
 
 
 def estimate_work(looks: Int64, counts: Int64, expensive: Bool) -> Int64:
-    """Return the looks for ``counts`` tasks of each class: int64[C]."""
+    """Return the evaluations that ``counts`` tasks of each class take: int64[C]."""
     again = np.where(expensive, counts // TASKS_PER_LOOK, 0)
     work: Int64 = np.where(counts > 0, looks * (1 + again), 0)
     return work
@@ -149,11 +151,11 @@ class Unit:
     """Whether all must be tried together."""
 
     def work(self, count: int) -> int:
-        """Return the looks that ``count`` of the tasks take, at least one."""
+        """Return the evaluations that ``count`` of the tasks take, at least one."""
         return self.looks + int((count - 1) * self.per_task)
 
     def affordable(self, most: int) -> int:
-        """Return for how many of the tasks ``most`` looks suffice; for a gang all or none."""
+        """Return how many of the tasks can be tried with ``most`` evaluations; for a gang all or none."""
         count = len(self.rows)
         if self.work(count) <= most:
             return count

@@ -81,7 +81,9 @@ class GangReservations:
         """Gangs that were due when the open round began."""
 
     def iter_closed(self, priority: int, job: str, ends: float) -> Iterator[str]:
-        """Yield the machines closed to tasks of ``priority`` in ``job`` that will have ended at ``ends``."""
+        """Yield the machines that are kept for gangs, and so closed to tasks of ``priority`` in ``job`` that will have
+        ended at ``ends``.
+        """
         for held in self.held.values():
             if held.job != job and priority <= held.priority and ends > held.starts:
                 yield from held.machines
@@ -134,7 +136,7 @@ class GangReservations:
             held.starts = find_start(cluster, _sum_up(cluster, held), now)
 
     def open_round(self, cluster: Cluster) -> None:
-        """Begin a round, which looks for room for the gangs that are due and not put off."""
+        """Begin a round that looks for room for the gangs that are due and whose turn was not postponed."""
         waits = cluster.tasks.put_off
         self.sought = frozenset(job for job in self.due if not waits[cluster.jobs.members(job)].any())
 

@@ -18,7 +18,7 @@ SystemCriticalPriority)."""
 
 
 class Importance:
-    """A scale for tasks with these group priorities (int64[N], ``UNGROUPED`` for tasks without one).
+    """A scale of the importance of tasks that have these group priorities (int64[N], ``UNGROUPED`` for tasks without).
 
     Without group priorities, the numbers are the priorities. A group priority that is not given ranks as the next lower
     one.
@@ -44,7 +44,7 @@ class Importance:
         )
 
     def reach(self, priority: Int64, group_priority: Int64) -> Int64:
-        """Return for each task the standing below which it may evict others: int64[N]."""
+        """Return for each task the standing below which it may evict other tasks: int64[N]."""
         if not len(self._levels):
             return priority
         level = np.where(group_priority == UNGROUPED, 0, self._level(group_priority))
@@ -74,7 +74,7 @@ class Importance:
 
 
 def select_foremost(cluster: Cluster, waiting: Int64) -> Int64:
-    """Return the ``waiting`` tasks (rows) that see the same free room as the most important of them.
+    """Return the ``waiting`` tasks (rows) for which as much room counts as free as for the most important of them.
 
     What a nominated task of another scheduler waits for is closed to tasks of at most its priority. Tasks above and
     below it cannot share a round, which has one amount of room; those below take part in the next round. Gangs go with

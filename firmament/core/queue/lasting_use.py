@@ -9,7 +9,7 @@ from firmament.core.state.cluster import Cluster
 
 
 def lasting_use(cluster: Cluster, machines: Int64 | None = None) -> Int64:
-    """Return the use by tasks that are not expected to end: int64[M, K]; only of ``machines`` (rows) if given."""
+    """Return the use by tasks that are not expected to end: int64[M, K]; or only of ``machines`` (rows)."""
     tasks = cluster.tasks
     looked_at = np.full(len(cluster.machines) + 1, machines is None)
     looked_at[slice(0) if machines is None else machines] = True

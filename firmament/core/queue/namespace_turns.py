@@ -14,7 +14,7 @@ MOST_NAMESPACES = 10_000
 
 
 class Turns:
-    """Remembers when each namespace was served last."""
+    """Remembers when a task of each namespace was last tried."""
 
     def __init__(self) -> None:
         self._served: dict[str, int] = {}
@@ -33,7 +33,7 @@ class Turns:
         return self._served.get(namespace, 0)
 
     def order(self, cluster: Cluster, rows: Int64) -> list[int]:
-        """Return tasks (int64[N] rows) in the order in which to serve them.
+        """Return tasks (int64[N] rows) so that namespaces take turns.
 
         The most important come first, among these the tasks of the namespace served longest ago, then the oldest.
         """

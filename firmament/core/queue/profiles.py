@@ -38,7 +38,7 @@ class ProfileChoice:
         self.put_off = 0
 
     def choose_profile(self, waiting: Int64) -> Int64:
-        """Return the tasks of ``waiting`` (rows) that take part in the round that begins; at least one if any waits.
+        """Return the tasks among ``waiting`` (rows) that take part in the round that begins; at least one if any waits.
 
         These are tasks of one profile: that of the most important task or, if several profiles have such tasks, the one
         whose turn was longest ago. Of its tasks, those take part that are at least as important as any task of another

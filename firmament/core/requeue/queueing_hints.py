@@ -44,8 +44,7 @@ from firmament.core.state.waiting import activate
 def requeue(
     feasible: FeasibleMachines, choose: Callable[[Int64], Int64], placed: frozenset[int] = frozenset()
 ) -> bool:
-    """Requeue every task that a changed machine could take; return whether any was requeued. Machines stay marked as
-    changed.
+    """Requeue every task that a changed machine could take; return whether any was. Machines stay marked as changed.
 
     ``placed``: rows of classes of which a round has just placed tasks. Tasks refused for good stay out; ``choose``
     returns the tasks that are checked at once, the others are tried later.

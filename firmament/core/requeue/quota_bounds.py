@@ -24,7 +24,7 @@ from firmament.core.state.cluster import Cluster
 
 
 class QuotaBounds:
-    """The quotas as they are now, asked for classes of waiting tasks."""
+    """The quotas as they are now, and which waiting tasks they would admit."""
 
     def __init__(self, cluster: Cluster, classes: Sequence[int], apart: Collection[str] = ()) -> None:
         """``classes``: rows of the classes that are asked about; those that draw on no quota cost nothing.
@@ -48,7 +48,7 @@ class QuotaBounds:
             self._apart |= list_groups(cluster)  # each has rules of its own
 
     def select(self, cls: int, members: Int64) -> Int64:
-        """Return those of the waiting tasks ``members`` (rows) of a class that should be tried, by quotas alone.
+        """Return those of the waiting tasks ``members`` (rows) of a class that should be tried, judged by quotas alone.
 
         Of tasks and gangs that are alike, only so many of the oldest as there can be quota for; once these have their
         places, the others are asked about again. Where a queue may evict for quota, at least one is left, since rounds

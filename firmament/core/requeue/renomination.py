@@ -31,7 +31,7 @@ from firmament.core.state.tasks import TaskPhase
 
 
 class Renominations:
-    """The tasks of a cluster that may get another place than the one they wait for."""
+    """The tasks that wait for victims to leave, and may get another place meanwhile."""
 
     def __init__(self, evictions: PendingEvictions) -> None:
         self._evictions = evictions
@@ -86,7 +86,7 @@ class Renominations:
         return np.array(sorted(self._called), dtype=np.int64)
 
     def postpone(self, rows: Int64) -> None:
-        """Let those of ``rows`` that take part in this round take part in a later one instead."""
+        """Postpone those of ``rows`` that take part in this round to a later one."""
         for task in rows.tolist():
             if task in self._called:
                 self._requeued[task] = self._called.pop(task)

@@ -113,11 +113,13 @@ class Requeue:
 
     @property
     def put_off(self) -> int:
-        """How many tasks the last round left out for a later one."""
+        """The number of tasks that the last round left for a later one."""
         return self.profiles.put_off + self.budgets.put_off
 
     def close_round(self) -> tuple[list[Delta], list[Unscheduled]]:
-        """Return results besides the round's decisions: deltas that go first, and why some tasks were not tried."""
+        """Return results in addition to the round's decisions: deltas that are reported first, and why some tasks were
+        not tried.
+        """
         cluster = self._cluster
         self._stale_reasons.close_round(cluster)
         first = [delta for delta in self._given_up if still_leaves(cluster, delta)]
@@ -168,7 +170,7 @@ class Requeue:
             self.gangs.keep_unschedulable(self._cluster, self._clock())
 
     def next_round_in(self, held: float | None) -> float | None:
-        """Return seconds until a round could achieve something: 0 for now, None for not before another event.
+        """Return the seconds until a round could place something: 0 for now, None if only an event can help.
 
         ``held``: what ``refresh`` returned just before.
         """
@@ -211,7 +213,7 @@ _Token = tuple[int, int]
 
 
 class StaleReasons:
-    """Decides when unschedulable tasks take part in a round so that their reasons are up to date.
+    """Decides when rounds include unschedulable tasks to bring their reasons up to date.
 
     A machine that is cordoned, filled or removed requeues no task, but makes the counts in the reasons of unschedulable
     tasks wrong. So these tasks take part in a round once more: at most every ``every`` seconds (infinity: never), and
@@ -226,7 +228,7 @@ class StaleReasons:
         self._all_take_part = self._told_all = False
 
     def take_due(self, cluster: Cluster, now: float) -> bool:
-        """Return whether the unschedulable tasks should take part in a round now; if so, note that they do."""
+        """Return whether the unschedulable tasks should take part in a round now; if so, record that they do."""
         left = self.next_in(cluster, now)
         if left is None or left > 0:
             return False
@@ -246,7 +248,7 @@ class StaleReasons:
             self._note(cluster, now)
 
     def close_round(self, cluster: Cluster) -> None:
-        """Prepare to put a round into effect: tasks that take part count as knowing its placements.
+        """Prepare to put a round into effect, whose placements do not make the reasons of tasks in it stale.
 
         Changes by others while it was solved do not count as known.
         """

@@ -23,7 +23,9 @@ T = TypeVar("T")
 
 
 class SetAside:
-    """The classes that are set aside and why (``why``); ``untold``: by uid, reasons that were not reported yet."""
+    """The classes that are set aside, with the reasons (``why``); ``untold``: reasons that were not reported yet, by
+    uid.
+    """
 
     def __init__(self) -> None:
         self.why: dict[TaskClass, str] = {}
@@ -46,7 +48,8 @@ class SetAside:
                 del self.why[content]
 
     def choose(self, cluster: Cluster, waiting: Int64, only: frozenset[TaskClass] | None) -> Int64:
-        """Return ``waiting`` tasks (rows) that take part in a round; set aside pending tasks of failing classes.
+        """Return the ``waiting`` tasks (rows) that take part in a round, and set aside pending tasks of failing
+        classes.
 
         ``only``: also leave out all tasks of other classes, without a reason.
         """
@@ -79,7 +82,7 @@ def waiting_classes(cluster: Cluster) -> list[TaskClass]:
 
 
 def find_culprits(candidates: Sequence[T], fails: Callable[[Sequence[T]], bool], budget: int) -> list[T]:
-    """Return those of ``candidates``, which fail together, for which ``fails`` is true alone.
+    """Return those of ``candidates``, which fail together, that also fail alone, as ``fails`` says.
 
     The result is empty if ``budget`` trials do not suffice, or if all candidates fail alone, as then none of them is to
     blame.

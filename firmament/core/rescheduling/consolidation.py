@@ -54,7 +54,7 @@ def consolidate(
     waiting: Sequence[TasksSubmitted] = (),
     note: Callable[[int], None] = ignore_progress,
 ) -> Consolidation:
-    """Return machines that can be emptied together: as many as are found, with as few moves as are found.
+    """Return machines that can be emptied together: as many, and with as few moves, as a search finds.
 
     At most ``tries`` tries are made, and the machines have at most ``budget`` tasks. ``waiting`` tasks come first: a
     machine that they would take once it is empty is not among the result. ``note`` is called with the number of tries

@@ -299,7 +299,7 @@ class CompiledMoves:
     row: Int64
 
     def find_tasks(self, moves: Moves) -> tuple[Int64, Int64]:
-        """Return int64[A] each: the tasks (indices into the snapshot's) that ``moves`` move, and their new machines.
+        """Return which tasks (indices into the snapshot's) ``moves`` move, and their new machines: int64[A] each.
 
         Of several alike tasks on a machine, the youngest move.
         """

@@ -86,7 +86,7 @@ def rehearse_waves(scheduler: Scheduler, waves: Iterable[Mapping[str, str]]) -> 
 
 
 def move(scheduler: Scheduler, uid: str, machine: str) -> None:
-    """Move a bound task to a machine in the trial scheduler."""
+    """Move a bound task of the trial scheduler to a machine."""
     task, numbers = scheduler.get_bound_task(uid), dict[TaskClass, int]()
     there = replace(_of_class(task, numbers), machine=machine)
     defined = [ClassDefined(number, content) for content, number in numbers.items()]

@@ -32,7 +32,7 @@ class ReliefMove:
 
 @dataclass(frozen=True, slots=True)
 class Relief:
-    """Hot machines (``hot``), the hottest first, and those that stay hot even after ``moves`` (``left``)."""
+    """Hot machines (``hot``), the hottest first, those still hot after ``moves`` (``left``), and the moves."""
 
     hot: tuple[str, ...]
     moves: tuple[ReliefMove, ...]

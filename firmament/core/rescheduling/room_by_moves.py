@@ -25,7 +25,7 @@ _LOOKED_AT = 500
 
 @dataclass(frozen=True, slots=True)
 class RoomByMoves:
-    """The waiting task would get ``machine`` once ``moves`` (uid -> machine) are made."""
+    """Moves of other tasks (``moves``, uid -> machine) after which a waiting task would get ``machine``."""
 
     machine: str
     moves: Mapping[str, str]
@@ -107,7 +107,7 @@ _MOST_MACHINES = 400
 
 
 class GangRoom(NamedTuple):
-    """The gang's tasks would get ``places`` (uid -> machine) once ``moves`` of other tasks are made."""
+    """Moves of other tasks (``moves``) after which a gang's tasks would get ``places``; uid -> machine each."""
 
     places: Mapping[str, str]
     moves: Mapping[str, str]

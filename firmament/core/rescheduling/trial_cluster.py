@@ -16,14 +16,15 @@ from firmament.core.rescheduling.room_bound import may_fit
 
 
 class MachineSets(NamedTuple):
-    """The machines that rules open to classes: ``sets``, bool[M] each, and by class the index of its set."""
+    """Which machines rules allow to which classes: ``sets``, bool[M] each, and by class the index of its set."""
 
     sets: Sequence[Bool]
     of_class: Mapping[int, int]
 
 
 class TrialCluster:
-    """The running tasks of ``events``; ``goes``: uids of tasks that end with their machine, so need no other place.
+    """A scheduler for trials with the running tasks of ``events``; ``goes``: uids of tasks that end with their machine,
+    so need no other place.
 
     ``emptied``: machines that take no tasks any more, in order; ``moved``: uid -> machine, for tasks that have moved.
     """
@@ -78,7 +79,7 @@ class TrialCluster:
         return self._resources
 
     def moves(self, machine: str) -> int:
-        """Return how many running tasks of a machine would need another place if it were emptied."""
+        """Return how many running tasks would need another place if a machine were emptied."""
         return len(self._home.get(machine, ()))
 
     def most_emptied(self, candidates: Collection[str]) -> int:
@@ -105,7 +106,7 @@ class TrialCluster:
         return self._machines[name]
 
     def place_of(self, uid: str) -> str:
-        """Return the machine of a task now."""
+        """Return the machine that a task is on now."""
         return self.moved.get(uid, self._tasks[uid].machine)
 
     def tasks_on(self, machine: str) -> list[str]:

@@ -136,7 +136,8 @@ class Trials(TrialCluster):
         return rehearse_waves(self._scheduler, waves)
 
     def keep_for(self, waiting: Sequence[TasksSubmitted]) -> dict[str, str]:
-        """Give waiting tasks emptied machines, as few as possible; return the machine of each (uid) that gets one.
+        """Assign emptied machines, as few as possible, to waiting tasks; return the machine of each (uid) that gets
+        one.
 
         These machines are no longer among the emptied ones, though their own tasks stay elsewhere, so waiting tasks
         come first. Emptied machines take tasks, first one machine, then twice as many each time, until as many tasks

@@ -113,7 +113,7 @@ class _Met:
 
 @dataclass(frozen=True, slots=True)
 class ClassWords:
-    """How people see a class: see ``FlowClass``."""
+    """The names of a class for people; see ``FlowClass``."""
 
     name: str
     job: str = ""
@@ -123,7 +123,7 @@ class ClassWords:
 
 @dataclass(frozen=True, slots=True)
 class RoundWords:
-    """Names of a problem's rows: machines, resources and classes."""
+    """The names of a problem's rows for people: machines, resources and classes."""
 
     machines: Sequence[str]
     resources: Sequence[str]

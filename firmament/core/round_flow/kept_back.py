@@ -30,7 +30,8 @@ def find_kept_back(
     resources: Sequence[str],
     static: Callable[[int], list[MachineRefusal]],
 ) -> dict[int, Reasons]:
-    """Return, for each class with waiting tasks after the round, machines by the reason that keeps one more task off.
+    """Return, for each class with waiting tasks after the round, the number of machines by the reason that keeps one
+    more task off.
 
     The most important reason comes first: that of most machines that were open when the round began or, if none was, of
     the machines that came nearest, see ``_nearest``. ``static``: what refuses a shape besides room. If there are very

@@ -53,7 +53,7 @@ class NodeAffinity(NodeRule):
         return cost_of_score(WEIGHT, np.minimum(score, 100.0), matched)
 
     def count_looks(self, content: TaskClass) -> int:
-        """Return one look for each selected label, and the looks of all terms."""
+        """Return one evaluation for each selected label, and the evaluations of all terms."""
         terms = (*content.required, *(each.term for each in content.preferred))
         return len(content.node_selector) + count_looks_of_terms(terms)
 

@@ -30,7 +30,7 @@ class NodeName(NodeRule):
     for_tasks_with = ("required",)
 
     def refusals(self, machines: MachineTable, shape: TaskClass) -> Iterator[MachineRefusal]:
-        """Yield the machines that the required terms do not name, if these name any."""
+        """Yield the machines that the required terms do not name, if some term names machines."""
         named = list_singled_out(shape.required)
         if named is not None:
             yield MachineRefusal(Cause(Reason.NOT_NAMED), ~machines.find_named(named))

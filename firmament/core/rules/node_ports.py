@@ -26,7 +26,9 @@ class NodePorts(PodRule):
     stated_in = ("ports",)
 
     def compile(self, compilation: Compilation) -> None:
-        """Add which classes keep each other off a machine. Ports that the same classes use share one counter."""
+        """Keep classes that use the same host port off each other's machines; ports that the same classes use share one
+        counter.
+        """
         found: set[tuple[tuple[int, ...], int]] = set()
         for by_ip in _find_port_users(compilation.rows, compilation.ruled, compilation.waiting).values():
             everyone = tuple(sorted({row for users in by_ip.values() for row in users}))
@@ -40,7 +42,7 @@ class NodePorts(PodRule):
         compilation.exclude_on_machines(found, Reason.PORTS_TAKEN)
 
     def count_looks(self, content: TaskClass) -> int:
-        """Return one look for each port."""
+        """Return one evaluation for each port."""
         return len(content.ports)
 
     def cures(self, standing: ChangedMachine) -> Iterator[CureProposal]:

@@ -32,9 +32,7 @@ class NodeResources(NodeRule):
     reads_of_machine = ("allocatable",)
 
     def key(self, machines: MachineTable, shape: TaskClass) -> Hashable:
-        """Return the first requested resource that no machine offers: nothing else of the requests matters for the
-        refusals.
-        """
+        """Return the part of a shape on which refusals depend: the first requested resource that no machine offers."""
         return _find_offered_nowhere(machines, shape)
 
     def refusals(self, machines: MachineTable, shape: TaskClass) -> Iterator[MachineRefusal]:
@@ -43,11 +41,11 @@ class NodeResources(NodeRule):
             yield MachineRefusal(lack_of(resource), np.ones(len(machines), dtype=np.bool_))
 
     def count_looks(self, content: TaskClass) -> int:
-        """Return three looks for each requested resource beyond the first eight."""
+        """Return three evaluations for each requested resource beyond the first eight."""
         return max(0, len(content.requests) - _FEW_RESOURCES) * _LOOKS_PER_RESOURCE
 
     def count_common_looks(self, contents: Sequence[TaskClass]) -> Int64:
-        """Return ``count_looks`` of each class, int64[C], without a call per class."""
+        """Return ``count_looks`` of each class: int64[C]; computed without a call per class."""
         named = np.fromiter([len(content.requests) for content in contents], dtype=np.int64)
         looks: Int64 = np.maximum(named - _FEW_RESOURCES, 0) * _LOOKS_PER_RESOURCE
         return looks

@@ -68,5 +68,5 @@ def cordon(machine: Machine) -> Machine:
 
 
 def find_open(machines: MachineTable) -> Bool:
-    """Return which machines are neither cordoned nor not ready: bool[M]."""
+    """Return which machines are ready and not cordoned: bool[M]."""
     return ~(machines.cordoned | machines.not_ready)

@@ -75,7 +75,7 @@ class PodAffinity(PodRule):
         return [term.selector for term in content.anti_affinity]
 
     def count_looks(self, content: TaskClass) -> int:
-        """Return eight looks for each term, and the looks of its selector."""
+        """Return eight evaluations for each term, and those of its selector."""
         selectors = [each.selector for each in _list_terms(content)]
         return len(selectors) * _LOOKS_PER_TERM + count_looks_of_selectors(selectors)
 
@@ -88,7 +88,7 @@ class PodAffinity(PodRule):
         return bool(content.preferred_affinity or content.preferred_anti_affinity)
 
     def cures(self, standing: ChangedMachine) -> Iterator[CureProposal]:
-        """Yield cures: the task without one of its required terms, or with the term over a label that asks less.
+        """Yield cures: the task without one of its required terms, or with the term over a coarser label.
 
         For affinity that is a label of larger domains, for anti-affinity one of smaller domains.
         """

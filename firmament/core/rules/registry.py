@@ -100,7 +100,7 @@ class _ConditionalRule:
 
 
 class NodeRules:
-    """Rules about machines, in order, asked together."""
+    """The rules about machines, in the order in which they are asked."""
 
     def __init__(self, rules: Sequence[NodeRule]) -> None:
         """Raise ``ValueError`` if two rules have one name."""
@@ -142,19 +142,19 @@ class NodeRules:
         self._read = attrgetter("invalid", *sorted(read))
 
     def key(self, machines: MachineTable, shape: TaskClass) -> Hashable:
-        """Return the key of a shape for caches of lasting refusals: everything of the shape that these depend on."""
+        """Return a key for caches of lasting refusals: all fields of a shape on which these depend."""
         return self._read(shape), *[rule.key(machines, shape) for rule in self._own_keys]
 
     def lasting_refusals(self, machines: MachineTable, shape: TaskClass) -> list[MachineRefusal]:
-        """Return the refusals that hold while ``static_version`` of the machines does, in order of stages, then of
-        rules.
+        """Return the refusals that hold while the machines' ``static_version`` stays, in order of stages,
+        then of rules.
         """
         asked = (each.rule for each in self._lasting if each.concerns(machines, shape))
         found = (each for rule in asked for each in rule.refusals(machines, shape))
         return sorted(found, key=lambda each: each.cause.reason.stage)
 
     def passing_refusals(self, machines: MachineTable, shape: TaskClass) -> Sequence[MachineRefusal]:
-        """Return the refusals of the rules whose answers do not last, and which are asked in every round."""
+        """Return the refusals by rules whose answers do not last, and which are therefore asked in every round."""
         if self._may_pass is not None and not any(self._may_pass(shape)):
             return ()
         asked = [each.rule for each in self._passing if each.concerns(machines, shape)]
@@ -176,7 +176,7 @@ class NodeRules:
         return SoftCost.join([rule.score(machines, shape, feasible) for rule in asked])
 
     def count_looks(self, content: TaskClass) -> int:
-        """Return how many looks at each machine a round takes for a class, by everything that the class states; at
+        """Return an estimate of the evaluations per machine that a class costs a round, by everything it states; at
         least 1.
         """
         looks = sum(each.rule.count_looks(content) for each in self._looking if each.is_stated(content))
@@ -233,7 +233,7 @@ LIMIT_RULES: tuple[LimitRule, ...] = (AttachedVolumes(), Quotas(), DynamicResour
 
 
 def list_limiting(shapes: Iterable[TaskClass]) -> list[LimitRule]:
-    """Return the rules that limit at least one of the shapes."""
+    """Return the rules that limit some of the shapes."""
     if not LIMIT_RULES:
         return []
     stated = [(rule, [attrgetter(field) for field in rule.for_tasks_with]) for rule in LIMIT_RULES]
@@ -271,7 +271,7 @@ def list_drawing(cluster: Cluster) -> list[int]:
 
 
 def number_draws(cluster: Cluster, terms: QuotaTerms, classes: Sequence[int]) -> Int64:
-    """Return for each class (row), the number in ``terms`` of what a task takes of quotas: int64[N]; -1: nothing."""
+    """Return the number in ``terms`` of what a task of each class (row) draws on quotas: int64[N]; -1 for nothing."""
     return quotas.number_draws(cluster, terms, classes)
 
 
@@ -322,7 +322,7 @@ def count_looks_at_others(content: TaskClass) -> int:
 
 
 def count_pairing(content: TaskClass) -> int:
-    """Return how many terms of a class make more work for each waiting class that they select."""
+    """Return how many terms of a class need more work for each waiting class that they select."""
     return sum(rule.count_pairing(content) for rule in _list_stated(content))
 
 
@@ -332,7 +332,9 @@ def prefers_company(content: TaskClass) -> bool:
 
 
 def constraint_behind(reason: AnyReason) -> str:
-    """Return people's name for the constraint behind a reason; "" if the reason belongs to no rule between tasks."""
+    """Return the name, for people, of the constraint to which a reason belongs; "" if it belongs to no rule
+    between tasks.
+    """
     return _CALLED.get(reason, "")
 
 
@@ -345,7 +347,7 @@ def name_constraints_of_gang(contents: Iterable[TaskClass], job: str) -> Mapping
 
 
 def drop_constraints(standing: ChangedMachine) -> Iterator[CureProposal]:
-    """Yield cures of one change each: a constraint about other tasks widened or dropped, fewer or more devices."""
+    """Yield cures of one change each: a constraint about other tasks widened or dropped, or devices fewer or more."""
     for rule in POD_RULES:
         yield from rule.cures(standing)
     yield from propose_for_devices(standing)

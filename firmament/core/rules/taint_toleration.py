@@ -73,7 +73,7 @@ class TaintToleration(NodeRule):
         return ""
 
     def count_looks(self, content: TaskClass) -> int:
-        """Return one look for every four tolerations."""
+        """Return one evaluation for every four tolerations."""
         return len(content.tolerations) // _TOLERATIONS_PER_LOOK
 
     def cures(self, standing: ChangedMachine) -> Iterator[CureProposal]:

@@ -18,7 +18,7 @@ _SETTLING = [rule for rule in LIMIT_RULES if type(rule).hand_out is not LimitRul
 def settle_placements(
     cluster: Cluster, placed: Sequence[PlacedTask]
 ) -> list[tuple[ClaimAllocation, ...] | None]:
-    """Return what each placed task gets on its machine, in the order of ``placed``.
+    """Return what is allocated to each placed task on its machine, in the order of ``placed``.
 
     None stands for a placement that fails because a rule cannot give the task what it claims.
     """
@@ -42,8 +42,8 @@ def find_settled(cluster: Cluster) -> frozenset[int]:
 
 
 def spare_amounts(cluster: Cluster, shape: int, rows: Int64) -> Int64 | None:
-    """Return the part of its requests that a task of a shape is spared on machines: int64[len(rows), K]; None:
-    nothing.
+    """Return the part of its requests that a task of a shape need not make on machines: int64[len(rows),
+    K]; None: nothing.
     """
     asked = list_limiting([cluster.classes.shapes[shape]])
     found = [less for rule in asked if (less := rule.spare(cluster, shape, rows)) is not None]
@@ -51,8 +51,8 @@ def spare_amounts(cluster: Cluster, shape: int, rows: Int64) -> Int64 | None:
 
 
 def add_spared(cluster: Cluster, shape: int, free: Int64) -> Int64:
-    """Return what machines have left (``free``), plus the requests that a task of a shape is spared there:
-    int64[M, K].
+    """Return what machines have left (``free``), plus the requests that a task of a shape need not make
+    there: int64[M, K].
     """
     less = spare_amounts(cluster, shape, np.arange(len(free)))
     return free if less is None else free + less

@@ -25,7 +25,7 @@ _LOOKS_PER_RULE = 24
 
 
 class TopologySpread(PodRule):
-    """Rules with ``DoNotSchedule`` refuse machines, rules with ``ScheduleAnyway`` cost."""
+    """Limits how unevenly tasks are spread (``DoNotSchedule``), and charges for unevenness (``ScheduleAnyway``)."""
 
     name = "PodTopologySpread"
     called = MappingProxyType(
@@ -53,7 +53,7 @@ class TopologySpread(PodRule):
         return [rule.selector for rule in content.spread if rule.required]
 
     def count_looks(self, content: TaskClass) -> int:
-        """Return 24 looks for each rule, and the looks of its selector."""
+        """Return 24 evaluations for each rule, and those of its selector."""
         selectors = [each.selector for each in content.spread]
         return len(selectors) * _LOOKS_PER_RULE + count_looks_of_selectors(selectors)
 
@@ -101,7 +101,8 @@ def _get_counter(
 def find_eligible(
     compilation: Compilation, content: TaskClass, rule: SpreadRule, keys: Sequence[str]
 ) -> tuple[Hashable, Bool]:
-    """Return which machines count for a spread rule of a class, bool[M], after a key that is equal for equal answers.
+    """Return the machines that a spread rule of a class considers, bool[M], after a key that is equal for equal
+    answers.
 
     These machines have all labels ``keys`` and pass the rule's inclusion policies. As ``matchNodeInclusionPolicies`` of
     kube-scheduler.

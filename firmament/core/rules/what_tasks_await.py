@@ -14,7 +14,9 @@ _POOLING = [rule for rule in registry.LIMIT_RULES if type(rule).get_pool is not 
 
 
 def any_waits(cluster: Cluster) -> bool:
-    """Return whether a task that comes or goes may open machines other than its own to waiting tasks."""
+    """Return whether some task's arrival or departure may make machines other than its own acceptable to
+    waiting tasks.
+    """
     if registry.list_ruled(cluster) or any(
         type(rule).awaits is not LimitRule.awaits for rule in registry.LIMIT_RULES
     ):
@@ -23,22 +25,22 @@ def any_waits(cluster: Cluster) -> bool:
 
 
 def list_pools(cluster: Cluster, content: TaskClass) -> set[tuple[str, str]]:
-    """Return the (rule, pool) pairs on which tasks of a class draw: a task that ends may let in another of the same
-    pool.
+    """Return the (rule, pool) pairs on which tasks of a class draw: when one ends, a task that draws on the same pool
+    may fit.
     """
     stated = [rule for rule in _POOLING if any(getattr(content, name) for name in rule.for_tasks_with)]
     return {(rule.name, pool) for rule in stated if (pool := rule.get_pool(cluster, content))}
 
 
 def list_awaited(content: TaskClass) -> list[TaskSelector]:
-    """Return selectors of the tasks whose coming or going may open a machine, anywhere, to a class."""
+    """Return selectors of the tasks whose arrival or departure may make any machine acceptable to a class."""
     awaited = [each for rule in registry.POD_RULES for each in rule.awaits(content)]
     awaited += [each for rule in registry.LIMIT_RULES for each in rule.awaits(content)]
     return [own_selector(each, content) for each in awaited]
 
 
 def list_kept_off(content: TaskClass) -> list[TaskSelector]:
-    """Return selectors of the tasks that a class keeps off machines: when a task of the class goes, these may come."""
+    """Return selectors of the tasks that a class keeps off machines, and that may be placed when its tasks leave."""
     return [own_selector(each, content) for rule in registry.POD_RULES for each in rule.keeps_off(content)]
 
 

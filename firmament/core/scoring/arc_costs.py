@@ -23,7 +23,8 @@ from firmament.solvers.base import Int32
 
 
 def charges(assessed: RoundAssessment, models: Sequence[WeightedModel], recall: Recall | None) -> Charges:
-    """Return the cost units charged for a task of each shape on each machine, with what is needed to cache them.
+    """Return int32[S, M] and what is needed to cache it: the cost units charged for a task of each shape on each
+    machine.
 
     The charge is the sum over models of weight x points, plus the task's own preferences; cached charges are reused.
     """

@@ -74,7 +74,7 @@ Sources = tuple[tuple[Generation, Int64, Int64], ...]
 
 @dataclass(frozen=True, slots=True)
 class Recall:
-    """Which of a round's rows are known from the cache.
+    """The rows of a round's shapes that the cache has.
 
     ``known``: int64[A], indices in the round's batch of shapes whose rows are in ``sources``, and valid except on the
     machines ``changed`` (int64[C], ascending); ``fresh``: int64[B], the other indices. ``mark``: change mark of rows
@@ -90,7 +90,7 @@ class Recall:
 
 
 class KeptRows:
-    """The cached rows of past rounds of one cluster; see the module.
+    """The cached rows of one cluster's past rounds; see the docstring of the module.
 
     The rows of a round are kept for at most ``most_rounds`` rounds after their last use, and within ``most_bytes`` in
     all, the latest first. A round whose rows alone exceed that is not cached. For clusters with fewer than
@@ -166,7 +166,7 @@ class KeptRows:
         )
 
     def keep(self, recall: Recall, answers: Sequence[Assessment | None], charges: Charges) -> None:
-        """Store the rows of a round: ``answers`` of ``per_machine`` models (None for others), and ``charges``."""
+        """Store the rows of a round: ``answers`` of models with ``per_machine`` (None for others), and ``charges``."""
         for generation in self.generations:
             for shape in recall.shapes:
                 generation.row_of.pop(shape, None)
@@ -268,7 +268,7 @@ def _oldest_worth(marks: Sequence[int], shapes: int, stamps: Int64, asking: int)
 def take_over(
     whole: NDArray[Any], places: Int64, kept: NDArray[Any] | None, rows: Int64, stand_in: float = 0
 ) -> None:
-    """Copy ``rows`` of the cached array to ``places`` of ``whole``, for the machines that both have."""
+    """Copy ``rows`` of the cached array to ``places`` of ``whole``, for the machines that both arrays have."""
     if kept is None:
         whole[places] = stand_in
         return

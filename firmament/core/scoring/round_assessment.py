@@ -80,7 +80,9 @@ class RoundAssessment:
         return tuple(each.ledger for each in self.assessments if each.ledger is not None)
 
     def openings(self) -> tuple[Opening | None, ...]:
-        """Return for each ledger its opening, which says where it would have room if tasks left, None if none does."""
+        """Return for each ledger the object that says which machines would have room if tasks left; None if no task can
+        make room.
+        """
         return tuple(each.opening for each in self.assessments if each.ledger is not None)
 
     def find_held(self) -> Bool | None:
@@ -125,7 +127,7 @@ _STAND_INS = {"raw": 0.0, "feasible": True, "causes": 0, "score": 0.0}
 def worth_keeping(
     models: Sequence[WeightedModel], answers: Sequence[Assessment], machines: int
 ) -> tuple[Assessment | None, ...]:
-    """Return the answers that are valid until machines change, and None in place of the others."""
+    """Return the answers that stay valid until machines change, and None instead of all others."""
     return tuple(
         answer if holds(each.model, answer, machines) else None
         for each, answer in zip(models, answers, strict=True)
@@ -244,7 +246,7 @@ class ShapeRows(Sequence[ShapeRow]):
 
 
 def shape_rows(cluster: Cluster, shapes: Sequence[int]) -> ShapeRows:
-    """Return what models may see of each of ``shapes`` (rows of the table)."""
+    """Return the columns that models may see of each of ``shapes`` (rows of the table)."""
     return ShapeRows([cluster.classes.shapes[shape] for shape in shapes])
 
 
@@ -325,7 +327,7 @@ def raw_rows(assessment: Assessment, shapes: int, machines: int) -> Float64:
 
 
 def native_figures(assessment: Assessment, shapes: int, machines: int) -> NDArray[Any]:
-    """Return ``raw_rows`` in the model's own type if possible; read-only."""
+    """Return ``raw_rows`` in the model's own type, if it has one for all figures; read-only."""
     raw = np.broadcast_to(assessment.raw, (shapes, machines))
     sparse = assessment.sparse
     if sparse is not None:

@@ -23,7 +23,9 @@ Value: TypeAlias = tuple[int, ...]
 
 
 class TaskArrangement:
-    """The present and the best placement of all tasks; not for problems with ledgers, which release nothing."""
+    """The present and the best placement of all tasks in a search; not for problems with ledgers, which
+    release nothing.
+    """
 
     def __init__(
         self, problem: PlacementProblem, placed: Assignments, seed: int, tuning: RelocationTuning
@@ -52,11 +54,13 @@ class TaskArrangement:
         self.waiting = self.all.copy()
 
     def list_hopeful(self) -> list[int]:
-        """Return the classes with waiting tasks that could have a place on an empty cluster, ascending."""
+        """Return the classes with waiting tasks of which an empty cluster could take a task, ascending."""
         return sorted(cls for cls, count in self.waiting.items() if count > 0 and len(self.list_places(cls)))
 
     def list_places(self, cls: int) -> Int64:
-        """Return the machines that have room for a task of the class without the round's other tasks; ignores rules."""
+        """Return the machines that would have room for a task of the class without the round's other tasks;
+        ignores rules.
+        """
         found = self._candidates.get(cls)
         if found is None:
             fits = self._start.fits(int(self.problem.shape[cls]))
@@ -99,7 +103,7 @@ class TaskArrangement:
         return problem.cost[problem.shape[cls]] + problem.crowd * self.board.residual.placed
 
     def put(self, cls: int, machine: int, step: Step) -> None:
-        """Place a waiting task on a machine; the caller has checked that it may go there."""
+        """Place a waiting task on a machine, which must be able to take it."""
         self.board.place(cls, machine)
         self.on[machine].append(cls)
         self.waiting[cls] -= 1

@@ -87,7 +87,7 @@ def most_placed(residual: Residual, classes: Int64) -> int:
 
 
 def cannot_be_bettered(problem: PlacementProblem, placed: Assignments) -> bool:
-    """Return whether certainly no placement is better: more tasks of some priority, and as many of each higher one.
+    """Return whether no placement can be better, with more tasks of some priority and no fewer of each higher one.
 
     False says nothing. To place more tasks of a priority, more tasks of this and all higher priorities together must be
     placed. So for each priority of a waiting task, it is enough that their number is at its upper bound.

@@ -27,7 +27,7 @@ LONGEST_INTEGER = 19
 
 
 class Codes(Generic[Value]):
-    """Gives each value that some row has a number, from 1 on; rows without a value have `ABSENT`, as for ``nothing``.
+    """Numbers the values that rows have, from 1 on; `ABSENT` stands for rows without a value (``nothing``).
 
     The number of a value that is gone is reused. ``values``: numbers by value; ``by_code``: values by number;
     ``counts``: number of rows by value's number; ``version`` grows whenever the set of values changes.
@@ -233,7 +233,7 @@ class Selectors:
         self._names = names
 
     def pairs(self, pairs: Sequence[tuple[str, str]]) -> Bool:
-        """Return which machines carry every ``key=value`` pair (a pod's nodeSelector): bool[M]."""
+        """Return which machines have every ``key=value`` pair among their labels (a pod's nodeSelector): bool[M]."""
         count = len(self._labels)
         matching = np.ones(count, dtype=np.bool_)
         for key, value in pairs:
@@ -296,7 +296,7 @@ def list_named_values(terms: Sequence[NodeSelectorTerm], key: str) -> tuple[str,
 
 
 def list_singled_out(terms: Sequence[NodeSelectorTerm]) -> frozenset[str] | None:
-    """Return the only machines that can match, if each term names machines, or None.
+    """Return the names of the only machines that can match, if each term names machines; else None.
 
     kube-scheduler considers these machines alone (PreFilter of its NodeAffinity).
     """

@@ -61,7 +61,7 @@ class _Lists(Generic[Entry, Column]):
 
 
 class ImageIndex(_Lists[Image, "tuple[Int64, Float64]"]):
-    """Knows which machines have which container images, and how large these are."""
+    """An index of which machines have which container images, and how large the images are."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -117,7 +117,7 @@ class _Column(NamedTuple):
 
 
 class StorageIndex(_Lists[StorageRoom, _Column]):
-    """Room for new volumes over a table of machines, for machines that reach any."""
+    """An index of how much room machines reach for new volumes, by storage class."""
 
     def find_refused(self, wanted: Sequence[NewStorage], machines: int) -> Bool:
         """Return bool[``machines``]: those without room for the largest new volume of some wanted storage class."""

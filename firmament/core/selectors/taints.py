@@ -125,7 +125,7 @@ class TaintIndex:
         self.set(last, ())
 
     def keep(self, key: Hashable, answer: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Store an answer by its question, which includes the number of machines; return it."""
+        """Store an answer under its question, which must include the number of machines; return the answer."""
         if len(self.answers) >= self._KEPT:
             self.answers.clear()
         self.answers[key] = answer

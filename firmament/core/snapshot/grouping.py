@@ -26,7 +26,7 @@ from firmament.core.state.tasks import UNGROUPED, TaskPhase
 
 @dataclass(frozen=True, slots=True)
 class RoundContext:
-    """The state that a round begins with."""
+    """The state with which a round begins."""
 
     cluster: Cluster
     """The cluster."""

@@ -22,7 +22,7 @@ class ShapeKinds:
     cluster: Cluster
 
     def rows(self, kinds: Int64) -> Sequence[ShapeRow]:
-        """Return what models may see of each shape."""
+        """Return the columns that models may see of each shape."""
         return shape_rows(self.cluster, kinds.tolist())
 
     def requests(self, kinds: Int64) -> Int64:
@@ -73,7 +73,7 @@ DEFAULT_INTERVAL = 60.0
 
 @dataclass(frozen=True, slots=True)
 class SampledWindows:
-    """Use of machines over periods, as ``MachineSamples`` has it when asked."""
+    """The use of machines over periods, computed from ``MachineSamples`` on request."""
 
     samples: MachineSamples
     machines: int
@@ -84,7 +84,7 @@ class SampledWindows:
 
 
 def load(cluster: Cluster, *, without: int = -1) -> Load:
-    """Return what is reported of machines and of the tasks on them, except the task in row ``without``."""
+    """Return the reported use of machines and of the tasks on them, except the task in row ``without``."""
     machines = cluster.machines
     samples, rows = machines.samples, len(machines)
     return Load(
@@ -98,7 +98,7 @@ def load(cluster: Cluster, *, without: int = -1) -> Load:
 
 
 def unseen(cluster: Cluster, *, without: int = -1) -> Int64:
-    """Return the use that the newest reports may not show yet, of tasks that came after the report before the last:
+    """Return the use that the newest reports may not show yet, by tasks placed after the report before the last:
     int64[M, K].
 
     A report covers the time since the one before, so it cannot show all that such tasks use. The rest is estimated as

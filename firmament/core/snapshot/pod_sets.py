@@ -18,7 +18,8 @@ from firmament.core.state.cluster import Cluster
 def pin_started_pod_sets(
     cluster: Cluster, problem: PlacementProblem, groups: TaskGroups, jobs: Sequence[str]
 ) -> PlacementProblem:
-    """Return the problem with the waiting tasks of pod sets pinned to the machines of the flavor that these have.
+    """Return the problem with the waiting tasks of each pod set pinned to the machines of the flavor that its running
+    tasks have.
 
     ``jobs``: the job of each gang. A set whose tasks have machines of no common flavor is left alone.
     """

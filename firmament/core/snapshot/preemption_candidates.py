@@ -331,7 +331,7 @@ def _requirement(entry: Mapping[str, object]) -> Requirement:
 def compute_returned(
     cluster: Cluster, joint: Sequence[JointRows], rows: Int64
 ) -> tuple[tuple[int, ...], Int64]:
-    """Return the numbers of joint rows that get something back, and int64[V, J]: how much from each task that leaves.
+    """Return which joint rows get something back when tasks leave (their numbers), and how much per task: int64[V, J].
 
     ``rows``: int64[V], the tasks, all on machines. The cluster must be as models were shown it.
     """

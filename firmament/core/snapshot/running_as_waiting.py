@@ -21,7 +21,9 @@ from firmament.core.state.tasks import TaskPhase
 
 @dataclass(frozen=True, slots=True)
 class RunningSnapshot:
-    """``snapshot``: the problem of placing all the tasks anew; ``home``: int64[T], machine row of each of its tasks."""
+    """The problem of placing running tasks from scratch (``snapshot``); ``home``: int64[T], the machine row of each of
+    its tasks.
+    """
 
     snapshot: Snapshot
     home: Int64
@@ -30,7 +32,7 @@ class RunningSnapshot:
 def snapshot_of_running(
     context: RoundContext, uids: Sequence[str], now: float, *, stay: bool = False
 ) -> RunningSnapshot | None:
-    """Return the problem of placing tasks anew that are bound to known machines, or None if none is.
+    """Return the problem of placing from scratch tasks that are bound to known machines, or None if none is.
 
     What reports say that they use is subtracted from the use of their machines. All other tasks stay where they are,
     and so do members of gangs; no task is evicted, and fair shares are ignored. The cluster is restored afterwards.

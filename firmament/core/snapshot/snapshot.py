@@ -53,7 +53,7 @@ _NO_GANGS = np.empty(0, dtype=np.int64)
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """The problem of a round, and what its indices stand for."""
+    """The problem of a round, with the tasks and machines that its indices stand for."""
 
     problem: PlacementProblem
     """The placement problem."""

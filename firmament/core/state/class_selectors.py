@@ -46,7 +46,7 @@ class _Answer:
 
 @dataclass(slots=True, eq=False)
 class HeldTerm:
-    """A term of pod affinity that some classes state; the classes share one object.
+    """A term of pod affinity that some classes state; one object for all of these classes.
 
     ``weight``: by how much each holder improves its domain for tasks that the term selects; negative: makes it worse;
     0: required anti-affinity, which excludes them.
@@ -87,7 +87,7 @@ class ClassSelector:
             self._answers.clear()
 
     def reset(self) -> None:
-        """Drop all answers, as rows now stand for other classes."""
+        """Drop all answers, as rows have been given to other classes."""
         self._indexed = 0
         self._by_pair.clear()
         self._by_key.clear()

@@ -65,7 +65,7 @@ LEAST_SURPLUS = 64
 
 
 class Renumbered(NamedTuple):
-    """New rows by old ones, -1 for dropped rows: of classes (int64[C]) and shapes (int64[S])."""
+    """New rows by old ones, -1 for dropped rows: int64[C] of classes, and int64[S] of shapes."""
 
     classes: Int64
     shapes: Int64

@@ -38,7 +38,7 @@ _OWN_RECORDS = (NAMESPACE_RECORD, BUDGET_RECORD, FOREIGN_NOMINATION_RECORD, QUOT
 
 
 class DirtySet:
-    """Rows of machines on which tasks may now fit that did not before; ``everywhere``: on all machines.
+    """Rows of machines on which tasks may fit now that did not fit before; ``everywhere``: on all machines.
 
     ``touched``: rows of classes whose tasks came to a machine or left one other than by a round's decision;
     ``domains_changed``: machines or namespaces may count differently for rules between tasks.
@@ -59,7 +59,7 @@ class DirtySet:
         return self.everywhere or bool(self.machines)
 
     def clear(self) -> None:
-        """Drop all marks, as waiting tasks have been checked against them."""
+        """Drop all marks, after waiting tasks have been checked against the marked machines."""
         self.machines.clear()
         self.touched.clear()
         self.everywhere = self.domains_changed = False
@@ -207,7 +207,7 @@ class Cluster:
         return self.machines.compute_used_without(machine, self.request_of(int(self.tasks.cls[without])))
 
     def free(self, beside: Collection[int] = (), least: int | None = None, without: int = -1) -> Int64:
-        """Return what machines have free: int64[M, K]; negative where they are overcommitted.
+        """Return what machines have free, int64[M, K], negative where they are overcommitted.
 
         Room that is promised to pending tasks counts as used, except promises to the tasks ``beside`` (rows), and to
         tasks of lower priority than ``least``. The task in row ``without`` uses nothing.
@@ -224,7 +224,7 @@ class Cluster:
 
     @property
     def has_promises(self) -> bool:
-        """Whether room is promised to any task."""
+        """Whether room is promised to some task."""
         return bool(self.promises.machine_of or self.promises.others.by_uid)
 
     def sum_promised_beside(self, taking_part: Int64) -> Int64 | None:
@@ -242,12 +242,12 @@ class Cluster:
         return self.requests.get(self.classes.rows[cls].shape)[0]
 
     def number_arrivals(self, rows: Int64) -> None:
-        """Record that the tasks in ``rows`` come to their machines now, in this order."""
+        """Record that the tasks in ``rows`` arrive on their machines now, in this order."""
         self.tasks.came[rows] = self.last_came + 1 + np.arange(len(rows))
         self.last_came += len(rows)
 
     def number_arrival(self, task: int) -> None:
-        """Record that a task comes to its machine now."""
+        """Record that a task arrives on its machine now."""
         self.last_came += 1
         self.tasks.came[task] = self.last_came
 
@@ -272,12 +272,12 @@ class Cluster:
         self.machines.book(machine, *self.requests.get(shape), count)
 
     def where(self, task: int) -> str:
-        """Return the name of the machine that a task is on, or was bound to; "" if none."""
+        """Return the name of the machine that a task is on or was bound to; "" for none."""
         machine = int(self.tasks.machine[task])
         return self.machines.specs[machine].name if machine >= 0 else self.tasks.orphan_of[task]
 
     def put(self, task: int, machine: str) -> None:
-        """Put a task without a machine on one; as long as the machine is unknown, the task is kept aside."""
+        """Put a task that has no machine on one; as long as the machine is unknown, the task is kept aside."""
         row = self.machines.row_of.get(machine, -1)
         if row >= 0:
             self._occupy(task, row)
@@ -313,7 +313,9 @@ class Cluster:
         return machines
 
     def demand_of(self, classes: Int64) -> tuple[Int64, Int64]:
-        """Return int64[N, K] each: what tasks of ``classes`` (int64[N] rows) request, and are assumed to need too."""
+        """Return what tasks of ``classes`` (int64[N] rows) request, and what they are assumed to need in addition:
+        int64[N, K] each.
+        """
         present, of_class = np.unique(classes, return_inverse=True)
         shapes = [self.classes.rows[cls].shape for cls in present.tolist()]
         requested, assumed = self.requests.rows(shapes)

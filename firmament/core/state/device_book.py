@@ -21,7 +21,7 @@ Holder: TypeAlias = tuple[str, str]
 
 
 class Holding(NamedTuple):
-    """What a holder has of a device: all of it, or the share with this id, with JSON values by capacity."""
+    """The part of a device that a holder has: all of it, or the share with this id, with JSON values by capacity."""
 
     share: str = ""
     consumed: tuple[tuple[str, Any], ...] = ()
@@ -139,7 +139,7 @@ class DeviceBook:
     # --- devices of placements that no record shows yet ----------------------------------------------------------
 
     def promise(self, uid: str, allocations: tuple[ClaimAllocation, ...]) -> None:
-        """Let a task hold the devices it has got, until records say so or the task loses its place.
+        """Reserve for a task the devices that a round gives it, until records show them or the task loses its place.
 
         Nothing is stored for a task that has got nothing because its claims have devices already.
         """
@@ -171,7 +171,8 @@ class DeviceBook:
     # --- trials of moves -----------------------------------------------------------------------------------------
 
     def leave_behind(self, uid: str, machine: str) -> None:
-        """Release the devices of a task that leaves a machine, as its own claims go with it; for trials of moves.
+        """Release the devices of a task that leaves a machine, as its own claims are deleted with it; for trials of
+        moves.
 
         ``come_back`` gives the same devices to it again. Trials begin by setting ``stayed``.
         """

@@ -12,7 +12,8 @@ from firmament.core.state.machines import MachineTable
 
 @dataclass(frozen=True, slots=True)
 class Domains:
-    """``domain``: int64[M], number of each machine's domain, -1 without the label; ``count``: D, above all numbers.
+    """Domains by the value of a label: ``domain``: int64[M], each machine's domain, -1 without the label; ``count``: D,
+    above all numbers.
 
     ``coarse``: whether some domain has several machines.
     """

@@ -56,7 +56,7 @@ class _EvictedTask:
 
 
 class EvictionChains:
-    """The evictions of a cluster that are remembered; lost when the solver restarts.
+    """The latest evictions of a cluster, from which circles of evictions are recognised; lost when the solver restarts.
 
     ``any``: whether there are any; otherwise no method has anything to return.
     """
@@ -99,7 +99,7 @@ class EvictionChains:
         return self._first.get(uid, ("", uid))
 
     def list_tasks(self, cluster: Cluster, workload: Workload) -> list[int]:
-        """Return the tasks (rows) of a workload that are there now."""
+        """Return the tasks (rows) that a workload has now."""
         job, uid = workload
         if job:
             return cluster.jobs.members(job)
@@ -107,7 +107,7 @@ class EvictionChains:
         return [] if row is None else [row]
 
     def note(self, cluster: Cluster, coming: int, going: Iterable[int], now: float) -> None:
-        """Record that tasks (rows) are evicted for one that comes (row)."""
+        """Record that tasks (``going``, rows) are evicted for another (``coming``, row)."""
         comes, tasks = self.find_workload(cluster, coming), cluster.tasks
         if not self._origins and self._stated != _count_changes(cluster):
             self._turns.clear()
@@ -130,7 +130,7 @@ class EvictionChains:
                 )
 
     def take_back(self, cluster: Cluster, task: int) -> None:
-        """Record that a task (row) that was evicted last stays after all."""
+        """Record that a task (row) whose eviction was the last one recorded stays after all."""
         workload = self.find_workload(cluster, task)
         origins = self._origins.get(workload)
         if not origins:
@@ -180,7 +180,7 @@ class EvictionChains:
         return found
 
     def list_evicted(self) -> list[Workload]:
-        """Return the workloads that have origins, in a fixed order."""
+        """Return the workloads that must not evict some others, in a fixed order."""
         return list(self._origins)
 
     def _drop(self, comes: Workload, goes: Workload) -> None:

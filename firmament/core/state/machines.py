@@ -133,7 +133,7 @@ class MachineTable:
 
     @property
     def capacity(self) -> Int64:
-        """int64[M, K]: what tasks may use in all."""
+        """int64[M, K]: what each machine has for tasks in all."""
         self._fit()
         return self._capacity[: len(self.specs)]
 
@@ -199,13 +199,13 @@ class MachineTable:
         return self.samples.time(rows).copy() if self.samples.last_change else np.full(rows, np.nan)
 
     def find_named(self, names: Iterable[str]) -> Bool:
-        """Return which machines have one of the names: bool[M]."""
+        """Return which machines have one of ``names``: bool[M]."""
         found = np.zeros(len(self.specs), dtype=np.bool_)
         found[[self.row_of[name] for name in names if name in self.row_of]] = True
         return found
 
     def selectors(self) -> Selectors:
-        """Return matcher over the current rows."""
+        """Return a matcher of selectors over the current rows."""
         return Selectors(self.labels, self._names)
 
     # --- changes -------------------------------------------------------------------------------------------------
@@ -317,7 +317,7 @@ class MachineTable:
         self.changes.touch_all(rows)
 
     def book_new(self, rows: Int64, requests: Int64, first: int) -> None:
-        """Book what present tasks request of resources that have just got columns.
+        """Book what tasks on machines request of resources that have just got columns.
 
         ``rows``: int64[N], their machines; ``requests``: int64[N, K - ``first``], of columns from ``first`` on.
         """

@@ -38,7 +38,7 @@ _BOUND: Final = int(TaskPhase.BOUND)
 
 
 class PendingEvictions:
-    """The tasks of a cluster that were evicted, but have neither left nor been spared.
+    """The tasks that were evicted, and whose machines they have neither left nor been allowed to keep.
 
     ``under_way``: whether any eviction is under way; otherwise no other method has anything to return. ``chains``: the
     evictions of late, also those that are over.
@@ -78,7 +78,7 @@ class PendingEvictions:
                 self._needless.discard(uid)
 
     def share_fate(self, cluster: Cluster, waiting: Iterable[int]) -> None:
-        """Record that tasks (rows, just assumed) all lose their places if one does because a victim stays."""
+        """Record that of these tasks (rows, just assumed), all lose their places if one does because a victim stays."""
         self.under_way = True
         together = tuple((row, int(cluster.tasks.came[row])) for row in waiting)
         for row, _ in together:
@@ -133,7 +133,9 @@ class PendingEvictions:
     # --- evictions that are no longer needed --------------------------------------------------------------------
 
     def has_needless(self, cluster: Cluster) -> bool:
-        """Return whether some task is leaving although no other task depends on it, and this was not reported yet."""
+        """Return whether some eviction has become needless, as no task depends on it any more, and this was not
+        reported yet.
+        """
         self.waiting(cluster)
         return any(self._still_goes(cluster, uid) for uid in self._needless)
 

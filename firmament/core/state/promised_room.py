@@ -32,7 +32,7 @@ _MOST = 2**53
 
 
 class ForeignNomination(NamedTuple):
-    """A task of another scheduler, and the machine that it is nominated for; ``requests``: base units by resource."""
+    """A task of another scheduler that is nominated for a machine; ``requests``: base units by resource."""
 
     machine: str
     priority: int
@@ -91,7 +91,7 @@ def _read(payload: bytes) -> ForeignNomination | None:
 
 
 class PromisingCluster(Protocol):
-    """The cluster as promises see it."""
+    """The part of `Cluster` that promises of room use."""
 
     tasks: TaskTable
     machines: MachineTable
@@ -108,7 +108,7 @@ class PromisingCluster(Protocol):
 
 
 class PromisedRoom:
-    """Promises of room; ``machine_of``: by uid of the task, the name of the machine.
+    """Room that is promised to tasks; ``machine_of``: by uid of the task, the name of the machine.
 
     A promise counts only while its task is pending; once it is assumed there again, it has its room by that. Tasks that
     are ``owed`` room (see ``TaskTable``) get a promise wherever they lose their place: even if victims left another
@@ -135,7 +135,8 @@ class PromisedRoom:
                 cluster.mark(machine)
 
     def list_called(self, cluster: PromisingCluster, waiting: Int64) -> Int64:
-        """Return rows of tasks that must take part in a round with ``waiting`` (rows) despite their back-offs.
+        """Return rows of tasks that must take part in a round with ``waiting`` (rows) although their back-off has not
+        ended.
 
         A more important task comes before them, and does not have to wait until they are retried. Gangs take part as a
         whole, and so not before their time.

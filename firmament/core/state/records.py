@@ -132,7 +132,7 @@ MOST_KEPT = 10_000
 
 
 class Notes:
-    """Remembers which notes on bad input, in records and elsewhere, have been made."""
+    """Remembers which notes on bad input (in records and elsewhere) were reported already."""
 
     def __init__(self, most: int = MOST_KEPT) -> None:
         self._made: set[str] = set()

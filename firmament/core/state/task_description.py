@@ -82,7 +82,7 @@ def store_stated_times(cluster: Cluster, task: int, event: TasksBound, index: in
 
 
 def store_times(cluster: Cluster, rows: Int64, assigned: Float64 | None, initialized: Float64 | None) -> None:
-    """Store when tasks (int64[N] rows) got their machines and were initialized, float64[N] each.
+    """Store when tasks (int64[N] rows) got their machines and when they were initialized: float64[N] each.
 
     None: unknown for all; 0 in ``assigned``: unknown for this task.
     """

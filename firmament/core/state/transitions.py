@@ -86,7 +86,7 @@ def date_assumptions(cluster: Cluster, now: float) -> None:
 
 
 def wait_for_room(cluster: Cluster, rows: Int64, *, ordered: Bool) -> None:
-    """Record that victims have to leave for assumed tasks (int64[N] rows), which arrive only once they are bound.
+    """Record that assumed tasks (int64[N] rows) wait for victims to leave, and arrive only once they are bound.
 
     ``ordered``: bool[N], whether the order of arrival matters on their machines.
     """
@@ -99,7 +99,8 @@ def owe(cluster: Cluster, task: int) -> None:
 
 
 def confirm(cluster: Cluster, task: int, now: float) -> None:
-    """Record that an assumed task is reported as bound ``now``: clear its failures, and what is owed to it.
+    """Record that an assumed task is reported as bound ``now``; forget its failures, and whom others were evicted for
+    it.
 
     Its gang is touched.
     """
@@ -190,7 +191,9 @@ def release(cluster: Cluster, task: int, *, promised: bool = False) -> None:
 
 
 def give_up_place(cluster: Cluster, task: int) -> None:
-    """Let an assumed task wait again, open to the next round; decisions of an open round must be checked again."""
+    """Let an assumed task wait again and take part in the next round; decisions of an open round must be
+    checked again.
+    """
     release(cluster, task)
     cluster.tasks.unschedulable[task] = False
     cluster.version += 1
@@ -232,7 +235,9 @@ def forget(cluster: Cluster, task: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Lifted:
-    """State to which a task (row) returns if it does not move: machine (row), arrival number, times."""
+    """The state to which a lifted task (row) returns if it gets no other place: machine (row), arrival
+    number, times.
+    """
 
     task: int
     machine: int

@@ -16,7 +16,7 @@ from firmament.core.state.tasks import TaskPhase
 
 
 def mark_unschedulable(cluster: Cluster, rows: Int64) -> None:
-    """Put the pending tasks of ``rows`` (int64[N]) aside until something changes that could help them.
+    """Exclude the pending tasks of ``rows`` (int64[N]) from rounds until something changes that could help them.
 
     They found no place although victims may have left for them, so no eviction is owed to them any more.
     """
@@ -26,7 +26,7 @@ def mark_unschedulable(cluster: Cluster, rows: Int64) -> None:
 
 
 def hold_back(cluster: Cluster, rows: Int64 | Sequence[int]) -> None:
-    """Put pending tasks aside that have not been tried, because their gang lacks members or has enough."""
+    """Exclude pending tasks from rounds that have not been tried, because their gang lacks members or has enough."""
     cluster.tasks.unschedulable[rows] = True
 
 
@@ -37,7 +37,7 @@ def set_aside(cluster: Cluster, task: int, why: str) -> None:
 
 
 def note_put_off(cluster: Cluster, rows: Int64, number: int) -> None:
-    """Record that tasks (int64[N] rows) wait for a round of their own since round ``number``; 0: not any more."""
+    """Record that tasks (int64[N] rows) wait for a round of their own since round ``number``; 0 for no longer."""
     cluster.tasks.put_off[rows] = number
 
 
@@ -66,7 +66,7 @@ def reconsider(cluster: Cluster, task: int) -> None:
 
 
 def tell(cluster: Cluster, rows: Iterable[int], message: str) -> None:
-    """Set the message of tasks that says why they wait."""
+    """Set the message that says why tasks (rows) wait."""
     for task in rows:
         cluster.tasks.message[task] = message
 
@@ -82,5 +82,5 @@ def pass_over(cluster: Cluster, rows: Int64, *, anew: Bool, now: float) -> None:
 
 
 def count_anew(cluster: Cluster, task: int) -> None:
-    """Reset the number of rounds in which a pending task was passed over."""
+    """Reset the number of rounds that passed over a pending task."""
     cluster.tasks.passed_over[task] = 0

@@ -26,7 +26,7 @@ Objectives = NDArray[np.object_]
 
 @dataclass(frozen=True, slots=True)
 class LevelAnswers:
-    """For each question, the objective of its best placement, and the counts of the unit's children in their order."""
+    """For each question, the objective of its best placement, and the number of pods of each child of the unit."""
 
     objectives: Objectives
     held: Sequence[Sequence[int] | Int64]

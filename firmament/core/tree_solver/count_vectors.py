@@ -209,7 +209,7 @@ def _decode(key: int, values: Sequence[int], digit: int, pack: bool) -> tuple[in
 
 
 def progression(low: int, high: int, step: int = 1) -> int:
-    """Return the set of ``low``, ``low`` + ``step``, ... up to ``high``."""
+    """Return the set of the numbers ``low``, ``low`` + ``step``, ... up to ``high``, as bits."""
     if high < low:
         return 0
     count = (high - low) // step + 1
@@ -232,7 +232,7 @@ def lowest(counts: int) -> int:
 
 
 def sums(one: int, other: int, size: int) -> int:
-    """Return the set of all sums, up to ``size``, of a count in ``one`` and a count in ``other``."""
+    """Return, as bits, the set of all sums up to ``size`` of a count in ``one`` and a count in ``other``."""
     if one.bit_count() < other.bit_count():
         one, other = other, one
     found = 0
@@ -256,7 +256,7 @@ def _smear(counts: int, length: int) -> int:
 
 
 def reachable(options: Sequence[tuple[int, bool]], units: int, size: int) -> int:
-    """Return the totals, 1 to ``size``, that children can hold together.
+    """Return the totals from 1 to ``size`` that children can hold together, as bits.
 
     ``options``: for each child, the counts that it may get, and whether it has to get one (else it may be left out);
     ``units``: exactly so many children are used, 0 for any number.

@@ -67,7 +67,9 @@ class GroupTerms:
         return np.isin(gang, list(every)) if every else np.zeros(len(gang), dtype=np.bool_)
 
     def rank_machines(self, machines: int) -> Int64:
-        """Return the place of each machine in the order of the tree: int64[M]; without groups, in the order of rows."""
+        """Return the position of each machine in the order of the tree: int64[M]; without groups, in the
+        order of rows.
+        """
         if not self.every:
             return np.arange(machines)
         rank = np.empty(machines, dtype=np.int64)

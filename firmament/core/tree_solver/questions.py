@@ -34,7 +34,7 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class Questions:
-    """Questions about one level: question q asks for the best division of ``shares[q]`` over the children of
+    """Questions about one level: question q asks how ``shares[q]`` pods are best divided over the children of
     ``units[q]``.
 
     The children are on this level. ``units`` and ``shares``: int64[Q], sorted by both, without repetition. The best

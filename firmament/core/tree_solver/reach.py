@@ -81,7 +81,9 @@ def batches(first: Int64, parents: Int64) -> Iterator[tuple[Int64, Int64, Bool]]
 
 
 def caps(shares: Shares, children: Int64, exists: Bool) -> Int64:
-    """Return the most that each child can hold, in steps: int64[R, C]; 0 for no child, or if it can hold nothing."""
+    """Return the most pods that each child can hold, in steps: int64[R, C]; 0 where there is no child, or
+    it can hold none.
+    """
     return np.where(exists, shares.high[children] // shares.step, 0)
 
 
@@ -91,7 +93,7 @@ ENDLESS = 1 << 40
 
 @dataclass(frozen=True, slots=True)
 class ReachableShares:
-    """What the units of a tree can hold of a group.
+    """The numbers of a group's pods that the units of a tree can hold.
 
     ``shares``: for each level, the counts that its units can hold by the rules; ``room``: for each level, int64[units],
     the pods that fit on each unit without rules, with those that are there; ``whole``: the set of sizes that the tree
@@ -120,8 +122,7 @@ def reach(tree: Tree, slots: Int64, size: int, rules: Sequence[Rule], held: Int6
 
 
 def room_of(tree: Tree, slots: Int64, held: Int64) -> list[Int64]:
-    """Return for each level int64[units]: the slots of the leaves below each unit, plus the group's pods that are
-    there.
+    """Return the slots of the leaves below each unit, plus the group's pods that are there: int64[units] per level.
 
     Slots are clipped so that sums stay within 64 bits for tasks that ask for nothing.
     """

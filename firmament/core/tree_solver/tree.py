@@ -40,7 +40,7 @@ class Tree:
         return len(self.names[level])
 
     def first_children(self, level: int) -> Int64:
-        """Return the first unit on ``level`` that is a child of each unit of the level above: int64[parents + 1]."""
+        """Return for each unit of the level above its first child on ``level``: int64[parents + 1]."""
         above = 1 if level == 0 else self.count_units(level - 1)
         return np.searchsorted(self.parents[level], np.arange(above + 1)).astype(np.int64)
 
@@ -108,7 +108,7 @@ Rule: TypeAlias = LevelRule
 
 @dataclass(frozen=True, slots=True)
 class CountLimits:
-    """What a rule strictly demands of the counts of units.
+    """The counts that a rule allows a unit strictly, whatever is best.
 
     ``units``: exactly so many units are used, 0 for any number; a used unit holds ``low`` to ``high`` pods (``high`` 0:
     no bound), a multiple of ``step``.
@@ -121,8 +121,8 @@ class CountLimits:
 
 
 def limits(rule: Rule) -> CountLimits:
-    """Return what a rule demands of counts; the lower bound is at least 1, and both bounds are multiples of the
-    step.
+    """Return the counts that a rule allows; the lower bound is at least 1, and both bounds are multiples of
+    the step.
     """
     if rule.hard:
         return CountLimits(1, 1, 0, 1) if rule.kind == "pack" else CountLimits(0, 1, 1, 1)

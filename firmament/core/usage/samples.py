@@ -110,7 +110,9 @@ class MachineSamples:
 
     @contextmanager
     def leave_out(self, amounts: Float64) -> Iterator[None]:
-        """Lower machines' figures, also those over periods, by ``amounts``, float64[M, K], in the ``with`` block."""
+        """Lower machines' figures, also those over periods, by ``amounts`` (float64[M, K]) within the
+        ``with`` block.
+        """
         self._aside = amounts
         try:
             yield
@@ -135,7 +137,7 @@ class MachineSamples:
         return values.copy() if present.all() else np.where(present[:, None], values, 0.0)
 
     def time(self, rows: int) -> Float64:
-        """Return the time of the last report, NaN for never, 0 if not stated: float64[rows]."""
+        """Return the time of the last report: float64[rows]; NaN for never, 0 if not stated."""
         self._grow(rows)
         return self._time[:rows, 0]
 
@@ -150,7 +152,7 @@ class MachineSamples:
         return self._stamp[:rows, 0]
 
     def find_changed(self, change: int, rows: int) -> Bool:
-        """Return which machines have a report, or withdrawal, after the change numbered ``change``: bool[rows]."""
+        """Return which machines have got or lost a report after the change numbered ``change``: bool[rows]."""
         self._grow(rows)
         return self._changed[:rows, 0] > change
 

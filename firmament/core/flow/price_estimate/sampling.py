@@ -26,7 +26,7 @@ STRIDE = 0.618034
 
 
 class FlowSample:
-    """A sample of pairs of classes and ``estimate``'s candidates; classes may be added a few at a time.
+    """Draws a sample of pairs of a class and one of ``estimate``'s candidates; `GenerationOptions` sets the number.
 
     ``draws``: float64[C'], about how many pairs of each class are drawn, in each direction.
     """

@@ -36,7 +36,7 @@ def give_back(quotas: QuotaRoom, preemption: PreemptionProblem, victims: Iterabl
 
 
 class QuotaBound:
-    """The largest quota that can be free as victims leave one after another; does not change ``state``."""
+    """The most quota that can be free at any time while victims leave one after another; does not change ``state``."""
 
     def __init__(self, state: PreemptionState, victims: Iterable[int] = ()) -> None:
         assert state.quotas is not None
@@ -46,7 +46,7 @@ class QuotaBound:
         self.let_go(victims)
 
     def let_go(self, victims: Iterable[int]) -> None:
-        """Give back the quota of some victims."""
+        """Release the quota of some victims."""
         give_back(self.quotas, self._state.preemption, victims)
 
     def is_enough(self, members: Members) -> bool:
@@ -60,7 +60,7 @@ class QuotaBound:
 
 
 class FreedBound:
-    """Says whether victims use as much quota as ``members`` lack: a weaker bound than `QuotaBound`, but cheap.
+    """A test for victims, weaker than `QuotaBound` but cheap: whether they use as much quota as ``members`` lack.
 
     Tasks whose flavors depend on the machine lack nothing here. ``state`` must not change.
     """
@@ -101,14 +101,14 @@ class FreedBound:
 
 
 class RoomBound:
-    """The largest room that can be free for ``members`` as victims leave one by one; does not change ``state``."""
+    """The most room that can be free for ``members`` at any time while victims leave one by one; keeps ``state``."""
 
     def __init__(self, state: PreemptionState, members: Members) -> None:
         self._state = state
         self._classes = [_ClassRoom(state, cls, count) for cls, count in members]
 
     def let_go(self, victims: Iterable[int]) -> None:
-        """Give back the room of some victims."""
+        """Release the room of some victims."""
         machine, sizes = self._state.preemption.machine, self._state.sizes
         for victim in victims:
             for each in self._classes:
@@ -178,7 +178,8 @@ def list_within_reach(
 
 
 class BorrowingBound:
-    """Whether the newcomer's side must borrow although it may not, as victims leave one by one; keeps ``state``.
+    """A test, as victims leave one by one, for whether the newcomer's side must borrow without being allowed to; keeps
+    ``state``.
 
     It may not where it parts from queues whose tasks only leave for tasks within their own quota.
     """
@@ -193,7 +194,7 @@ class BorrowingBound:
         self._sides: set[int] = set()
 
     def let_go(self, victims: Sequence[int]) -> None:
-        """Let some victims leave."""
+        """Count some victims as gone."""
         for quotas in (self._freed, self._quotas):
             give_back(quotas, self._state.preemption, victims)
         own = self._newcomer.node
@@ -201,8 +202,8 @@ class BorrowingBound:
         self._sides |= {part_ways(self._quotas, own, other)[0] for other in others}
 
     def is_covered(self, victim: int) -> bool:
-        """Return whether a task's queue is another one, and borrows nothing any more; False where fair shares
-        decide.
+        """Return whether a task is in another queue than the newcomer, and that queue no longer borrows; False where
+        fair shares decide.
         """
         other, fair = int(self._node[victim]), self._quotas.terms.fair
         if other == self._newcomer.node or fair[self._newcomer.node]:

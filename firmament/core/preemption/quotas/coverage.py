@@ -88,7 +88,9 @@ class QuotaCoverage:
         return all(importance_of(before, victim) < importance for victim in victims)
 
     def follow(self, after: PreemptionState, victims: Sequence[int]) -> None:
-        """Move to the state ``after``: since the last state compared, victims have left and newcomers come."""
+        """Update to the state ``after``, in which victims have left and newcomers are placed since the last state
+        compared.
+        """
         if self._state is None:
             return
         gone = [self._make_user(self._state, victim) for victim in victims]

@@ -171,7 +171,7 @@ class QuotaReclaim:
         return confine_unit(self.state, unit, kinds)
 
     def describe(self, unit: QuotaUnit) -> tuple[object, ...]:
-        """Return a key that units share for which the same victims would do."""
+        """Return a key that is equal for units for which the same victims would be evicted."""
         looks = tuple((int(self.state.problem.shape[cls]), count) for cls, count in unit.members)
         tree = self._describe_tree(unit) if unit.tree >= 0 else ()
         return looks, tree, unit.newcomer.importance[0], *self._list_origins(unit)

@@ -9,7 +9,7 @@ from firmament.core.preemption.node_state import PreemptionState
 
 
 def find_behind(state: PreemptionState, gang: Int64) -> Bool:
-    """Return the classes that have to wait as another task or gang comes before them in their strict queue: bool[C].
+    """Return the classes that have to wait because another task or gang is before them in their strict queue: bool[C].
 
     ``gang``: int64[C], the gang whose tasks wait for places together, -1 for none. A gang is as important as its most
     important task. Tasks that their queue never admits hold up nobody.

@@ -84,7 +84,7 @@ def _list_less_important(state: PreemptionState, highest: Mapping[int, int]) -> 
 
 
 def is_room_taken_back(state: PreemptionState, cls: int, machine: int, victims: Sequence[int]) -> bool:
-    """Return whether room that a task gets on a machine from victims of other queues would be taken back at once.
+    """Return whether other queues would at once evict for room that a task gets on a machine from their victims.
 
     The task, of class ``cls``, has quota. In ``state`` the victims are gone, and the task is not placed yet.
     """

@@ -334,7 +334,7 @@ class Units:
 
 
 def list_units(now: PreemptionState, cls: int, gain: Float64, *, lenient: bool) -> Units:
-    """Return the units that could leave for a class, in the order in which they are spared.
+    """Return the units that could leave for a class, in the order in which they are tried as ones that stay.
 
     First come units that budgets protect, then the most important; among equals those that help least per victim, then
     the oldest. ``gain``: float64[M], places that a machine gains per victim. Without ``lenient``, only as many units

@@ -130,7 +130,9 @@ def _find_protected(now: PreemptionState, problem: CoverProblem, going: Int64) -
 
 
 def reprieve_order(now: PreemptionState, problem: CoverProblem, going: Int64) -> Int64:
-    """Return places in order of sparing, shaped as ``going``: protected tasks first, otherwise ``going`` reversed."""
+    """Return the order in which victims are tried as ones that stay, as positions, shaped as ``going``: protected tasks
+    first, otherwise ``going`` reversed.
+    """
     protected = _find_protected(now, problem, going)
     backwards = going[..., ::-1]
     if not protected.any():
@@ -233,7 +235,9 @@ def _could_go(now: PreemptionState, problem: CoverProblem, gang: Int64, tied: Bo
 
 @dataclass(frozen=True, slots=True)
 class AlsoEvicted:
-    """Tasks on other machines that leave with a bundle: ``row``, ``task``: int64[N], index of the bundle, and task."""
+    """Tasks on other machines that leave with a bundle, as their gang breaks: ``row``, ``task``: int64[N], index of the
+    bundle, and task.
+    """
 
     row: Int64
     task: Int64
@@ -261,7 +265,7 @@ def find_also_evicted(now: PreemptionState, problem: CoverProblem, victims: Bool
 
 
 def nth_of_its_kind(kind: Int64, turn: Int64 | None = None) -> Int64:
-    """Return how many entries of the same row before each entry are equal to it: int64[R, J].
+    """Return how many entries before each entry in its row are equal to it: int64[R, J].
 
     ``turn``: int64[R, J], indices in the order in which entries are counted; None: from left to right.
     """

@@ -18,7 +18,8 @@ from firmament.core.preemption.node_state import PreemptionState
 
 @dataclass(frozen=True, slots=True)
 class CoverProblem:
-    """Which tasks may leave R machines, and what must become free; at most J tasks per machine, D columns.
+    """What must become free on R machines for a task, and which tasks may leave; at most J tasks per machine, D
+    columns.
 
     Contains only machines on which evicting all that may leave is enough.
     """
@@ -45,7 +46,8 @@ class CoverProblem:
         return np.argsort(-given.sum(axis=2), axis=1, kind="stable")
 
     def narrow(self, rows: Int64, open_to: Bool, forced: Bool) -> CoverProblem:
-        """Return the problem on ``rows`` (indices, int64[N]) in which only ``open_to`` may leave and ``forced`` must.
+        """Return the problem on ``rows`` (indices, int64[N]) in which only ``open_to`` may leave, and ``forced`` have
+        to.
 
         Rows on which that is not enough are left out.
         """

@@ -22,7 +22,7 @@ _EJECTING = 8
 def add_local_moves(
     problem: MoveProblem, moves: Moves, extra_price: int, *, tries: int, most: int = 2**62
 ) -> Moves:
-    """Return moves (single ones) with more moves added, the most profitable first.
+    """Return ``moves`` (of single tasks) with more moves added, the most profitable first.
 
     Each step gains more than ``extra_price`` units, besides the row's price, for each of its moves. At most ``tries``
     moves are tried, and there are at most ``most`` moves in all.
@@ -71,7 +71,7 @@ class LocalMoves:
         heapq.heapify(self._queue)
 
     def evaluate(self, budget: SearchBudget) -> _LocalMove | None:
-        """Return the best move of the home whose tasks may gain most, or None if none may gain or none is left."""
+        """Return the best move of the home whose tasks may gain most; None if no home is left whose tasks may gain."""
         if not self._queue or self._total >= self._most:
             return None
         budget.spend()

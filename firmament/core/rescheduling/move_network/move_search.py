@@ -37,7 +37,7 @@ from firmament.solvers.base import Solver
 
 @dataclass(frozen=True, slots=True)
 class SearchOptions:
-    """Size of the network at first, and how much is added later.
+    """The size of the network at first, and how much is added in each later step.
 
     Each row begins with ``first`` columns, plus one for each task that would rather be elsewhere; ``more``, plus a
     quarter of the latter, are added in each of at most ``iterations`` iterations. Each machine may become fuller by
@@ -55,7 +55,9 @@ class SearchOptions:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The best moves at a price, and a proof. Sizes of tasks and rules between them are ignored."""
+    """The best moves at a price per move, with a bound that proves it. Sizes of tasks and rules between tasks are
+    ignored.
+    """
 
     extra_price: int
     """Units that each move has to save in addition to its row's price."""
@@ -78,7 +80,7 @@ class Found:
 
 
 class MoveSearch:
-    """Finds the moves that pay in a problem, for one price after another; falling prices reuse earlier results."""
+    """Finds the moves that pay for one price per move after another; falling prices reuse earlier results."""
 
     def __init__(self, problem: MoveProblem, solver: Solver, options: SearchOptions) -> None:
         self.problem, self.solver, self.options = problem, solver, options

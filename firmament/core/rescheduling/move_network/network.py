@@ -44,7 +44,7 @@ class MoveNetwork:
 
     @property
     def rest(self) -> int:
-        """The node of the rest of the world."""
+        """The node that stands for everything outside the network (the rest of the world)."""
         return len(self.flow.supplies) - 1
 
     def moves(self, problem: MoveProblem, flows: Int64) -> Moves:

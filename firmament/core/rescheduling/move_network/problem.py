@@ -49,17 +49,17 @@ class MoveProblem:
 
     @property
     def rows(self) -> int:
-        """R, the number of rows."""
+        """Number of rows: R."""
         return len(self.price)
 
     @property
     def groups(self) -> int:
-        """G, the number of groups of machines."""
+        """Number of groups of machines: G."""
         return self.cost.shape[1]
 
     @property
     def machines(self) -> int:
-        """M, the number of machines."""
+        """Number of machines: M."""
         return len(self.crowd)
 
     def tasks_on(self) -> Int64:
@@ -120,7 +120,7 @@ class Moves:
 
     @cached_property
     def total(self) -> int:
-        """Number of tasks that move."""
+        """The number of tasks that move."""
         return int(self.count.sum())
 
     def one_by_one(self) -> Moves:
@@ -164,8 +164,8 @@ def compute_gains(problem: MoveProblem, moves: Moves) -> Int64:
 
 
 def find_admitted(problem: MoveProblem, moves: Moves, without: Iterable[int] = ()) -> Bool:
-    """Return which single moves remain if the entries ``without`` are given up and no machine is overcommitted:
-    bool[A].
+    """Return which single moves can still be made, without overcommitting a machine, if the entries ``without`` are
+    not: bool[A].
 
     A task that stays uses room on its machine, so tasks that would have come there stay as well, those that gain least
     first. A machine that is already overcommitted takes no task.
@@ -232,7 +232,7 @@ class MoveColumns:
     group: Int64
 
     def merge(self, other: MoveColumns, groups: int) -> MoveColumns:
-        """Return these and other columns together; ``groups``: number of groups."""
+        """Return the union of these columns and ``other``; ``groups``: number of groups."""
         keys = np.union1d(self.row * groups + self.group, other.row * groups + other.group)
         return MoveColumns(keys // groups, keys % groups)
 

@@ -115,7 +115,7 @@ def _describe_kind(device: PublishedDevice, relevant: Relevant) -> object:
 def show_free(
     known: KnownDevices, machines: int, given_away: Mapping[tuple[str, str], GivenAway]
 ) -> DeviceColumns | None:
-    """Return the free shares of the known devices; None if no device is known."""
+    """Return the free shares of the known devices, ``given_away`` deducted; None if no device is known."""
     if not known.pools:
         return None
     kind = np.full(machines, -1, dtype=np.int64)

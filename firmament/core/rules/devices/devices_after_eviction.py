@@ -33,7 +33,7 @@ class DeviceOpening:
     """bool[S, M], all False: no filter of this rule refuses a machine."""
 
     def promising(self, shape: int, tasks: Int64) -> Bool:
-        """Return which machines would take a task of a shape without ``tasks``, but do not take one now: bool[M]."""
+        """Return machines that take no task of a shape now, but would take one without ``tasks``: bool[M]."""
         found: Bool = np.zeros(len(self.ledger.views), dtype=np.bool_)
         if not self.concerns(shape):
             return found
@@ -51,11 +51,11 @@ class DeviceOpening:
         return found
 
     def opens(self, shape: int, machine: int, tasks: Collection[int]) -> bool:
-        """Return whether a machine takes a task of a shape once ``tasks`` are gone."""
+        """Return whether a machine takes a task of a shape once ``tasks`` have left."""
         return self.opens_for([shape], machine, tasks)
 
     def opens_for(self, shapes: Sequence[int], machine: int, tasks: Collection[int]) -> bool:
-        """Return whether a machine takes a task of each of ``shapes`` once ``tasks`` are gone."""
+        """Return whether a machine takes a task of each of ``shapes`` once ``tasks`` have left."""
         return self._serves(list(filter(self.concerns, shapes)), machine, self._name(tasks))
 
     def concerns(self, shape: int) -> bool:

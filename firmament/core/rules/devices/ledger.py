@@ -62,7 +62,7 @@ class Served(NamedTuple):
 
 @dataclass(slots=True)
 class DeviceLedger:
-    """The scheduler's ``SavableLedger`` for devices; see there for what the methods guarantee."""
+    """The ledger of devices; `SavableLedger` states what the methods guarantee."""
 
     model: ClassVar[str] = "DynamicResources"
     """The rule that reads a saved ledger."""
@@ -117,12 +117,12 @@ class DeviceLedger:
         return np.zeros(len(shapes), dtype=np.bool_)
 
     def count_room(self, shape: int) -> Int64:
-        """Return how many more tasks of a shape each machine takes if no other tasks come: int64[M]."""
+        """Return how many more tasks of a shape each machine takes if no other tasks are placed: int64[M]."""
         return self._count(shape, np.arange(len(self.at)))
 
     def room_at(self, shapes: Int64, machines: Int64) -> Int64:
-        """Return how many more tasks of ``shapes[i]`` machine ``machines[i]`` takes if no other tasks come:
-        int64[A].
+        """Return how many more tasks of ``shapes[i]`` machine ``machines[i]`` takes if no others are
+        placed: int64[A].
         """
         found = np.full(len(shapes), ANY, dtype=np.int64)
         for shape in np.unique(shapes).tolist():
@@ -318,7 +318,7 @@ class DeviceLedger:
 
 
 def place_machines(ledger: DeviceLedger, rows: Sequence[int]) -> None:
-    """Set the states of machines (rows) by what has been allocated of the pools that they see."""
+    """Compute the states of machines (rows) anew, from what has been allocated of the pools that they see."""
     known: dict[int, int] = {}
     for row in rows:
         view = ledger.views[row]

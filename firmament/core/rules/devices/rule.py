@@ -52,7 +52,7 @@ NAME = "DynamicResources"
 
 
 class DeviceMemory:
-    """The devices, classes and claims of a cluster, as kept from round to round."""
+    """The devices, classes and claims of a cluster, as kept between rounds."""
 
     def __init__(self) -> None:
         self.off: FeaturesOff = NOTHING_OFF
@@ -164,7 +164,7 @@ class DynamicResources(LimitRule):
         return free, ()
 
     def keep_ledger(self, cluster: Cluster, demand: RoundDemand) -> Ledger | None:
-        """Return the ledger of devices for the shapes of a round; None if no shape has claims."""
+        """Return the ledger of devices for a round's shapes; None if no shape has claims."""
         shapes = [cluster.classes.shapes[shape] for shape in demand.shapes]
         without = frozenset({cluster.tasks.uid[demand.without]} if demand.without >= 0 else ())
         ledger = make_ledger(cluster, shapes, without)

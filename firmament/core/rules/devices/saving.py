@@ -32,7 +32,7 @@ _CONTENT = "content"
 
 
 class LedgerSources(NamedTuple):
-    """What a ledger was read from, besides the slices, which its pools name."""
+    """The objects from which a ledger was read, besides the slices, which its pools name."""
 
     classes: Mapping[str, bytes]
     """The records of DeviceClasses, by name."""

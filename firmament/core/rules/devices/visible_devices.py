@@ -66,7 +66,7 @@ class ViewKind:
 
 
 class View(NamedTuple):
-    """What one machine sees: its kind, and the places of its devices, in the order of the kind's pools."""
+    """The devices that one machine sees: its kind, and the places of its devices, in the order of the kind's pools."""
 
     kind: ViewKind
     places: tuple[Place, ...]
@@ -142,7 +142,9 @@ class DeviceInventory:
     # --- machines ------------------------------------------------------------------------------------------------
 
     def see(self, machines: MachineTable, relevant: Relevant) -> list[View]:
-        """Return what each machine sees, by row; of attributes, only ``relevant`` ones make kinds differ."""
+        """Return the view of each machine, by row; machines that differ only in attributes not ``relevant``
+        share a kind.
+        """
         seen = self.version, machines.static_version, len(machines)
         if seen != self._seen:
             self._places = self._place(machines)

@@ -24,7 +24,7 @@ from firmament.core.state.domains import DomainsByKey
 
 
 class Compilation:
-    """Collects what all rules mean for the waiting classes: each rule adds its part.
+    """Collects the rules of the waiting classes; each kind of rule adds its part.
 
     ``rows``: the class table; ``ruled``: rows of the classes, waiting or with tasks on machines, that state some rule;
     ``waiting``: class row -> the classes of the problem with this row; ``waits``: bool[rows], the rows in ``waiting``.

@@ -21,7 +21,7 @@ from firmament.core.state.cluster import Cluster
 
 
 class RoundDemand(NamedTuple):
-    """The shapes of a round's waiting tasks.
+    """The shapes of a round's waiting tasks, for which rules state limits.
 
     ``shapes``: rows of the shape table; ``counts``: int64[S], how many tasks of each shape wait; ``requests``:
     int64[S, K], what a task of each shape requests; ``without``: row of a task that is not counted on its machine; -1:
@@ -74,7 +74,7 @@ class LimitRule(ABC):
         """
 
     def spare(self, cluster: Cluster, shape: int, rows: Int64) -> Int64 | None:  # noqa: ARG002
-        """Return the part of its requests that a task of a shape is spared on machines (rows): int64[len(rows), K].
+        """Return the part of its requests that a task of a shape need not make on machines (rows): int64[len(rows), K].
 
         None: it is spared nothing.
         """
@@ -96,7 +96,7 @@ class LimitRule(ABC):
         return ""
 
     def awaits(self, content: TaskClass) -> Iterable[TaskSelector]:  # noqa: ARG002  # for those who need it
-        """Return selectors of the tasks whose end may open a machine, anywhere, to a class."""
+        """Return selectors of the tasks whose end may make any machine acceptable to a class."""
         return ()
 
     def keep_ledger(self, cluster: Cluster, demand: RoundDemand) -> Ledger | None:  # noqa: ARG002
@@ -115,7 +115,7 @@ class LimitRule(ABC):
         cluster: Cluster,  # noqa: ARG002
         placed: Sequence[PlacedTask],
     ) -> Sequence[tuple[ClaimAllocation, ...] | None]:
-        """Return what is allocated to each placed task, which holds it then; None for a placement that fails.
+        """Return what is allocated to each placed task, which then holds it; None for a placement that fails.
 
         Called under the lock, for tasks that state any of ``for_tasks_with``, in the order in which they are placed.
         """

@@ -126,14 +126,14 @@ class NodeRule(ABC):
         return ""
 
     def count_looks(self, content: TaskClass) -> int:  # noqa: ARG002
-        """Return how many looks at each machine a round takes for this rule of a class.
+        """Return an estimate of the evaluations per machine that a class's part of this rule costs a round.
 
         An estimate (see `work`) for budgets of namespaces. Called only for classes that state a field of the rule.
         """
         return 0
 
     def count_common_looks(self, contents: Sequence[TaskClass]) -> Int64:
-        """Return ``count_looks`` of each class: int64[C]; a burst may bring thousands of classes."""
+        """Return ``count_looks`` of many classes, as a burst may bring them: int64[C]."""
         return np.fromiter(map(self.count_looks, contents), dtype=np.int64, count=len(contents))
 
     def cures(self, standing: ChangedMachine) -> Iterator[CureProposal] | None:  # noqa: ARG002
@@ -145,7 +145,7 @@ class NodeRule(ABC):
         return None
 
     def as_new(self, machine: Machine) -> Machine:
-        """Return a machine as a new one of the same kind would be, in what concerns this rule."""
+        """Return the machine without what this rule reads of its state, as if it had just been added."""
         return machine
 
 

@@ -42,17 +42,17 @@ class PodRule(ABC):
         return ()
 
     def keeps_off(self, content: TaskClass) -> Iterable[TaskSelector]:  # noqa: ARG002  # for those who need it
-        """Return selectors of the tasks that a class keeps off other machines: when a task of the class goes, these
-        may come.
+        """Return selectors of the tasks that a class keeps off other machines, and that may be placed when
+        its tasks leave.
         """
         return ()
 
     @abstractmethod
     def count_looks(self, content: TaskClass) -> int:
-        """Estimate how often a round looks at each machine because of what a class states; the unit is in `work`."""
+        """Estimate the evaluations per machine that what a class states costs a round; `work` defines the unit."""
 
     def count_pairing(self, content: TaskClass) -> int:  # noqa: ARG002  # for those who need it
-        """Return how many terms of a class make more work for each waiting class that they select."""
+        """Return how many terms of a class need more work for each waiting class that they select."""
         return 0
 
     def prefers(self, content: TaskClass) -> bool:  # noqa: ARG002  # for those who need it

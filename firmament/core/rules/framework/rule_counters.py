@@ -16,7 +16,7 @@ from firmament.core.state.tasks import TaskPhase
 
 
 class RuleCounters:
-    """The counters of a round, numbered in the order in which they are first asked for.
+    """The counters of tasks per domain of a round, numbered in the order in which they are first asked for.
 
     ``waiting``: rows of the waiting classes; ``adds``: by row of a waiting class, the numbers of the counters that
     count its tasks; ``domains_by_key``: the domains of machines.

@@ -17,12 +17,12 @@ class Weighted(Protocol):
 
     @property
     def model(self) -> CostModel:
-        """The model."""
+        """The cost model."""
         ...
 
     @property
     def weight(self) -> int:
-        """The factor of its points."""
+        """The factor by which its points are multiplied."""
         ...
 
 
@@ -41,7 +41,7 @@ class FamilyModels(Protocol):
 
 
 class AskedTask(NamedTuple):
-    """A task to be explained, and what explaining it needs."""
+    """A task to be explained, with all that its explanation needs."""
 
     cluster: Cluster
     models: FamilyModels

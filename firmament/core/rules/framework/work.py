@@ -16,14 +16,14 @@ _VALUES_PER_LOOK = 50
 
 
 def count_looks_of_terms(terms: Sequence[NodeSelectorTerm]) -> int:
-    """Return the looks of node selector terms: one for each expression, and one for every 50 values."""
+    """Return the evaluations that node selector terms take: one for each expression, and one for every 50 values."""
     values = sum(len(each.values) for term in terms for each in (*term.labels, *term.fields))
     return sum(len(each.labels) + len(each.fields) for each in terms) + values // _VALUES_PER_LOOK
 
 
 def count_looks_of_selectors(selectors: Sequence[TaskSelector]) -> int:
-    """Return the looks of selectors of tasks: one for each label expression, and one for every 50 values or
-    namespaces.
+    """Return the evaluations that selectors of tasks take: one per label expression, and one for every 50
+    values or namespaces.
     """
     values = sum(len(each.values) for selector in selectors for each in selector.labels)
     values += sum(len(each.namespaces) for each in selectors)

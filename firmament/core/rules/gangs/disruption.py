@@ -17,7 +17,7 @@ from firmament.core.tree_solver.nested.lacking import count_missing, find_childr
 
 @dataclass(frozen=True, slots=True)
 class EvictionUnit:
-    """A gang, or a group in its tree, that leaves as a whole once it loses more than it can spare."""
+    """A gang, or a group in its tree, that leaves as a whole once it loses more tasks than it can spare."""
 
     groups: tuple[str, ...]
     """Names of the groups whose tasks it holds directly, not in units inside it."""

@@ -39,7 +39,7 @@ def count_missing_members(cluster: Cluster, job: Job) -> int:
 
 
 def count_missing_beside(cluster: Cluster, job: Job, others: Iterable[int]) -> int:
-    """Return how many more members a tree of groups needs once ``others`` (rows) are on machines, too."""
+    """Return how many more members a tree of groups needs once ``others`` (rows) are on machines in addition."""
     return count_lacking(job, count_by_group(cluster, job, others))
 
 
@@ -73,7 +73,9 @@ def count_placed(cluster: Cluster, job_id: str) -> int:
 
 
 def describe_needs(job: Job) -> Hashable:
-    """Return a key that is equal for gangs that need equal places if they have equally many tasks of equal classes."""
+    """Return a key that is equal for gangs that need equal places if they have equal numbers of tasks of
+    equal classes.
+    """
     return job.min_members, job.groups, job.least_room
 
 
@@ -83,7 +85,9 @@ def count_together(job: Job, held: int) -> int:
 
 
 class GangProgress(NamedTuple):
-    """How many members of a gang are bound, assumed and leaving (see `count_members`), and whether these are enough."""
+    """The numbers of bound, assumed and leaving members of a gang (see `count_members`), and whether they
+    are enough.
+    """
 
     bound: int
     assumed: int
@@ -184,7 +188,7 @@ def shrink(job: Job, members: int) -> Job:
 
 
 class Surplus:
-    """Holds back members, and keeps the messages for them."""
+    """Holds back members that a gang does not need now, and keeps the messages for them."""
 
     def __init__(self) -> None:
         self.untold: list[tuple[str, str]] = []
@@ -222,7 +226,7 @@ class Surplus:
         return able, max(1, need) if able else 0
 
     def take_notices(self, cluster: Cluster) -> list[Unscheduled]:
-        """Return the messages for members that are new, and forget them."""
+        """Return the messages for members that have not been reported yet, and forget them."""
         tasks = cluster.tasks
         news: dict[str, list[str]] = {}
         for uid, message in self.untold:
@@ -239,7 +243,7 @@ TRIES_IN_PLACE = 3
 
 
 class Rebinding:
-    """The members that keep their places until their bindings are tried again, after a back-off.
+    """Gang members that keep their places until their bindings are tried again, after a back-off.
 
     ``came``: uid -> ``TaskTable.came`` of the member, by which a later placement of the same task is told apart.
     """

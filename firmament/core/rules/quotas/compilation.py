@@ -96,12 +96,12 @@ class StatedQuotas:
 
     @cached_property
     def flavor_names(self) -> tuple[str, ...]:
-        """The names of the flavors of ``columns``, each once."""
+        """The names of the flavors that occur in ``columns``, each once."""
         return tuple(dict.fromkeys(flavor for flavor, _ in self.columns))
 
     @cached_property
     def resource_names(self) -> tuple[str, ...]:
-        """The names of the resources of ``columns``, each once."""
+        """The names of the resources that occur in ``columns``, each once."""
         return tuple(dict.fromkeys(resource for _, resource in self.columns))
 
     @cached_property
@@ -274,8 +274,8 @@ def _encode_policies(stated: Sequence[QuotaPreemption]) -> dict[str, Any]:
 
 
 def number_draws(cluster: Cluster, terms: QuotaTerms, classes: Sequence[int]) -> Int64:
-    """Return for each class (row), the number in ``terms`` of what a task takes: int64[N]; -1: nothing, or not in
-    there.
+    """Return the number in ``terms`` of what a task of each class (row) draws: int64[N]; -1 for nothing, or a draw not
+    in ``terms``.
     """
     book = read_stated_quotas(cluster)
     number = {draw: place for place, draw in enumerate(terms.draws)}

@@ -68,7 +68,7 @@ class _QuotaFigures:
 
 
 class QueueStates:
-    """Remembers which states of a cluster's quotas were reported last."""
+    """Remembers which state of each of a cluster's quotas was reported last."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster

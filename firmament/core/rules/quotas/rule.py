@@ -15,7 +15,7 @@ from firmament.core.state.cluster import Cluster
 
 
 class Quotas(LimitRule):
-    """Limits what the tasks of queues take together, on any machine."""
+    """Limits the sum of what tasks of the same queue take, on whichever machines they are."""
 
     name = "Quotas"
     for_tasks_with = QUEUE

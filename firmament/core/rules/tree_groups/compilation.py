@@ -24,7 +24,7 @@ from firmament.core.tree_solver.tree import Rule, Tree, build_tree
 
 @dataclass(frozen=True, slots=True)
 class CalledGangs:
-    """The gangs that a round tries.
+    """The gangs that a round tries, with their tasks.
 
     ``jobs``: the job of each gang; ``gang``: int64[C], the gang of each class of the problem, -1 for none; ``members``:
     for each class, the rows of its tasks.
@@ -103,7 +103,7 @@ def list_groups(cluster: Cluster) -> frozenset[str]:
 
 
 class MachineTrees:
-    """Builds the tree of a round; keeps the last tree unless machines have come, gone or moved."""
+    """Builds the tree of machines for a round; keeps the last tree until machines are added, removed or relabelled."""
 
     def __init__(self) -> None:
         self._terms: TopologyTerms | None = None

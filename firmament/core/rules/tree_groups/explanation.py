@@ -18,8 +18,8 @@ from firmament.core.tree_solver.nested.trees import NestedGroup
 
 
 def find_outside(problem: PlacementProblem, cls: int) -> list[tuple[AnyReason, Bool]]:
-    """Return the machines outside the tree over which a class's group is distributed, with the reason; [] without a
-    group.
+    """Return the machines outside the tree over which a class's group is distributed, with the reason; [] for a class
+    in no group.
     """
     group = problem.topology.every.get(int(problem.gang[cls])) if len(problem.gang) else None
     if not isinstance(group, TreeGroup):
@@ -28,7 +28,7 @@ def find_outside(problem: PlacementProblem, cls: int) -> list[tuple[AnyReason, B
 
 
 def introduce_group(problem: PlacementProblem, gang: int) -> str:
-    """Return the beginning of a message about a member of a gang; "" if the gang is no tree group."""
+    """Return the beginning of a message about a member of a tree group; "" for members of other gangs."""
     group = problem.topology.every.get(gang)
     if group is None:
         return ""

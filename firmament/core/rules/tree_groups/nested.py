@@ -32,7 +32,7 @@ def list_labels(jobs: Sequence[Job]) -> list[str]:
 
 
 def find_domains(cluster: Cluster, keys: Sequence[str]) -> NestedDomains:
-    """Return the domains of all machines by each label in ``keys``."""
+    """Return the domains that the values of each label in ``keys`` form: of all machines."""
     machines = cluster.machines.specs
     codes, values = [], []
     for key in keys:

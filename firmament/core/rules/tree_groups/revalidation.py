@@ -36,7 +36,7 @@ class DecidedGroups:
         columns: Callable[[], MachineColumns],
         used: Mapping[str, Int64],
     ) -> frozenset[str]:
-        """Return the jobs whose decided places no longer hold, and the jobs that have rules only since the round began.
+        """Return the jobs whose decided places are no longer valid, and the jobs that got rules after the round began.
 
         A decision holds while the group's rules, the tree around the decided machines, and the group's placed tasks are
         as they were.

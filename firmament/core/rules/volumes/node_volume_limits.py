@@ -25,18 +25,20 @@ MOST_KINDS = 64
 
 
 class AttachedVolumes(LimitRule):
-    """Limits attachments of volumes, and spares tasks the attachments of volumes that a machine has already."""
+    """Limits attachments of volumes; volumes that a machine has attached already take no further attachment."""
 
     name = "NodeVolumeLimits"
     for_tasks_with = ("attachments",)
     asked_again = False
 
     def limit(self, cluster: Cluster, demand: RoundDemand, free: Int64) -> tuple[Int64, list[JointRows]]:
-        """Return higher offers where volumes are attached, and joint rows for what is truly left there."""
+        """Return offers that include volumes which are attached already, and joint rows for the attachments
+        that are left.
+        """
         return _add_attached(cluster, demand, free)
 
     def spare(self, cluster: Cluster, shape: int, rows: Int64) -> Int64 | None:
-        """Return the attachments that a task is spared on machines."""
+        """Return the attachments that a task need not request on machines, as its volumes are attached there."""
         return _compute_saved(cluster, shape, rows)
 
 

@@ -52,11 +52,11 @@ class VolumeBinding(_Reach):
     stage = Stage.VOLUMES
 
     def count_looks(self, content: TaskClass) -> int:
-        """Return the looks of the terms of all volumes, of whichever stage."""
+        """Return the evaluations of the terms of all volumes, of whichever stage."""
         return count_looks_of_terms([term for volume in content.volumes for term in volume.terms])
 
     def as_new(self, machine: Machine) -> Machine:
-        """Return the machine without its attached volumes, and without its unclaimed local volumes."""
+        """Return the machine without its attached volumes and its unclaimed local volumes."""
         offered = {
             key: amount
             for key, amount in machine.allocatable.items()

@@ -22,7 +22,9 @@ class SharedDisks(PodRule):
     stated_in = ("disks",)
 
     def compile(self, compilation: Compilation) -> None:
-        """Add which classes keep each other off a machine: those that write to a disk, and all others that use it."""
+        """Keep classes that write to a disk off the machines of all other classes that use it, and the
+        other way round.
+        """
         if not any(compilation.rows[row].content.disks for row in compilation.waiting):
             return
         everyone: dict[tuple[str, bool], set[int]] = {}
@@ -43,9 +45,9 @@ class SharedDisks(PodRule):
             compilation.exclude_on_machines(found, reason)
 
     def count_looks(self, content: TaskClass) -> int:
-        """Return one look for each disk."""
+        """Return one evaluation for each disk."""
         return len(content.disks)
 
     def cures(self, standing: ChangedMachine) -> Iterator[CureProposal]:  # noqa: ARG002  # a disk is needed
-        """Return no cures: a task without its disk is of no use."""
+        """Return no cures: a task cannot do without its disk."""
         return iter(())

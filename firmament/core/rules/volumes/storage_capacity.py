@@ -31,10 +31,10 @@ class StorageCapacity(NodeRule):
         yield MachineRefusal(Cause(Reason.NO_STORAGE), lacking)
 
     def count_looks(self, content: TaskClass) -> int:
-        """Return the work for a class: one look at each machine for each storage class of its new volumes."""
+        """Return one evaluation for each storage class of a class's new volumes."""
         return len(content.new_storage)
 
     def score(self, machines: MachineTable, shape: TaskClass, feasible: Bool) -> SoftCost | None:  # noqa: ARG002
-        """Return the cost by how much of the stated capacities would be used; None if no capacity is stated."""
+        """Return the cost by the share of stated capacities that would be used; None if no capacity is stated."""
         unused = machines.storage.scores(shape.new_storage, len(machines))
         return None if unused is None else cost_of_score(WEIGHT, unused, unused)

@@ -11,7 +11,9 @@ from firmament.core.search.driver import SearchBudget
 
 
 class EjectTasks:
-    """A move; its change is the step done and the value after it, None if a task in the way has to stay."""
+    """Places a waiting task and moves the tasks in its way; the change is the step and the value after it (None if a
+    task could not be moved).
+    """
 
     name = "eject"
 

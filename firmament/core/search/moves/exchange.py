@@ -83,7 +83,7 @@ class _TaskPlaces:
 
 @dataclass(frozen=True, slots=True)
 class Exchanges:
-    """The exchanges of one turn that save something.
+    """The exchanges of one turn that lower the cost.
 
     ``shapes``, ``machines``, ``places``: int64[2, P], of both tasks of each pair; ``rise``: float64[2, P], by how much
     the machines rise; ``saved``: what all exchanges save in sum.
@@ -97,7 +97,7 @@ class Exchanges:
 
 
 class ExchangeSizes:
-    """A move that exchanges many pairs of tasks at once on ``slots``, whose ``cls`` it writes to.
+    """A move that exchanges many pairs of tasks at once, on ``slots``, whose ``cls`` it changes.
 
     Machines are numbered by their index in ``slots.used``. Arrays of pairs are int64[P], or [2, P] for both machines of
     each pair: first the one that gives its large task, then the one that takes it.
@@ -144,7 +144,7 @@ class ExchangeSizes:
         return found
 
     def accepts(self, change: Exchanges) -> bool:
-        """Return whether the exchanges save anything."""
+        """Return whether the exchanges lower the cost."""
         return change.saved > 0
 
     def apply(self, change: Exchanges) -> None:

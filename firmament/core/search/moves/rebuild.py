@@ -18,7 +18,9 @@ from firmament.core.search.driver import SearchBudget
 
 @dataclass(frozen=True, slots=True)
 class Rebuilding:
-    """All tasks placed anew in one ``step``; ``value``: of the result; ``left``: classes of the tasks left over."""
+    """A placement of all tasks from scratch in one ``step``; ``value``: of the result; ``left``: classes of the tasks
+    that found no place.
+    """
 
     step: Step
     value: Value
@@ -28,7 +30,7 @@ class Rebuilding:
 
 
 class RebuildAll:
-    """A move that places all tasks anew; the result is kept unless it is worse than before."""
+    """A move that places all tasks from scratch; the result is kept unless it is worse than before."""
 
     name = "rebuild"
 
@@ -38,7 +40,7 @@ class RebuildAll:
         self._turn = 0
 
     def evaluate(self, budget: SearchBudget) -> Rebuilding | None:
-        """Place all tasks anew as far as there is room; return None if no waiting task could be placed."""
+        """Place all tasks from scratch as far as there is room; return None if no waiting task could be placed."""
         now = self._now
         if not now.list_hopeful():
             return None

@@ -27,7 +27,7 @@ PREFERENCE = 1e-3
 
 @dataclass(frozen=True, slots=True)
 class Departures:
-    """Tasks that gain by going to other machines, all together: indices of tasks, and machines, int64[A] each.
+    """Moves of single tasks that are made together: indices of tasks and their new machines, int64[A] each.
 
     ``last``: whether too few tasks are misplaced for another turn.
     """
@@ -267,7 +267,7 @@ class GroupCounts:
 
 
 def even_shares(height: Float64, present: Int64) -> Int64:
-    """Return how to distribute each group's tasks (``present``: int64[G, D], where they are now) to level the domains.
+    """Return the counts per domain that level each group's tasks (``present``: int64[G, D], where they are now).
 
     ``height``: float64[G, D], cost in steps of a group's first task in each domain; each further task costs one step
     more. The sums of rows are kept; among equally good distributions, the one nearest to the present is returned.

@@ -67,14 +67,16 @@ def spread_tasks(
 
 @dataclass(frozen=True, slots=True)
 class ClassPlaces:
-    """New places of a class: its tasks ``own`` (indices, int64[A]) go to ``machines`` (int64[A]); None: they stay."""
+    """New places of a class: the machine of each of its tasks ``own`` (indices), int64[A] each;
+    ``machines`` None: they stay.
+    """
 
     own: Int64
     machines: Int64 | None = None
 
 
 class SpreadClasses:
-    """A move that places one class after another anew as a whole.
+    """A move that gives the tasks of one class after another new places, all at once.
 
     ``cls``, ``machine``: int64[N], of each task; ``machine`` is written to.
     """
@@ -181,7 +183,7 @@ class Places:
 def best_counts(
     places: Places, tasks: int, in_domain: Int64, machine_step: float, domain_step: float
 ) -> Int64 | None:
-    """Return how many of ``tasks`` go to each place at the least total cost, or None if there is no room: int64[K].
+    """Return how many of ``tasks`` each place gets at the least total cost, int64[K], or None if there is no room.
 
     ``in_domain``: int64[D], other tasks of the group in each domain. The result is exact: a place's cost is convex, and
     so is a domain's cost in its tasks, so the cheapest steps are the best ones.

@@ -20,7 +20,8 @@ Item: TypeAlias = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class DomainProblem:
-    """The problem of giving each of I groups one of D domains; several may share one as far as its resources reach.
+    """The problem of assigning each of I groups one of D domains; several groups may share a domain as far as its
+    resources reach.
 
     There are K resources.
     """

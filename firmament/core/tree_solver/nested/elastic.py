@@ -48,7 +48,7 @@ class ElasticSearch(NestedSearch):
         return counts
 
     def adopt(self, booked: Sequence[tuple[int, Int64, Int64]]) -> None:
-        """Take over places that another search has found and booked."""
+        """Adopt places that another search has found and booked."""
         self._taken = [*booked]
         machines: dict[int, list[Int64]] = {}
         for part, rows, _ in booked:

@@ -33,7 +33,7 @@ SHRINK = 0.985
 
 
 class JointPacking:
-    """Packs one tree, with ``counts`` tasks of each part, on the machines of ``room``, and books it there.
+    """Packs the tasks of one tree, ``counts`` of each part, on the machines of ``room``, and books them there.
 
     ``is_certain``: if no packing was found, whether it is certain that there is none.
     """

@@ -70,7 +70,7 @@ def describe_marked(
 
 
 def list_parts(group: LinkedGroup, number: int) -> list[int]:
-    """Return the parts of a group and of the groups in it; in the same order for groups of one kind."""
+    """Return the parts of a group and of the groups in it; groups of one kind have theirs in the same order."""
     found: list[int] = []
     todo = [number]
     while todo:

@@ -43,7 +43,7 @@ Check: TypeAlias = Callable[[int, Int64], tuple[bool, bool]]
 
 @dataclass(frozen=True, slots=True)
 class Bins:
-    """Items to be put into bins: S kinds of items, B bins, K resources."""
+    """S kinds of items, to be put into B bins, with K resources."""
 
     free: Int64
     """int64[K, B], the free amounts of each bin."""

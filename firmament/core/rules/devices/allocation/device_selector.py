@@ -23,7 +23,7 @@ FIELDS = frozenset({"driver", "attributes", "capacity", "allowMultipleAllocation
 
 
 class SharedWork:
-    """The steps that all costly expressions of a cluster together may still take.
+    """The steps of evaluation that all costly expressions of a cluster together may still take.
 
     Expressions that people write do not draw on it. So whoever writes many costly ones holds up a round by
     `SHARED_WORK` steps at most, about a second, and makes only other costly expressions fail.
@@ -42,7 +42,7 @@ class SharedWork:
 
 
 class DeviceSelector:
-    """A compiled expression of a selector, or its fault, with its answers so far."""
+    """A compiled CEL expression of a selector, or its fault, with its answers so far."""
 
     def __init__(self, text: str, shared: SharedWork) -> None:
         self.fault = ""
@@ -68,7 +68,7 @@ class DeviceSelector:
         self._answers.clear()
 
     def matches(self, seen: SeenDevice, free: int) -> tuple[bool | str, int]:
-        """Return what ``ask`` returns, and keep the answer; a kept one takes no work."""
+        """Return the answer of ``ask`` and the steps that it took; an answer that is kept took none."""
         found = self._answers.get(seen.key)
         if found is not None:
             return found, 0

@@ -39,7 +39,7 @@ MOST_PICKS_TOGETHER = 20_000
 
 @dataclass(eq=False, slots=True)
 class ServedState:
-    """The state of machines of a kind, with some devices in use, that got some tasks."""
+    """The devices in use on machines of one kind, before and after some tasks were placed there."""
 
     number: int
     """The number of the state in the table."""
@@ -62,7 +62,7 @@ class ServedState:
 
 
 class StateTable:
-    """All known states, by number."""
+    """All states of machines that have come up, by number."""
 
     def __init__(self, selectors: DeviceSelectors) -> None:
         self._selectors = selectors

@@ -13,8 +13,7 @@ from firmament.core.rules.devices.visible_devices import ViewKind, list_bits
 def count_plainly(
     kind: ViewKind, use: ViewUse, claims: tuple[ClaimSpec, ...], selectors: DeviceSelectors
 ) -> int | None:
-    """Return how many more times ``claims`` can be served while tasks keep their devices; None if only a search can
-    tell.
+    """Return how many more times ``claims`` can be served if tasks keep their devices; None if only a search can tell.
 
     A search is needed with several requests or options, constraints, partitions, or faults.
     """

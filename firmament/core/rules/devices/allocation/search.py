@@ -318,7 +318,7 @@ def find_devices(
     selectors: DeviceSelectors,
     most_picks: int = MOST_PICKS,
 ) -> SearchOutcome:
-    """Return devices for all ``claims`` on a machine of a kind, of whose devices ``use`` is in use."""
+    """Return devices that serve all ``claims`` on a machine of a kind, of whose devices ``use`` is in use."""
     plan = kind.memory.get(claims)
     if plan is None:
         plan = kind.memory[claims] = SearchPlan(kind, claims, selectors)
@@ -335,7 +335,7 @@ def find_devices(
 
 
 def use_after(kind: ViewKind, use: ViewUse, picks: Sequence[Sequence[Pick]]) -> ViewUse:
-    """Return what is in use after ``picks`` are allocated, too."""
+    """Return what is in use after ``picks`` are allocated in addition."""
     taken = use.taken
     shares = {place: dict(amounts) for place, amounts in use.shares}
     counters = list(use.counters)

@@ -23,7 +23,7 @@ class AttributeIndex(NamedTuple):
     by_value: Mapping[tuple[str, Any], int]
 
     def any_of(self, values: Values) -> int:
-        """Return the devices that have one of the values."""
+        """Return the devices that have one of ``values``, as bits of their places in the view."""
         found = 0
         for value in values:
             found |= self.by_value.get(value, 0)
@@ -53,7 +53,7 @@ def _list_values(value: Any, *, lists: bool) -> Values:
 
 
 class SearchPlan:
-    """What claims ask for on machines of a kind, computed once."""
+    """The requirements of claims, translated for machines of a kind, computed once."""
 
     def __init__(self, kind: ViewKind, claims: tuple[ClaimSpec, ...], selectors: DeviceSelectors) -> None:
         self.claims = claims

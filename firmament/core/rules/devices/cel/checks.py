@@ -116,7 +116,7 @@ def _domain_of(node: Node, domains: Mapping[str, str]) -> str | None:
 
 
 class Bound:
-    """A call of a macro that binds ``variable`` to each value of ``range``, and evaluates ``bodies``."""
+    """A call of a CEL macro that binds ``variable`` to each value of ``range``, and evaluates ``bodies``."""
 
     __slots__ = ("bodies", "range", "variable")
 

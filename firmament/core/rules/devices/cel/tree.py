@@ -16,14 +16,14 @@ class UInt(int):
 
 @dataclass(frozen=True, slots=True)
 class Literal:
-    """A value."""
+    """A constant."""
 
     value: Any
 
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """A variable."""
+    """The name of a variable."""
 
     name: str
 

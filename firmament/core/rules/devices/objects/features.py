@@ -36,7 +36,7 @@ NOTHING_OFF: FeaturesOff = frozenset()
 
 
 def read_features(payload: bytes | None) -> FeaturesOff:
-    """Return the gates that a record (`DEVICE_FEATURES_RECORD`) switches off; none if it cannot be read."""
+    """Return the feature gates that a record (`DEVICE_FEATURES_RECORD`) switches off; none if it cannot be read."""
     try:
         gates = json.loads(payload) if payload else {}
         return frozenset(str(name) for name, on in gates.items() if on is False) & FEATURES
@@ -72,7 +72,7 @@ def _drop_from_device(device: Mapping[str, Any], off: FeaturesOff) -> Mapping[st
 
 
 def find_use(request: Mapping[str, Any], off: FeaturesOff) -> str:
-    """Return which feature that is off a request uses, in kube-scheduler's words; "" for none."""
+    """Return the disabled feature that a request uses, in kube-scheduler's words; "" for none."""
     name = request.get("name")
     listed = request.get("firstAvailable") or ()
     if PRIORITIZED_LIST in off and listed:

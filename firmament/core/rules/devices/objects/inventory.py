@@ -179,7 +179,7 @@ def read_amount(value: object) -> Amount:
 
 
 def qualify(name: str, driver: str) -> str:
-    """Return the full name of an attribute or a capacity, which has its driver's domain if it states none."""
+    """Return the full name of an attribute or a capacity; without a domain of its own, it has that of its driver."""
     return name if "/" in name else f"{driver}/{name}"
 
 

@@ -107,7 +107,7 @@ class ClaimSpec:
 
 
 def read_class(name: str, payload: bytes) -> DeviceTerms:
-    """Return the DeviceClass that a record states; raises ``BadDevicesError``."""
+    """Return the terms of the DeviceClass that a record states; raises ``BadDevicesError``."""
     try:
         spec = json.loads(payload)
         return DeviceTerms(

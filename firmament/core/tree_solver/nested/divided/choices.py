@@ -72,7 +72,7 @@ class DivisionChoices:
         """Whether no choice has been left out so far."""
 
     def get(self, rank: int) -> DivisionChoice | None:
-        """Return a choice by its rank, None if there are fewer."""
+        """Return a choice by its rank, None if there are fewer choices."""
         if rank >= len(self._found):
             self._found += islice(self._rest, rank + 1 - len(self._found))
         return self._found[rank] if rank < len(self._found) else None

@@ -15,7 +15,7 @@ from firmament.core.tree_solver.nested.trees import Division, LinkedGroup, Neste
 
 @dataclass(frozen=True, slots=True)
 class ChosenDivision:
-    """A division, the members of its group, and the choice of what becomes of them."""
+    """A division, with the members of its group, and how they are divided."""
 
     division: Division
     found: FoundMembers

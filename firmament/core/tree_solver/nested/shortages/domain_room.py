@@ -9,7 +9,7 @@ from firmament.core.tree_solver.nested.trees import LinkedGroup
 
 
 def count_placed(problem: NestedProblem, free: LinkedGroup) -> int:
-    """Return how many tasks of the tree find room if the largest choose first and all groups are ignored."""
+    """Return how many tasks of the tree find room, ignoring all groups, if the largest are placed first."""
     room, placed = problem.room, 0
     mark = room.mark()
     for part in sorted(range(len(problem.shape_of)), key=lambda part: -room.size[problem.shape_of[part]]):

@@ -28,7 +28,7 @@ SIZED = 32
 
 @dataclass(frozen=True, slots=True)
 class Bond:
-    """A label of a group: all its tasks must go to one domain of it."""
+    """A label that keeps a group together: all its tasks must be in one of the label's domains."""
 
     group: int
     label: int
@@ -36,7 +36,7 @@ class Bond:
 
 @dataclass(frozen=True, slots=True)
 class LevelReason:
-    """Why a tree of groups has no places: the level whose groups' labels leave none.
+    """The level whose groups' labels leave no places, as the reason why a tree of groups has none.
 
     Without labels, and with those of the levels below alone, the tree has places. ``bonds``: the smallest set of labels
     of the level's groups without which there are places; ``alone``: the labels among these that leave no place even if
