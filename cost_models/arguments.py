@@ -13,9 +13,7 @@ Choice = TypeVar("Choice", bound=str)
 
 
 class Arguments:
-    """The ``args`` of one model. A model reads each by name with its default, then calls ``finish``, which refuses
-    others.
-    """
+    """Reads the ``args`` of one model: each by name with its default; ``finish`` then refuses all others."""
 
     def __init__(self, model: str, given: Mapping[str, Any]) -> None:
         self._model = model
@@ -23,7 +21,7 @@ class Arguments:
         self._known: list[str] = []
 
     def number(self, name: str, default: float, *, least: float = 0.0, most: float = math.inf) -> float:
-        """Return a finite number from ``least`` to ``most``."""
+        """Return the finite number, from ``least`` to ``most``, that an argument states."""
         upper = f" to {most:g}" if math.isfinite(most) else " or more"
         found = self._read(
             name,
@@ -34,49 +32,49 @@ class Arguments:
         return float(found)
 
     def whole(self, name: str, default: int, *, least: int = 0, most: int = 10**9) -> int:
-        """Return a whole number from ``least`` to ``most``."""
+        """Return the whole number, from ``least`` to ``most``, that an argument states."""
         value = self.number(name, default, least=least, most=most)
         if not value.is_integer():
             raise self.error(name, value, "a whole number")
         return int(value)
 
     def text(self, name: str, default: str) -> str:
-        """Return a non-empty text."""
+        """Return the non-empty text that an argument states."""
         return str(self._read(name, default, _is_text, "a non-empty text"))
 
     def texts(self, name: str, default: Sequence[str]) -> tuple[str, ...]:
-        """Return a list of at least one non-empty text."""
+        """Return the list of at least one non-empty text that an argument states."""
         allowed = "a list of at least one non-empty text"
         return tuple(self._read(name, list(default), lambda it: it and _is_list(it, _is_text), allowed))
 
     def flag(self, name: str, *, default: bool) -> bool:
-        """Return true or false."""
+        """Return the boolean that an argument states."""
         return bool(self._read(name, default, lambda value: isinstance(value, bool), "true or false"))
 
     def choice(self, name: str, allowed: Sequence[Choice]) -> Choice:
-        """Return one of ``allowed``, of which the first is the default."""
+        """Return the value of an argument that must be among ``allowed``; the first of these is the default."""
         found = self._read(name, allowed[0], lambda it: it in allowed, f"one of {', '.join(allowed)}")
         return cast("Choice", found)
 
     def choices(self, name: str, allowed: Sequence[str]) -> tuple[str, ...]:
-        """Return a list of some of ``allowed``, none by default."""
+        """Return the list of values of an argument that must all be among ``allowed``; none by default."""
         some = f"a list of some of {', '.join(allowed)}"
         return tuple(self._read(name, [], lambda it: _is_list(it, lambda entry: entry in allowed), some))
 
     def inner(self, name: str) -> Arguments:
-        """Return the arguments in a map, empty by default; its ``finish`` must be called too."""
+        """Return the arguments in a map that is an argument, empty by default; its ``finish`` must be called too."""
         return Arguments(f"{self._model}: {name}", self.mapping(name))
 
     def mapping(self, name: str) -> Mapping[str, Any]:
-        """Return a map with text keys, empty by default."""
+        """Return the map with text keys that an argument states, empty by default."""
         return cast("Mapping[str, Any]", self._read(name, {}, _is_map, "a map"))
 
     def entries(self, name: str) -> tuple[Mapping[str, Any], ...]:
-        """Return a list of maps with text keys, empty by default."""
+        """Return the list of maps with text keys that an argument states, empty by default."""
         return tuple(self._read(name, [], lambda value: _is_list(value, _is_map), "a list of maps"))
 
     def anything(self, name: str) -> Any:
-        """Return the value without a check, None by default: for upstream's arguments that have no effect here."""
+        """Return an argument without a check, None by default: for arguments of upstream that have no effect here."""
         return self._read(name, None, lambda _: True, "")
 
     def finish(self) -> None:
@@ -93,7 +91,7 @@ class Arguments:
         return value
 
     def error(self, name: str, value: object, allowed: str) -> ModelArgumentError:
-        """Return the error about a value that is none of those ``allowed``."""
+        """Return the error about an argument whose value is not among ``allowed``."""
         return ModelArgumentError(f"{self._model}: {name} is {value!r}; it must be {allowed}")
 
 

@@ -117,7 +117,7 @@ class CostModel(Protocol):
         ...
 
     def assess(self, machines: MachineColumns, shapes: ShapeBatch) -> Assessment:
-        """Judge every machine for every shape."""
+        """Return the costs of all shapes on all machines, with limits and reasons for refusals."""
         ...
 
     def crowding(self, machines: MachineColumns, request: Int64) -> Float64:

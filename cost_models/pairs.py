@@ -69,20 +69,20 @@ class PairTerms:
 
     @property
     def domains(self) -> int:
-        """D, the number of domains."""
+        """Number of domains: D."""
         return int(self.cost.shape[0])
 
     @property
     def kinds(self) -> int:
-        """N, the number of kinds."""
+        """Number of kinds: N."""
         return len(self.group)
 
     def exceeding(self, limit: float) -> Bool:
-        """Return pairs of domains that exceed a limit: bool[D, D]."""
+        """Return the pairs of domains whose rating is above a limit: bool[D, D]."""
         return self.rating > limit
 
     def keeping(self, limit: float) -> Bool:
-        """Return pairs of domains that keep a limit: bool[D, D]."""
+        """Return the pairs of domains whose rating is at most a limit: bool[D, D]."""
         return self.rating <= limit
 
 

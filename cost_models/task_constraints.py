@@ -29,8 +29,8 @@ class TaskConstraint(Protocol):
     """
 
     def refusals(self, kind: int) -> Sequence[tuple[str, Bool]]:
-        """Return reasons, in kube-scheduler's style ("node(s) ..."), with the machines that each closes:
-        bool[M].
+        """Return reasons, in kube-scheduler's style ("node(s) ..."), each with the machines that refuse the task for
+        it: bool[M].
         """
         ...
 
@@ -39,7 +39,7 @@ class TaskConstraint(Protocol):
         ...
 
     def add(self, kind: int, machine: int, count: int) -> None:
-        """Count ``count`` more tasks of a kind on a machine; fewer, if it is negative."""
+        """Add ``count`` tasks of a kind to a machine's count; subtract if it is negative."""
         ...
 
     def copy(self) -> TaskConstraint:
@@ -68,8 +68,8 @@ class ConstrainingModel(CostModel, Protocol):
 
     @staticmethod
     def restore_constraint(arrays: Arrays, kinds: int, machines: int) -> TaskConstraint:
-        """Return what ``save`` gave, a constraint again; raises `MalformedConstraintError` or ``KeyError`` if
-        it is none.
+        """Return the constraint whose arrays ``save`` returned; raises `MalformedConstraintError` or ``KeyError`` for
+        other arrays.
         """
         ...
 

@@ -16,7 +16,7 @@ KEPT = 128 * 2**20
 
 
 def relax_garbage_collection() -> None:
-    """Collect rarely: the state has no reference cycles to speak of, and a full scan of it takes tens of ms.
+    """Collect garbage rarely: the state has hardly any reference cycles, and a full scan of it takes tens of ms.
 
     What exists already (modules, configuration) is left out of all later scans.
     """

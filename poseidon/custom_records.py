@@ -25,7 +25,7 @@ _Key = tuple[str, str]
 
 
 class Outbox(Generic[K, V]):
-    """The values that the solver has to know, by key, and the differences to the values that were sent last.
+    """The values that the solver has to know, by key, with the differences from those sent last.
 
     Only the latest values count, not how they came about. Values are kept and compared but must not be modified: put
     another object for another value.
@@ -67,7 +67,7 @@ class Outbox(Generic[K, V]):
             self._changed[key] = None
 
     def begin_stream(self) -> None:
-        """Begin a stream: its solver knows nothing, so all values are sent again."""
+        """Begin a stream to a solver that knows nothing: all values are sent again."""
         self._sent.clear()
         self._changed = dict.fromkeys(self._desired)
 
@@ -118,7 +118,7 @@ class Reading(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class CustomResource(Generic[T]):
-    """A kind of records, and the objects that these are made of.
+    """A kind of records, and the kinds of objects that they are made of.
 
     ``resources``: the objects' API versions, the preferred version first; ``read``: makes a record of an object.
     """
@@ -157,7 +157,7 @@ class CustomRecords:
         return take_changes
 
     def tell(self, kind: str, name: str, payload: bytes | None) -> None:
-        """Set a record that is made elsewhere; None removes it."""
+        """Set a record that another part of the bridge makes; None removes it."""
         key = (kind, name)
         if payload is None:
             self._payloads.pop(key, None)
@@ -209,12 +209,12 @@ class CustomRecords:
         return {name: found for (of_kind, name), found in self._complaints.items() if of_kind == kind}
 
     def forget_told(self) -> None:
-        """Begin a stream: its solver knows no record, so all are sent again."""
+        """Begin a stream to a solver that knows no record: all records are sent again."""
         self._outbox.begin_stream()
 
     @property
     def changed(self) -> bool:
-        """Whether there may be events to take."""
+        """Whether ``take_events`` may return any."""
         return self._outbox.changed
 
     def take_events(self) -> list[pb.Event]:

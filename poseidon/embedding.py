@@ -283,7 +283,7 @@ class EmbeddedScheduler:
     def run_round(
         self, *, whole: bool = True, meanwhile: Callable[[], object] = lambda: None
     ) -> pb.RoundResult:
-        """Run one round; its placements are assumed until they are reported.
+        """Run one round; its placements count as assumed until they are reported.
 
         If not ``whole``, a few plain tasks may be placed without a network. ``meanwhile`` is called before the round
         takes effect; events that it applies count as having come during the solve.
@@ -326,7 +326,7 @@ class EmbeddedScheduler:
         return draw_round(self._first, OrToolsSolver(lazy=True), title)
 
     def report(self, reports: Iterable[pb.BindingReport]) -> None:
-        """Report to the scheduler what has become of its decisions."""
+        """Report to the scheduler what its decisions have led to."""
         from firmament.wire.events import reports_from_proto
         from protos.firmament.v1.scheduler_pb2 import BindingReports
 

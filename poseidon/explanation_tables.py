@@ -19,7 +19,7 @@ _UNWRAPPED = 10_000
 
 
 def print_rows(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print an empty line and a table; print nothing if there are no rows."""
+    """Print an empty line and a table; print nothing without rows."""
     if rows:
         console = Printer()
         console.print()
@@ -27,7 +27,7 @@ def print_rows(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 
 
 def print_explanation(explanation: PodExplanation, most: int = 0) -> None:
-    """Print what becomes of a pod, a line per node, and cures: its own node, feasible nodes by cost, refusing nodes.
+    """Print what happens to a pod, a line per node (its own, feasible ones by cost, refusing ones), and its cures.
 
     ``most``: how many nodes are shown, 0 for all; the verdicts of the others are counted.
     """

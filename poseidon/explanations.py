@@ -17,7 +17,9 @@ class UnknownPodError(LookupError):
 
 @dataclass(frozen=True, slots=True)
 class Charge:
-    """A model's verdict: raw figure, score (0 to 100, None without one), points charged, and lines for people."""
+    """A model's charge for a node: raw figure, score (0 to 100, None without one), points charged, and
+    lines for people.
+    """
 
     feasible: bool
     raw: float
@@ -49,7 +51,7 @@ class PodOutcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PodStanding:
-    """What a round now does with a pod.
+    """The outcome of a round now for a pod.
 
     ``node``: the node on which the pod runs or that the round gives it, "" for none; ``after``: pods that have to be
     gone or bound first; ``reason``: why the pod waits; ``group``: the state of its group, None if it has none.
@@ -64,7 +66,9 @@ class PodStanding:
 
 @dataclass(frozen=True, slots=True)
 class Margin:
-    """The cheapest other feasible node, ``than``, costs the pod ``by`` points more (negative: less)."""
+    """By how much the pod's node is cheaper than the next: ``than``, the cheapest other feasible node, costs ``by``
+    points more (negative: less).
+    """
 
     than: str
     by: float
@@ -182,7 +186,7 @@ def _charge(explanation: PodExplanation) -> str:
 
 
 def read_verdicts(explanation: pb.Explanation) -> dict[str, Verdict]:
-    """Return a solver's verdicts by name of the node."""
+    """Return a solver's verdicts on nodes by name of the node."""
     return {
         each.machine: Verdict(
             feasible=each.feasible,

@@ -20,7 +20,7 @@ def labels_of(name: str, labels: Mapping[str, str]) -> dict[str, str]:
 
 
 def payload(name: str, labels: Mapping[str, str]) -> bytes:
-    """Return the payload of a namespace's record; equal labels make equal ones."""
+    """Return the payload of a namespace's record; equal labels give equal payloads."""
     return json.dumps({"labels": labels_of(name, labels)}, sort_keys=True).encode()
 
 

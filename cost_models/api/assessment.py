@@ -18,7 +18,7 @@ PAIRWISE = ("raw", "feasible", "causes", "score")
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """The span of a model's native figure: ``best`` maps to 0 points, ``worst`` to 100.
+    """The range of a model's native figure: ``best`` maps to 0 points, ``worst`` to 100.
 
     ``best`` may lie above ``worst`` (scores). Figures outside are clipped if ``bounded``; a figure that has no upper
     end (such as a network cost) declares ``bounded=False`` and may exceed 100 points.
@@ -54,7 +54,7 @@ class SparseArcs:
 
 
 class ByTask(Protocol):
-    """Amounts of single tasks on machines; may be asked only while the cluster is as the model saw it."""
+    """Amounts of single tasks on machines; may be called only while the cluster is as the model saw it."""
 
     def amounts(self, places: Int64) -> Int64:
         """Return the amounts of the tasks at ``places`` (int64[V]) in ``Load.assigned``: int64[V]."""
@@ -101,7 +101,7 @@ class JointRows:
         return bool(machines.max(initial=0) > 1)
 
     def holds(self) -> Bool:
-        """Return which shapes rows may keep off a machine, as they take an amount or may be barred: bool[S]."""
+        """Return the shapes that rows may keep off a machine, as they take an amount or may be barred: bool[S]."""
         takes: Bool = self.amount > 0
         barred = None if self.returned is None else self.returned.barred
         return takes if barred is None else takes | barred
@@ -125,15 +125,15 @@ class Ledger(Protocol):
         ...
 
     def count_room(self, shape: int) -> Int64:
-        """Return how many more tasks of a shape each machine takes if no other tasks come: int64[M].
+        """Return how many more tasks of a shape each machine takes if no other tasks are placed: int64[M].
 
         A large number stands for no limit.
         """
         ...
 
     def room_at(self, shapes: Int64, machines: Int64) -> Int64:
-        """Return how many more tasks of ``shapes[i]`` machine ``machines[i]`` takes if no other tasks come:
-        int64[A].
+        """Return how many more tasks of ``shapes[i]`` machine ``machines[i]`` takes if no others are
+        placed: int64[A].
         """
         ...
 
@@ -178,7 +178,7 @@ class SavableLedger(Ledger, Protocol):
 
 @runtime_checkable
 class ReasonedLedger(Ledger, Protocol):
-    """A ledger that gives several reasons for machines without room."""
+    """A ledger that gives several reasons for refusing machines without room."""
 
     def find_fault(self, shape: int) -> str:
         """Return the fault of a shape that keeps it off every machine; "" for none."""
@@ -196,7 +196,7 @@ class ReasonedLedger(Ledger, Protocol):
 
 
 class Opening(Protocol):
-    """Answers which machines of a ledger would have room if tasks left; may be asked only within the round.
+    """Says which machines of a ledger would have room if tasks left; may be called only within the round.
 
     ``held``: bool[S, M], machines that the model's filter refuses to a shape only because of what tasks there hold.
     Tasks are given by their numbers in ``Arrivals.task``.
@@ -205,13 +205,14 @@ class Opening(Protocol):
     held: Bool
 
     def promising(self, shape: int, tasks: Int64) -> Bool:
-        """Return which machines may take a task of a shape if all of ``tasks`` leave: bool[M]; no other machine
-        does.
+        """Return which machines may take a task of a shape if all of ``tasks`` leave: bool[M]; all others
+        certainly do not.
         """
         ...
 
     def opens(self, shape: int, machine: int, tasks: Collection[int]) -> bool:
-        """Return whether a machine certainly takes one task of a shape after ``tasks`` leave, if no other task comes.
+        """Return whether a machine certainly takes one task of a shape after ``tasks`` leave, if no others are placed
+        there.
 
         If it is true for some tasks, it is true for these and more.
         """
@@ -304,7 +305,7 @@ class Assessment:
         return all(part is None or (isinstance(part, Sequence) and not part) for part in parts)
 
     def refusals(self, shape: int) -> Iterator[tuple[str, Bool]]:
-        """Yield each reason for which machines are refused to a shape, and bool[M]: these machines."""
+        """Yield each reason for refusing machines to a shape, with the machines: bool[M]."""
         if self.feasible is None:
             return
         refused = ~self.feasible[shape]

@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 class Chosen(Sequence[T]):
-    """Some entries of a sequence, looked up only when they are used: most models read few descriptions, or none."""
+    """Some entries of a sequence, each looked up only when it is used, as most models read few descriptions or none."""
 
     __slots__ = ("_entries", "_rows")
 
@@ -140,7 +140,7 @@ class Assigned:
 
 
 class Windows(Protocol):
-    """Reported use over periods; may be asked only within ``assess``."""
+    """Reported use over periods; may be called only within ``assess``."""
 
     def usage(self, kind: str, seconds: float) -> Float64:
         """Return float64[M, K], use over the ``seconds`` up to the last report, NaN rows where there is none.
@@ -168,7 +168,7 @@ class Load:
 
 
 class Kinds(Protocol):
-    """Descriptions and requests of kinds of tasks; may be asked only within ``assess``."""
+    """Descriptions and requests of kinds of tasks; may be called only within ``assess``."""
 
     def rows(self, kinds: Int64) -> Sequence[ShapeRow]:
         """Return the description of each of ``kinds``."""
@@ -254,7 +254,7 @@ class MachineColumns:
 
     @property
     def count(self) -> int:
-        """M, the number of machines."""
+        """Number of machines: M."""
         return len(self.names)
 
     def get_requested(self, column: int) -> Int64:
@@ -265,7 +265,7 @@ class MachineColumns:
         return taken if self.unstated is None else taken + self.unstated[:, column]
 
     def column(self, resource: str) -> int | None:
-        """Return index of a resource's column, or None if no machine offers it."""
+        """Return the index of a resource's column, or None if no machine offers it."""
         try:
             return self.resources.index(resource)
         except ValueError:
@@ -321,20 +321,22 @@ class ShapeBatch:
 
     @property
     def demand(self) -> Int64:
-        """int64[S, K]: what a task requests or is assumed to need. Costs go by that; whether it fits, by requests."""
+        """int64[S, K]: what a task requests or is assumed to need. Costs are computed by it; whether a task
+        fits, by requests.
+        """
         return self.requests if self.unstated is None else self.requests + self.unstated
 
     @property
     def count(self) -> int:
-        """S, the number of shapes."""
+        """Number of shapes: S."""
         return int(self.requests.shape[0])
 
     def mean(self, amounts: Float64 | Int64) -> Float64:
-        """Return mean over all waiting tasks of ``amounts`` per shape: numeric[S, ...]; 0 if none waits."""
+        """Return the mean over all waiting tasks of ``amounts`` per shape: numeric[S, ...]; 0 if none waits."""
         return amounts.astype(np.float64).T @ self.counts / max(1, int(self.counts.sum()))
 
     def select(self, shapes: Int64, machines: Int64 | None = None) -> ShapeBatch:
-        """Return the given shapes (int64[A]) alone, with ``allowed`` on the machines in ``machines``; None: on all."""
+        """Return only the given shapes (int64[A]), with ``allowed`` on the machines in ``machines``; None: on all."""
         chosen = shapes.tolist()
         allowed: Sequence[Bool] | None = None
         if self.allowed is not None:

@@ -98,9 +98,9 @@ class Needs(_Declared):
         return cls(**values)
 
     def words(self) -> list[str]:
-        """Return the needs as plain words, sorted, for drivers that know no model by name: the field
-        (``load``) where it is true, ``labels:app`` for each entry. ``timings``: when tasks got their machines
-        and were initialized.
+        """Return the needs as plain words, sorted, for drivers that know no model by name: the field (``load``) if it
+        is true, ``labels:app`` for each entry of ``labels``. ``timings``: when tasks got their machines and were
+        initialized.
         """
         found = ["timings"] if self.load or self.unseen or self.arrivals else []
         for each in fields(self):
@@ -111,7 +111,7 @@ class Needs(_Declared):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Promises(_Declared):
-    """What a model promises about its answers, and which methods besides ``assess`` it has.
+    """The properties that a model promises of its answers, and the methods that it has besides ``assess``.
 
     ``per_machine``: an answer about a machine depends on that machine alone, so that it holds until the machine
     changes. The figure, verdict, cause and score of a shape on a machine follow from

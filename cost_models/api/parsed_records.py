@@ -41,7 +41,9 @@ def number(where: str, value: object, least: float, most: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Parsed(Generic[T]):
-    """The parsed contents of payloads, by the record's name; ``faults``: why others cannot be read, by name."""
+    """The parsed contents of payloads, by the record's name; ``faults``: the reasons why others cannot be
+    read, by name.
+    """
 
     payloads: Mapping[str, bytes] = field(default_factory=dict)
     good: Mapping[str, T] = field(default_factory=dict)

@@ -25,19 +25,19 @@ def require(condition: bool, model: CostModel, message: str, case: str = "") -> 
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """A model and a case that it is asked about. Whatever is wrong raises ``AssertionError`` naming both."""
+    """A model and a case that it is asked about. A fault raises an ``AssertionError`` that names both."""
 
     model: CostModel
     case: Case
 
     @property
     def shapes(self) -> int:
-        """S, the number of shapes."""
+        """Number of shapes: S."""
         return self.case.shapes.count
 
     @property
     def machines(self) -> int:
-        """M, the number of machines."""
+        """Number of machines: M."""
         return self.case.machines.count
 
     def answer(self) -> Assessment:
@@ -57,30 +57,30 @@ class Probe:
             raise AssertionError(f"{self.model.name}: {self.case.name}: crowding raised {error!r}") from error
 
     def crowding_rows(self) -> list[Float64]:
-        """Return crowding for every request of the case."""
+        """Return the model's crowding for every request of the case: float64[M] each."""
         return [self.crowding(request) for request in self.case.shapes.requests]
 
     def require(self, condition: bool | np.bool_, message: str) -> None:
-        """Require something of the model here."""
+        """Fail, naming model and case, unless ``condition`` holds."""
         require(bool(condition), self.model, message, self.case.name)
 
     def array(self, name: str, array: object, dtype: type[np.generic], shape: tuple[int, ...]) -> None:
-        """Require an array of just this element type and shape."""
+        """Fail unless ``array`` has exactly this element type and shape."""
         right = isinstance(array, np.ndarray) and array.dtype == dtype and array.shape == shape
         self.require(right, f"{name} is {describe_value(array)}; it must be {dtype.__name__}{list(shape)}")
 
     def figures(self, name: str, array: Float64, shape: tuple[int, ...]) -> None:
-        """Require floating point numbers that are finite and at least 0."""
+        """Fail unless ``array`` holds floating point numbers that are finite and at least 0, in this shape."""
         self.array(name, array, np.float64, shape)
         self.require((np.isfinite(array) & (array >= 0)).all(), f"{name} is negative or not finite")
 
     def indices(self, name: str, indices: NDArray[Any], low: int, end: int) -> None:
-        """Require ``low`` <= index < ``end``."""
+        """Fail unless each index is at least ``low`` and below ``end``."""
         within = (indices >= low) & (indices < end)
         self.require(within.all(), f"{name} must lie in {low}..{end - 1}")
 
     def reason(self, what: str, reason: object) -> None:
-        """Require that ``reason`` is one line of text; the message of the failure begins with ``what``."""
+        """Fail unless ``reason`` is one line of text; the message of the failure begins with ``what``."""
         readable = isinstance(reason, str) and bool(reason.strip()) and "\n" not in reason
         self.require(readable, f"{what}, but the reason is {reason!r}; it must be one line of text")
 

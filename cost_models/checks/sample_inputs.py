@@ -47,7 +47,7 @@ REQUESTS = (
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One input of a model; ``name`` says in words what is special about it."""
+    """An input for checks of a model; ``name`` says in words what is special about it."""
 
     name: str
     machines: MachineColumns
@@ -143,7 +143,8 @@ def ordinary_residents() -> Residents:
 
 
 def ordinary_load() -> Load:
-    """Use of the six ordinary machines and of some tasks on them: seen, not seen yet, and of an unknown time.
+    """Return the reported use of the six ordinary machines and of some tasks: seen, not seen yet, and of an unknown
+    time.
 
     Two machines have a source of reports, one of which aggregates, and a third has one without figures.
     """
@@ -190,12 +191,12 @@ def tasks_that_state_nothing(case: Case) -> Case:
 
 
 def of_machines(machines: MachineColumns, rows: Sequence[int]) -> MachineColumns:
-    """Return the given rows of ``machines`` alone; tasks on them, and their use in detail, are left out."""
+    """Return ``machines`` with only these rows; the tasks on them, and their use in detail, are left out."""
     return replace(machines.select(np.array(rows, dtype=np.int64)), residents=None)
 
 
 def of_resources(case: Case, name: str, columns: Sequence[int]) -> Case:
-    """Return the case with the given resource columns alone."""
+    """Return the case with only these columns of resources."""
     chosen = list(columns)
     machines, shapes = case.machines, case.shapes
     return Case(
@@ -219,7 +220,7 @@ def of_resources(case: Case, name: str, columns: Sequence[int]) -> Case:
 
 
 def standard_cases(records: Sequence[str] = ()) -> list[Case]:
-    """Return all inputs; ``records`` are the kinds that the model needs, which also come malformed."""
+    """Return all standard inputs; ``records``: the kinds that the model needs, which are also made malformed."""
     machines, shapes = ordinary_machines(), ordinary_shapes()
     ordinary = Case("ordinary", machines, shapes)
     nothing = ShapeBatch(shapes.requests[:0], shapes.counts[:0], ())

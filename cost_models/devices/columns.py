@@ -21,7 +21,7 @@ _STATED_AT_MOST = 64
 
 
 class DeviceNames(NamedTuple):
-    """The arguments of a model for devices: the drivers, and the resources that count as devices."""
+    """The arguments of a model for devices: the drivers, and the resources that are counts of devices."""
 
     drivers: tuple[str, ...]
     resources: tuple[str, ...]
@@ -85,8 +85,8 @@ class DeviceView:
 
 
 def see_devices(machines: MachineColumns, resources: Sequence[str]) -> DeviceView:
-    """Return the devices of all machines; a machine with devices of several kinds counts with those of the first
-    kind.
+    """Return the devices of all machines; of a machine with devices of several kinds, only the first kind
+    is considered.
     """
     known = [column for column in map(machines.column, resources) if column is not None]
     published = machines.devices

@@ -37,7 +37,7 @@ def count_cells(shares: Float64) -> Int64:
 
 
 def value_gaps(demand: Mapping[int, float]) -> Float64:
-    """Return what each number of free cells of a device is worth, in devices: float64[CELLS + 1], ascending.
+    """Return the worth of each number of free cells of a device, in devices: float64[CELLS + 1], ascending.
 
     ``demand`` says how many parts of each size, in cells, the usual tasks take; sizes of a whole device and of no cell
     count for nothing. A whole device is worth 1.

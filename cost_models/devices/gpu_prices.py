@@ -73,7 +73,7 @@ class GpuPrices(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Worth:
-    """What room on machines is worth to the usual tasks."""
+    """The worth of free devices and resources for the usual tasks."""
 
     values: Float64
     """float64[N, CELLS + 1], by kind of device: the worth of so many free cells of one."""

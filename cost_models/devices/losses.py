@@ -26,7 +26,7 @@ def assess_losses(
     resources: Sequence[str],
     learn: Callable[[DeviceView, UsualTasks], Judge],
 ) -> Assessment:
-    """Return by how much less each machine is worth with a task, in devices: float64[S, M]; 0 without any devices.
+    """Return by how much a task lowers the worth of each machine, in devices: float64[S, M]; 0 without any devices.
 
     ``learn`` returns the judge of room for the cluster's usual tasks. In a small round, machines with devices have a
     growth of `GROWTH`.
@@ -42,7 +42,7 @@ def assess_losses(
 
 
 def find_losses(view: DeviceView, shapes: ShapeBatch, judge: Judge) -> Float64:
-    """Return by how much less each machine is worth after a task of each shape is placed there: float64[S, D].
+    """Return by how much a task of each shape lowers the worth of each machine with devices: float64[S, D].
 
     A machine that is worth nothing, and one that the task does not fit, lose 0.
     """

@@ -96,7 +96,7 @@ def sum_usable(room: Room, usual: UsualTasks) -> Float64:
 
 
 def find_fitting(amounts: Int64, usual: UsualTasks) -> Bool:
-    """Return whether a task of each kind fits each machine, leaving devices aside: bool[T, M]."""
+    """Return whether a task of each kind fits on each machine, ignoring devices: bool[T, M]."""
     fits = usual.allowed.copy()
     for column in range(amounts.shape[1]):
         asked = usual.requests[:, column]

@@ -72,7 +72,9 @@ KEPT_AMOUNTS = 256
 
 
 class CpuMem(BaseModel):
-    """Charges for the shares of cpu and memory that are taken once the task is there, and for their imbalance."""
+    """Charges for the shares of cpu and memory that are taken once the task is on the machine, and for
+    their imbalance.
+    """
 
     name = "cpu_mem"
     kind = "policy"

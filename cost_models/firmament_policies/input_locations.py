@@ -29,7 +29,7 @@ MOST_BYTES = 2**60
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """One piece of input: its size and the names of the machines and racks that hold it."""
+    """A piece of a task's input: its size, and the names of the machines and racks that hold it."""
 
     size: int
     machines: tuple[str, ...] = ()

@@ -80,7 +80,9 @@ class Net(BaseModel):
         self.range = Range(best=0, worst=linkBandwidth)
 
     def assess(self, machines: MachineColumns, shapes: ShapeBatch) -> Assessment:
-        """Return req - avail + linkBandwidth, limited to 0 ... linkBandwidth, and one joint row per machine."""
+        """Return req - avail + linkBandwidth, limited to 0 ... linkBandwidth, and one joint row of
+        bandwidth per machine.
+        """
         column = machines.column(BANDWIDTH)
         asked, notes = _read_requests(shapes.requests, shapes.rows, column)
         links, more_notes = _links(machines, column)

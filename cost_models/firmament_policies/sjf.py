@@ -52,7 +52,7 @@ class Sjf(BaseModel):
         self._history = RecordParser(_parse)
 
     def assess(self, machines: MachineColumns, shapes: ShapeBatch) -> Assessment:
-        """Return 100 x expected milliseconds + 1 per shape: float64[S, 1].
+        """Return 100 x expected milliseconds + 1 for each shape: float64[S, 1].
 
         Notes name the records that cannot be read. A program without a record counts with the mean run time of all
         tasks, 0 if none is known.

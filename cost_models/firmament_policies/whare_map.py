@@ -103,7 +103,7 @@ class WhareMap(BaseModel):
         return Assessment(raw=raw, notes=notes)
 
     def crowding(self, machines: MachineColumns, request: Int64) -> Float64:  # noqa: ARG002 - interface
-        """Return by how much each task raises the cost of the next one: one core's number per slot."""
+        """Return by how much each task raises the cost of the next one: the cores per slot, float64[M]."""
         return self._compute_cores_per_slot(machines)
 
     def _compute_cores_per_slot(self, machines: MachineColumns) -> Float64:

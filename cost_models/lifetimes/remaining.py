@@ -28,7 +28,7 @@ _MOST_RUNS = 1_000
 
 
 class RunsTable:
-    """What is known of P programs: which part of their tasks still runs at each of B ages.
+    """What is known of P programs: the share of their tasks that still runs at each of B ages.
 
     ``ended``, ``going_on``: float64[P, B], how many tasks have ended in an interval of age, and how many are in it and
     go on.
@@ -45,7 +45,7 @@ class RunsTable:
         self._known = ended.sum(axis=1) > 0
 
     def estimate_lasting(self, programs: Int64, ages: Int64, unknown: float) -> Float64:
-        """Return how likely tasks of these ages go on for each of `SPANS`: float64[N, len(SPANS)].
+        """Return the probability that tasks of these ages run for each of `SPANS` longer: float64[N, len(SPANS)].
 
         ``programs``: int64[N], rows of this table, -1 for none; ``ages``: int64[N], intervals. Half of the tasks of a
         program of which nothing has ended go on for ``unknown`` seconds and as long again as they have run; half of
@@ -66,7 +66,7 @@ def find_ages(seconds: Float64) -> Int64:
 
 
 def tabulate(histories: Sequence[Mapping[float, int] | None], programs: Int64, ages: Int64) -> RunsTable:
-    """Return what is known of the programs with these numbers, and a row of nothing for tasks of no program.
+    """Return the table for the programs with these numbers, and a row without any knowledge for tasks of no program.
 
     ``histories``: by program, how many tasks ran for so many seconds, None if that is unknown; ``programs``, ``ages``:
     int64[A], tasks that run, -1 for those of no program, and their intervals of age.
@@ -83,7 +83,7 @@ def tabulate(histories: Sequence[Mapping[float, int] | None], programs: Int64, a
 
 
 def parse_history(payload: bytes) -> dict[float, int]:
-    """Return how many tasks ran for about so many seconds; raises ``BadRecordError``.
+    """Return how many tasks ran for about each number of seconds; raises ``BadRecordError``.
 
     A record without ``runs`` counts as if all had run for the mean.
     """

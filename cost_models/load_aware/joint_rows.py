@@ -24,7 +24,7 @@ EXCEEDED = 2
 
 @dataclass(frozen=True, slots=True)
 class UsageRoom:
-    """How much more may be used on each machine under one set of thresholds.
+    """How much more of each resource may be used on each machine under one set of thresholds.
 
     ``left``: int64[R, M], that amount, ``NO_LIMIT`` without a threshold; ``refused``: int8[M], why the machine's report
     refuses it: 0 if the last report is too old, 1 if there is none, -1 if it does not; ``percent``, ``used``: int64[R,
@@ -42,7 +42,7 @@ class UsageRoom:
 
 @dataclass(frozen=True, slots=True)
 class Rooms:
-    """The room for tasks of both service classes.
+    """The room for tasks of both service classes, prod and others.
 
     ``prod``: for tasks of class koord-prod; ``whole``: for all others. The two differ on machines that are ``separate``
     (bool[M]), which have thresholds for prod tasks. ``allocatable``: int64[R, M].

@@ -25,7 +25,7 @@ _OPEN, _EXPIRED, _MISSING = -1, 0, 1
 
 @dataclass(frozen=True, slots=True)
 class Verdicts:
-    """Which machines may take which shapes.
+    """The machines that may take each shape, and why others may not.
 
     ``feasible``: bool[S, M]; ``causes``: int16[S, M], where not feasible the index into ``reasons``; both None if no
     machine is refused. ``joint``: limits for all admitted tasks together. ``occupied``: bool[S, M], machines that are

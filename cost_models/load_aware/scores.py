@@ -45,7 +45,7 @@ class Weights:
 
 
 class UsedScores:
-    """``LeastUsed`` or ``MostUsed`` of machines; ``use``, ``allocatable``: int64[R, M].
+    """Computes ``LeastUsed`` or ``MostUsed`` scores of machines; ``use``, ``allocatable``: int64[R, M].
 
     Scores are kept in 8 bits, as the scores of many shapes exceed any cache, and added in as few bits as the weights
     allow.

@@ -26,7 +26,7 @@ BLIND_SECONDS = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """The scores of a round.
+    """The scores of a round, and how they fall with each further task.
 
     ``score``: int8[S, M], 0 to 100; ``growth``: float64[M], by how much each task lowers the score of the next;
     ``heights``: 100 less the unrounded score, if it is a sum over the tasks of a machine, else None.

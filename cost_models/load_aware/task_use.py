@@ -162,11 +162,11 @@ class RunningTasks:
         )
 
     def alone(self, position: int, places: Places) -> Float64:
-        """Return the estimates of one resource: float64[N]."""
+        """Return tasks' estimates of one resource: float64[N]."""
         return self.expected[position][self.assigned.kind[places]]
 
     def get_used(self, position: int, places: Places) -> Float64:
-        """Return the reported use of one resource, 0 without any: float64[N]."""
+        """Return tasks' reported use of one resource, 0 without a report: float64[N]."""
         column = self.columns[position]
         if column is None:
             return np.zeros(len(self.assigned.machine[places]))

@@ -52,7 +52,7 @@ def judge_against_placed(terms: PairTerms, kind: int, placed: PlacedKinds) -> Pa
 
 
 def indifferent(machines: int) -> PairVerdict:
-    """Return the verdict that lets every machine pass, with cost and score 0."""
+    """Return a verdict that admits every machine, with cost and score 0."""
     return PairVerdict(
         Assessment(raw=np.zeros((1, machines)), score=np.zeros((1, machines))),
         tuple(() for _ in range(machines)),

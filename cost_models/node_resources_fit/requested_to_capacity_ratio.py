@@ -46,7 +46,7 @@ class RequestedToCapacityRatio(FitStrategy):
             raise read.error("shape", self._at.tolist(), "points whose utilization ascends")
 
     def score_resource(self, requested: Int64, capacity: Int64) -> Int64:
-        """Return the function's value at the requested percentage, which is rounded down and at most 100."""
+        """Return the function's value at the requested percentage, rounded down and at most 100."""
         used = np.minimum(requested, capacity) * 100 // capacity
         after = np.searchsorted(self._at, used)  # the first point that is not left of it
         last = len(self._at) - 1

@@ -45,7 +45,7 @@ _HEAVIEST = 100
 
 @dataclass(frozen=True, slots=True)
 class WeightedResource:
-    """A resource that counts, and its weight."""
+    """A resource that the strategy scores, and its weight."""
 
     name: str
     weight: int
@@ -81,7 +81,7 @@ class FitStrategy(BaseModel):
 
     @abstractmethod
     def score_resource(self, requested: Int64, capacity: Int64) -> Int64:
-        """Return how good it is that ``requested`` of ``capacity`` (1 or more) is taken: int64[M], 0 to 100."""
+        """Return the score for ``requested`` of ``capacity`` (1 or more): int64[M], 0 to 100."""
 
     @abstractmethod
     def combine(self, scores: Scores, machines: int) -> Int64:

@@ -62,7 +62,7 @@ class ZoneRoom:
     # ------------------------------------------------------------------------------------------------
 
     def count_room(self, shapes: Int64, machines: Int64) -> Int64:
-        """Return how many more tasks of ``shapes[i]`` fit ``machines[i]`` if no other tasks come: int64[A].
+        """Return how many more tasks of ``shapes[i]`` fit on ``machines[i]`` if no others are placed: int64[A].
 
         Exact up to ``SIMULATED``; larger results may be too low where a pod's containers are aligned one by one.
         """
@@ -103,7 +103,7 @@ class ZoneRoom:
         return self._try(self.left.copy(), np.full(len(machines), shape), machines)
 
     def failing(self, shape: int) -> Int64:
-        """Return the first result of ``first`` only, which is faster."""
+        """Return only the first result of ``first``, which is faster."""
         machines = np.arange(len(self.policy))
         shapes = np.full(len(machines), shape)
         policy = self.policies(shapes, machines)

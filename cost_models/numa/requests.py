@@ -76,7 +76,7 @@ class Requests:
 
     @property
     def count(self) -> int:
-        """S, the number of shapes."""
+        """Number of shapes: S."""
         return len(self.apps)
 
     def alignment(self, shapes: Int64) -> Alignment:

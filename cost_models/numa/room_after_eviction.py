@@ -35,8 +35,8 @@ MOST_WORLDS = 2_000
 
 @dataclass(slots=True, eq=False)
 class ZoneOpening:
-    """Which tasks machines would take after evictions; the scheduler's ``Opening`` states what the methods
-    guarantee.
+    """Says which tasks machines would take after evictions; the scheduler's ``Opening`` states what the
+    methods guarantee.
     """
 
     held: Bool
@@ -76,7 +76,9 @@ class ZoneOpening:
         self._understood = self.given.sum(axis=2) >= self._sum_taken(every)
 
     def promising(self, shape: int, tasks: Int64) -> Bool:
-        """Return which machines could open if all of ``tasks`` left; the others certainly do not: bool[M]."""
+        """Return the machines that may take a task of a shape if all of ``tasks`` leave; all others
+        certainly do not: bool[M].
+        """
         gone = np.isin(self.task, tasks)
         back = self._sum_taken(gone) * self._understood
         threshold = self.requests.threshold[shape, 0]
@@ -87,7 +89,7 @@ class ZoneOpening:
         return self.open_to_it & fits.any(axis=1)
 
     def opens(self, shape: int, machine: int, tasks: Collection[int]) -> bool:
-        """Return whether the machine takes a task of a shape once ``tasks`` have left, if no other task comes."""
+        """Return whether a machine takes a task of a shape once ``tasks`` have left, if no others are placed there."""
         if not self.open_to_it[machine]:
             return False
         threshold = self.requests.threshold[shape, 0]

@@ -28,7 +28,7 @@ ANY = np.int32(2**31 - 1)
 
 @dataclass(slots=True)
 class ZoneLedger:
-    """The scheduler's ``Ledger`` for NUMA zones; see there for what the methods guarantee.
+    """The ledger of NUMA zones; the scheduler's ``Ledger`` states what the methods guarantee.
 
     The kubelet sees tasks in the order of their bindings and gives each the lowest zone that fits. So on machines that
     align tasks, admission must keep the order of bindings.
@@ -48,7 +48,7 @@ class ZoneLedger:
         return self.zones.policies(shapes, machines) > 0
 
     def count_room(self, shape: int) -> Int64:
-        """Return how many more tasks of a shape each machine takes if no other tasks come: int64[M]."""
+        """Return how many more tasks of a shape each machine takes if no other tasks are placed: int64[M]."""
         told = self._memory()[ROUGH, shape]
         unknown = np.flatnonzero(told == UNKNOWN)
         if 2 * len(unknown) > len(told):
@@ -58,7 +58,7 @@ class ZoneLedger:
         return _widen(told)
 
     def room_at(self, shapes: Int64, machines: Int64) -> Int64:
-        """Return how many more tasks of ``shapes[i]`` fit ``machines[i]`` if no other tasks come: int64[A]."""
+        """Return how many more tasks of ``shapes[i]`` fit on ``machines[i]`` if no others are placed: int64[A]."""
         exact = self._memory()[EXACT]
         told = exact[shapes, machines]
         unknown = np.flatnonzero(told == UNKNOWN)

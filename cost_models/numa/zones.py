@@ -48,7 +48,7 @@ class ZoneTable:
 
     @property
     def machines(self) -> int:
-        """M, the number of machines."""
+        """Number of machines: M."""
         return len(self.policy)
 
     @property
@@ -152,7 +152,7 @@ def _table(found: Sequence[ZoneTopology | None]) -> ZoneTable:
 def zone_room(
     table: ZoneTable, requests: Requests, machines: MachineColumns, options: NumaOptions
 ) -> ZoneRoom:
-    """Return the room that the records state. ``table`` has the resources of ``requests``, in their order.
+    """Return the room in zones that the records state. ``table`` has the resources of ``requests``, in their order.
 
     Machines align under single-numa-node, and under the policies that ``options`` model.
     """
@@ -182,8 +182,8 @@ def zone_room(
 
 
 def find_uncounted(arrivals: Arrivals | None, table: ZoneTable, options: NumaOptions) -> Arrivals | None:
-    """Return the tasks that are on machines but not counted in the machines' records yet, in the order in which they
-    came; None if there are none.
+    """Return the tasks on machines that the machines' records do not include yet, in order of arrival; None if there
+    are none.
     """
     if arrivals is None or len(arrivals.machine) == 0:
         return None

@@ -25,7 +25,9 @@ class TreePositions:
 
 
 def by_record(record: TreeRecord, machines: MachineColumns) -> TreePositions:
-    """Place machines as a record says. Levels are named from the bottom; those above the names have none."""
+    """Place machines in the tree that a record states. Levels are named from the bottom; those above the
+    names have none.
+    """
     levels = record.list_level_names()
     paths: list[tuple[str, ...] | None] = []
     for name in machines.names:
@@ -37,7 +39,7 @@ def by_record(record: TreeRecord, machines: MachineColumns) -> TreePositions:
 
 
 def by_labels(keys: Sequence[str], machines: MachineColumns) -> TreePositions:
-    """Place machines by the values of some labels, from the top; those that lack one are outside of the tree."""
+    """Place machines by the values of some labels, from the top; machines that lack one are outside the tree."""
     paths: list[tuple[str, ...] | None] = []
     for name, labels in zip(machines.names, machines.labels, strict=True):
         units = [labels.get(key, "") for key in keys]

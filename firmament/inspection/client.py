@@ -21,7 +21,7 @@ _CHANNEL_OPTIONS = (
 
 
 class QuestionError(Exception):
-    """A question was not answered; the text says why in one line, and what to do."""
+    """The solver gave no answer to a question; the text says why in one line, and what to do."""
 
 
 class SolverClient:
@@ -62,7 +62,7 @@ class SolverClient:
         self._ask(self._stub.DeleteCluster, pb.DeleteClusterRequest(cluster=name))
 
     def state(self, cluster: str, *, lists: bool = True) -> pb.ListStateResponse:
-        """Return counts of a cluster's state, and with ``lists`` its tasks and machines."""
+        """Return the numbers of a cluster's objects, and with ``lists`` its tasks and machines."""
         return self._ask(self._stub.ListState, pb.ListStateRequest(cluster=cluster, with_tasks=lists))
 
     def uid_of(self, cluster: str, task: str) -> str:

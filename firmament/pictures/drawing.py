@@ -36,7 +36,7 @@ Point = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """Parallel arcs of the network between two nodes, as one line."""
+    """Parallel arcs of the network between two nodes, drawn as one line."""
 
     tail: int
     head: int

@@ -44,7 +44,8 @@ _SLOWER_ON_SMALL = {"program-a": 1.5, "program-b": 3.0}
 
 
 def example(policy: str, solver: Solver) -> tuple[FlowOutcome, tuple[str, ...], tuple[str, ...]]:
-    """Return the example's network with an optimal flow under a base policy, and the labels of classes and machines.
+    """Return the network of the example with an optimal flow under a base policy, and the labels of classes and
+    machines.
 
     The policy gets no arguments. Raises ``UnknownModelError``.
     """
@@ -60,7 +61,7 @@ def example(policy: str, solver: Solver) -> tuple[FlowOutcome, tuple[str, ...], 
 
 
 def scheduler(policy: str, solver: Solver) -> Scheduler:
-    """Return a scheduler with a base policy, in the state of the example."""
+    """Return a scheduler with a base policy that knows the machines and tasks of the example."""
     configuration = CoreConfiguration(policy=WeightedModel(load_model(policy, {})))
     made = Scheduler(configuration=configuration, solver=solver, clock=lambda: 0.0)
     made.apply(events())

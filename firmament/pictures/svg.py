@@ -34,7 +34,7 @@ def document(width: int, height: int, title: str, body: Iterable[str]) -> str:
 
 
 def line(start: tuple[int, int], end: tuple[int, int], *, colour: str, width: float = 1) -> str:
-    """Return a straight line."""
+    """Return a straight line as SVG."""
     return (
         f'<line x1="{start[0]}" y1="{start[1]}" x2="{end[0]}" y2="{end[1]}" '
         f'stroke="{colour}" stroke-width="{width:g}"/>'
@@ -42,7 +42,7 @@ def line(start: tuple[int, int], end: tuple[int, int], *, colour: str, width: fl
 
 
 def box(centre: tuple[int, int], size: tuple[int, int], *, colour: str = INK) -> str:
-    """Return a rectangle with rounded corners."""
+    """Return a rectangle with rounded corners as SVG."""
     x, y = centre[0] - size[0] // 2, centre[1] - size[1] // 2
     return (
         f'<rect x="{x}" y="{y}" width="{size[0]}" height="{size[1]}" rx="4" '
@@ -53,7 +53,7 @@ def box(centre: tuple[int, int], size: tuple[int, int], *, colour: str = INK) ->
 def draw_text(
     at: tuple[int, int], content: str, *, colour: str = INK, anchor: str = "middle", plate: bool = False
 ) -> str:
-    """Return a line of text, its middle at the height of ``at``; ``plate``: hide lines under centred text."""
+    """Return a line of text as SVG, its middle at the height of ``at``; ``plate``: hide lines under centred text."""
     width = CHARACTER * len(content)
     behind = (
         f'<rect x="{at[0] - width // 2}" y="{at[1] - 8}" width="{width}" height="16" fill="{PAPER}"/>'

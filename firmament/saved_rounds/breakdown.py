@@ -23,7 +23,7 @@ FILE = "costs.json"
 
 
 def encode_breakdown(snapshot: Snapshot, placed: Assignments, models: Sequence[WeightedModel]) -> bytes:
-    """Return the content of ``costs.json``."""
+    """Return the content of ``costs.json``: what each model charges, by class and machine."""
     problem = snapshot.problem
     shapes = problem.shape[placed.cls]
     raw, points = model_points(snapshot.assessed, models, shapes, placed.machine)

@@ -21,7 +21,7 @@ FORMAT = 5
 
 @dataclass(frozen=True, slots=True)
 class ModelUse:
-    """A cost model that took part, and its weight, by which its points were multiplied."""
+    """A cost model that a round used, and the weight by which its points were multiplied."""
 
     name: str
     weight: int
@@ -49,7 +49,7 @@ class SavedClass:
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """The content of ``round.json``."""
+    """The content of ``round.json``, which describes a saved round."""
 
     cluster: str
     """Name of the cluster."""
@@ -74,12 +74,12 @@ class Description:
 
 
 def encode_description(description: Description) -> bytes:
-    """Return the content of ``round.json``."""
+    """Return a description as the content of ``round.json``."""
     return (json.dumps({"format": FORMAT, **asdict(description)}, indent=1) + "\n").encode()
 
 
 def read_description(files: Mapping[str, bytes]) -> Description:
-    """Return the description of a saved round; raises ``SavedRoundError``."""
+    """Return the description in a saved round's ``round.json``; raises ``SavedRoundError``."""
     if FILE not in files:
         raise SavedRoundError(f"{FILE} is missing; save the round again")
     return decode_description(files[FILE])

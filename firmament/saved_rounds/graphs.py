@@ -73,7 +73,7 @@ def read_graph(files: Mapping[str, bytes], description: Description) -> Graph:
 
 
 def write_graph(graph: Graph, form: str) -> bytes:
-    """Return the graph as ``graphml``, ``gml`` or ``node-link`` (JSON)."""
+    """Return the graph as the content of a file: ``graphml``, ``gml`` or ``node-link`` (JSON)."""
     written = BytesIO()
     if form == "graphml":
         nx.write_graphml(graph, written)

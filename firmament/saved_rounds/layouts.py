@@ -150,7 +150,7 @@ _LEDGERS = "ledgers"
 
 
 def arrays_within(value: Any, name: str = "") -> Iterator[tuple[str, NDArray[Any], Layout]]:
-    """Yield name, array and layout of each part of a problem for which there is a layout."""
+    """Yield name, array and layout of each array in a problem, or a part of one, for which there is a layout."""
     if is_dataclass(value):
         known = LAYOUTS.get(type(value), {})
         for each in fields(value):

@@ -21,7 +21,7 @@ from firmament.solvers.base import Solver
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """A round compared with its repetition. Costs are in hundredths of a point and include those of pending tasks."""
+    """A saved round compared with its repetition. Costs are in hundredths of a point, pending tasks included."""
 
     cluster: str
     """Name of the cluster."""
@@ -52,7 +52,7 @@ class Replay:
 
     @property
     def agrees(self) -> bool:
-        """Whether the second solver found the cost of the saved flow, or did not run."""
+        """Whether the second solver found the cost of the saved flow; true if no second solver ran."""
         return self.checked is None or self.checked == self.bound
 
     def document(self) -> dict[str, Any]:
@@ -75,7 +75,7 @@ class Replay:
 
 
 def replay(saved: SavedRound, solver: Solver, timer: Timer) -> Replay:
-    """Decide a saved round again with its own options; raises ``SolverError``.
+    """Solve a saved round again with its own options, and compare; raises ``SolverError``.
 
     The placement is the same unless a time limit cut off one of the two, or they ran with different releases of the
     solver or of this package.

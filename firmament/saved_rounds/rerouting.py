@@ -78,7 +78,7 @@ def find_rerouting(saved: SavedRound, graph: Graph, task: str, machine: str) -> 
 
 
 def describe_rerouting(found: Rerouting | None, task: str, machine: str) -> list[str]:
-    """Return lines for people."""
+    """Return lines that describe a rerouting to people."""
     if found is None:
         return [f"No task of {task} can go to {machine}: a rule refuses it, or nothing there can move."]
     if not found.moves:

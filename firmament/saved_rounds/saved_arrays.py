@@ -51,7 +51,7 @@ class MissingModelError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class SavedByModel:
-    """Arrays that a model saved of its ledger or constraint.
+    """Arrays that a model has saved of its ledger or constraint.
 
     ``model``: its name, "" if nothing could be saved; ``sizes``: number of shapes or kinds, and of machines, of the
     problem; ``reason``: the ledger's reason.

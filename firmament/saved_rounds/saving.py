@@ -31,7 +31,7 @@ class RoundRecord:
 
 @dataclass(frozen=True, slots=True)
 class SavedRound:
-    """A saved round: the data to run it again, and its result."""
+    """A saved round: the data to solve it again, and its result."""
 
     description: Description
     problem: PlacementProblem

@@ -45,7 +45,7 @@ class OrderError(Exception):
 
 
 class StateLostError(Exception):
-    """A round failed while it took effect, so the state is not reliable any more: a new snapshot is needed."""
+    """A round failed while it took effect, so the state is not reliable any more, and a new snapshot is needed."""
 
 
 class NoStateError(Exception):
@@ -53,7 +53,7 @@ class NoStateError(Exception):
 
 
 class Driver(Protocol):
-    """What a cluster calls on its driver: the session that sends its events, mostly a bridge's."""
+    """The methods that a cluster calls on its driver, the session that sends its events (mostly a bridge's)."""
 
     def supersede(self, by_fencing: int) -> None:
         """End the session, as another driver has taken over."""
@@ -138,7 +138,7 @@ class ServedCluster:
                 self._fencing.lapse()
 
     def begin_snapshot(self, driver: Driver) -> None:
-        """Start a new state beside the present one; an unfinished new state is dropped."""
+        """Begin a new state in addition to the present one; an unfinished new state is dropped."""
         with self._lock:
             self._check(driver)
             self._aside = self._new_scheduler()
@@ -173,7 +173,7 @@ class ServedCluster:
             self._steps.count_step()
 
     def next_round_in(self, driver: Driver) -> float | None:
-        """Return seconds until a round makes sense, None if only an event can make one useful.
+        """Return the seconds until a round could place something, None if only an event can help.
 
         If no round makes sense now, tables are enlarged ahead of need. Raises ``StateLostError`` if the state is lost.
         """
@@ -189,13 +189,13 @@ class ServedCluster:
             return seconds
 
     def count_unreported(self, driver: Driver) -> int:
-        """Return how many placements have been decided for the driver and not been reported on."""
+        """Return how many placements the driver has been sent without having reported on their bindings."""
         with self._lock:
             self._check(driver)
             return self._scheduler.count_assumed() if self._scheduler is not None else 0
 
     async def do(self, work: Callable[[], T], *, small: bool) -> T:
-        """Call a function that takes the lock: in a thread, or at once if the work is ``small`` and the lock is free.
+        """Call a function that takes the lock: in a thread, or directly if the work is ``small`` and the lock is free.
 
         Handing work to a thread and back takes longer than most of the work. While many tasks wait, no work is small.
         """
@@ -269,7 +269,7 @@ class ServedCluster:
             self._round_lock.release()
 
     def set_aside_culprits(self, error: Exception) -> int:
-        """Set aside the classes that make rounds fail, and return how many these are; see ``FailingRounds``."""
+        """Set aside the classes that make rounds fail; return how many there are. See ``FailingRounds``."""
         with self._round_lock:
             scheduler = self._scheduler
             return 0 if scheduler is None else self._failing.note_failure(scheduler, error)
@@ -286,12 +286,14 @@ class ServedCluster:
             yield self._get_scheduler()
 
     def explain(self, uid: str) -> Explanation:
-        """Explain one task; raises ``NoStateError`` or ``UnknownTaskError``."""
+        """Return the verdicts of all machines on one task; raises ``NoStateError`` or ``UnknownTaskError``."""
         with self._lock:
             return self._get_scheduler().explain(uid)
 
     def listing(self, *, with_tasks: bool) -> tuple[Counts, list[TaskState], list[MachineState]]:
-        """Return counts of the state, and if ``with_tasks`` its tasks and machines; raises ``NoStateError``."""
+        """Return the numbers of objects in the state and, if ``with_tasks``, its tasks and machines; raises
+        ``NoStateError``.
+        """
         with self._lock:
             scheduler = self._get_scheduler()
             counts = scheduler.counts()

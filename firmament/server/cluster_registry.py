@@ -24,7 +24,8 @@ class TooManyClustersError(Exception):
 
 
 class ClusterRegistry:
-    """Clusters by name, created on first use. ``most``: of clusters with sessions; ``idle_limit``: of clusters without.
+    """Clusters by name, created on first use. ``most``: limit of clusters with sessions; ``idle_limit``: of those
+    without.
 
     ``new_cluster`` creates a cluster from its name. For the event loop's thread only.
     """
@@ -42,7 +43,7 @@ class ClusterRegistry:
         self._sessions: Counter[str] = Counter()
 
     def open(self, name: str) -> ServedCluster:
-        """Return the cluster for a session, created if it is new; it counts as the last used.
+        """Return the cluster for a new session, created if necessary, and mark it as the last used.
 
         The cluster is kept until the session calls ``close``, even if the session has not become its driver yet.
         Raises ``TooManyClustersError``.
@@ -81,7 +82,7 @@ class ClusterRegistry:
         return sorted(self._clusters)
 
     def live(self) -> list[str]:
-        """Return names of the clusters that have a session, sorted."""
+        """Return the names of the clusters that have a session, sorted."""
         return sorted(self._sessions)
 
     def delete(self, name: str) -> None:

@@ -26,7 +26,7 @@ class BusySearchError(Exception):
 
 
 class CureSearches:
-    """The searches for cures of all clusters."""
+    """Runs the searches for cures of all clusters, one at a time."""
 
     def __init__(self) -> None:
         self._one = threading.Lock()
@@ -56,7 +56,7 @@ class CureSearches:
             self._one.release()
 
     def close(self) -> None:
-        """End the search under way, and begin no more."""
+        """End the search under way, and refuse further ones."""
         self._closed.set()
         copy = self._copy
         if copy is not None:

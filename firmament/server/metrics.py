@@ -80,7 +80,7 @@ class _RoundMetrics:
 
 
 class Metrics:
-    """Records what the server does; safe to call from any thread.
+    """The metrics of the server; safe to call from any thread.
 
     The code that restarts solvers and opens sessions updates ``solver_restarts`` and ``sessions`` itself.
     """

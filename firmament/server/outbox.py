@@ -51,7 +51,7 @@ class DriverOutbox:
         self._filled.set()
 
     def hold(self, sequence: int) -> None:
-        """Hold an acknowledgement back until the next round or ``release``, if ``holds``; else send it now.
+        """Hold an acknowledgement back until the next round or ``release``, if ``holds``; otherwise send it now.
 
         A message of its own costs both sides about as much as a round of one task.
         """
@@ -61,12 +61,12 @@ class DriverOutbox:
             self.acknowledge(sequence)
 
     def take_held(self) -> int:
-        """Return the batch that a round's message is to acknowledge, 0 for none."""
+        """Return the number of the batch that a round's message has to acknowledge, 0 for none."""
         held, self._held = self._held, 0
         return held
 
     def release(self, *, for_long: bool = False) -> None:
-        """Send a held acknowledgement now, as no round follows at once; ``for_long``: do not hold back further ones."""
+        """Send a held acknowledgement now, as no round follows at once; ``for_long``: hold back no further ones."""
         self.holds = self.holds and not for_long
         if self._held:
             self.acknowledge(self.take_held())
@@ -88,7 +88,7 @@ class DriverOutbox:
         await self._room.wait()
 
     def close(self, ending: Ending, *, flush: bool) -> None:
-        """End the stream, after the waiting messages if ``flush``, else at once. The first ending counts."""
+        """End the stream, after the waiting messages if ``flush``, else at once. Only the first call has an effect."""
         if self._ending is not None:
             return
         self._ending = ending
@@ -100,7 +100,7 @@ class DriverOutbox:
         self._room.set()
 
     async def pop(self) -> pb.ServerMessage | bytes | Ending:
-        """Return the next message; after the last message, the ending of the stream."""
+        """Return the next message; after the last one, the ending of the stream."""
         while True:
             if self._acked is not None:
                 message = pb.ServerMessage(ack=pb.Ack(sequence=self._acked))

@@ -82,7 +82,7 @@ def steady_clock(wall: Callable[[], float], monotonic: Callable[[], float]) -> C
 
 
 class SolverServer:
-    """A gRPC server with its clusters.
+    """A gRPC server with the clusters that it serves.
 
     Call ``start`` and ``stop`` in one event loop; tests need no signals. ``clock`` returns seconds since the epoch; by
     default each snapshot gets a ``steady_clock``. The constructor raises ``ConfigurationError``. ``serving``: whether

@@ -34,7 +34,7 @@ _STANDARD = 3
 
 
 def allow_copies() -> None:
-    """Let gRPC start nothing in copies; to be called before it is imported.
+    """Keep gRPC from starting anything in copies of this process; call this before gRPC is imported.
 
     By default it would start its threads again there, and they would take messages that are for the parent.
     """
@@ -42,7 +42,7 @@ def allow_copies() -> None:
 
 
 class CopyError(Exception):
-    """A copy has given no result; the text goes on after its subject: "failed: …"."""
+    """A copy has given no result; the text continues its subject: "failed: …"."""
 
 
 class ProcessCopy:

@@ -73,7 +73,8 @@ class QuestionPool:
         self._threads = ThreadPoolExecutor(THREADS, "questions")
 
     async def ask(self, question: Callable[[], T]) -> T:
-        """Call ``question`` in a thread and return its result; raises its error, or ``TooManyQuestionsError``.
+        """Call ``question`` in a thread and return its result; raises the error of ``question``, or
+        ``TooManyQuestionsError``.
 
         If the caller is cancelled, the question still runs, and counts until it has ended.
         """
@@ -87,7 +88,7 @@ class QuestionPool:
         return await asyncio.shield(answer)
 
     def close(self) -> None:
-        """Answer no more questions; running ones end by themselves."""
+        """Accept no more questions; those under way end by themselves."""
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     def _note_answered(self, _: object) -> None:
@@ -131,7 +132,7 @@ class SchedulerService:
             await asyncio.wait(self._asked)
 
     def close(self) -> None:
-        """End the threads that answer questions, and a search for cures."""
+        """End the threads that answer questions, and the search for cures."""
         self._cures.close()
         self._questions.close()
 
@@ -331,7 +332,7 @@ def _listing(cluster: ServedCluster, names: list[str], *, with_tasks: bool) -> p
 
 
 def add_service(service: SchedulerService, server: grpc.aio.Server) -> None:
-    """Let ``server`` answer calls by the methods of ``service`` that have their names.
+    """Register the methods of ``service`` with ``server`` as the answers to the calls of their names.
 
     This does the same as the generated ``add_SchedulerServicer_to_server``, but also accepts serialised messages:
     results of rounds are large, and the event loop's thread, which would serialise them, has health checks to answer.

@@ -10,7 +10,7 @@ from firmament.core.results import DecidedOn, RoundResult
 
 
 class RoundBeginning(NamedTuple):
-    """How many steps had been applied when a round began, and when it began, in seconds since the epoch."""
+    """The number of steps that had been applied when a round began, and when it began, in seconds since the epoch."""
 
     steps: int
     at: float
@@ -28,7 +28,9 @@ class StreamSteps:
         self._recorded = False
 
     def restart(self, *, recorded: bool) -> None:
-        """Begin to count another stream; ``recorded``: whether results of rounds state the steps that they include."""
+        """Begin counting for another stream; ``recorded``: whether results of rounds state the steps that
+        they include.
+        """
         self._steps, self._recorded = 0, recorded
 
     def count_step(self) -> None:

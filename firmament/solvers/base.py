@@ -14,7 +14,7 @@ Int32 = NDArray[np.int32]
 
 @dataclass(frozen=True, slots=True)
 class FlowProblem:
-    """A min-cost flow problem that always has a feasible flow.
+    """A min-cost flow problem for which a feasible flow exists.
 
     ``tails``, ``heads``: int32[A], node numbers; ``capacities``, ``costs``: int64[A], capacities >= 0;
     ``supplies``: int64[N], positive at sources, negative at sinks, summing to 0. Lower bounds are 0.
@@ -33,7 +33,9 @@ class FlowProblem:
 
 @dataclass(frozen=True, slots=True)
 class FlowSolution:
-    """A solved problem. ``flows``: int64[A], in the order of its arcs; ``seconds``: time spent in the solver alone."""
+    """The solution of a problem. ``flows``: int64[A], in the order of its arcs; ``seconds``: time spent in
+    the solver alone.
+    """
 
     flows: Int64
     seconds: float

@@ -40,7 +40,7 @@ class ProcessSolver:
         self._busy: set[WorkerHandle] = set()
 
     def solve(self, problem: FlowProblem, *, time_limit: float | None = None) -> FlowSolution:
-        """Return an optimal flow.
+        """Return an optimal flow; raises ``SolverError`` or ``SolverTimeoutError``.
 
         Raises ``SolverTimeoutError`` at the time limit (seconds), and ``SolverError`` if the solver refuses
         the problem, if two workers in a row die of it, or if this solver is closed.

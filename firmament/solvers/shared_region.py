@@ -23,7 +23,7 @@ _SMALLEST = 1 << 20
 
 
 class SharedRegion:
-    """A growable piece of shared memory.
+    """A piece of shared memory that can grow.
 
     Views on it stay valid when it grows or closes, until they are dropped.
     """
@@ -41,7 +41,9 @@ class SharedRegion:
             return cls(os.dup(file.fileno()))
 
     def views(self, arcs: int, nodes: int) -> tuple[FlowProblem, Int64]:
-        """Return arrays of a problem of this size and of its flows (int64[A]) in the region, which grows if needed."""
+        """Return views of the region, which grows if needed: the arrays of a problem of this size, and of
+        its flows (int64[A]).
+        """
         memory = self._map(8 * (3 * arcs + nodes) + 4 * 2 * arcs)
         offset = 0
 

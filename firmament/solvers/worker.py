@@ -40,13 +40,13 @@ def receive_exactly(channel: socket.socket, count: int) -> bytes:
 
 
 def load_solver(factory: str) -> Solver:
-    """Return an instance of the class ``package.module:Class``."""
+    """Return an instance of the solver class that ``package.module:Class`` names."""
     module, _, name = factory.partition(":")
     return cast("Solver", getattr(importlib.import_module(module), name)())
 
 
 def main(arguments: list[str]) -> None:
-    """Run a worker; ``arguments``: descriptors of socket, memory and lifeline, then ``package.module:Class``."""
+    """Run a worker. ``arguments``: file descriptors of socket, memory and lifeline, then ``package.module:Class``."""
     channel_fd, region_fd, lifeline_fd = (int(each) for each in arguments[:3])
     die_with_parent(lifeline_fd)
     keep_freed_memory()
@@ -76,7 +76,7 @@ def _solve(solver: Solver, region: SharedRegion, arcs: int, nodes: int) -> tuple
 
 
 def die_with_parent(lifeline: int) -> None:
-    """Let the kernel end this process as soon as the parent's end of the pipe closes, even during a solve.
+    """Have the kernel end this process as soon as the parent's end of the pipe closes, even during a solve.
 
     While a solver holds the interpreter's lock for seconds, no signal handler and no thread can run.
     Nothing is ever written to the pipe, so the only event on it is its closing; that raises SIGIO, whose

@@ -58,7 +58,7 @@ class SubmitOptions:
 
 
 class SubmitClient:
-    """One run of one workload. ``ledger`` holds the books, also while it runs.
+    """A run of one workload against a solver; its log, ``ledger``, may be read during the run.
 
     ``_telling``: batches of tasks on their way; ``_told``, ``_acknowledged``: numbers of the last such batch and of the
     last one that the solver has applied; ``_round``: the last round whose result has arrived; ``_asked``: what had been
@@ -81,7 +81,7 @@ class SubmitClient:
         self._asked: tuple[tuple[int, int], int] | None = None
 
     async def run(self) -> bool:
-        """Run to the end; False if the time-out came first. Raises ``TargetError`` or ``TlsError``."""
+        """Run to the end; return False if the time-out came first. Raises ``TargetError`` or ``TlsError``."""
         async with _channel(self._options) as channel:
             await self._connect(channel)
             # The stubs only know calls with an iterator of requests; this client writes requests to the call instead.

@@ -19,17 +19,17 @@ BATCH_TASKS: Final = 2000
 
 
 def machine_name(index: int) -> str:
-    """Return the name of a machine."""
+    """Return the name of the simulated machine with this number."""
     return f"machine-{index}"
 
 
 def task_uid(index: int) -> str:
-    """Return the uid of a task."""
+    """Return the uid of the simulated task with this number."""
     return f"task-{index}"
 
 
 def index_of(name: str) -> int:
-    """Return the index in a machine's name or a task's uid; raises ``ValueError`` for other names."""
+    """Return the number in a simulated machine's name or task's uid; raises ``ValueError`` for other names."""
     return int(name.rpartition("-")[2])
 
 
@@ -86,7 +86,7 @@ def job_events(workload: GeneratedWorkload, first: int, last: int) -> list[pb.Ev
 
 
 def sample_events(machines: Iterable[int], used: Int64, usage_share: Float64, now: float) -> list[pb.Event]:
-    """Return samples of ``machines``: each uses the given share of what its tasks requested."""
+    """Return reports on the use of ``machines``, each of which uses the given share of what its tasks request."""
     return [
         pb.Event(
             machine_sample=pb.MachineSample(

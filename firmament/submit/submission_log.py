@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class SubmissionLog:
-    """Records of one run. Times are seconds on one clock of the caller's.
+    """The events of one run. Times are seconds on one clock of the caller's.
 
     ``used``: int64[M, 3], sum of the requests of the tasks on each machine; ``overcommitted``: bool[M], whether that
     was ever more than the machine offers; ``hosts``: bool[M], whether it got at least one task; ``ended``: bool[T],
@@ -91,7 +91,7 @@ class SubmissionLog:
         return dict(Counter(self._messages[task] for task in self._unscheduled))
 
     def latencies(self) -> Float64:
-        """Return float64: seconds from submission to delta for each placed task."""
+        """Return the seconds from submission to delta for each placed task: float64."""
         seconds: Float64 = self._placed_at - self._submitted_at
         return seconds[~np.isnan(seconds)]
 

@@ -69,7 +69,7 @@ def check_sorted_quantities(
 
 
 def whole(subject: str, field: str, amount: int, remedy: str = f"send 0 to {MAX_QUANTITY}") -> int:
-    """Return an amount, such as bytes; refuse one outside 0 to 2^53."""
+    """Return an amount, such as bytes; refuse one below 0 or above 2^53."""
     if not 0 <= amount <= MAX_QUANTITY:
         raise _no_amount(subject, field, amount, remedy)
     return amount
@@ -83,14 +83,14 @@ def _no_amount(subject: str, field: str, amount: float, remedy: str) -> InvalidE
 
 
 def check_within(subject: str, field: str, value: int, least: int, most: int) -> int:
-    """Return ``value``; refuse one outside ``least`` to ``most``."""
+    """Return ``value``; refuse one that is below ``least`` or above ``most``."""
     if not least <= value <= most:
         raise refuse(subject, field, f"{value} is out of range; use {least} to {most}")
     return value
 
 
 def one_of(subject: str, field: str, value: str, allowed: Collection[str], what: str, more: str = "") -> str:
-    """Return ``value``; refuse one that is not ``allowed``: "is not WHAT; use one of ALLOWED MORE"."""
+    """Return ``value``; refuse one that is not ``allowed``, as "is not WHAT; use one of ALLOWED MORE"."""
     if value not in allowed:
         raise refuse(
             subject, field, f"{value!r} is not {what}; use one of {', '.join(sorted(allowed))}{more}"
@@ -123,7 +123,7 @@ def parallel(subject: str, field: str, values: Sequence[object], count: int) -> 
 
 
 def each(decode: Decoder[T]) -> Decoder[tuple[T, ...]]:
-    """Return the decoder of a repeated field whose messages ``decode`` decodes."""
+    """Return a decoder of repeated fields that decodes each message with ``decode``."""
 
     def decode_all(subject: str, field: str, messages: Iterable[Any]) -> tuple[T, ...]:
         return tuple(decode(subject, f"{field}[{index}]", message) for index, message in enumerate(messages))
@@ -132,8 +132,8 @@ def each(decode: Decoder[T]) -> Decoder[tuple[T, ...]]:
 
 
 def distinct(decode: Decoder[tuple[Any, ...]], kind: Callable[..., T]) -> Decoder[tuple[T, ...]]:
-    """Return the decoder of a repeated field whose distinct values are sorted; ``decode`` returns arguments of
-    ``kind``.
+    """Return a decoder of repeated fields whose distinct values are sorted; ``decode`` returns the
+    arguments of ``kind``.
     """
     every = each(decode)
     return lambda subject, field, messages: tuple(
@@ -159,7 +159,7 @@ def node_term(subject: str, field: str, message: pb.NodeSelectorTerm) -> NodeSel
 def requirements(
     subject: str, field: str, items: Iterable[pb.Requirement], operators: frozenset[str] = OPERATORS
 ) -> tuple[Requirement, ...]:
-    """Return requirements, checked as core/v1 does. Raises ``InvalidEventError``."""
+    """Check and decode requirements of a selector, as core/v1 checks them. Raises ``InvalidEventError``."""
     return tuple(_requirement(subject, f"{field}[{i}]", item, operators) for i, item in enumerate(items))
 
 

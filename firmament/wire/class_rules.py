@@ -52,7 +52,7 @@ def check_effect(subject: str, field: str, effect: str) -> str:
 
 
 def attachment(subject: str, field: str, message: pb.Attachment) -> tuple[str, str]:
-    """Return resource and volume of an `Attachment`."""
+    """Decode an `Attachment`: return its resource and volume."""
     for name in ("resource", "volume"):
         if not getattr(message, name):
             raise refuse(subject, f"{field}.{name}", "is empty; it is required")
@@ -60,7 +60,7 @@ def attachment(subject: str, field: str, message: pb.Attachment) -> tuple[str, s
 
 
 def container(subject: str, field: str, message: pb.Container) -> Container:
-    """Return a container."""
+    """Check and decode a container."""
     kind = _CONTAINER_KINDS.get(message.kind)
     if kind is None:
         raise refuse(subject, f"{field}.kind", f"{message.kind} is not a kind; use APP, INIT or SIDECAR")
@@ -71,14 +71,14 @@ def container(subject: str, field: str, message: pb.Container) -> Container:
 
 
 def port(subject: str, field: str, message: pb.HostPort) -> tuple[int, str, str]:
-    """Return port, protocol and address of a `HostPort`."""
+    """Decode a `HostPort`: return its port, protocol and address."""
     port = check_within(subject, f"{field}.port", message.port, 1, 65535)
     protocol = one_of(subject, f"{field}.protocol", message.protocol or "TCP", PROTOCOLS, "a protocol")
     return port, protocol, "" if message.ip == _ALL_ADDRESSES else message.ip
 
 
 def disk(subject: str, field: str, message: pb.Disk) -> tuple[str, bool, bool]:
-    """Return name and access of a `Disk`, and whether it is a claim."""
+    """Decode a `Disk`: return its name, whether it is only read, and whether it is a claim."""
     return check_required(subject, f"{field}.name", message.name), message.read_only, message.claim
 
 
@@ -108,7 +108,7 @@ storage_rooms = storage(StorageRoom, "capacity")
 
 
 def task_claim(subject: str, field: str, message: pb.TaskClaim) -> TaskClaim:
-    """Return a claim of devices."""
+    """Check and decode a task's claim of devices."""
     check_required(f"{subject}: {field}", "name", message.name)
     if bool(message.claim) == bool(message.spec):
         given = "both given" if message.claim else "both empty"
@@ -120,20 +120,20 @@ def task_claim(subject: str, field: str, message: pb.TaskClaim) -> TaskClaim:
 
 
 def decode_preferred(subject: str, field: str, message: pb.PreferredTerm) -> PreferredTerm:
-    """Return a preferred term of node affinity."""
+    """Check and decode a preferred term of node affinity."""
     weight = check_within(subject, f"{field}.weight", message.weight, 1, 100)
     return PreferredTerm(weight, node_term(subject, f"{field}.term", message.term))
 
 
 def volume(subject: str, field: str, message: pb.VolumeRule) -> VolumeRule:
-    """Return the rule for the machines that reach a volume."""
+    """Check and decode the rule for the machines that reach a volume."""
     return VolumeRule(
         each(node_term)(subject, f"{field}.terms", message.terms), message.reason, message.in_use
     )
 
 
 def toleration(subject: str, field: str, message: pb.Toleration) -> Toleration:
-    """Return a toleration."""
+    """Check and decode a toleration."""
     allowed = ("Equal", "Exists", "Gt", "Lt")
     operator = one_of(subject, f"{field}.operator", message.operator or "Equal", allowed, "an operator")
     if not message.key and operator != "Exists":
@@ -147,14 +147,14 @@ def toleration(subject: str, field: str, message: pb.Toleration) -> Toleration:
 
 
 def task_term(subject: str, field: str, message: pb.TaskTerm, *, weighted: bool = False) -> TaskTerm:
-    """Return a term of pod affinity or anti-affinity; a ``weighted`` one needs a weight."""
+    """Check and decode a term of pod affinity or anti-affinity; a ``weighted`` one needs a weight."""
     weight = check_within(subject, f"{field}.weight", message.weight, 1, 100) if weighted else 0
     key = check_required(f"{subject}: {field}", "topology_key", message.topology_key)
     return TaskTerm(key, _selector(subject, f"{field}.selector", message.selector), weight)
 
 
 def spread_rule(subject: str, field: str, message: pb.SpreadRule) -> SpreadRule:
-    """Return a topology spread rule."""
+    """Check and decode a topology spread rule."""
     if message.max_skew < 1:
         raise refuse(subject, f"{field}.max_skew", f"{message.max_skew} is out of range; use 1 or more")
     if message.min_domains < 0:

@@ -21,7 +21,7 @@ _OF_NO_USE_BEYOND = ("images", "containers", "limits")
 
 
 def class_from_proto(message: pb.TaskClass) -> tuple[int, TaskClass]:
-    """Return the class and the number that the client gave it. Raises ``InvalidEventError``.
+    """Check and decode a class; return it with the number that the client gave it. Raises ``InvalidEventError``.
 
     The rules of a class marked as invalid are not decoded: its tasks are never placed, and often one of these rules is
     what is wrong. A class beyond `LIMITS` becomes invalid here. Only fields that are set are visited, since most of
@@ -106,7 +106,9 @@ _DECODERS = {**_FIELDS, **_RULES}
 
 
 class ClassLimit(NamedTuple):
-    """A limit of a class: ``what``, in words for people, at most how many, and the function that counts them."""
+    """A limit on what a class states: ``what``, in words for people, at most how many, and the function
+    that counts them.
+    """
 
     what: str
     most: int

@@ -101,7 +101,7 @@ def _bits(value: Any) -> int | None:
 
 
 def default_interface(routes: Path = ROUTES) -> str:
-    """Return the interface of the default route with the lowest metric. Raises ``LinkSpeedError``."""
+    """Return the network interface of the default route with the lowest metric. Raises ``LinkSpeedError``."""
     try:
         lines = routes.read_text(encoding="ascii", errors="replace").splitlines()[1:]
     except OSError as error:

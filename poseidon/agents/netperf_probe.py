@@ -174,7 +174,9 @@ def node_pairs(domains: Mapping[str, Domain]) -> list[NodePair]:
 
 
 def entries(found: Mapping[NodePair, Latency]) -> dict[str, str]:
-    """Return ConfigMap entries for measurements, in whole milliseconds, rounded up, and in microseconds."""
+    """Return the entries of the probe's ConfigMap: each measurement in milliseconds (rounded up) and in
+    microseconds.
+    """
     data = {}
     for pair, latency in found.items():
         for percentile, microseconds in asdict(latency).items():
@@ -188,8 +190,8 @@ def entries(found: Mapping[NodePair, Latency]) -> dict[str, str]:
 
 
 def obsolete_keys(found: Mapping[NodePair, Latency], domains: Mapping[str, Domain]) -> Callable[[str], bool]:
-    """Return a function that says whether a key is obsolete: its nodes are gone, or other nodes now measure its
-    zones.
+    """Return a function that says whether a key of the ConfigMap is obsolete: its nodes are gone, or others now measure
+    its zones.
     """
 
     def link(pair: NodePair) -> tuple[str, ...]:

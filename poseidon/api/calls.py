@@ -55,7 +55,8 @@ def explain(
     kustomize: Sequence[str | Path] = (),
     strict: bool = False,
 ) -> ExplainResult:
-    """Say for one pod and every node: feasible or why not, what each model charges, and what would help.
+    """Return for one pod, node by node, whether it may go there or why not, what each model charges, and what would
+    help.
 
     Takes the arguments of ``read``, or what it has returned. Raises ``InputError`` for input that cannot be used, and
     ``UnknownPodError`` for a pod that is not in it.
@@ -88,7 +89,7 @@ def audit(
     kustomize: Sequence[str | Path] = (),
     strict: bool = False,
 ) -> AuditResult:
-    """Say which nodes moves could free, which nodes hold too much, which pods wait and what would place them.
+    """Return which nodes moves could free, which nodes hold too much, which pods wait, and what would place these.
 
     Takes the arguments of ``read``, or what it has returned. Raises ``InputError`` for input that cannot be used.
 

@@ -25,7 +25,7 @@ def is_from_cluster(given: Any) -> bool:
 
 
 def as_plain(given: Any) -> Any:
-    """Return a value as new dictionaries, lists and texts.
+    """Return a value converted to new dictionaries, lists and texts.
 
     Models of clients get the API version and kind of their classes; times become text.
     """

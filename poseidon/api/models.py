@@ -14,7 +14,7 @@ from poseidon.api.errors import InputError
 
 @dataclass(frozen=True, slots=True)
 class UseModel:
-    """A cost model to plan with, its weight (1 to 1000) and its arguments."""
+    """A cost model to plan with, with its weight (1 to 1000) and arguments."""
 
     model: type
     """The class; ``cost_models.interface`` describes it."""

@@ -19,7 +19,7 @@ Row = dict[str, Any]
 
 
 class Answer:
-    """Methods that all answers have beside their own fields."""
+    """The methods of all answers, in addition to their own fields."""
 
     __slots__ = ()
 
@@ -216,7 +216,7 @@ class AuditResult(Audit, Answer):
         }
 
     def summarize(self) -> str:
-        """Return the sentence on the nodes that could be freed."""
+        """Return a sentence that says which nodes could be freed."""
         return self.summary[1]
 
     def to_html(self) -> str:

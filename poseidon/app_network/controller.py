@@ -50,7 +50,7 @@ class ConfigMapFollower:
         self._wanted: frozenset[MapName] = frozenset()
 
     def want(self, names: frozenset[MapName]) -> None:
-        """Follow exactly these ConfigMaps from now on."""
+        """Follow exactly the ConfigMaps of these names from now on."""
         self._wanted = names
         if self._group is None:
             return
@@ -83,7 +83,7 @@ class ConfigMapFollower:
             await reflector.wait_synced()
 
     async def run(self) -> None:
-        """Follow for ever."""
+        """Follow the wanted ConfigMaps until cancelled."""
         async with asyncio.TaskGroup() as group:
             self._group = group
             self.want(self._wanted)
@@ -125,15 +125,15 @@ class NetworkController:
 
     @property
     def has_settled(self) -> bool:
-        """Whether all objects are known, or known not to be served."""
+        """Whether each object is known, or known to be of a kind that the API server does not serve."""
         return self._settled.is_set()
 
     def wake(self) -> None:
-        """Let statuses be compared again, as pods or nodes may have changed."""
+        """Compare statuses again, as pods or nodes may have changed."""
         self._fresh.set()
 
     async def run(self) -> None:
-        """Follow and write until cancelled."""
+        """Follow objects and write statuses until cancelled."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self._app_groups.run(), name="appgroups")
             group.create_task(self._topologies.run(), name="networktopologies")

@@ -22,7 +22,7 @@ K = TypeVar("K", "AppGroup", "NetworkTopology")
 
 @dataclass(slots=True)
 class Kept(Generic[K, S]):
-    """An object and its last good spec, as read (``spec``) and as JSON (``written``); None if it never had one."""
+    """An object and its last valid spec, as read (``spec``) and as JSON (``written``); None if none was ever valid."""
 
     key: ObjectKey
     object: K
@@ -52,7 +52,7 @@ class Kept(Generic[K, S]):
 
 
 class GoodStates(Generic[K, S]):
-    """Objects of one ``kind``. ``read`` returns the content of a spec, and its defects."""
+    """The last valid state of each object of one ``kind``. ``read`` returns the content of a spec, and its defects."""
 
     def __init__(self, kind: str, read: Callable[[Any], tuple[S, tuple[Defect, ...]]]) -> None:
         self._kind = kind
@@ -69,7 +69,7 @@ class GoodStates(Generic[K, S]):
         return self._kept.get(key)
 
     def get_last_good(self, key: ObjectKey) -> S | None:
-        """Return the last good spec of an object, None if there is none."""
+        """Return the last valid spec of an object, None if there is none."""
         kept = self._kept.get(key)
         return kept.spec if kept is not None else None
 

@@ -202,7 +202,7 @@ class Members:
         self._moved = True
 
     def running(self, app_group: str) -> int:
-        """Return how many pods of an application are Running."""
+        """Return how many pods of an application are in the phase Running."""
         return self._running[app_group]
 
     def has_pods(self, app_group: str) -> bool:

@@ -50,5 +50,5 @@ class NetworkArguments(Section):
 
 
 def are_read(records: Collection[str]) -> bool:
-    """Return whether records of AppGroups or NetworkTopologies are among these kinds."""
+    """Return whether ``records``, the kinds that models read, include AppGroups or NetworkTopologies."""
     return not APPLICATION_RECORDS.isdisjoint(records)

@@ -23,7 +23,7 @@ _TIMES = ("topologyCalculationTime", "weightCalculationTime", "scheduleStartTime
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A condition: its type, whether it holds, a reason in one word, and a message.
+    """A condition for an object's status: its type, whether it holds, a reason in one word, and a message.
 
     ``warns``: whether an event is sent too; ``reason`` is then an ``EventReason``.
     """
@@ -36,7 +36,7 @@ class Finding:
 
 
 def validity(defects: Sequence[Defect], *, in_force: bool) -> Finding:
-    """Return the finding on whether a spec is valid. ``in_force``: whether some spec is in force."""
+    """Return the condition that says whether a spec is valid. ``in_force``: whether some spec is in force."""
     if not defects:
         return Finding(ConditionType.VALID, True, "Accepted", "the spec is in force")
     state = "the last good spec stays in force" if in_force else "nothing is in force"
@@ -110,12 +110,12 @@ class Proposal:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing is to be written."""
+        """Whether the proposal changes nothing."""
         return self.spec is None and self.status is None and self.annotations is None
 
     @property
     def wanted(self) -> bytes:
-        """The content without times, to compare proposals."""
+        """The content of the proposal without times, by which proposals are compared."""
         return compact(_timeless([self.spec, self.status, self.annotations]))
 
 

@@ -42,7 +42,7 @@ class NetworkBook:
     # --- changes of objects --------------------------------------------------------------------------------
 
     def app_groups_changed(self, changes: Sequence[Change[AppGroup]]) -> None:
-        """Take changed AppGroups over, and the bandwidth that their workloads need between each other."""
+        """Store changed AppGroups, and the bandwidth that their workloads need between each other."""
         for change in changes:
             found, groups = change.object, self._app_groups
             key = groups.put(found) if found is not None else groups.remove(change.uid)
@@ -51,7 +51,7 @@ class NetworkBook:
                 self.members.set_demands(key.name, self._demands(key.name))
 
     def topologies_changed(self, changes: Sequence[Change[NetworkTopology]]) -> None:
-        """Take changed NetworkTopologies over, whose records and statuses may have to be written again."""
+        """Store changed NetworkTopologies, whose records and statuses may have to be written again."""
         for change in changes:
             found, known = change.object, self.topologies
             key = known.put(found) if found is not None else known.remove(change.uid)
@@ -90,7 +90,7 @@ class NetworkBook:
         return sorted(dirty)
 
     def mark_dirty(self, key: ObjectKey) -> None:
-        """Let an object be compared again later."""
+        """Mark an object to be compared again later."""
         self._dirty.add(key)
 
     def reconcile(self, key: ObjectKey, now: float) -> tuple[Proposal, list[Notice]] | None:

@@ -29,7 +29,9 @@ class _Open(NamedTuple):
 
 
 class BindingTraces:
-    """Makes a span from a round's arrival to the end of a binding. ``wall_ns``: nanoseconds since the epoch."""
+    """Creates a span for each binding, from the arrival of its round to its end. ``wall_ns``: nanoseconds
+    since the epoch.
+    """
 
     def __init__(self, tracer: Tracer, wall_ns: Callable[[], int] = time.time_ns) -> None:
         self._tracer = tracer

@@ -32,7 +32,8 @@ _Key: TypeAlias = tuple[type, str]
 
 
 class HeldActions:
-    """The latest action of each kind about each object. ``clock`` is monotonic.
+    """The latest action of each kind for each object, held until the pod of the action needs it. ``clock`` is
+    monotonic.
 
     Claims of devices are not kept, nor what resumes objects, as a standby places nobody. Nor are events: a standby
     cannot see whether the leader has written one, and twice is worse than not at all.

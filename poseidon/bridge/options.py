@@ -53,13 +53,13 @@ class BridgeOptions:
 
     @property
     def component(self) -> str:
-        """Under which name events are written."""
+        """The name under which events are written."""
         names = self.configuration.scheduler_names
         return next((name for name in names if name != ANY_SCHEDULER), "poseidon")
 
 
 def describe(options: BridgeOptions, server: str) -> dict[str, str]:
-    """Describe what a bridge is about to do, as pairs for its log."""
+    """Return what a bridge is about to do, as pairs of name and value for its log."""
     return {
         "apiserver": server,
         "firmament": ",".join(options.firmament),

@@ -47,7 +47,7 @@ delayed.
 
 
 class RewoundError(Exception):
-    """The API server came back with an older state, so what the bridge knows may not be true any more."""
+    """The API server came back with an older state, so that the bridge's knowledge may be wrong."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,8 +172,8 @@ class Bridge:
         )
 
     def unready(self) -> str:
-        """Say what is missing for placing pods, or for standing by; "" if nothing. May be called from any
-        thread.
+        """Return what is missing before pods can be placed, or before standing by; "" for nothing. Callable
+        from any thread.
         """
         if not self._synced:
             return "the cluster is not known yet"
@@ -231,7 +231,8 @@ class Bridge:
     # --- running -------------------------------------------------------------------------------------------
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Bridge until ``stop`` is set, then finish the work under way. Raises whatever breaks a part.
+        """Connect the cluster and the solver until ``stop`` is set, then finish the work under way. Raises whatever
+        breaks a part.
 
         Raises ``NeedsChangedError`` when the solver needs other data, after finishing likewise, and
         ``RewoundError``, at once, when the API server has gone back to an older state.

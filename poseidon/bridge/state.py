@@ -201,7 +201,7 @@ class BridgeState(Stores):
         return owner_changes(kind, resource, self.owner_taker(kind), self.resumptions, self.quarantine)
 
     def begin(self) -> None:
-        """Begin to place pods, as all objects and pods are known."""
+        """Begin to place pods: all objects and pods are known."""
         self.gangs.begin()
         if self.resumptions is not None:
             self.resumptions.begin()
@@ -288,7 +288,7 @@ class BridgeState(Stores):
         return name in self.machines
 
     def node_of(self, namespace: str, name: str) -> str:
-        """Return where a pod runs or is being bound to, "" for nowhere and for an unknown pod."""
+        """Return the node where a pod runs or is being bound to, "" for nowhere and for an unknown pod."""
         record = self.tasks.find_by_name(f"{namespace}/{name}")
         return record.place if record is not None else ""
 
@@ -318,7 +318,7 @@ class BridgeState(Stores):
         self._apply_claims()
 
     def expire(self) -> None:
-        """Give up work that has taken too long, and write what was put off. Call it about every second."""
+        """Give up work that has taken too long, and write what was postponed. Call it about every second."""
         self.volume_effects.expire()
         self.device_effects.expire()
         if self.kept_places is not None:
@@ -340,7 +340,7 @@ class BridgeState(Stores):
         return list(self.event_stream.snapshot())
 
     def take_events(self) -> list[pb.Event]:
-        """Return the new events for the solver, once, in an order in which they can be applied."""
+        """Return the new events for the solver, each once, in an order in which they can be applied."""
         return list(self.event_stream.take_events())
 
     @property
@@ -349,11 +349,11 @@ class BridgeState(Stores):
         return self.pending_bindings.has_reports or self.event_stream.has_news
 
     def take_reports(self) -> list[pb.BindingReport]:
-        """Return the outcomes of the solver's deltas, once."""
+        """Return the outcomes of the solver's deltas, each once."""
         return self.pending_bindings.take_reports()
 
     def take_actions(self) -> list[Action]:
-        """Return the actions to carry out, once."""
+        """Return the actions to carry out, each once."""
         actions = self.actions[:]
         self.actions.clear()
         return actions if self.resumptions is None else self.resumptions.sort_out(actions)

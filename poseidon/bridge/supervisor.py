@@ -30,7 +30,7 @@ state: all clients do so at that moment.
 
 
 class Supervisor:
-    """Runs one bridge after another; each reads what the solver needs when it begins.
+    """Runs one bridge after another; each first asks the solver what it needs.
 
     So the solver is asked first. If its needs change later (after an upgrade, a new configuration, or because
     it did not answer at first), it gets no snapshot. Instead the bridge ends as on SIGTERM, which lets
@@ -60,8 +60,8 @@ class Supervisor:
         """The metrics of the present bridge. They begin at zero with each bridge, as in a new process."""
 
     def unready(self) -> str:
-        """Say what is missing for placing pods, or for standing by; "" if nothing. May be called from any
-        thread.
+        """Return what is missing before pods can be placed, or before standing by; "" for nothing. Callable
+        from any thread.
         """
         return self._present.unready() if self._present is not None else "asking the solver what it needs"
 

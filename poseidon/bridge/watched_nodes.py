@@ -24,7 +24,7 @@ class WatchedNodes:
         self._stores = stores
 
     def take_changes(self, changes: Sequence[Change[Node]]) -> None:
-        """Handle changes of nodes."""
+        """Update ``stores`` by changes of nodes."""
         for change in changes:
             if change.object is None:
                 self._remove(change.uid)

@@ -48,7 +48,7 @@ class WatchedPods:
         self._without_owners: dict[str, Pod] = {}
 
     def take_changes(self, changes: Sequence[Change[Pod]]) -> None:
-        """Handle changes of pods."""
+        """Update ``stores`` by changes of pods."""
         for change in changes:
             if change.object is not None:
                 self._update_pod(change.uid, change.object)
@@ -57,11 +57,11 @@ class WatchedPods:
         self._settle()
 
     def is_ours(self, scheduler: str) -> bool:
-        """Return whether pods for a scheduler of this name are placed here."""
+        """Return whether this program places the pods that name this scheduler."""
         return ANY_SCHEDULER in self._ours or scheduler in self._ours
 
     def offer(self, uid: str) -> None:
-        """Send a pod to the solver although something holds it back, so that it can be explained.
+        """Send a pod to the solver although something keeps it from being placed, so that it can be explained.
 
         Whatever its claims wait for then counts as a fault of the pod, for which every node refuses it.
         """
@@ -76,7 +76,7 @@ class WatchedPods:
         stores.tasks.hold(record, group="", queue="", claims="", devices="", priority="", fault="")
 
     def take_priority_classes(self, changes: Sequence[Change[PriorityClass]]) -> None:
-        """Handle changes of priority classes. As in admission, they count only for pods seen later."""
+        """Handle changes of priority classes. As in admission, they apply only to pods seen later."""
         for change in changes:
             if change.object is not None:
                 self._priority_names[change.uid] = change.object.metadata.name
@@ -106,12 +106,12 @@ class WatchedPods:
         self._settle()
 
     def take_owned(self, uids: Iterable[str]) -> None:
-        """Translate pods again whose owners have become known: the owner says to which group a pod belongs."""
+        """Translate pods again whose owners have become known: the owner names the group of a pod."""
         self._take_again([(uid, self._without_owners[uid]) for uid in uids if uid in self._without_owners])
         self._settle()
 
     def take_again(self, pods: Sequence[tuple[str, Pod]]) -> None:
-        """Take pods again for which something else has changed, by uid."""
+        """Translate pods (by uid) again for which something else has changed."""
         self._take_again(pods)
         self._settle()
 
@@ -298,8 +298,8 @@ class WatchedPods:
         return task
 
     def release_kept_place(self, uid: str) -> None:
-        """Let a pod that found no place go back to its old node, if it was limited to its kept place; then
-        anywhere.
+        """Let a pod that found no place return to its old node, if it was limited to the place kept for it;
+        then to any.
         """
         places = self._stores.kept_places
         if places is None or not places.release(uid):

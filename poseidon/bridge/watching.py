@@ -94,13 +94,13 @@ class Watching:
 
     @property
     def has_settled(self) -> bool:
-        """Whether the solver would see the cluster as it is; a round before that could go badly wrong."""
+        """Whether the solver would be told the cluster as it is; a round before that could place pods badly."""
         known = self._nodes.has_synced and self._pods.has_synced and self._utilisation.has_settled
         known = known and (self._network is None or self._network.has_settled)
         return known and all(each.has_synced for each in self._custom)
 
     def parts(self) -> Iterator[tuple[str, Coroutine[Any, Any, None]]]:
-        """Yield the parts to run until cancelled, with names."""
+        """Yield the tasks that must run until cancelled, with names."""
         yield "nodes", self._nodes.run()
         for each in self._before_pods:
             yield each.path, each.run()

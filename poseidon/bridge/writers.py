@@ -138,7 +138,7 @@ class Writers:
         }
 
     def dispatch(self, actions: Iterable[Action]) -> None:
-        """Queue actions; one that cannot be queued holds up no other."""
+        """Queue actions; an action that cannot be queued delays no other."""
         for action in actions:
             try:
                 if self._dry_run:
@@ -156,7 +156,7 @@ class Writers:
         await asyncio.gather(self._recovery.wait_settled(), *(each.wait_drained() for each in telling))
 
     def parts(self) -> Iterator[tuple[str, Coroutine[Any, Any, None]]]:
-        """Yield the parts to run until cancelled, with names."""
+        """Yield the tasks that must run until cancelled, with names."""
         yield "binder", self.binder.run()
         yield "bindings", self._follow_up()
         yield "claims", self._claims.run()

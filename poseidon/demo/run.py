@@ -34,7 +34,7 @@ _POLL_SECONDS = 0.05
 
 @dataclass(frozen=True, slots=True)
 class DemoOptions:
-    """Settings of a demonstration. ``folder``: for logs; ``config``: the scheduler's configuration; ``timeout``:
+    """The settings of a demonstration. ``folder``: for logs; ``config``: the scheduler's configuration; ``timeout``:
     seconds for all work.
 
     ``page``: also start the dashboard, give the cluster what the show needs, and restart solver and bridge if they are
@@ -63,7 +63,7 @@ class Demonstration:
     clock: Callable[[], float]
 
     async def go_on(self) -> None:
-        """Keep all processes running for ever; with the page, also run the show. Raises ``ChildDiedError``."""
+        """Keep all processes running until cancelled; with the page, also run the show. Raises ``ChildDiedError``."""
         stack, options = self.stack, self.options
         if not options.page:
             await stack.guard(asyncio.Event().wait())

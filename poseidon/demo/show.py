@@ -57,7 +57,7 @@ class Show:
         self._drained: tuple[str, int] | None = None
 
     async def run(self) -> None:
-        """Run for ever; when the API server refuses a request, skip the present scene (gang, shortage, drain)."""
+        """Run until cancelled; if the API server refuses a request, skip the present scene (gang, shortage, drain)."""
         await self._try(ensure_namespace(self._transport, NAMESPACE))
         self._say("a pod arrives that fits nowhere: show/tape-archive-000 wants a node with tape")
         await self._try(self._create([show_objects.misfit()]))
@@ -66,7 +66,7 @@ class Show:
             await self._sleep(BEAT)
 
     async def beat(self) -> None:
-        """Create a batch, remove pods that have ended, and start an act if one is due."""
+        """Create a batch of pods, remove pods that have ended, and start a scene if one is due."""
         self._number += 1
         number, turn = self._number, self._number % _TURN
         await self._try(self._remove_ended())

@@ -45,7 +45,7 @@ class SolverClient:
             raise
 
     async def wait_for(self, condition: Callable[[pb.ListStateResponse], bool]) -> pb.ListStateResponse:
-        """Ask again and again until the answer satisfies ``condition``, and return it."""
+        """Ask repeatedly until the answer satisfies ``condition``, and return that answer."""
         while not condition(counts := await self.counts()):  # noqa: ASYNC110 - another process cannot set an event
             await asyncio.sleep(_POLL_SECONDS)
         return counts

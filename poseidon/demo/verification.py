@@ -18,8 +18,8 @@ _PAGE = 1000
 
 @dataclass(frozen=True, slots=True)
 class Occupancy:
-    """Requests and capacity of all nodes. ``bound``: number of pods with a node; ``overcommitted``: a line per node
-    and resource.
+    """Sums of requests, and the capacity, of all nodes. ``bound``: number of pods with a node; ``overcommitted``: a
+    line per node and resource.
 
     ``unknown_nodes``: nodes that do not exist although pods are bound to them.
     """
@@ -40,7 +40,7 @@ async def read_occupancy(transport: Transport) -> Occupancy:
 
 
 def occupancy(nodes: Iterable[Node], pods: Iterable[Pod]) -> Occupancy:
-    """Return the occupancy: the requests of all pods with a node compared with what the nodes offer.
+    """Return the occupancy of nodes: requests of all pods with a node, compared with what the nodes offer.
 
     A resource that pods request and their node does not offer counts as overcommitted too.
     """

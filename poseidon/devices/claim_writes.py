@@ -22,7 +22,7 @@ LOOK_AGAIN_SECONDS = 5.0
 
 @dataclass(slots=True)
 class ClaimProgress:
-    """Pods that join and leave one claim, the devices that it is to get, and its write under way."""
+    """The pods that join and leave one claim, the devices that it is to get, and its write under way."""
 
     allocations: dict[str, Json] = field(default_factory=dict)
     """By uid of a pod: the devices that the solver gave to it, which the claim is to get and are not written yet."""
@@ -50,7 +50,7 @@ class ClaimProgress:
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing is under way with the claim any more."""
+        """Whether no write or reservation of the claim is under way any more."""
         return not (self.allocations or self.joining or self.leaving or self.writing or self.freeing)
 
 
@@ -86,12 +86,12 @@ class ClaimWrites:
         return writes
 
     def take_ended(self) -> Iterator[tuple[str, str, str]]:
-        """Yield, once, pod, claim and "" if the claim is reserved for the pod now, else why it will not be."""
+        """Yield, each once: pod, claim and "" if the claim is reserved for the pod now, else why it will not be."""
         ended, self._ended = self._ended, []
         yield from ended
 
     def count_on(self, key: str, uid: str, allocation: Json) -> None:
-        """Note the devices that a pod's claim is to get."""
+        """Record the devices that a pod's claim is to get."""
         self._begin(key).allocations[uid] = allocation
 
     def reserve(self, key: str, pod: PodRef, now: float) -> None:
@@ -103,7 +103,7 @@ class ClaimWrites:
         self.advance(key, now)
 
     def give_back(self, key: str, uid: str, now: float) -> None:
-        """Cancel the reservation of a claim for a pod, whether or not it has been written."""
+        """Cancel the reservation of a claim for a pod, whether or not it is written already."""
         progress = self._begin(key)
         joined = progress.joining.pop(uid, None) is not None
         claim = self._find(key)
@@ -115,7 +115,7 @@ class ClaimWrites:
         self.advance(key, now)
 
     def free(self, key: str, now: float) -> None:
-        """Request that a claim that is reserved for no pod gives its devices back."""
+        """Request that a claim, if reserved for no pod, gives its devices back."""
         progress = self._begin(key)
         progress.freeing = not progress.joining
         self.advance(key, now)
@@ -171,7 +171,7 @@ class ClaimWrites:
         self.advance(key, now)
 
     def expire(self, now: float) -> list[str]:
-        """Make failed writes again whose time has come; return their claims."""
+        """Repeat the failed writes whose time has come; return their claims."""
         due = [
             key for key, each in self._by_claim.items() if each.look_at is not None and each.look_at <= now
         ]

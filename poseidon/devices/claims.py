@@ -102,7 +102,7 @@ def device_of(result: Json) -> Device:
 
 
 def list_devices(allocation: Json) -> frozenset[Device]:
-    """Return the devices of an allocation."""
+    """Return the devices in an allocation."""
     return frozenset(device_of(each) for each in list_results(allocation))
 
 
@@ -155,7 +155,7 @@ def _list_named(pod: Pod) -> Iterator[PodDeviceClaim]:
 
 
 def find_tie(pod: Pod, needs: DeviceNeeds) -> str:
-    """Return why the devices of a running pod keep it from being moved, "" if they do not.
+    """Return why the devices of a running pod tie it to its node, "" if they do not.
 
     Claims made for the pod alone do not: they are deleted with it, and its replacement gets others. ``needs``: the
     needs of its class.
@@ -170,7 +170,7 @@ def find_tie(pod: Pod, needs: DeviceNeeds) -> str:
 
 
 class DeviceResolution(NamedTuple):
-    """The devices that a pod needs by its claims, or why it has to wait for these."""
+    """The devices that a pod needs by its claims, or the reason why it has to wait for these."""
 
     needs: DeviceNeeds = ()
     """The pod's needs, which go into its class."""
@@ -184,7 +184,7 @@ NO_CLAIMS = DeviceResolution()
 def resolve(
     uid: str, name: str, named: tuple[PodDeviceClaim, ...], find: Callable[[str], DeviceClaim | None]
 ) -> DeviceResolution:
-    """Return what a pod needs or waits for by the claims that it names. ``name`` is ``namespace/name`` of the pod."""
+    """Return what a pod needs, or waits for, by the claims that it names. ``name``: the pod's ``namespace/name``."""
     needs = []
     for each in named:
         if each.problem:

@@ -40,7 +40,7 @@ class ResourceRequests(NamedTuple):
 
 
 class ExtendedResources:
-    """Resources that devices provide, and the waiting pods.
+    """Follows which extended resources devices provide, and which waiting pods request them.
 
     A resource that some node states among its own is not provided by devices. ``list_offering`` returns the nodes that
     state a resource.
@@ -60,7 +60,7 @@ class ExtendedResources:
     # --- classes and nodes ------------------------------------------------------------------------------------
 
     def take_classes(self, changes: Sequence[Change[DeviceClass]]) -> None:
-        """Take changed DeviceClasses over: which extended resources devices provide."""
+        """Store changed DeviceClasses: they say which extended resources devices provide."""
         if not self._enabled:
             return
         for change in changes:
@@ -73,7 +73,7 @@ class ExtendedResources:
         self._provide()
 
     def note_offers(self, machine: pb.Machine) -> None:
-        """Update the resources that a node states."""
+        """Store the resources that a node states."""
         if self._offering:
             stated = {each.resource for each in machine.allocatable if each.amount > 0}
             self._note_node(machine.name, stated)
@@ -106,7 +106,7 @@ class ExtendedResources:
     # --- pods -------------------------------------------------------------------------------------------------
 
     def list_asked(self, pod: Pod) -> frozenset[str]:
-        """Return the resources that a pod requests and devices provide."""
+        """Return the resources that a pod requests and that devices provide."""
         if not self._provided:
             return frozenset()
         return frozenset(

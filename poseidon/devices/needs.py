@@ -8,7 +8,7 @@ from protos.firmament.v1 import scheduler_pb2 as pb
 
 
 class ClaimNeed(NamedTuple):
-    """A claim of a pod, as the pod's class states it; either ``claim`` or ``spec`` is given."""
+    """A claim of a pod, as the pod's class states it; exactly one of ``claim`` and ``spec`` is given."""
 
     name: str
     """The pod's name for the claim."""

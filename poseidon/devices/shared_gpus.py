@@ -43,7 +43,8 @@ TURN_SECONDS = 300.0
 
 @dataclass(slots=True)
 class SharedGpus:
-    """Translates the GPUs that one project lets pods share: nodes' devices into slices, pods' wishes into claims.
+    """Translates GPUs that pods share, as one project states them: nodes' devices into slices, pods' requests into
+    claims.
 
     Where the project's device plugin needs it, pods are bound to a node one after another, each in its *turn*.
     """
@@ -195,7 +196,7 @@ class SharedGpus:
     # --- turns ---------------------------------------------------------------------------------------------
 
     def holds_back(self, key: str, allocation: Json) -> bool:
-        """Return whether a claim that stands for annotations has to wait for its turn; if not, its turn begins now."""
+        """Return whether a claim that stands for annotations has to wait for its turn; if not, begin its turn."""
         if not key.endswith(name_claim("", self.system.name)):
             return False
         node = str(allocation["devices"]["results"][0]["pool"])

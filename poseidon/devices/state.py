@@ -65,7 +65,7 @@ class DeviceState:
     # --- changes of claims and pods ------------------------------------------------------------------------
 
     def claims_changed(self, changes: Sequence[Change[ResourceClaim]]) -> None:
-        """Take changed ResourceClaims over, and check the pods that each change concerns."""
+        """Store changed ResourceClaims, and check the pods that each change concerns."""
         for change in changes:
             if change.object is None:
                 key = self._claims.remove(change.uid)
@@ -75,7 +75,7 @@ class DeviceState:
                 self._claim_changed(key)
 
     def expect_claim(self, key: str, claim: ResourceClaim, report: tuple[str, Json]) -> None:
-        """Take a claim that is created once it gets devices, and what is written to its pod then."""
+        """Store a claim that will be created once it gets devices, with the ``report`` then written to its pod."""
         if self._claims.expect(key, claim, report):
             self._claim_changed(key)
 
@@ -147,7 +147,7 @@ class DeviceState:
     # --- placements ----------------------------------------------------------------------------------------
 
     def assume(self, pod: PodRef, allocations: Mapping[str, Json], after: Iterable[str] = ()) -> str:
-        """Book the devices with which a round has placed a pod. ``allocations`` are by the pod's names of its claims.
+        """Book the devices that a round gives to a pod. ``allocations`` are by the pod's names of its claims.
 
         ``after``: uids of pods that leave first; the pod may get devices that only these use. Returns why the
         placement cannot be carried out, "" if it can.
@@ -184,13 +184,13 @@ class DeviceState:
         self._note_use(end.write.key)
 
     def note_not_posted(self, uid: str) -> None:
-        """Give back the claims of a pod that will certainly not be bound although its claims were written."""
+        """Release the claims of a pod that will certainly not be bound although its claims were written."""
         pod = self._pods.get(uid)
         if pod is not None:
             self._leave(uid, [each.key for each in pod.claims if each.key])
 
     def note_unplaced(self, uid: str) -> bool:
-        """Give back devices that only pods without a node hold, among them this one, which has found no node.
+        """Release devices that only pods without a node hold; one of these pods, this one, has found no node.
 
         Otherwise waiting pods could block one another with devices that none of them uses. Claims that are reserved for
         waiting pods alone lose the reservation for this pod; claims that are reserved for no pod lose their devices, as
@@ -343,7 +343,7 @@ class DeviceState:
         self._changed[key] = None
 
     def try_blocked(self) -> None:
-        """Try again to reserve the claims that were blocked."""
+        """Try again to reserve the claims whose reservation was blocked."""
         blocked, self._blocked = self._blocked, {}
         for uid in blocked:
             placement = self._placements.get(uid)

@@ -51,7 +51,7 @@ def parse_selector(budget: DisruptionBudget) -> tuple[Condition, ...] | None:
 
 
 class BudgetAnswers:
-    """Tells which budgets of a cluster cover a pod, and whether they allow evicting it."""
+    """Says which budgets of a cluster cover a pod, and whether they allow evicting it."""
 
     def __init__(self, budgets: Iterable[DisruptionBudget]) -> None:
         self._in_namespace: dict[str, list[tuple[DisruptionBudget, tuple[Condition, ...]]]] = {}

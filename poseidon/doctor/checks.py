@@ -61,7 +61,7 @@ async def examine(
     namespace: str,
     wall: Callable[[], float] = time.time,
 ) -> AsyncIterator[Finding]:
-    """Yield all findings; ``observer`` is the cluster name used at the solver, which no bridge has.
+    """Yield all findings; ``observer`` is the cluster name that doctor uses at the solver, which no bridge has.
 
     ``namespace`` is the bridge's own, where its Lease is.
     """

@@ -78,8 +78,8 @@ NETWORK = frozenset().union(
 
 
 class Wanted(NamedTuple):
-    """Rights for one purpose, ``what``. ``folder`` of ``deploy/`` grants them. Not ``needed``: the bridge works
-    without.
+    """Rights for one purpose, ``what``; ``folder`` of ``deploy/`` grants them. ``needed``: the bridge cannot work
+    without them.
     """
 
     what: str

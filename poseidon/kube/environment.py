@@ -68,7 +68,7 @@ def _create_unused_metrics() -> KubeMetrics:
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """The connection to one API server, and other things that a process has once."""
+    """The connection to one API server, and other objects of which a process has one."""
 
     transport: Transport
     """Sends all requests to the API server."""

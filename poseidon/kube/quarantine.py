@@ -72,14 +72,15 @@ class Quarantine:
             known.pop(key, None)
 
     def attempt(self, kind: str, key: str, *, name: str = "") -> Attempt:
-        """Return a context that handles an object: an exception in it sets the object aside, and ends there."""
+        """Return a context that handles an object: an exception within it sets the object aside instead of
+        being raised.
+        """
         return Attempt(self, kind, key, name)
 
     def deliver(
         self, kind: str, take: Callable[[Sequence[Change[T]]], None], changes: Sequence[Change[T]]
     ) -> None:
-        """Pass changes on: all at once, or one by one if that fails, so that only the faulty ones are set
-        aside.
+        """Pass on changes: all at once, or one by one if that fails, so that only faulty objects are set aside.
 
         ``take`` may get a change twice, also one that it has handled in part.
         """

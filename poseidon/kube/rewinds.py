@@ -11,7 +11,7 @@ import asyncio
 
 
 class Rewinds:
-    """Notes that an API server has gone back, for all parts that follow it. Not thread-safe."""
+    """Counts how often an API server has gone back to an older state, for all parts that follow it. Not thread-safe."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -19,7 +19,7 @@ class Rewinds:
         self._noted = asyncio.Event()
 
     def note(self) -> None:
-        """Note that the server has gone back, so that nothing known about it need be true."""
+        """Record that the server has gone back, so that nothing known about it is certain any more."""
         self.count += 1
         self._noted.set()
         self._noted = asyncio.Event()

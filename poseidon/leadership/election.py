@@ -156,12 +156,14 @@ class Election:
         self.role = Role.LEADER
 
     def note_overtaken(self, lease: Lease | None) -> None:
-        """Note that another process has written the Lease first; ``lease``: the present Lease."""
+        """Record that another process has written the Lease first; ``lease``: the present Lease."""
         self.read(lease)
         self._try_at = min(self._try_at, self._clock() + _RETRY_AT_ONCE)
 
     def release(self) -> Lease | None:
-        """End for ever; return the Lease to write so that others can take over at once, None without the lead."""
+        """End the candidacy for ever; return the Lease to write so that others can take over at once, None
+        without the lead.
+        """
         led = self.may_write()
         self.role = Role.ENDED
         if not led or self._seen is None:

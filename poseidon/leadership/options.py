@@ -47,7 +47,7 @@ class LeaderElectionOptions(Section):
 
     @property
     def longest_lease(self) -> float:
-        """The longest duration of a Lease that is believed, in seconds; longer ones count as this.
+        """The longest duration of a Lease, in seconds, that is honoured; a longer one is treated as this.
 
         Durations configured for bridges of one cluster may differ by the factor ``LONGEST_MULTIPLE`` at most.
         """

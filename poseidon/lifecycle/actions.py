@@ -69,7 +69,7 @@ class WithdrawEviction(NamedTuple):
 
 
 class AnnouncePreempted(NamedTuple):
-    """Write the event that a pod has to make way."""
+    """Write the event that a pod is evicted for another."""
 
     pod: PodRef
     message: str

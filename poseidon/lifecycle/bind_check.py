@@ -28,7 +28,8 @@ Amounts: TypeAlias = tuple[tuple[str, int], ...]
 
 
 class Absent(NamedTuple):
-    """Pods that are counted on a node although they use nothing there now, or later, by their task classes.
+    """Pods that are counted on a node although they use nothing there now or when a binding arrives, by their task
+    classes.
 
     ``now``: pods that have the node, but wait until others have left it. ``later``: pods that will have left
     it, and pods that come after the one in question.
@@ -51,7 +52,7 @@ class _Offer(NamedTuple):
 
 
 class BindCheck:
-    """Checks whether a node still takes a pod of a class, by the solver's rules: capacity, cordon, readiness, hard
+    """Checks whether a node still admits a pod of a class, by the solver's rules: capacity, cordon, readiness, hard
     taints.
 
     Selectors are not checked again: labels of nodes change too seldom.
@@ -195,7 +196,7 @@ class Requested:
             used[resource] = used.get(resource, 0) + amount
 
     def drop(self, uid: str) -> None:
-        """Take a pod off its node, if it is on one."""
+        """Stop counting a pod's requests on its node, if it is on one."""
         before = self._charged.pop(uid, None)
         if before is None:
             return

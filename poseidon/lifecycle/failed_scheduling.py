@@ -87,12 +87,12 @@ class PendingReasons:
             self.consider(record, record.waits_for)
 
     def report_wait(self, record: PodRecord, message: str) -> None:
-        """Report what has to happen before a pod is bound to the node that it has got."""
+        """Report for what a pod with a node still waits before it can be bound."""
         if record.message != message:
             self._say(record, message, self._clock())
 
     def say_due(self) -> None:
-        """Report the reasons that were put off and are due, of pods that still wait."""
+        """Report reasons whose reports were postponed until now, of pods that still wait."""
         now = self._clock()
         while self._due and self._due[0][0] <= now:
             _, uid = heapq.heappop(self._due)
@@ -107,7 +107,7 @@ class PendingReasons:
                 self._say(record, message, now)
 
     def note_solver(self, *, solver_answers: bool) -> None:
-        """Note whether a solver answers at present. Call it about every second.
+        """Record whether a solver answers at present. Call it about every second.
 
         Each waiting pod gets one message about an outage, until a solver says something else about it. A pod
         that was found unschedulable before still counts as such.

@@ -14,7 +14,7 @@ class _Entry:
 
 
 class Jobs:
-    """Jobs by id, kept as long as they have members here. ``changed`` and ``ended`` are news for the solver."""
+    """Jobs by id, kept as long as they have pods here. ``changed`` and ``ended``: what the solver has to be told."""
 
     def __init__(self) -> None:
         self._entries: dict[str, _Entry] = {}
@@ -65,7 +65,7 @@ class Jobs:
                 self.ended[job_id] = None
 
     def forget_told(self) -> None:
-        """Begin a new stream: the solver at its other end knows no job."""
+        """Begin a stream to a solver that knows no job."""
         self._told.clear()
         self.ended.clear()
         self.changed.clear()

@@ -56,18 +56,18 @@ class Nominations:
         self.nominated: set[str] = set()
 
     def put(self, record: PodRecord) -> None:
-        """Note that a pod is nominated for a node."""
+        """Record that a pod is nominated for a node."""
         self.nominated.add(record.task.uid)
         self._records.tell(NOMINATION_RECORD, record.task.uid, record.nominated.encode())
 
     def end(self, uid: str) -> None:
-        """Note that a pod is bound, or gone, or has no place, so that no room is kept for it."""
+        """Record that a pod is bound, gone or without a place, so that no room is kept for it."""
         if uid in self.nominated:
             self.nominated.discard(uid)
             self._records.tell(NOMINATION_RECORD, uid, None)
 
     def foreign(self, uid: str, payload: bytes | None) -> None:
-        """Note that another scheduler's pod waits for room on a node (see ``foreign_nomination``), or no
+        """Record that another scheduler's pod waits for room on a node (see ``foreign_nomination``), or no
         longer (None).
         """
         self._records.tell(FOREIGN_NOMINATION_RECORD, uid, payload)
@@ -167,7 +167,7 @@ class KeptPlaces:
         self._outcomes: Counter[str] = Counter()
 
     def note_running(self, pod: Pod, task: Task) -> None:
-        """Note a running pod's state: it has reached its kept place, or its move is announced, or not any more."""
+        """Record the state of a running pod: it is on its kept place, or its move is announced, or no longer."""
         now = self._wall()
         node, until = parse_announced_move(pod, now)
         known = self._kept.get(task.uid)
@@ -212,7 +212,7 @@ class KeptPlaces:
         return kept.node
 
     def note_gone(self, uid: str) -> None:
-        """Note that a pod is gone: if it was being moved, its replacement may come."""
+        """Record that a pod is gone: if it was being moved, its replacement may take the kept place."""
         meant = self._replacements.pop(uid, None)
         if meant is not None:
             self._end_old(meant.moved)
@@ -227,7 +227,7 @@ class KeptPlaces:
             self._records.tell(FOREIGN_NOMINATION_RECORD, _old_name(uid), old.content)
 
     def release(self, uid: str) -> bool:
-        """Note that a round found no place for a pod; return whether the pod had been limited to its kept place.
+        """Record that a round found no place for a pod; return whether the pod was limited to its kept place.
 
         That is its old node then, if that is still kept for it, and after that any.
         """
@@ -242,17 +242,17 @@ class KeptPlaces:
         return True
 
     def node_now(self, uid: str) -> str:
-        """Return the node to which alone a replacement may go now, "" for any."""
+        """Return the only node to which a replacement may go now, "" for any node."""
         meant = self._replacements.get(uid)
         return meant.node if meant is not None else ""
 
     def take_outcomes(self) -> Counter[str]:
-        """Return the outcomes of places, once."""
+        """Return the number of kept places by outcome, each counted once."""
         outcomes, self._outcomes = self._outcomes, Counter()
         return outcomes
 
     def expire(self) -> None:
-        """Drop places whose time is over."""
+        """Drop kept places whose time has run out."""
         now = self._wall()
         for uid in [uid for uid, kept in self._kept.items() if kept.until <= now]:
             if self._kept[uid].going:

@@ -21,14 +21,14 @@ _NAMED = 3
 
 
 class Dependencies:
-    """Holds tasks back until all tasks that they depend on are settled."""
+    """Holds tasks back until all tasks that they depend on are bound or gone."""
 
     def __init__(self) -> None:
         self._unmet: dict[str, set[str]] = {}
         self._dependents: dict[str, list[str]] = {}
 
     def hold(self, uid: str, on: Iterable[str]) -> None:
-        """Hold a task back until each of ``on`` (not empty) is met."""
+        """Hold a task back until each task in ``on`` (not empty) is bound or gone."""
         self._unmet[uid] = set(on)
         for other in self._unmet[uid]:
             self._dependents.setdefault(other, []).append(uid)
@@ -42,7 +42,7 @@ class Dependencies:
         self._unmet.pop(uid, None)
 
     def note_met(self, uid: str) -> list[str]:
-        """Note that a task is bound, or gone; return the held tasks that may go on now."""
+        """Record that a task is bound, or gone; return the held tasks that may go on now."""
         released = []
         for dependent in self._dependents.pop(uid, ()):
             unmet = self._unmet.get(dependent)
@@ -54,9 +54,7 @@ class Dependencies:
         return released
 
     def note_failed(self, uid: str) -> list[str]:
-        """Note that a task was not bound; return the held tasks that depended on it, which are no longer
-        held.
-        """
+        """Record that a task was not bound; return the tasks that were held for it, which are held no longer."""
         lost = []
         for dependent in self._dependents.pop(uid, ()):
             if uid in self._unmet.get(dependent, ()):
@@ -95,7 +93,8 @@ class PendingBindings:
     """Which pods must be bound before others."""
 
     def absent(self, record: PodRecord) -> Absent:
-        """Return the other pods that are counted on a pod's node although they use nothing there now, or later.
+        """Return the other pods that are counted on a pod's node although they use nothing there now or when it
+        arrives.
 
         A pod that leaves the node uses its room until it is gone; a pod that waits for that uses it only
         then. Less important waiting pods must give way to this one.
@@ -110,7 +109,7 @@ class PendingBindings:
         return Absent(tuple(now), tuple(later))
 
     def begin(self, record: PodRecord, leaders: Sequence[str], staying: Iterable[str]) -> None:
-        """Bind a pod that has just been placed, once each of ``leaders`` is bound, or gone if it has to leave.
+        """Bind a pod that has just been placed, once each of ``leaders`` is bound, or is gone if it has to leave.
 
         The pod loses its place if a leader is among ``staying``, the pods that should have left their nodes and will
         not.
@@ -155,12 +154,12 @@ class PendingBindings:
                 self._bind(record)
 
     def post(self, record: PodRecord) -> None:
-        """Have the binding of a pod posted; its claims are bound and it waits for no other pod."""
+        """Post the binding of a pod whose claims are bound and which waits for no other pod."""
         self.tasks.move(record, Event.POSTED)
         self.actions.append(Bind(record.ref, record.binding, record.said_here))
 
     def node_gone(self, node: str) -> None:
-        """Take back the places on a node that is gone from the pods that wait for others to leave it."""
+        """Withdraw the places on a node that is gone from the pods that wait for others to leave it."""
         for record in self.tasks.on_node(node):
             if record.phase is Phase.WAITING:
                 self.fail(record, f"node {node} is gone", retry=True)
@@ -237,7 +236,7 @@ class PendingBindings:
         self._reports.clear()
 
     def confirm(self, record: PodRecord) -> None:
-        """Tell the solver that its placement holds, and remember that it knows."""
+        """Tell the solver that a placement has succeeded, and remember that it was told."""
         uid = record.task.uid
         if uid in self.nominations.nominated:
             self.nominations.end(uid)
@@ -288,13 +287,13 @@ class PendingBindings:
         )
 
     def stop_waiting(self, record: PodRecord) -> None:
-        """Stop waiting for others to leave, because a pod has turned out to have no place."""
+        """Stop waiting for others to leave for a pod that has lost its place."""
         self.nominate(record, "")
         self.nominations.end(record.task.uid)
 
     def nominate(self, record: PodRecord, node: str) -> None:
-        """Write the node into a pod's status on which others make way for it or its claims are bound; "" for none any
-        more.
+        """Write into a pod's status the node on which others are evicted for it or its claims are bound; "" for none
+        any more.
 
         The API server itself clears the nomination of a pod that is bound.
         """

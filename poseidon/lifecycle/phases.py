@@ -52,7 +52,7 @@ class Phase(Enum):
 
 
 class Event(Enum):
-    """What happens to a pod; the value is its name for people."""
+    """Events in the life of a pod; the value is the name for people."""
 
     __hash__ = object.__hash__
 
@@ -272,12 +272,12 @@ class PodRecord(Struct, eq=False, gc=False):
 
     @property
     def going(self) -> bool:
-        """Whether the pod is leaving its node, because of an eviction or another program."""
+        """Whether the pod is leaving its node, because of an eviction or because another program deletes it."""
         return self.phase in GOING
 
     @property
     def offered(self) -> bool:
-        """Whether the solver may place the pod while it has no node."""
+        """Whether the solver may place the pod as soon as it has no node."""
         return self.schedulable and not self.waits_for
 
     @property
@@ -306,7 +306,7 @@ class PodRecord(Struct, eq=False, gc=False):
 
 
 class Stories:
-    """The latest steps of all pods, in order, for people who ask what happened.
+    """The latest steps of all pods, in order, for people who ask what happened to one.
 
     ``clock`` is monotonic.
     """

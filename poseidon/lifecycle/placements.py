@@ -35,7 +35,7 @@ _UNSUPPORTED = "this driver can neither move running pods nor do what it does no
 
 @dataclass(slots=True, eq=False, repr=False)
 class Placements:
-    """Decides which bindings are posted for a round, and reports to the solver what became of its deltas."""
+    """Decides which bindings are posted for a round, and reports to the solver what its deltas have led to."""
 
     tasks: PodRecords
     """The pods for the solver."""
@@ -156,7 +156,7 @@ class Placements:
         self.pending.report(delta.task, delta.machine, words, retry=retry)
 
     def volumes_settled(self, record: PodRecord, reason: str) -> None:
-        """Note that the claims of a pod have been bound, or, with a ``reason``, will not be."""
+        """Record that the claims of a pod have been bound, or, with a ``reason``, will not be."""
         if record.phase is not Phase.BINDING_CLAIMS:
             return
         if not reason:
@@ -167,7 +167,7 @@ class Placements:
         self.pending_reasons.consider(record, f"volumes could not be bound: {reason}")
 
     def devices_settled(self, record: PodRecord, reason: str) -> None:
-        """Note that the claims of devices of a pod are written, or, with a ``reason``, will not be."""
+        """Record that the device claims of a pod are written, or, with a ``reason``, will not be."""
         if record.phase is not Phase.BINDING_CLAIMS:
             return
         if not reason:
@@ -272,7 +272,7 @@ class Placements:
             self.pending.fail_dependents(uid, reason)
 
     def recall(self, uids: Iterable[str], reason: str) -> None:
-        """Take back the places of pods that the solver has given up, if they are not bound yet.
+        """Withdraw the places of pods that the solver has given up, if they are not bound yet.
 
         A binding that is on its way may succeed nevertheless; the watch tells then, as of any other pod.
         """

@@ -76,7 +76,7 @@ class PodRecords:
         self._charge(record)
 
     def move(self, record: PodRecord, event: Event, node: str = "") -> None:
-        """Carry out a step of a pod's lifecycle, with all that follows from it.
+        """Carry out a step of a pod's lifecycle, with all its consequences.
 
         ``node`` is where it is placed (``Event.PLACED``) or shown (``Event.SHOWN``). Raises ``RefusedEventError``, and
         changes nothing, if the event cannot happen in the pod's phase.
@@ -119,7 +119,9 @@ class PodRecords:
         fault: str | None = None,
         schedulable: bool | None = None,
     ) -> None:
-        """Note what keeps a pod from being placed ("": nothing). Arguments that are not given change nothing."""
+        """Record the reasons that keep a pod from being placed ("": none). Arguments that are not given
+        change nothing.
+        """
         record.group_wait = record.group_wait if group is None else group
         record.queue_wait = record.queue_wait if queue is None else queue
         record.claims_wait = record.claims_wait if claims is None else claims

@@ -48,7 +48,7 @@ _WARNED_OF = _SUSPICIOUS | {Reason.RATE}
 
 
 class Refusals:
-    """Counts refusals; ``counts``: since they were last taken."""
+    """Counts refusals by kind and reason; ``counts``: since they were last taken."""
 
     def __init__(self) -> None:
         self.suspicious = 0
@@ -57,7 +57,7 @@ class Refusals:
         self._logged: set[tuple[Kind, Reason]] = set()
 
     def note(self, kind: Kind, reason: Reason, pod: str, words: str) -> None:
-        """Take note that something was not done with ``pod`` (its name, or uid), and why in ``words``."""
+        """Record that the solver's request for ``pod`` (its name, or uid) was refused, and why in ``words``."""
         self.counts[kind, reason] += 1
         self.suspicious += reason in _SUSPICIOUS
         if (kind, reason) not in self._logged:
@@ -72,14 +72,14 @@ class Refusals:
 
 
 class Distrust:
-    """Counts the rounds of one stream that hold something suspicious. ``clock`` is monotonic."""
+    """Counts the rounds of one stream that contain suspicious requests. ``clock`` is monotonic."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
         self._rounds: deque[float] = deque()
 
     def suspect(self) -> bool:
-        """Take note of a suspicious round; return whether that makes ``ROUNDS`` within ``SECONDS``."""
+        """Record a suspicious round; return whether that makes ``ROUNDS`` within ``SECONDS``."""
         now = self._clock()
         self._rounds.append(now)
         while self._rounds[0] <= now - SECONDS:

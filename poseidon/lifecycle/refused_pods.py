@@ -45,7 +45,7 @@ class RecoveryOptions(Section):
 
 
 class RefusedPods:
-    """Decides about refused pods, once for each; what has to be done is added to ``actions``."""
+    """Decides once about each refused pod what happens to it; that is added to ``actions``."""
 
     def __init__(self, options: RecoveryOptions, actions: list[Action]) -> None:
         self._options = options
@@ -53,7 +53,7 @@ class RefusedPods:
         self._handled: set[str] = set()
 
     def note_finished(self, uid: str, pod: Pod, known: PodRecord | None) -> None:
-        """Note one of our pods that has ended; ``known`` is its record from before.
+        """Record that one of our pods has ended; ``known`` is its record from before.
 
         A pod that had failed before this process knew it is reported only if it is recovered now: pods that
         controllers left behind long ago are no news.

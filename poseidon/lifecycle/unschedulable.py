@@ -51,7 +51,7 @@ PLUGINS: tuple[str, ...] = (*dict.fromkeys(plugin for _, plugin in PHRASES), OTH
 
 @lru_cache(maxsize=4096)  # pods of a workload share their message
 def plugins_of(message: str) -> tuple[str, ...]:
-    """Return the plugins whose reasons the message of a pending pod contains, each once; only ``OTHER`` if
+    """Return the plugins whose reasons occur in the message of a pending pod, each once; only ``OTHER`` if
     there is none.
     """
     reasons = message.partition(_PREEMPTION)[0]

@@ -25,7 +25,7 @@ from poseidon.volumes.state import VolumeState
 
 @dataclass(slots=True, eq=False, repr=False)
 class VolumeEffects:
-    """Applies changes of ``volumes`` to tasks, machines and placements."""
+    """Applies changes of volumes and claims (``volumes``) to tasks, machines and placements."""
 
     volumes: VolumeState
     """Claims and volumes, and which pods use them."""
@@ -93,7 +93,7 @@ class VolumeEffects:
         self.pending_reasons.consider_wait(record)
 
     def note_failure(self, write: ClaimWrite, reason: str) -> None:
-        """Note that a write has failed for good; without a ``reason`` what it should have written is there already."""
+        """Record that a write has failed for good; without a ``reason``, its content is there already."""
         self.volumes.bindings.note_failure(write, reason)
         self.apply()
 

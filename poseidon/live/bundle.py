@@ -162,7 +162,7 @@ async def collect_solver_state(
 
 
 async def page_parts(program: str, url: str) -> AsyncIterator[Part]:
-    """Yield the pages that a program serves at the address of its metrics."""
+    """Yield the content of the pages that a program serves at the address of its metrics, as files."""
     timeout = aiohttp.ClientTimeout(total=_PAGE_SECONDS)
     async with aiohttp.ClientSession(timeout=timeout) as session:
         for page in PAGES:

@@ -97,7 +97,9 @@ class Report:
 
 
 def sum_savings_by_model(observed: Iterable[Observation]) -> dict[str, float]:
-    """Return by model the points that the cheapest nodes would have saved; negative if the model charges more there."""
+    """Return, by model, the points that the cheapest nodes would have saved; negative if the model charges
+    more there.
+    """
     found: dict[str, float] = {}
     for each in observed:
         for name, (there, best) in each.models.items():
@@ -159,7 +161,8 @@ class Shadow:
             self._came.set()
 
     async def run(self) -> None:
-        """Ask about bound pods for ever. Raises ``NoAnswerError`` if no solver answers at the start, or ``TlsError``.
+        """Ask about bound pods until cancelled. Raises ``NoAnswerError`` if no solver answers at the start, or
+        ``TlsError``.
 
         While no solver answers later, pods count as unknown.
         """

@@ -18,7 +18,7 @@ _GROUPS_OF_FAMILIES = frozenset(group for group, _ in FAMILIES)
 def one_of_each(
     documents: Iterable[Document], told: list[str], *, strict: bool = False
 ) -> Iterator[Document]:
-    """Yield one document per object: the last one given, in the place of the first.
+    """Yield one document per object: the one given last, at the position of the first.
 
     Adds a line with both files to ``told`` for each object that is given with different contents.
     """

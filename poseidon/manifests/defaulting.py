@@ -32,7 +32,7 @@ Key = tuple[str, str, str, str]
 
 
 def as_held(documents: Iterable[Document]) -> list[Document]:
-    """Return the documents as an API server would hold them, in order.
+    """Return the documents as an API server would store them, in order.
 
     Of an object that was dumped several times (equal uid) the latest state stays. The name of an object with
     ``generateName`` only is that prefix and the first free number. A malformed value stays as it is; the conversion

@@ -64,7 +64,7 @@ def has_template_actions(text: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One object as parsed. ``source`` names the file, and the place in it where the file holds several.
+    """One object as parsed. ``source`` names the file and, if it contains several objects, the place in it.
 
     ``template``: the object comes from a folder's file with template actions, so that its faults may be places
     that are still to be filled in. ``held``: a live cluster holds it, so it is used as far

@@ -55,7 +55,7 @@ class Utilisation:
 
     @property
     def has_settled(self) -> bool:
-        """Whether every source has been read once, or the time for the first look is over."""
+        """Whether every source has been read once, or the time for the first reading has run out."""
         return self._settled.is_set()
 
     async def run(self) -> None:

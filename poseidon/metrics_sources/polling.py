@@ -61,7 +61,7 @@ class Poller:
         await self._asked.wait()
 
     async def run(self) -> None:
-        """Poll for ever, whatever ``poll`` raises, until cancelled."""
+        """Poll until cancelled, whatever ``poll`` raises."""
         while True:
             started = self._clock()
             try:

@@ -56,7 +56,7 @@ class SampleBook:
         self.changed = dict.fromkeys(node for samples in self._by_source.values() for node in samples)
 
     def sample(self, node: str) -> pb.MachineSample | None:
-        """Return the sample of a node that counts, None if there is none."""
+        """Return the sample of a node from the source with the highest precedence, None if there is no sample."""
         chosen: pb.MachineSample | None = None
         for samples in self._by_source.values():
             found = samples.get(node)
@@ -65,7 +65,8 @@ class SampleBook:
         return chosen
 
     def take_events(self, is_known: Callable[[str], bool]) -> list[pb.Event]:
-        """Return the events that bring the solver's samples up to date, once; ``is_known``: whether it knows a machine.
+        """Return the events that bring the solver's samples up to date, each once; ``is_known``: whether it knows a
+        machine.
 
         The solver ignores a sample that is older than its last one. If the sample that counts is older, because a
         clock was corrected or another source took over, the last one is removed first.

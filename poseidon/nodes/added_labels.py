@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 
 class AddedLabels:
-    """The labels of all known nodes, and those that are added to each by something else."""
+    """The labels of all known nodes, and the labels that something else, such as a HyperNode, adds to each."""
 
     def __init__(self) -> None:
         self._nodes: dict[str, Mapping[str, str]] = {}
@@ -14,7 +14,7 @@ class AddedLabels:
         self._todo: set[str] = set()
 
     def note_node(self, name: str, labels: Mapping[str, str]) -> None:
-        """Take a node as it is now."""
+        """Add or update a node and its labels."""
         if self._nodes.get(name) != labels:
             self._nodes[name] = labels
             self._todo.add(name)

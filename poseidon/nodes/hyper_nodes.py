@@ -42,7 +42,7 @@ class HyperNodes(AddedLabels):
         return self._compile().tiers
 
     def put(self, uid: str, found: HyperNode) -> None:
-        """Take a HyperNode as it is now."""
+        """Add or update a HyperNode."""
         known = self._found.get(uid)
         self._found[uid] = found
         if known is None or known.spec != found.spec:
@@ -54,7 +54,7 @@ class HyperNodes(AddedLabels):
             self._members = None
 
     def take_labels(self) -> Iterator[tuple[str, Mapping[str, str]]]:
-        """Yield nodes whose labels by tiers have changed, with these, once."""
+        """Yield, each once, the nodes whose labels by tiers have changed, with these labels."""
         if not self._found and not self._labels:
             return
         yield from self._take_changed(self._compile().make_labels)

@@ -63,13 +63,13 @@ class NodeImages:
         self._count(self._nodes.pop(node, ()), -1)
 
     def want(self, names: Iterable[str]) -> None:
-        """Note that pods name these images."""
+        """Record that pods name these images."""
         new = set(names) - self._wanted
         self._wanted |= new
         self._stale |= new
 
     def want_only(self, names: Collection[str]) -> None:
-        """Note that pods name no other images any more."""
+        """Record that pods name only these images from now on."""
         self._wanted &= set(names)
         self._stale &= self._wanted
         self._containers = {name: least for name, least in self._containers.items() if name in self._wanted}
@@ -80,7 +80,8 @@ class NodeImages:
         return bool(self._stale) or len(self._nodes) != self._counted_nodes
 
     def take_heavy(self) -> tuple[Mapping[str, int], list[str]]:
-        """Return the names that have become heavier since the last call, and the nodes to describe again.
+        """Return the image names that have become heavier since the last call, and the nodes that must be described
+        again.
 
         For each name: the fewest containers, as a power of two, of a pod for which it can score.
         """

@@ -127,7 +127,7 @@ class Machines:
         )
 
     def list_offering(self, resource: str) -> list[str]:
-        """Return the machines that have some of a resource. Looks at every machine."""
+        """Return the machines that offer some of a resource; reads every machine."""
         return [
             machine.name
             for machine in self._outbox
@@ -151,7 +151,7 @@ class Machines:
         attached: Sequence[str] = (),
         rooms: Sequence[pb.StorageRoom] = (),
     ) -> None:
-        """Set what a machine offers in addition to its node's report, in place of earlier additions.
+        """Set what a machine offers in addition to its node's report; this replaces earlier additions.
 
         ``attached``: volumes that are attached to it, of those that several pods use; ``rooms``: where it reaches some
         for volumes that are still to be made.
@@ -164,13 +164,15 @@ class Machines:
             self._describe(name)
 
     def add_labels(self, name: str, labels: Mapping[str, str], source: str = "") -> None:
-        """Set the labels that a machine has beside its node's, in place of earlier ones of the same ``source``."""
+        """Set the labels that a machine has in addition to its node's; they replace earlier ones of the
+        same ``source``.
+        """
         self._labels.setdefault(name, {})[source] = labels
         if name in self._reported:
             self._describe(name)
 
     def show_images(self, name: str, images: Iterable[pb.Image]) -> None:
-        """Set the images of a machine that matter now, in place of those that it was added with."""
+        """Set the images of a machine that matter now; they replace the ones before."""
         machine = pb.Machine()
         machine.CopyFrom(self._reported[name])
         del machine.images[:]
@@ -179,7 +181,7 @@ class Machines:
         self._describe(name)
 
     def remove(self, uid: str) -> str:
-        """Forget a node. Returns its name, or "" when it was unknown or a namesake has taken its place."""
+        """Forget a node; return its name, or "" if it is unknown or another node has the name now."""
         name = self._names.remove(uid)
         if name:
             del self._reported[name]
@@ -203,13 +205,13 @@ class Machines:
         return self._outbox.changed
 
     def take_removed(self) -> list[str]:
-        """Return the names that the solver knows and that are gone, once."""
+        """Return the names of machines that the solver knows and that are gone, each once."""
         gone = self._outbox.take_gone()
         self._told_gone.update(gone)
         return gone
 
     def take_changed(self) -> list[pb.Machine]:
-        """Return the machines that are new to the solver or have changed, once."""
+        """Return the machines that are new to the solver or have changed, each once."""
         return [machine for _, machine in self._outbox.take_changed()]
 
     def _describe(self, name: str) -> None:

@@ -16,7 +16,7 @@ class TopologyLabels(AddedLabels):
         self._found: dict[str, KueueTopology] = {}
 
     def put(self, uid: str, found: KueueTopology) -> None:
-        """Take a Topology as it is now."""
+        """Add or update a Topology."""
         known = self._found.get(uid)
         self._found[uid] = found
         if known is None or known.spec != found.spec:
@@ -28,7 +28,7 @@ class TopologyLabels(AddedLabels):
             self._todo.update(self._nodes)
 
     def take_labels(self) -> Iterator[tuple[str, Mapping[str, str]]]:
-        """Yield nodes whose labels by level have changed, with these, once."""
+        """Yield, each once, the nodes whose labels by level have changed, with these labels."""
         if not self._found and not self._labels:
             return
         levels = [get_levels(each) for each in self._found.values() if not any(iterate_faults(each))]

@@ -49,7 +49,7 @@ _ZONE_NAME = re.compile(r"node-(\d{1,9})", re.ASCII)
 
 
 def topology_record(found: NodeResourceTopology) -> tuple[dict[str, Any], tuple[Defect, ...]]:
-    """Return what the solver is told of a NodeResourceTopology, as JSON values, and the defects of the object."""
+    """Return the record of a NodeResourceTopology for the solver, as JSON values, and the defects of the object."""
     defects: list[Defect] = []
     record: dict[str, Any] = {"policy": POLICIES[0], "scope": SCOPES[0]}
     _read_deprecated(found, record, defects)
@@ -241,7 +241,9 @@ def _is_native(resource: str) -> bool:
 def node_topology_resource(
     on_node: Callable[[str], Sequence[PodRecord]], classes: ClassTable
 ) -> CustomResource[NodeResourceTopology]:
-    """Return how the objects become records; ``on_node`` returns a node's pods in the order in which they came."""
+    """Return the kind of records made of NodeResourceTopologies; ``on_node`` returns a node's pods in order
+    of arrival.
+    """
 
     def pods(node: str) -> list[CountedPod]:
         return [

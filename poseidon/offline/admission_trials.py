@@ -28,7 +28,7 @@ _TRIED = "tried"
 
 @dataclass(frozen=True, slots=True)
 class AdmissionStep:
-    """One amount, or priority, before and after a change."""
+    """An amount or priority, as it is and as it would be after a change."""
 
     kind: str
     """``quota``, ``borrowing-limit``, ``limit``, ``request`` or ``priority``."""
@@ -42,7 +42,7 @@ class AdmissionStep:
 
 @dataclass(frozen=True, slots=True)
 class AdmissionChange:
-    """Steps after which a plan places the whole workload."""
+    """Steps after which a plan would place the whole workload."""
 
     text: str
     """What to do, for people."""

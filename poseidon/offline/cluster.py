@@ -102,11 +102,11 @@ class OfflineCluster:
             self._act()
 
     def is_placed(self, uid: str, node: str) -> bool:
-        """Return whether a pod is on a node, or on its way to it."""
+        """Return whether a pod is on a node, or being bound to it."""
         return self.state.node_of(*uid.split("/", 1)) == node
 
     def runs(self, uid: str) -> bool:
-        """Return whether a pod was on one of the nodes to begin with."""
+        """Return whether a pod was on a node at the beginning."""
         pod = self.pods[uid]
         return disposition(pod) is Disposition.BOUND and pod.spec.node_name in self.state.machines
 

@@ -21,7 +21,7 @@ from poseidon.kube.write.device_claim_writer import (
 
 
 def make_write(state: BridgeState, write: DeviceClaimWrite, now: float) -> dict[str, dict[str, str]]:
-    """Make a write of the bridge, and pass the changed claim to its state.
+    """Carry out a write of the bridge, and pass the changed claim to its state.
 
     Returns, by uid, the annotations that the write puts on pods.
     """

@@ -110,7 +110,7 @@ class MoveRules:
         self._local_data_may_go = local_data_may_go
 
     def refusal(self, uid: str, pod: Pod) -> str:
-        """Return why a running pod must stay on its node, "" if it may be evicted and can come up elsewhere."""
+        """Return why a running pod must stay on its node, "" if it may be evicted and can run elsewhere."""
         if pod.metadata.controller() is None:
             return forbidden_by_annotation(pod) or "has no controller that would replace it"
         return (

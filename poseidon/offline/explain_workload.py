@@ -41,7 +41,7 @@ class UnknownWorkloadError(LookupError):
 
 @dataclass(frozen=True, slots=True)
 class WorkloadExplanation:
-    """How a workload stands in its queue, after a round."""
+    """The state of a workload in its queue after a round."""
 
     workload: str
     """``namespace/Kind/name`` of the controller of its pods; the pod's own name if it has no controller."""

@@ -49,7 +49,7 @@ class Binding:
 
 @dataclass(frozen=True, slots=True)
 class Preemption:
-    """A running pod that must give way; ``preemptor`` is the pod that needs its place."""
+    """A running pod that would be evicted; ``preemptor`` is the pod that needs its place."""
 
     pod: str
     node: str
@@ -152,7 +152,7 @@ class Plan:
 
     @property
     def waiting(self) -> tuple[Binding, ...]:
-        """The bindings that wait until victims have left."""
+        """The bindings that can be made only after victims have left."""
         victims = {each.pod for each in self.preemptions}
         return tuple(each for each in self.bindings if not victims.isdisjoint(each.after))
 

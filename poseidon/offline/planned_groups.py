@@ -28,7 +28,7 @@ _STATUSES = {
 
 @dataclass(frozen=True, slots=True)
 class PlannedGroup:
-    """A group of pods, and the nodes of its pods."""
+    """A group of pods with the nodes of its pods."""
 
     group: str
     """Name of the group, ``namespace/name``."""
@@ -49,7 +49,7 @@ class PlannedGroup:
 
 
 class Decided(NamedTuple):
-    """Decisions of the rounds.
+    """The decisions of a plan's rounds about pods.
 
     ``gangs``: the latest state of each gang, by job; ``reasons``: why pods stay pending, by uid; ``preemptors``: uids
     of pods that get a node once victims have left; ``held``: why pods took part in no round, by uid.

@@ -55,7 +55,7 @@ class QuotaLack:
 def list_lacks(
     quota: QuotaNode, wanted: Mapping[str, int], left: Callable[[str, str], int]
 ) -> list[list[QuotaLack]]:
-    """Return, per combination of flavors, what a workload lacks that requests ``wanted``; the least lacking first.
+    """Return, per combination of flavors, what a workload that requests ``wanted`` lacks; first what lacks least.
 
     An empty list means that the combination is enough. ``left``: returns what is left of a flavor and resource.
     """
@@ -82,7 +82,7 @@ def find_quota_changes(
     lacks: Sequence[Sequence[QuotaLack]],
     ahead: Mapping[str, int],
 ) -> list[AdmissionChange]:
-    """Return changes of the workload's own quota that admit it, for the first flavors that have any.
+    """Return changes of the workload's own quota that admit it, for the first flavors for which there are any.
 
     ``ahead``: requests of the pods ahead of it in its queue. If a smaller change does not help, the quota is raised by
     these requests as well.
@@ -247,7 +247,7 @@ def find_priority_change(
     competing: Collection[int],
     classes: Sequence[PriorityClass | WorkloadPriorityClass],
 ) -> AdmissionChange | None:
-    """Return the change to the least priority that admits a workload, None if no priority does.
+    """Return the change to the lowest priority that admits a workload, None if no priority does.
 
     ``competing``: priorities of the tasks that draw on the same tree of quotas; ``classes``: the cluster's priority
     classes.

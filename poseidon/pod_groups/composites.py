@@ -117,8 +117,7 @@ class CompositeTrees:
                 del self._inside[parent]
 
     def find_root(self, key: ObjectKey) -> ObjectKey:
-        """Return the root of the tree that a group is in; the root need not exist. A group without parent is its own
-        root.
+        """Return the root of a group's tree, which need not exist; a group without parent is its own root.
 
         In a circle of groups, the root is the first by name. In a tree that is far too deep, some group on the way is
         returned: such a tree is refused anyway, and a chain of thousands must not be walked for each of its groups.
@@ -135,7 +134,7 @@ class CompositeTrees:
         return path[-1]
 
     def list_leaves(self, key: ObjectKey) -> list[ObjectKey]:
-        """Return the PodGroups in and below a group; for a PodGroup, the group itself."""
+        """Return the PodGroups below a group; for a PodGroup, the group itself."""
         return [each for each in self.walk(key) if each.kind == NATIVE_POD_GROUP]
 
     def walk(self, key: ObjectKey) -> Iterator[ObjectKey]:
@@ -303,7 +302,7 @@ def count_fewest(nodes: Sequence[GroupNode]) -> int:
 
 
 def take_off(nodes: Sequence[GroupNode], done: Mapping[str, int]) -> tuple[GroupNode, ...]:
-    """Return a tree whose groups need fewer pods: less by ``done``, the number of succeeded pods by group.
+    """Return a tree whose groups need fewer pods, by ``done``: the number of succeeded pods by group.
 
     The pods that such a group has left need not be a multiple of what they were divided by.
     """

@@ -66,7 +66,7 @@ Known: TypeAlias = Source | Described
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """The requirements of a group, from its object."""
+    """The requirements of a group of pods, read from its object."""
 
     min_members: int = 0
     """How many pods must be placed together; 0 or 1: no gang."""
@@ -242,7 +242,7 @@ def read_native_group_demand(found: NativePodGroup) -> Demand:
 
 
 def read_tree_demand(root: CompositePodGroup, nodes: tuple[GroupNode, ...], problem: str) -> Demand:
-    """Return what a CompositePodGroup of Kubernetes and the groups below it (``nodes``) ask for."""
+    """Return the demand of a CompositePodGroup of Kubernetes and the groups below it (``nodes``)."""
     if problem:
         return Demand(problem=problem)
     return Demand(
@@ -262,7 +262,7 @@ def _read_policy(found: NativePodGroup | CompositePodGroup) -> str:
 
 
 def list_ignored_by_native(found: NativePodGroup) -> str:
-    """Return which settings of a PodGroup of Kubernetes are not honoured, in words for people, "" if all are."""
+    """Return which settings of a PodGroup of Kubernetes have no effect here, in words for people, "" for none."""
     if found.spec.scheduling_policy.gang is None and is_disrupted_whole(found.spec.disruption_mode):
         return (
             "spec.disruptionMode is honoured for gangs alone: each pod may be evicted by itself; "
@@ -289,7 +289,7 @@ def read_owner_demand(found: ScaledOwner, share: str) -> Demand:
 
 
 def read_queued_owner_demand(found: ScaledOwner) -> Demand:
-    """Return the demand of an owner that names a queue: all pods that it wants now are placed and evicted together.
+    """Return the demand of an owner in a queue: all pods that it wants now are placed, and evicted, together.
 
     A Job may state that fewer are enough (``kueue.x-k8s.io/job-min-parallelism``).
     """

@@ -28,7 +28,7 @@ from protos.firmament.v1 import scheduler_pb2 as pb
 
 
 class GroupChange(NamedTuple):
-    """A group's job for the solver as of now, and by uid of each pod why it is held back ("" if it is not)."""
+    """The present job of a group for the solver, and by uid of each pod why it is held back ("" if it is not)."""
 
     group: Group
     job: pb.Job
@@ -36,20 +36,20 @@ class GroupChange(NamedTuple):
 
 
 class Groups(GroupMembers):
-    """Groups of pods: what each requires of the solver, and why its pods wait."""
+    """Groups of pods, with what each requires of the solver, and why its pods wait."""
 
     find_topologies: Callable[[str], Sequence[TopologyLevels]] | None = None
     """Returns the topologies of the flavors of a pod's queue; None: nobody reads queues."""
 
     def queues_changed(self) -> None:
-        """Mark the groups in queues, as the topologies of their flavors may have changed."""
+        """Mark the groups in queues as changed, because the topologies of their flavors may be others."""
         for key, group in self._groups.items():
             if group.member.whole or group.member.source.kind == KUEUE_POD_GROUP:
                 self._changed[key] = self._moved[key] = None
 
     def demand(self, group: Group) -> Demand | None:
-        """Return the requirements of a group, of one in a queue with those about topology; None while its object is
-        not known.
+        """Return the requirements of a group, including those of its queue about topology; None while its
+        object is not known.
         """
         demand = super().demand(group)
         if demand is None or demand.problem or self.find_topologies is None:
@@ -71,7 +71,7 @@ class Groups(GroupMembers):
         return list_owned_pods(known[1]) if known is not None and isinstance(known[1], ScaledOwner) else ()
 
     def priorities_changed(self) -> None:
-        """Mark the groups that name a PriorityClass, as PriorityClasses have changed."""
+        """Mark the groups that name a PriorityClass as changed, because PriorityClasses have changed."""
         for key, group in self._groups.items():
             demand = self.outline(group)
             if demand is not None and demand.priority_class:
@@ -117,7 +117,7 @@ class Groups(GroupMembers):
         return part.role if demand is None else name_group_in_tree(demand, group.member, part)
 
     def place_in_tree(self, group: Group, uid: str) -> TreePlace:
-        """Return the group in a tree that a pod is in ("" without tree), and whether the pod evicts no others."""
+        """Return the group in a tree that a pod is in ("" without tree), and whether the pod must not evict others."""
         demand = self.outline(group)
         if demand is None:
             return NO_TREE
@@ -163,7 +163,7 @@ class Groups(GroupMembers):
         return f"gang {group.member.name} {words}" if words else ""
 
     def not_honoured(self, group: Group) -> str:
-        """Return which settings of a group are not honoured, in words for people, "" if all are."""
+        """Return which settings of a group have no effect here, in words for people, "" for none."""
         demand = self.outline(group)
         if demand is None or demand.problem:
             return ""
@@ -179,7 +179,7 @@ class Groups(GroupMembers):
         return self._priorities.of_class(demand.priority_class) if demand.priority_class else None
 
     def colocation(self, group: Group) -> Colocation:
-        """Return the node labels of which a group's pods must share values, for its job."""
+        """Return the node labels whose values a group's pods must share, for the group's job."""
         demand = self.outline(group)
         if demand is None or not demand.topology_keys:
             return ANYWHERE
@@ -191,7 +191,7 @@ class Groups(GroupMembers):
         return {uid: each for uid, each in group.members.items() if uid in group.admitted}
 
     def explain_surplus(self, uid: str) -> str:
-        """Return why a pod is more than its group needs now, "" if it is not."""
+        """Return why a pod is surplus to its group's present needs, "" if it is not."""
         group = self._of_pod.get(uid)
         spec = self.topology(group) if group is not None else None
         if group is not None and spec is None:
@@ -229,7 +229,7 @@ class Groups(GroupMembers):
         return GroupChange(group, self.job(group), waits)
 
     def set_priority(self, group: Group, task: Task) -> Task:
-        """Return a task of a group with the priority of the group among groups.
+        """Return a task of a group with the priority that its group has among groups.
 
         A topology group has the priority that it states, else the task's own; other groups have one only if their
         object states it. Anybody who may write such an object can state one, so it never replaces the priority of

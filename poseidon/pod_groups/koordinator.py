@@ -126,12 +126,12 @@ def least_members(stated: Iterable[GangTerms]) -> tuple[int | None, str]:
 
 
 def waiting_seconds(stated: Iterable[GangTerms]) -> float:
-    """Return in how many seconds a gang must be whole: the longest stated time; 0.0: as configured."""
+    """Return in how many seconds a gang must be whole: the longest stated time; 0.0 for the configured one."""
     return max((_seconds(terms.waiting_time) or 0.0 for terms in set(stated)), default=0.0)
 
 
 def list_ignored_terms(stated: Iterable[GangTerms]) -> str:
-    """Return the stated terms of a gang that are not supported, in words for people, "" for none."""
+    """Return the stated terms of a gang that have no effect here, in words for people, "" for none."""
     found: dict[str, None] = {}
     for terms in sorted(set(stated)):
         checks: Mapping[str, str] = {

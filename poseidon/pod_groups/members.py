@@ -43,7 +43,7 @@ from poseidon.pods.tasks import PriorityResolver
 
 
 class GroupMembers:
-    """Groups and their members, by what pods state. Pods, and the objects that describe groups, may come in any order.
+    """Groups and their members, by what pods state. Pods and the objects that describe groups may arrive in any order.
 
     Objects of the same name are told apart by uid. A group whose demands cannot be read goes to ``quarantine``.
     ``priorities`` resolves PriorityClasses.
@@ -92,7 +92,7 @@ class GroupMembers:
         self._regroup(key)
 
     def put_described(self, namespace: str, name: str, found: Described | None) -> None:
-        """Set the ConfigMap that counts for a topology group, None for none."""
+        """Set the ConfigMap that is used for a topology group, None for none."""
         self._mark(self._sources.put_described(namespace, name, found))
 
     def remove_source(self, uid: str) -> None:
@@ -106,7 +106,7 @@ class GroupMembers:
             self._regroup(key)
 
     def take_regrouped(self) -> list[tuple[str, Pod]]:
-        """Return the pods that an object has moved to another group since the last call: ``put_pod`` them again."""
+        """Return the pods whose group an object has changed since the last call: ``put_pod`` them again."""
         regrouped, self._regrouped = self._regrouped, {}
         return [*regrouped.items()]
 
@@ -225,7 +225,7 @@ class GroupMembers:
                 del self._native_pods[leaf]
 
     def put_foreign(self, uid: str, pod: Pod) -> None:
-        """Add or update a pod of another scheduler: while it waits, its group may lack it here."""
+        """Add or update a pod of another scheduler: while it waits, its group may not become whole here."""
         member = membership(pod) if progress_of(pod) is Progress.WAITING else None
         if member is None or member.share:
             self._drop_foreign(uid)
@@ -378,7 +378,7 @@ class GroupMembers:
         return group.demand
 
     def outline(self, group: Group) -> Demand | None:
-        """Return the requirements of a group; for a PodGroup of Volcano by its object alone, which takes less time."""
+        """Return the requirements of a group; for a PodGroup of Volcano, quickly, without what its pods state."""
         if group.member.source.kind != VOLCANO_POD_GROUP:
             return self.demand(group)
         if group.outline is None:

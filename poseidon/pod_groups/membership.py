@@ -160,7 +160,7 @@ class Membership(NamedTuple):
 
     @property
     def job(self) -> str:
-        """The ID of the group's job; "" if the group is the pod's owner, whose job has an ID of its own."""
+        """The ID of the group's job; "" if the group is that of an owner, whose job has an ID of its own."""
         if self.share:
             return ""
         source = self.source
@@ -328,7 +328,7 @@ def _of_others(metadata: ObjectMeta, namespace: str) -> Membership | None:
 
 
 class Progress(Enum):
-    """How far a pod of a group has progressed."""
+    """The stages that a pod of a group can be in."""
 
     WAITING = "waiting"  # has no node
     PLACED = "placed"  # has a node, does not run yet
@@ -347,7 +347,7 @@ def get_placement_time(pod: Pod) -> float:
 
 
 def progress_of(pod: Pod) -> Progress:
-    """Return how far a pod has progressed."""
+    """Return the stage that a pod of a group is in."""
     phase = pod.status.phase
     if phase in ("Succeeded", "Failed"):
         return Progress.SUCCEEDED if phase == "Succeeded" else Progress.FAILED

@@ -17,7 +17,7 @@ from poseidon.pod_groups.membership import MemberPart
 
 @dataclass(frozen=True, slots=True)
 class Offered:
-    """The pods of a group that the solver gets.
+    """The pods of a group that the solver is sent.
 
     ``needed``: how many pods make the group whole for the solver, including pods with a node; ``beyond``: uids of pods
     that are held back; ``lacking``: which pods do not exist yet, in words for people, "" for none.
@@ -29,7 +29,7 @@ class Offered:
 
 
 def choose_offered(members: Mapping[str, Member], parts: Mapping[str, MemberPart], demand: Demand) -> Offered:
-    """Choose which pods of a group the solver gets now; ``parts``: parts of the pods, by uid.
+    """Return which pods of a group the solver is sent now; ``parts``: parts of the pods, by uid.
 
     Pods that have a node and stay, and pods that have succeeded, count as present; failed pods do not.
     """

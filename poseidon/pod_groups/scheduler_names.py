@@ -15,7 +15,7 @@ _MOST_NAMED = 3
 
 
 class Named(NamedTuple):
-    """A pod without node (``namespace/name``), and the scheduler that it names."""
+    """A pod without node (``namespace/name``), with the name of its scheduler."""
 
     pod: str
     scheduler: str
@@ -36,7 +36,7 @@ class WaitingMembers:
         return iter(self._pods.values())
 
     def put(self, uid: str, named: Named) -> None:
-        """Take a pod as it is now."""
+        """Add or update a pod."""
         self.remove(uid)
         self._pods[uid] = named
         self.counts[named.scheduler] += 1
@@ -59,7 +59,7 @@ class ForeignMembers(Generic[K]):
         """The key of each pod's group, by its uid."""
 
     def put(self, uid: str, key: K, named: Named) -> bool:
-        """Take a pod as it is now; returns whether that is new."""
+        """Add or update a pod; return whether it is new or has changed."""
         if self._of_group.get(key, {}).get(uid) == named:
             return False
         self.remove(uid)
@@ -78,12 +78,12 @@ class ForeignMembers(Generic[K]):
         return key
 
     def iter_members(self, key: K) -> Iterable[Named]:
-        """Return the pods of a group."""
+        """Return the waiting pods of a group."""
         return self._of_group.get(key, {}).values()
 
 
 def foreign_words(needed: int, own: int, foreign: Iterable[Named]) -> str:
-    """Return why a group of which ``needed`` pods go together cannot be whole here, where ``own`` can be, or ""."""
+    """Return why a group that needs ``needed`` pods together cannot be whole here, or ""."""
     if needed <= 1 or own >= needed:
         return ""
     others = sorted(foreign)
@@ -96,7 +96,7 @@ def foreign_words(needed: int, own: int, foreign: Iterable[Named]) -> str:
 
 
 def split_words(needed: int, placed: int, waiting: WaitingMembers) -> str:
-    """Return why none of several schedulers can make a group whole of which ``placed`` pods have a node, or ""."""
+    """Return why none of several schedulers can make a group whole, of which ``placed`` pods have a node, or ""."""
     counts = waiting.counts
     if needed <= 1 or len(counts) < 2 or placed + max(counts.values()) >= needed:
         return ""

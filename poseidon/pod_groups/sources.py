@@ -110,7 +110,8 @@ class Sources:
         return key
 
     def says_the_same(self, kind: str, uid: str, found: Source) -> bool:
-        """Return whether an object is a group of Kubernetes that is known with this uid, this spec and these rules.
+        """Return whether an object is a group of Kubernetes that is known with exactly this uid, this spec and these
+        rules.
 
         Then only its status has changed, which does not matter here; in large trees thousands of statuses are written.
         """
@@ -120,7 +121,7 @@ class Sources:
         return self._keys.get(uid) == key and self._trees.holds(key, found)
 
     def put_described(self, namespace: str, name: str, found: Described | None) -> ObjectKey:
-        """Set the ConfigMap that counts for a topology group, None for none; return the group's key."""
+        """Set the ConfigMap that is used for a topology group, None for none; return the group's key."""
         key = ObjectKey(TOPOLOGY_GROUP, namespace, name)
         if found is not None:
             self._entries[key] = _Entry(found.uid, found, found.spec)
@@ -179,7 +180,7 @@ class Sources:
         return self._trees.find_root(key)
 
     def join_bundle(self, member: Membership) -> Membership:
-        """Return the tree or bundle of gangs that a group is part of by its object, else the group itself."""
+        """Return the tree or bundle of gangs that a group belongs to by its object, else the group itself."""
         if member.source.kind == NATIVE_POD_GROUP:
             root = self._trees.find_root(member.source)
             return member if root == member.source else Membership(root)
@@ -260,7 +261,7 @@ def _read(found: Known, member: Membership) -> Demand:
 
 
 def places(key: ObjectKey) -> tuple[ObjectKey, ...]:
-    """Return the keys under which a group may be described; the first that exists counts.
+    """Return the keys under which a group may be described; the first that exists is used.
 
     A topology group may be described by a PodGroup of its name, and a PodGroup by the ConfigMap of a topology group:
     the ConfigMap wins. A bundle of gangs has no key of its own, since each gang is described separately.

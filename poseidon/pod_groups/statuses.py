@@ -68,7 +68,7 @@ class PodGroupStatuses:
             self._late[uid] = write
 
     def take_late(self) -> list[GroupStatusWrite]:
-        """Return the writes that were put off, each only once."""
+        """Return the writes that were postponed, each once."""
         late, self._late = list(self._late.values()), {}
         self._told.update((write.uid, write.status) for write in late)
         return late
@@ -116,7 +116,8 @@ def phase_of(counts: Mapping[Progress, int], needed: int) -> str:
 
 
 class FormerWholeness:
-    """Finds, once after the start, the gangs that were whole before, by their phases and the age of their placements.
+    """Finds, once after the start, the gangs that were complete before, by their phases and the age of their
+    placements.
 
     ``timeout``: seconds within which a gang must be whole, unless it states its own; ``wall`` returns seconds since the
     epoch.
@@ -134,7 +135,9 @@ class FormerWholeness:
             self._phases[uid] = found.status.phase
 
     def take_jobs(self) -> list[str]:
-        """Return, the first time, the job IDs of gangs that have been whole; all objects and pods must be known."""
+        """Return, at the first call, the job IDs of gangs that were complete before; all objects and pods
+        must be known.
+        """
         if self._phases is None:
             return []
         jobs = list(self._whole(self._phases, self._wall()))

@@ -28,7 +28,7 @@ _WORKER_INDEX = "leaderworkerset.sigs.k8s.io/worker-index"
 
 
 def pick_topology(annotations: Mapping[str, str]) -> dict[str, str]:
-    """Return those annotations that say something about topology."""
+    """Return the annotations that state something about topology."""
     return {key: annotations[key] for key in TOPOLOGY_ANNOTATIONS if key in annotations}
 
 

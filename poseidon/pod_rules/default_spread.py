@@ -28,7 +28,7 @@ makes before there is a ReplicaSet.
 
 
 class Spreading:
-    """The groups of pods that default topology spread keeps apart, while services change; none unless ``enabled``.
+    """The groups of pods that default topology spread keeps apart, as services change; none unless ``enabled``.
 
     Pods without an owner that says it are remembered with their labels, as services decide about them.
     """
@@ -39,7 +39,7 @@ class Spreading:
         self._loose = _LabelsByNamespace()
 
     def group(self, uid: str, pod: Pod) -> str:
-        """Add or replace a pod; returns its group, "" for none.
+        """Add or replace a pod; return its group, "" for none.
 
         One that states constraints of its own, or is going, gets no default ones, and does not count for others.
         """
@@ -66,7 +66,7 @@ class Spreading:
         self._loose.remove(uid)
 
     def take_services(self, changes: Sequence[Change[Service]]) -> dict[str, str]:
-        """Handle changes of services; returns the groups, by uid, of the pods whose group may have changed."""
+        """Handle changes of services; return, by uid, the group of each pod whose group may have changed."""
         touched = set()
         for uid, service in changes:
             namespace, selector = "", {}

@@ -13,7 +13,9 @@ from protos.firmament.v1 import scheduler_pb2 as pb
 
 
 class KeptTerm(NamedTuple):
-    """Terms that need not be looked at: pods with equal values of ``labels`` share a domain of ``topology_key``."""
+    """Affinity terms that need not be evaluated: pods with equal values of ``labels`` share a domain of
+    ``topology_key``.
+    """
 
     labels: tuple[str, ...]
     """Labels of pods; their values name the group."""
@@ -24,7 +26,7 @@ class KeptTerm(NamedTuple):
 
 
 def drop_kept_terms(message: pb.TaskClass, kept: Sequence[KeptTerm]) -> None:
-    """Remove the affinities that ``kept`` covers from a class with the labels that selectors look at."""
+    """Remove the affinities that ``kept`` covers from a class, with the labels that selectors read."""
     together = [each for each in message.affinity if not _is_own(each, message, kept)]
     apart = [each for each in message.anti_affinity if not _is_against_others(each, message, kept)]
     del message.affinity[:], message.anti_affinity[:]

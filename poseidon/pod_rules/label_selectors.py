@@ -42,7 +42,8 @@ def label_key_requirements(
     match: tuple[str, ...],
     mismatch: tuple[str, ...] = (),
 ) -> list[pb.Requirement]:
-    """Return what ``matchLabelKeys`` and ``mismatchLabelKeys`` add to a selector for a pod with ``labels``.
+    """Return the conditions that ``matchLabelKeys`` and ``mismatchLabelKeys`` add to a selector for a pod with
+    ``labels``.
 
     The API server merges ``key in (value)`` and ``key notin (value)`` into the selector when it stores a pod, and
     so does this, where that has not been done yet. A key that the pod has no label for is skipped.
@@ -126,12 +127,12 @@ def _expressions(
 
 
 def canonical(message: Message) -> bytes:
-    """Return bytes that are equal for equal content; they serve as keys and to put messages in order."""
+    """Return bytes that are equal for messages of equal content, to serve as keys and to sort messages."""
     return message.SerializeToString(deterministic=True)
 
 
 def one_of(words: Sequence[str]) -> str:
-    """Return ``a, b or c``."""
+    """Return words as a choice: ``a, b or c``."""
     return f"{', '.join(words[:-1])} or {words[-1]}"
 
 

@@ -35,7 +35,7 @@ _ALWAYS_READ = frozenset({"cpu", "memory", "ephemeral-storage"})
 
 
 def describe_excess(spec: PodSpec) -> str:
-    """Say of which limited thing a pod has far too much, and what to do; "" for no such thing."""
+    """Return which limited thing a pod has far too much of, and what to do; "" for none."""
     for what, count in _count_each(spec):
         if count > 2 * LIMITS[what]:
             return f"the pod has {count} {what}; at most {LIMITS[what]} are supported, use fewer"

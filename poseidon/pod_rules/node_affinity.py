@@ -131,7 +131,7 @@ def _field_requirement(given: NodeSelectorRequirement, path: str, defects: list[
 
 
 def feature_labels(declared: Iterable[str]) -> dict[str, str]:
-    """Return the labels of a machine for the declared features of its node that pods may need."""
+    """Return the labels for a machine by the declared features of its node that pods may need."""
     return {f"{_FEATURE}{each}": "" for each in declared if each in (RESTART_ALL, USER_NAMESPACES)}
 
 
@@ -161,7 +161,7 @@ def is_tolerated(taint: Taint | pb.Taint, tolerations: Iterable[Toleration | pb.
 
 
 def parse_compared_integer(text: str) -> int | None:
-    """Return the integer that Gt and Lt take a text for, None if it is none: no sign but a minus, no leading zeros."""
+    """Return the integer that Gt and Lt read in a text, None if it is none: no sign but a minus, no leading zeros."""
     number = int(text) if _DECIMAL.fullmatch(text) else None
     return number if number is not None and -(2**63) <= number < 2**63 else None
 

@@ -32,7 +32,7 @@ def parse_required_terms(
 def parse_preferred_terms(
     rules: PodAffinity, path: str, metadata: ObjectMeta, defects: list[Defect]
 ) -> list[pb.TaskTerm]:
-    """Return the weighted terms; equal ones count as often as they are given."""
+    """Return the weighted terms; equal terms are kept as often as they are given."""
     found = []
     for index, preferred in enumerate(rules.preferred):
         where = f"{path}.{_PREFERRED}[{index}]"
@@ -97,7 +97,7 @@ def _namespaces_by_label(
 
 
 class Colocation(NamedTuple):
-    """The pods of ``group`` go to nodes with one value of each of the labels ``topology_keys``.
+    """A rule that the pods of ``group`` share a value of each of the node labels ``topology_keys``.
 
     As Kubernetes' ``schedulingConstraints.topology`` does; a required affinity of the pods to each other, so that the
     first may go anywhere, nodes without the label take none, and those that come later follow those that run.
@@ -107,7 +107,7 @@ class Colocation(NamedTuple):
     topology_keys: tuple[str, ...]
 
     def add_to(self, message: pb.TaskClass) -> None:
-        """Write the colocation into the message of a class."""
+        """Add the rule to the message of a class."""
         message.labels[GROUP_LABEL] = self.group
         own = pb.TaskSelector(
             labels=[pb.Requirement(key=GROUP_LABEL, operator="In", values=[self.group])],

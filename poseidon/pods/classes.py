@@ -35,7 +35,7 @@ class Scene:
 
 
 class Additions(NamedTuple):
-    """Properties of a pod that other objects decide: its claims, group, tree, kept node and queue."""
+    """Properties of a pod that other objects determine: its claims, group, tree, kept node and queue."""
 
     needs: VolumeNeeds = NO_NEEDS
     """Requirements of its volumes."""
@@ -58,7 +58,7 @@ _NO_ADDITIONS = Additions()
 
 @dataclass(slots=True, weakref_slot=True, eq=False)
 class Traits:
-    """Everything that may distinguish a pod from others; equal pods share one object."""
+    """All properties that may distinguish a pod from others; equal pods share one object."""
 
     template: Template
     """What its spec says."""
@@ -77,7 +77,7 @@ class Traits:
 
 
 class ClassKey(NamedTuple):
-    """What distinguishes classes: pods with equal keys are of one class."""
+    """The properties that distinguish classes: pods with equal keys are of one class."""
 
     plain: Plain
     """What the spec says by itself."""
@@ -156,7 +156,7 @@ class ClassNumbers:
 
 
 class ClassTable:
-    """Gives each class, that is all pods that are alike to the solver, a number, from 1.
+    """Assigns each class (pods that are equal for the solver) a number, from 1.
 
     Pods differ only in labels that some selector reads. When a pod comes whose selector reads further ones, ``refresh``
     gives pods that differ in these classes of their own.
@@ -207,7 +207,7 @@ class ClassTable:
         return self._intern(template, scene, values, metadata.deletion_timestamp is not None, additions)
 
     def watch(self, selector: pb.TaskSelector) -> None:
-        """Keep a selector of pods that belongs to no pod up to date, from the next ``refresh`` on."""
+        """Keep a selector up to date that belongs to no pod, such as a budget's, from the next ``refresh`` on."""
         self._watched[selector.SerializeToString(deterministic=True)] = selector
         self._selector_index.watch(selector)
 
@@ -228,7 +228,7 @@ class ClassTable:
         return self._like(traits, traits.additions._replace(tree=tree))
 
     def set_node(self, traits: Traits, node: str) -> Traits:
-        """Return the traits of the same pod, which may go to one node alone; "" for any."""
+        """Return the traits of the same pod, restricted to one node; "" for any."""
         return self._like(traits, traits.additions._replace(node=node))
 
     def set_queue(self, traits: Traits, queue: str, tolerations: GivenTolerations = ()) -> Traits:
@@ -242,7 +242,7 @@ class ClassTable:
         return self._intern(traits.template, traits.scene, traits.values, traits.ending, additions)
 
     def intern(self, pod: Pod) -> int:
-        """Return the number of a pod's class without what other objects add; see ``traits``."""
+        """Return the number of a pod's class, without what other objects add; see ``traits``."""
         return self.traits(pod).task_class
 
     @property
@@ -276,7 +276,7 @@ class ClassTable:
         return images
 
     def weigh_images(self, heavy: Mapping[str, int]) -> None:
-        """Count these images for pods of at least as many containers as stated, from the next ``refresh`` on."""
+        """Consider these images for pods of at least as many containers as stated, from the next ``refresh`` on."""
         self._heavy.update(heavy)
         self._heavier.update(heavy)
 
@@ -294,7 +294,7 @@ class ClassTable:
         return self._numbers.has_surplus
 
     def forget_unused(self) -> list[int]:
-        """Forget the classes whose traits are not in use, if there may be many.
+        """Forget the classes of which no traits are in use, if there may be many.
 
         Returns their numbers, which are not used again. What only selectors of such pods read may be ignored
         from the next ``refresh`` on.

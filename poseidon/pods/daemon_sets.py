@@ -11,7 +11,7 @@ DAEMON_SET = "DaemonSet"
 
 
 def find_daemon_set(pod: Pod) -> OwnerReference | None:
-    """Return the DaemonSet that a pod says controls it, or None."""
+    """Return the DaemonSet that controls a pod, as the pod states it, or None."""
     owner = pod.metadata.controller()
     if owner is None or owner.kind != DAEMON_SET or owner.api_version.partition("/")[0] not in ("apps", ""):
         return None
@@ -46,7 +46,7 @@ class DaemonSets:
             del self._uids[key]
 
     def owns(self, pod: Pod) -> bool:
-        """Return whether a DaemonSet of the pod's namespace controls it."""
+        """Return whether an existing DaemonSet of the pod's namespace controls it."""
         owner = find_daemon_set(pod)
         if owner is None:
             return False

@@ -37,7 +37,7 @@ _QUALITIES = frozenset({"LSE", "LSR", "LS", "BE", "SYSTEM"})
 
 
 def service_class(pod: Pod, priority: int | None) -> str:
-    """Return koord-prod, koord-mid, koord-batch or koord-free.
+    """Return a pod's service class: koord-prod, koord-mid, koord-batch or koord-free.
 
     A label that names none of them hides the number of the priority, and leaves the quality of service to decide.
     ``priority`` is the pod's own, with the name of its class resolved; None: not known.

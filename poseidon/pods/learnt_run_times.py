@@ -150,7 +150,7 @@ class RuntimeHistory:
         self.changed = dict.fromkeys(self._programs)
 
     def take_events(self) -> list[pb.Event]:
-        """Return the records that are new to the solver, have changed noticeably, or are gone, once."""
+        """Return the records that are new to the solver, have changed noticeably, or are gone, each once."""
         events = []
         for name in self.changed:
             entry = self._programs.get(name)

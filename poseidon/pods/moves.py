@@ -15,8 +15,8 @@ MOVE_ANNOTATIONS = (MOVE_TO, MOVE_UNTIL)
 
 
 def parse_announced_move(pod: Pod, now: float) -> tuple[str, float]:
-    """Return the node that a pod's replacement is meant for, and until when (seconds since the epoch); ("", 0) for no
-    move, or one whose time is over.
+    """Return the node for which a pod's replacement is meant, and until when (seconds since the epoch); ("", 0) for no
+    move, or one whose time has run out.
     """
     annotations = pod.metadata.annotations
     node = annotations.get(MOVE_TO, "")

@@ -156,7 +156,7 @@ def read_declared_requests(resources: ResourceRequirements, path: str, defects: 
 
 
 def effective_limits(spec: PodSpec, defects: list[Defect]) -> Amounts:
-    """Return the limits of a pod, for resources that are limited.
+    """Return the limits of a pod, for the resources that it limits.
 
     The rules of ``component-helpers/resource.PodLimits``: as for requests, but the overhead counts only if
     there is a limit. A container without a limit counts as 0.
@@ -241,8 +241,8 @@ def _bits(text: str) -> int:
 
 
 def quality_of_service(spec: PodSpec) -> str:
-    """Return Guaranteed, Burstable or BestEffort, by cpu and memory of all containers or of the pod as a
-    whole.
+    """Return a pod's quality of service (Guaranteed, Burstable or BestEffort), by cpu and memory of all containers or
+    of the pod as a whole.
 
     Amounts that make no sense count as absent; the code that reads the requests reports them.
     """
@@ -302,5 +302,5 @@ def _message(container: Container, kind: pb.Container.Kind.ValueType, *, limits:
 
 
 def quantities(found: Amounts) -> list[pb.Quantity]:
-    """Return amounts as the protocol has them, in order of names."""
+    """Return amounts as messages of the protocol, in order of names."""
     return [pb.Quantity(resource=name, amount=found[name]) for name in sorted(found)]

@@ -21,7 +21,7 @@ _RESIZABLE = ("cpu", "memory")
 
 
 def as_counted(pod: Pod) -> Pod:
-    """Return a pod with the requests that count on its node during a resize; nearly always the pod itself.
+    """Return a pod with the requests that its node counts during a resize; nearly always the pod itself.
 
     Of init containers only sidecars can be resized. Limits are raised to the requests where these are higher, as a
     container's are never below them. Quantities in the status that are none are passed over.

@@ -16,7 +16,7 @@ MOST_SECONDS = 10**9
 
 
 def find_run_seconds(pod: Pod) -> int:
-    """Return the most seconds that a pod may run; 0 if it does not say.
+    """Return for how many seconds a pod may run at most; 0 if it does not say.
 
     Rounded up, by an eighth at most, so that pods of nearly equal runs are alike.
     """

@@ -35,7 +35,7 @@ LOWEST, HIGHEST = -(2**31), 2**31 - 1
 
 
 class Disposition(Enum):
-    """What a scheduler has to do with a pod."""
+    """What a scheduler still has to do with a pod."""
 
     FINISHED = "finished"  # Succeeded or Failed: holds nothing, wherever it ran
     BOUND = "bound"  # counts on its node
@@ -80,7 +80,7 @@ class Task(Struct, frozen=True, gc=False):
 
 
 def disposition(pod: Pod) -> Disposition:
-    """Classify a pod: finished, bound, terminating, gated, or to be placed."""
+    """Return whether a pod is finished, bound, terminating, gated, or to be placed."""
     if pod.terminal:
         return Disposition.FINISHED
     if pod.spec.node_name:
@@ -91,7 +91,7 @@ def disposition(pod: Pod) -> Disposition:
 
 
 def task(pod: Pod, classes: ClassTable, priorities: PriorityResolver) -> Task:
-    """Translate a pod, registering its class.
+    """Return the task of a pod, and register its class.
 
     A PriorityClass that does not exist (deleted since admission, or never there) counts as priority 0.
     """
@@ -196,7 +196,7 @@ def workload_of(pod: Pod) -> str:
 
 
 def gates_text(pod: Pod) -> str:
-    """Name a pod's scheduling gates in a sentence; return "" if it has none."""
+    """Return a pod's scheduling gates, named in a sentence; "" if it has none."""
     gates = [each.name for each in pod.spec.scheduling_gates]
     return f"Nobody schedules it before its scheduling gates are gone: {', '.join(gates)}." if gates else ""
 

@@ -54,7 +54,7 @@ _SOURCE_CACHE_LIMIT = 50_000
 
 
 class ClassSource(Struct, frozen=True, gc=False, omit_defaults=True):
-    """The fields of a pod that its class is made from. It serves as a key: pods of equal sources share a template.
+    """The fields of a pod that determine its class. It serves as a key: pods of equal sources share a template.
 
     ``describe`` is given this and no pod, so that it can look at nothing in which pods of one class may differ.
     """
@@ -128,7 +128,7 @@ _ELSEWHERE = {
 
 
 def describe(source: ClassSource, visibility: Visibility) -> tuple[pb.TaskClass, tuple[Defect, ...]]:
-    """Return a class without number, labels and namespace, and the defects of the spec.
+    """Return the class that a source determines, without number, labels and namespace, and the defects of the spec.
 
     A class with defects has them as ``invalid`` and, of the rules, only ports and disks. So the solver always
     accepts it, never places it, and still counts it where it runs. The same goes for a class with far too

@@ -8,8 +8,8 @@ from poseidon.pod_rules.kept_terms import KeptTerm
 
 
 class TreePlace(NamedTuple):
-    """A pod's place in a tree of groups: the name of its group there, whether pods of the tree evict no others, and the
-    affinities that the tree keeps for them.
+    """A pod's place in a tree of groups: the name of its group there, whether the tree's pods must not evict others,
+    and the affinities that the tree keeps for them.
     """
 
     group: str = ""

@@ -46,7 +46,7 @@ _NO_LABEL = ""
 
 @dataclass(frozen=True, slots=True)
 class Visibility:
-    """The data of pods that models read. Other metadata distinguish classes only if some selector reads them."""
+    """The parts of pods that models read. Other metadata distinguish classes only if some selector reads them."""
 
     labels: frozenset[str] = frozenset()
     """Names of labels."""
@@ -187,7 +187,7 @@ def choose_shown(
     *,
     ending: bool,
 ) -> Shown:
-    """Choose the metadata that models or selectors read; ``labels`` are sorted."""
+    """Return the metadata that models or selectors read; ``labels`` are sorted."""
     return Shown(
         namespace if visible_labels.namespace or visible.namespaces else "",
         tuple([item for item in labels if item[0] in visible_labels.labels or item[0] in visible.labels]),
@@ -200,7 +200,7 @@ _MANY_NAMESPACES = 200
 
 
 class SelectorIndex:
-    """Collects which labels selectors read; it forgets nothing, so the set only grows."""
+    """Collects the labels that selectors read; it forgets nothing, so the set only grows."""
 
     def __init__(self) -> None:
         self._anywhere: dict[str, set[SelectorReads]] = {}
@@ -217,7 +217,7 @@ class SelectorIndex:
         self._grown_anywhere = True
 
     def observe(self, found: Iterable[FiledReads]) -> None:
-        """Add what selectors read."""
+        """Add the labels that a class's selectors read."""
         for namespace, reads in found:
             if namespace is None:
                 self._grown_anywhere |= _file(self._anywhere, reads)
@@ -244,7 +244,7 @@ class SelectorIndex:
         return self._grown_anywhere or bool(self._grown)
 
     def take_grown(self) -> frozenset[str] | None:
-        """Return the namespaces in which selectors may read more labels since the last call, None for all."""
+        """Return the namespaces where selectors may read more labels since the last call, None for all namespaces."""
         grown, anywhere = frozenset(self._grown), self._grown_anywhere
         self._grown.clear()
         self._grown_anywhere = False

@@ -130,7 +130,7 @@ class QueueBook:
         self._unread.update(self._enforced)
 
     def take_owners(self, kind: str, changes: Sequence[Change[Any]]) -> None:
-        """Update objects that may own pods."""
+        """Add or update objects that may own pods."""
         for uid, found in changes:
             key = self._owners.remove(uid) if found is None else self._owners.put(kind, uid, found.metadata)
             for pod in list(self._below.get(key, ())) if key is not None else ():
@@ -140,7 +140,7 @@ class QueueBook:
     # --- pods ----------------------------------------------------------------------------------------------
 
     def assign_quota(self, uid: str, pod: Pod) -> NamedQuota:
-        """Add or update a pod; return its quota, and why it has to wait for its queue."""
+        """Add or update a pod; return its quota, and why it has to wait for its queue, if it does."""
         if self._unread:
             self.settle()
         claimant = read_claimant(pod, self._enforced)
@@ -224,14 +224,14 @@ class QueueBook:
         return found
 
     def find_given(self, quota: str) -> GivenTolerations:
-        """Return the tolerations that a quota's flavors give to its pods, besides the pods' own."""
+        """Return the tolerations that a quota's flavors give to its pods, in addition to the pods' own."""
         found = self._given.get(quota)
         if found is None:
             found = self._given[quota] = list_given(self.quotas.get(quota), self._flavors)
         return found
 
     def find_ignored(self, quota: str) -> str:
-        """Return which settings of a quota's object are not honoured, in words for people; "" if all are."""
+        """Return which settings of a quota's object have no effect here, in words for people; "" for none."""
         return next(filter(None, (tree.ignored.get(quota, "") for tree in self.trees.values())), "")
 
     def find_object(self, quota: str) -> tuple[WatchedKind, Any] | None:
@@ -327,7 +327,7 @@ class QueueBook:
     # --- effects of changes --------------------------------------------------------------------------------
 
     def settle(self) -> None:
-        """Let changes of objects take effect."""
+        """Apply the changes of objects since the last call."""
         unread, self._unread = self._unread, set()
         if not unread:
             return
@@ -357,7 +357,7 @@ class QueueBook:
         return [*moved]
 
     def list_remarks(self) -> Iterator[str]:
-        """Yield a line for people about each queue that admits nothing, and about settings that are not honoured."""
+        """Yield a line for people about each queue that admits nothing, and about settings that have no effect."""
         for tree in self.trees.values():
             for quota in tree.quotas:
                 if quota.problem:

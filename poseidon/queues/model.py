@@ -68,7 +68,7 @@ NO_PREEMPTION: Final = PreemptionPolicies()
 
 @dataclass(frozen=True, slots=True)
 class QuotaNode:
-    """A node of a tree of quotas: a queue, or what several queues share."""
+    """A node in a tree of quotas: a queue, or a quota that several queues share."""
 
     name: str
     """Unique among the quotas of all projects, such as ``ClusterQueue/team-a``."""
@@ -149,7 +149,7 @@ class QuotaNode:
 
 @dataclass(frozen=True, slots=True)
 class Flavor:
-    """A kind of nodes, told apart by labels, for which quotas state amounts."""
+    """A kind of nodes, distinguished by labels, for which quotas state amounts."""
 
     name: str
     """Its name, unique among the flavors of all projects."""
@@ -177,7 +177,7 @@ class Flavor:
 
 @dataclass(frozen=True, slots=True)
 class QuotaTrees:
-    """All quotas and flavors of one project, and the settings of its objects that are not honoured."""
+    """The quotas and flavors of one project, and the settings of its objects that have no effect here."""
 
     quotas: tuple[QuotaNode, ...] = ()
     """Quotas, parents and children in any order."""

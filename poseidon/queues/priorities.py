@@ -30,7 +30,9 @@ class WorkloadPriorities:
         self._own.pop(uid, None)
 
     def rank_pod(self, uid: str, own: int) -> int:
-        """Return a pod's priority: its workload's if the workload names a known class, else ``own``, which is kept."""
+        """Return a pod's priority: its workload's if the workload names a known class, else ``own``;
+        remember ``own``.
+        """
         self._own[uid] = own
         return self.find_rank(uid, own)
 
@@ -44,7 +46,9 @@ class WorkloadPriorities:
         return bool(name) and name not in self._list_values()
 
     def explain_lack(self, uid: str) -> str:
-        """Return why a pod waits for its missing priority class, and keep it for ``take_found``; "" for other pods."""
+        """Return why a pod waits for its missing priority class, and remember the pod for ``take_found``;
+        "" for other pods.
+        """
         if not self.lacks(uid):
             return ""
         self._waiting[uid] = None

@@ -107,7 +107,7 @@ class OwnerKey(NamedTuple):
 
 
 class Owner(NamedTuple):
-    """The properties of an owner that decide on queues."""
+    """The properties of an owner that determine the queue of its pods."""
 
     uid: str
     queue: str
@@ -118,7 +118,7 @@ class Owner(NamedTuple):
 
 
 class Claimant(NamedTuple):
-    """The properties of a pod that decide on its queue."""
+    """The properties of a pod that determine its queue."""
 
     namespace: str
     named: tuple[tuple[QueueSource, str], ...]

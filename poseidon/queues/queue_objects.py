@@ -48,7 +48,7 @@ MOST_STATED = 1_000_000_000
 
 
 class NamedQuota(NamedTuple):
-    """The quota that a queue's name stands for, "" for none, and why its pods wait, "" if they do not."""
+    """The quota for which a queue's name stands, "" for none, and why its pods wait, "" if they do not."""
 
     quota: str = ""
     problem: str = ""
@@ -94,7 +94,7 @@ class QueueObjects:
 
 
 class Shelf(Protocol):
-    """Keeps the queue objects of one project, and reads them as quotas."""
+    """The methods of an object that keeps the queue objects of one project, and reads them as quotas."""
 
     @property
     def objects(self) -> QueueObjects:
@@ -111,7 +111,7 @@ class Shelf(Protocol):
 
 
 class KueueShelf:
-    """Kueue's objects. A pod names a LocalQueue of its namespace, which names a ClusterQueue."""
+    """Keeps Kueue's objects. A pod names a LocalQueue of its namespace, which names a ClusterQueue."""
 
     KINDS = (
         kinds.TOPOLOGY,
@@ -178,7 +178,7 @@ class KueueShelf:
 
 
 class VolcanoShelf:
-    """Queues of Volcano, which any namespace may name."""
+    """Keeps queues of Volcano, which any namespace may name."""
 
     KINDS = (kinds.VOLCANO_QUEUE,)
 
@@ -209,7 +209,7 @@ class VolcanoShelf:
 
 
 class KaiShelf:
-    """Queues of KAI, which any namespace may name."""
+    """Keeps queues of KAI, which any namespace may name."""
 
     KINDS = (kinds.KAI_QUEUE,)
 
@@ -243,7 +243,7 @@ class KaiShelf:
 
 
 class ElasticQuotaShelf:
-    """ElasticQuotas of scheduler-plugins: the first one by name in a namespace counts for all of its pods."""
+    """Keeps ElasticQuotas of scheduler-plugins: a namespace's first one by name is the quota of all its pods."""
 
     KINDS = (kinds.ELASTIC_QUOTA,)
 
@@ -268,7 +268,7 @@ class ElasticQuotaShelf:
 
 
 class KoordinatorShelf:
-    """ElasticQuotas of Koordinator. A pod that names none has the one of its namespace."""
+    """Keeps ElasticQuotas of Koordinator. A pod that names none has the one of its namespace."""
 
     KINDS = (kinds.KOORDINATOR_QUOTA,)
 

@@ -137,7 +137,7 @@ def read_weight(sharing: FairSharing | None, defects: list[Defect]) -> float:
 
 
 def find_cycles(parents: Mapping[str, str]) -> Iterator[str]:
-    """Yield the names from which the way up by ``parents`` (name: its parent, "" for a root) runs into a circle."""
+    """Yield the names from which the way up by ``parents`` (name: its parent, "" for a root) ends in a circle."""
     reaches_root: dict[str, bool] = {"": True}
     for start in parents:
         way: list[str] = []

@@ -76,7 +76,7 @@ class QueueStatuses:
         self._known: Mapping[str, QuotaNode] = {}
 
     def on_round(self, states: Sequence[pb.QueueState]) -> None:
-        """Keep the states of quotas that the solver has sent after a round."""
+        """Store the states of quotas that the solver has sent after a round."""
         for state in states:
             if state.name not in self.states:
                 self._quiet_until.pop(state.name, None)  # what was written before knew nothing of its use

@@ -83,11 +83,11 @@ class StreamRecorder:
         self._put(pb.Recorded(at=at, round=kept))
 
     def idle(self) -> bool:
-        """Return whether no entry waits: each has been written, or could not be."""
+        """Return whether each entry has been written, or could not be."""
         return self._thread.waiting == 0
 
     def close(self) -> None:
-        """Write the waiting entries, as far as there is time for it."""
+        """Write the waiting entries as far as time allows."""
         self._thread.close()
 
     def _begin_file(self, at: float) -> None:

@@ -26,7 +26,7 @@ ALLOW, DENY = "allow", "deny"
 
 
 class Permission:
-    """Decides which pods their owners allow to be moved, by a label or an annotation; by default none.
+    """Decides by a label or annotation which pods may be moved, as their owners allow it; by default none.
 
     ``faults``: lines about statements that are neither ``allow`` nor ``deny``; these allow no moves.
     """
@@ -40,7 +40,7 @@ class Permission:
         }
 
     def allows(self, pod: Pod) -> bool:
-        """Return whether the owners of a pod allow moving it."""
+        """Return whether a pod's label or annotation allows moving it."""
         metadata = pod.metadata
         return self._allows(
             f"pod {metadata.namespace}/{metadata.name}: annotation",
@@ -87,7 +87,7 @@ class InitialCluster:
 
     @property
     def staying(self) -> Mapping[str, str]:
-        """By uid of a running pod that may not be moved: why. Pods that end with their nodes are left out."""
+        """Why running pods may not be moved, by uid; pods that end with their nodes are left out."""
         stays = self.running.pods.keys() - self.running.goes - self.prices.keys()
         return {uid: self.running.stays.get(uid, "is not released") for uid in stays}
 
@@ -99,7 +99,7 @@ def examine(
     *,
     local_data_may_go: bool = False,
 ) -> InitialCluster:
-    """Examine a cluster. Pods that are to be preempted, or are being moved already, may not be moved."""
+    """Return the cluster before moves. Pods that are to be preempted, or are being moved already, may not be moved."""
     cluster = build_offline_cluster(manifests, configuration, now)
     events = tuple(cluster.state.snapshot())
     plan = schedule_pods(cluster, manifests)

@@ -47,7 +47,7 @@ _STOPPING = (Result.UNPLACED, Result.RETURNED)
 
 
 def explain_change(pod: Pod, move: PlannedMove, now: float) -> str:
-    """Return why a planned move no longer applies to a pod, "" if it does; ``now``: seconds since the epoch."""
+    """Return why a planned move is no longer possible for a pod, "" if it is; ``now``: seconds since the epoch."""
     owner = pod.metadata.controller()
     if pod.terminal or pod.metadata.deletion_timestamp is not None:
         return "the pod is ending"
@@ -62,7 +62,7 @@ def explain_change(pod: Pod, move: PlannedMove, now: float) -> str:
 
 
 def find_refusal(node: Node, there: Iterable[Pod], pod: Pod) -> str:
-    """Return why a pod does not fit on a node beside the pods ``there``, "" if it does.
+    """Return why a pod does not fit on a node together with the pods ``there``, "" if it does.
 
     ``there``: pods that are on the node or on their way to it. Checks resources, taints,
     readiness and cordon only; the scheduler that places the replacement checks the other rules.

@@ -55,7 +55,7 @@ class Result(Enum):
 
 @dataclass(frozen=True, slots=True)
 class MoveOutcome:
-    """How a move ended.
+    """The outcome of a move.
 
     ``replacement``: ``namespace/name`` of the new pod, "" for none; ``reason``: why it did not end as planned.
     """
@@ -77,7 +77,7 @@ class MoveOutcome:
 
 @dataclass(frozen=True, slots=True)
 class Waves:
-    """Moves in waves. ``waves``: moves made together, wave by wave; ``left``: moves whose targets never have room."""
+    """Moves divided into waves: ``waves``, made one after another; ``left``: moves whose targets never have room."""
 
     waves: tuple[tuple[PlannedMove, ...], ...]
     left: tuple[PlannedMove, ...]

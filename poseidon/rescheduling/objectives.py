@@ -53,7 +53,7 @@ class ObjectiveOptions:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """A pod (uid) that is to move to the node ``target``; ``saves``: points, 0 where moves are not made to save."""
+    """A pod (uid) that has to move to the node ``target``; ``saves``: points, 0 if moves are not made to save costs."""
 
     uid: str
     target: str

@@ -49,7 +49,7 @@ def plan_moves(
     options: ObjectiveOptions,
     at_once: int,
 ) -> PlannedMoves:
-    """Return the moves that serve an objective, in waves of at most ``at_once`` moves.
+    """Return a plan of the moves that serve an objective, in waves of at most ``at_once`` moves.
 
     A trial has placed each pod on its target in the state that holds during its wave: nodes to be freed are cordoned,
     and all earlier waves have been carried out.

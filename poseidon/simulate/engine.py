@@ -47,13 +47,13 @@ class Clock:
 
 
 class Script(Protocol):
-    """Events of a simulation whose times are given beforehand."""
+    """Events of a simulation whose times are known in advance."""
 
     def next_time(self) -> float | None:
         """Return the time of the next event, in seconds since the beginning; None if there is none."""
 
     def happen(self, now: float, simulation: Simulation) -> list[pb.Event]:
-        """Apply the events until ``now`` to the simulation, and return the events for the solver."""
+        """Apply the events up to ``now`` to the simulation, and return those for the solver."""
 
 
 @dataclass(slots=True)
@@ -140,8 +140,8 @@ class Simulation:
         return True
 
     def let_come(self, coming: Work) -> None:
-        """Replace all future events by the arrivals in ``coming``; the nodes stay as they are, and no more points
-        are sampled.
+        """Replace all future events by the arrivals in ``coming``; no node changes any more, and no more points are
+        sampled.
 
         Gangs of ``coming`` are numbered from 0 on.
         """

@@ -31,7 +31,7 @@ HORIZON = 7 * 86400.0
 
 @dataclass(frozen=True, slots=True)
 class ExpectedStart:
-    """When a pod is expected to get its node, in seconds from now; None: not within the simulated time."""
+    """The seconds from now in which a pod is expected to get its node; None: not within the simulated time."""
 
     pod: str
     """``namespace/name``."""
@@ -47,7 +47,7 @@ class ExpectedStart:
     """Name of the quota that the pod draws on, "" for none."""
 
     def as_json(self) -> dict[str, Any]:
-        """Return the expected start for programs."""
+        """Return the expected start as the documented JSON object."""
         return {
             "pod": self.pod,
             "median": self.median,
@@ -74,7 +74,7 @@ class ExpectedStart:
 
 @dataclass(frozen=True, slots=True)
 class ExpectedStarts:
-    """Expected starts of all waiting pods, and how the run times of running and waiting pods are known."""
+    """The expected starts of all waiting pods, and the sources of the run times they are based on."""
 
     starts: tuple[ExpectedStart, ...]
     """Expected starts, sorted by the pods' names."""
@@ -139,7 +139,7 @@ def expect_starts(
 
 @dataclass(frozen=True, slots=True)
 class QueueStarts:
-    """When the waiting pods of a queue are expected to get nodes, in seconds from now; None: not within ``ahead``."""
+    """The seconds from now in which a queue's waiting pods are expected to get nodes; None: not within ``ahead``."""
 
     first: float | None
     """When the first of these pods starts, in the median of the futures."""

@@ -32,7 +32,7 @@ ROUND_WORK = 1000
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """When each of ``tasks`` is expected to get its node, in seconds from now; infinite: not within ``ahead``."""
+    """The seconds from now in which each of ``tasks`` is expected to get its node; infinite: not within ``ahead``."""
 
     tasks: Int64
     """Numbers of the waiting tasks."""
@@ -134,8 +134,7 @@ def _simulate_future(
 
 
 def date_back(tasks: TaskColumns, ended: Int64, moment: float) -> None:
-    """Move the begin of tasks placed at ``moment`` back to the mean end of the tasks that ended since the round
-    before.
+    """Set the begin of tasks placed at ``moment`` back to the mean end of the tasks that ended since the round before.
 
     Rounds far ahead are hours apart; if freed machines stayed idle until the round, the forecast would get less work
     done.

@@ -35,7 +35,7 @@ _TOGETHER = 60.0
 
 
 class RunFamilies:
-    """Numbers families of pods: pods of one workload, also of its earlier copies, that state the same run time."""
+    """Numbers families of pods: pods of one workload, or of its earlier copies, that state the same run time."""
 
     def __init__(self) -> None:
         self._numbers: dict[tuple[str, float], int] = {}
@@ -72,8 +72,8 @@ def find_family(pod: Pod) -> str:
 def learn_run_times(
     pods: Iterable[Pod], all_pods: Iterable[Pod], families: RunFamilies, now: float
 ) -> RunTimes:
-    """Return the run times of ``pods``, learnt from the pods among ``all_pods`` that run or have ended. ``now``:
-    seconds since the epoch.
+    """Return the run times of ``pods``, learnt from those among ``all_pods`` that run or have ended. ``now``: seconds
+    since the epoch.
 
     If no pod of a family has ended, all pods of its workload count, whatever run time they state. Pods of a gang that
     began together count as one: they end together, so each further one tells nothing.

@@ -15,7 +15,7 @@ from protos.firmament.v1 import scheduler_pb2 as pb
 
 
 class Record:
-    """Time series with points at equal intervals, and sums over rounds.
+    """Series of measurements at equal intervals, and sums over rounds.
 
     ``weights``: float64[T], share of each kind among all tasks; fragmentation is the mean over kinds with these
     weights.

@@ -47,7 +47,7 @@ def check_pool(pool: NodePool) -> None:
 
 
 class SimulatedMachines:
-    """The machines by number; the numbers of removed machines are not used again.
+    """The machines of a simulation by number; numbers of removed machines are not used again.
 
     ``offered``: int64[M, K], amount of each of ``resources`` that a machine offers; ``there``: bool[M], whether the
     solver knows it; ``open``: bool[M], whether it is there and not cordoned.
@@ -83,7 +83,7 @@ class SimulatedMachines:
         return numbers
 
     def update(self, message: pb.Machine) -> int:
-        """Add or replace a machine, which is there from now on, and return its number."""
+        """Add or replace a machine, which exists from now on, and return its number."""
         number = self.number.get(message.name)
         if number is None:
             (number,) = self.add([message])

@@ -182,7 +182,8 @@ class MachineSamples:
     # --- changes ---------------------------------------------------------------------------------------------------
 
     def record(self, row: int, sample: MachineSampled, *, history: bool) -> int:
-        """Store a report unless a later one is stored; return its stamp, or 0 if it was not stored.
+        """Store a report about a machine (row) unless a later one is stored; return its stamp, or 0 if it was not
+        stored.
 
         ``history``: also store it in the history, if its source has no statistics.
         """
@@ -208,13 +209,13 @@ class MachineSamples:
         return self.last_change
 
     def withdraw(self, row: int) -> None:
-        """Forget what was reported about a machine that stays."""
+        """Forget the reports about a machine that still exists."""
         self.reset(row)
         self.last_change += 1
         self._changed[row] = self.last_change
 
     def reset(self, row: int) -> None:
-        """Forget what was reported about a row."""
+        """Forget all reports about a row."""
         self._grow(row + 1)
         if self._stamp[row]:
             self._history.reset(row)
@@ -266,7 +267,7 @@ class MachineSamples:
 
 
 class TaskSamples:
-    """The last figures of each task, in the rows of the task table.
+    """The last reported figures of each task, in the rows of the task table.
 
     ``stamp``: stamp of the machine's report that contained them, 0 for none. Reset a row before it is reused.
     """
@@ -277,11 +278,11 @@ class TaskSamples:
         self._prod: Bool = np.zeros((_ROWS, 1), dtype=np.bool_)
 
     def usage(self, rows: Int64) -> Float64:
-        """Return the use: float64[len(rows), K]; valid where the stamp is that of the machine."""
+        """Return the use of tasks: float64[len(rows), K]; valid where the stamp is that of the machine."""
         return self._usage.values(int(rows.max(initial=-1)) + 1).take(rows, axis=0)
 
     def stamp(self, rows: Int64) -> Int64:
-        """Return the stamps of rows: int64[len(rows)]."""
+        """Return the number of the report that each figure is from: int64[len(rows)]."""
         self._grow(int(rows.max(initial=-1)) + 1)
         return self._stamp[:, 0].take(rows)
 
@@ -293,7 +294,7 @@ class TaskSamples:
         return self._prod[:, 0].take(rows)
 
     def record_all(self, rows: Int64, known: Int64, uses: TaskUses, stamp: int) -> None:
-        """Store what a report says of tasks: entry ``known[i]`` of ``uses`` is for row ``rows[i]``."""
+        """Store a report's figures of tasks: entry ``known[i]`` of ``uses`` is for row ``rows[i]``."""
         self._grow(int(rows.max(initial=-1)) + 1)
         amounts = np.array(uses.amounts).reshape(len(uses.uids), len(uses.resources))[known]
         self._usage.put_block(rows, uses.resources, amounts)

@@ -45,7 +45,7 @@ class Clients:
         return any(each in (ANY_CLUSTER, cluster) or cluster.startswith(f"{each}.") for each in own)
 
     def refusal(self, context: Any, cluster: str) -> str:
-        """Return, for people, why the client of a call may not use ``cluster``."""
+        """Return why the client of a call may not use ``cluster``, for people."""
         names = ", ".join(sorted(names_of(context))) or "no name"
         return f"a certificate for {names} may not drive cluster {cluster!r}; allow it with --tls-client"
 
@@ -59,7 +59,7 @@ def names_of(context: Any) -> frozenset[str]:
 
 
 def server_credentials(files: TlsFiles) -> grpc.ServerCredentials:
-    """Return credentials that follow the files: each new connection uses their present content.
+    """Return credentials from the files; each new connection uses the files' present content.
 
     Clients have to show a certificate of the authority. Raises ``TlsError``. If the files cannot be read later on, that
     is logged, and the former content stays in use.

@@ -12,7 +12,7 @@ AHEAD_SECONDS = 3600.0
 
 
 class Fencing:
-    """The fencing number that a new driver has to reach; see ``may_take_over``. ``wall``, ``monotonic``: clocks.
+    """Decides by fencing numbers which driver may take over; see ``may_take_over``. ``wall``, ``monotonic``: clocks.
 
     ``number``: fencing number of the attached driver, or of the last one.
 
@@ -48,5 +48,5 @@ class Fencing:
         self._lapses = self._monotonic() + GRACE_SECONDS
 
     def lapse(self) -> None:
-        """Record that the last driver will not come back."""
+        """End the grace period: the last driver will not come back."""
         self._lapses = float("-inf")

@@ -23,7 +23,7 @@ _IDENTITY = 1
 def server_options(
     message_bytes: int, ping_seconds: float, hello_seconds: float
 ) -> Sequence[tuple[str, int]]:
-    """Return the options of the server.
+    """Return the options of the gRPC server: sizes of messages, probes of connections, time for the first message.
 
     ``message_bytes``: largest accepted message; compressed messages are refused, since a few bytes may become as many
     as that. ``ping_seconds``: shortest interval at which clients may probe an idle connection. ``hello_seconds``:

@@ -49,11 +49,11 @@ class BatchingWindow:
         self._round_seconds: float | None = None
 
     def note_look(self) -> None:
-        """Record that the caller now looks whether there is work: changes up to here need no further look."""
+        """Record that the caller checks now whether there is work: earlier changes need no further check."""
         self._since, self._noted = self._noted, None
 
     def restart(self, now: float) -> None:
-        """Record that a round begins: changes from here on are for the next round."""
+        """Record that a round begins, so that later changes are for the next round."""
         self._noted = None
         self._round_began = now
 
@@ -90,7 +90,9 @@ class BatchingWindow:
             self._noted = now
 
     def compute_wait(self, now: float) -> float:
-        """Return seconds until the round should begin if nothing else happens; 0 for now, also without a change."""
+        """Return how many seconds the next round should still wait if nothing else happens; 0 for none,
+        also without a change.
+        """
         if self._since is None:
             return 0.0
         begin = self._since + self._seconds
@@ -111,7 +113,7 @@ class BatchingWindow:
         return min(self._seconds, WORTH_WAITING * self._round_seconds)
 
     def spare(self, now: float) -> float:
-        """Return seconds by which a due round may be put off while the driver is busy with earlier placements.
+        """Return for how many seconds a round that is due may wait while the driver is busy with earlier placements.
 
         Each round has fixed costs, and decides about more tasks the later it begins. Its placements would only queue
         behind the earlier ones.

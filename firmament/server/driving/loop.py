@@ -61,7 +61,9 @@ class RoundRunner:
         return await asyncio.to_thread(self.run_here, cluster)
 
     def run_at_once(self, cluster: ServedCluster) -> EncodedRound | None:
-        """Run a round in the caller's thread if it takes no longer than handing it to another; else return None."""
+        """Run a round in the caller's thread if that takes no longer than passing it to another thread;
+        else return None.
+        """
         started = self._clock()
         try:
             result = cluster.run_direct_round()
@@ -141,7 +143,7 @@ class DriverLoop:
         self._wake.set()
 
     def drain(self) -> None:
-        """Let the loop end once the round in progress, if any, has been sent."""
+        """End the loop once the round in progress, if any, has been sent."""
         self._drained.set()
         self._wake.set()
 

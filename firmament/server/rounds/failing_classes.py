@@ -29,7 +29,7 @@ class FailingRounds:
         self._failures = 0
 
     def note_success(self) -> None:
-        """Reset the count, as a round has been solved."""
+        """Reset the number of failures in a row, as a round has been solved."""
         self._failures = 0
 
     def note_failure(self, scheduler: Scheduler, error: Exception) -> int:

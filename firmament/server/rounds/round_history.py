@@ -35,7 +35,7 @@ class RoundHistory:
         self._asked = -INTEREST_SECONDS
 
     def is_watched(self) -> bool:
-        """Return whether somebody has lately asked for a flow: only then are large snapshots kept."""
+        """Return whether somebody has lately asked for a flow; large snapshots are kept only then."""
         return self._timer() - self._asked < INTEREST_SECONDS
 
     def add_figures(self, result: RoundResult) -> RoundSummary:
@@ -59,11 +59,13 @@ class RoundHistory:
         self._last = None
 
     def list_after(self, number: int) -> list[RoundSummary]:
-        """Return the figures of the rounds after ``number``, in order."""
+        """Return the figures of the rounds whose number is above ``number``, in order."""
         return [each for each in self._rounds if each.round > number]
 
     def last(self, after: int) -> tuple[RoundSummary, RoundRecord] | None:
-        """Return the last round with a snapshot if its number is above ``after``, else None; start watching."""
+        """Return the last round with a snapshot if its number is above ``after``, else None; note that
+        somebody watches.
+        """
         self._asked = self._timer()
         return self._last if self._last is not None and self._last[0].round > after else None
 

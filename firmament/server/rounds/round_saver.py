@@ -110,14 +110,14 @@ class SavedRoundWriter:
         self._thread.start()
 
     def record(self, record: RoundRecord) -> None:
-        """Queue a round to be saved; returns at once. Callable from any thread."""
+        """Queue a round to be saved, without waiting. Callable from any thread."""
         try:
             self._queue.put_nowait(record)
         except Full:
             self._note_failure("Full", "rounds come faster than they can be saved")
 
     def idle(self) -> bool:
-        """Return whether every round that was recorded has been saved or left out."""
+        """Return whether no recorded round waits to be saved."""
         return self._queue.unfinished_tasks == 0
 
     def close(self, seconds: float = CLOSE_SECONDS) -> None:

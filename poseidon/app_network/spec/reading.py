@@ -17,7 +17,7 @@ _NOTHING: Object = {}
 
 
 class Reader:
-    """Reads values, and collects ``defects``. Null counts as absent, as in the API server."""
+    """Reads the values of an object's fields, and collects ``defects``. Null counts as absent, as in the API server."""
 
     def __init__(self) -> None:
         self.defects: list[Defect] = []

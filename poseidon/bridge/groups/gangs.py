@@ -45,7 +45,7 @@ _REASONS = {
 
 
 class Gangs:
-    """Gives tasks the jobs, ranks and waits of their groups. ``wall`` returns seconds since the epoch.
+    """Assigns each task the job and rank of its gang, and what it waits for. ``wall`` returns seconds since the epoch.
 
     ``arguments`` say where the tree is by which ``topology`` has groups placed; see there for ``records``. Writes to be
     carried out are added to ``actions``. ``wanted_kinds``: of owners, of whose pods some gang is a share.
@@ -87,7 +87,7 @@ class Gangs:
         """Takes pods once more whose group an object has changed."""
 
     def begin(self) -> None:
-        """Begin to decide about groups: all objects and pods are known, and show what an earlier bridge decided."""
+        """Begin to decide about groups: all objects and pods are known, also what an earlier bridge has decided."""
         for job in self._former.take_jobs():
             self._jobs.set_been_whole(job, was_whole=True)
         self.topology.begin()
@@ -113,12 +113,12 @@ class Gangs:
         return take_changes
 
     def group_maps_changed(self, changes: Sequence[Change[ConfigMap]]) -> None:
-        """Take ConfigMaps that describe groups as they are now."""
+        """Store the present content of changed ConfigMaps that describe groups."""
         self.topology.group_maps_changed(changes)
         self.apply()
 
     def pod_gone(self, uid: str) -> None:
-        """Forget a pod that does not exist any more, or is not ours any more."""
+        """Forget a pod that does not exist any more, or that another scheduler places now."""
         group = self.groups.group_of(uid)
         self.groups.remove_pod(uid)
         if group is not None and self.groups.of_job(group.job.id) is None:
@@ -126,7 +126,7 @@ class Gangs:
         self.topology.pod_gone(uid)
 
     def assign_job(self, group: Group, task: Task) -> tuple[Task, str]:
-        """Return a task with the job and rank of its group, and why it has to wait, "" if it need not."""
+        """Return a task with the job and rank of its group, and what it waits for, "" for nothing."""
         if group.member.share or group.member.whole or group.member.domain:
             self.wanted_kinds.add(group.member.source.kind)
         if task.job != group.job.id:
@@ -171,7 +171,7 @@ class Gangs:
         return task if traits is task.traits else replace(task, traits=traits)
 
     def on_round(self, result: pb.RoundResult) -> None:
-        """Write on the objects of groups how these stand after a round, if people do not know it yet."""
+        """Write the state that groups have after a round on their objects, if it is not written there yet."""
         self.topology.on_round(result)
         slots = self._machines.total("pods") if result.gangs else 0
         for state in result.gangs:
@@ -201,7 +201,7 @@ class Gangs:
             self._actions += [write] if write is not None else []
 
     def expire(self) -> None:
-        """Write the counts that were put off. To be called about every second."""
+        """Write the counts whose writing was put off. Call it about every second."""
         self._actions += self._statuses.take_late()
         self.topology.expire()
 

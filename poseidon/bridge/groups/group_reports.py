@@ -47,7 +47,7 @@ class TopologyNotes:
         return self._told.read_data(described)
 
     def write_changes(self, described: DescribedMap[Any], outlook: Outlook) -> bool:
-        """Write what has changed of a group into its ConfigMap; return whether a change of the message is put off.
+        """Write what has changed of a group into its ConfigMap; return whether the message's change is postponed.
 
         A message of which only figures have changed is written about once a minute.
         """
@@ -64,13 +64,13 @@ class TopologyNotes:
         return left
 
     def label(self, member: Member, labels: Values) -> None:
-        """Write the labels of a pod that have changed."""
+        """Write the labels of a pod whose values have changed."""
         write = self._told.find_label_change(member, labels)
         if write is not None:
             self._actions.append(write)
 
     def note(self, described: DescribedMap[Any], text: str, reason: EventReason, *, warns: bool) -> None:
-        """Write a message into a ConfigMap that describes no group; ``warns``: also write an event."""
+        """Write a message into a ConfigMap that describes no usable group; ``warns``: also write an event."""
         self.warn_once(described, text if warns else "", reason)
         self._write(described, {"message": text or None})
 
@@ -99,7 +99,7 @@ class TopologyNotes:
 
 
 class TopologyRecords:
-    """Keeps records of the tree and of groups in ``records``, if a model reads them (``wanted``)."""
+    """Keeps ``records`` of the tree and of groups for the solver, if a model reads them (``wanted``)."""
 
     def __init__(self, records: CustomRecords, *, wanted: bool) -> None:
         self.wanted = wanted
@@ -108,13 +108,13 @@ class TopologyRecords:
         self._groups: dict[str, GroupSpec] = {}
 
     def tree(self, spec: TreeSpec | None) -> None:
-        """Record the tree in force; None: no ConfigMap describes one, so machines' labels may."""
+        """Record the tree in force; None: no ConfigMap describes one, so labels of nodes may."""
         if self.wanted and spec is not self._tree:
             self._tree = spec
             self._records.tell(TREE_RECORD, TREE_NAME, spec.payload() if spec is not None else None)
 
     def group(self, job: str, namespace: str, spec: GroupSpec | None) -> None:
-        """Record that the group with this job has these rules; None: it is no topology group, or has no pods."""
+        """Record the rules of a job's group; None: it is no topology group, or has no pods."""
         if not self.wanted or spec is self._groups.get(job):
             return
         if spec is None:
@@ -124,7 +124,7 @@ class TopologyRecords:
         self._records.tell(GROUP_RECORD, job, spec.payload(namespace) if spec is not None else None)
 
     def jobs(self) -> list[str]:
-        """Return the jobs of the groups with records."""
+        """Return the jobs of the groups for which there are records."""
         return [*self._groups]
 
 

@@ -37,7 +37,7 @@ class _Said(NamedTuple):
 
 
 class TopologyGroups:
-    """Follows all topology groups. ``wall`` tells seconds since the epoch, ``name_of`` a pod's name by uid.
+    """Follows all topology groups. ``wall`` returns seconds since the epoch, ``name_of`` the name of a pod by uid.
 
     ``records`` get the tree and its groups, ``actions`` what is to be done. Nothing is written
     before ``begin``: what is known of a group until then may be half of it. States that are usually left at once are
@@ -71,7 +71,7 @@ class TopologyGroups:
     # --- what is seen --------------------------------------------------------------------------------------
 
     def tree_maps_changed(self, changes: Sequence[Change[ConfigMap]]) -> None:
-        """Take ConfigMaps that describe trees as they are now."""
+        """Store the present content of changed ConfigMaps that describe trees."""
         touched = False
         for change in changes:
             if change.object is not None:
@@ -86,7 +86,7 @@ class TopologyGroups:
             self._look_at(self.lives)
 
     def group_maps_changed(self, changes: Sequence[Change[ConfigMap]]) -> None:
-        """Take ConfigMaps that describe groups as they are now."""
+        """Store the present content of changed ConfigMaps that describe groups."""
         touched: set[GroupName] = set()
         for change in changes:
             if change.object is not None:
@@ -137,7 +137,7 @@ class TopologyGroups:
             self._look(state.job)
 
     def expire(self) -> None:
-        """Write what was put off, and forget groups that are gone. To be called about every second."""
+        """Write what was postponed, and forget groups that are gone. Call it about every second."""
         for job in self._records.jobs():
             if self._groups.of_job(job) is None:
                 self._records.group(job, "", None)

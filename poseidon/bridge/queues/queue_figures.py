@@ -26,7 +26,7 @@ Place = tuple[str, str, str]
 
 
 class QueueFigures(NamedTuple):
-    """How queues stand, by name; amounts are in the units of Kubernetes."""
+    """The state of queues by name; amounts are in the units of Kubernetes."""
 
     workloads: Mapping[str, WorkloadCounts] = {}
     """Workloads that wait, and that are admitted."""

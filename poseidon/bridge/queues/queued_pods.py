@@ -18,9 +18,7 @@ from protos.firmament.v1 import scheduler_pb2 as pb
 
 
 def move_queued_pods(stores: Stores, queues: QueueBook) -> None:
-    """Let changes of queues and of owners take effect on pods: the quota that each draws on, its priority, and whether
-    it has to wait.
-    """
+    """Apply changes of queues and owners to pods: the quota that each draws on, its priority, and whether it waits."""
     queues.settle()
     if queues.take_topology_change():
         stores.groups.queues_changed()
@@ -39,7 +37,8 @@ def move_queued_pods(stores: Stores, queues: QueueBook) -> None:
 
 
 class QueueNews:
-    """Reports on queues: usage in their statuses, and events about settings that make no sense or are not honoured.
+    """Writes about queues: their usage into their statuses, and events about settings that make no sense or have no
+    effect.
 
     Nothing is said as long as Kueue admits. ``clock`` is monotonic, ``wall`` returns seconds since the epoch.
     """
@@ -61,7 +60,7 @@ class QueueNews:
         self.statuses.on_round(states)
 
     def take_queue_actions(self) -> list[Action]:
-        """Return the writes and events, once. Call it about every second."""
+        """Return the writes and events since the last call. Call it about every second."""
         if self._queues.options.admission != "poseidon":
             self._queues.touched.clear()
             return []

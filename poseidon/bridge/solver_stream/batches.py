@@ -67,7 +67,8 @@ class Window:
         return self._acknowledged + 1 if self._sent > self._acknowledged else None
 
     async def silent(self, seconds: float) -> int:
-        """Return once a batch has waited for ``seconds``, or up to twice that, without a message from the solver.
+        """Wait until a batch has waited ``seconds`` to twice that without any message from the solver; return its
+        number.
 
         Returns its number. gRPC answers probes even if the solver hangs; a solver that is at work repeats its
         acknowledgement.
@@ -132,7 +133,7 @@ class HeldReports:
         self._wake()
 
     def end(self) -> HeldReports:
-        """Keep no reports from now on; the next call of ``hold_or_release`` returns those that have been kept."""
+        """Hold no reports from now on; the next call of ``hold_or_release`` returns those that were held."""
         self._few = 0
         return self
 

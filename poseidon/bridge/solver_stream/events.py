@@ -26,7 +26,7 @@ class EventStream:
         self._refused: RefusedEvents | None = None  # most solvers never refuse one
 
     def snapshot(self) -> Iterator[pb.Event]:
-        """Yield the whole state, for a solver that knows nothing; later events are changes of it.
+        """Yield the whole state as events, for a solver that knows nothing; later events are changes of it.
 
         Pods that are being bound appear as assumed on their nodes.
         """

@@ -159,7 +159,7 @@ class Session:
         self._wake.set()
 
     def drain(self) -> None:
-        """Send what is left, then end the stream and ``run``."""
+        """Send what is left, then end the stream; ``run`` returns then."""
         self._draining = True
         self._started.set()
         self._wake.set()

@@ -9,11 +9,13 @@ from protos.firmament.v1 import scheduler_pb2 as pb
 
 
 class DistrustedError(Exception):
-    """The solver asked for too many suspicious things, so the bridge closes the stream and waits for a while."""
+    """The solver asked for too many suspicious things, so the bridge closes the stream and waits before it
+    opens another.
+    """
 
 
 class Peer(Protocol):
-    """The state behind a session. All calls come from the event loop's thread."""
+    """The methods that a session calls on its side's state; all from the event loop's thread."""
 
     def snapshot(self) -> Iterable[pb.Event]:
         """Return the whole state, for a solver that knows nothing; later events are changes of it."""

@@ -81,7 +81,7 @@ def open_channel(
 
 
 def credentials(tls: TlsFiles | None) -> TlsContents | None:
-    """Return the present content of this side's certificate files. Raises ``StreamLostError``."""
+    """Return the present content of this side's certificate files, None without TLS. Raises ``StreamLostError``."""
     try:
         return tls.read() if tls is not None else None
     except TlsError as error:
@@ -127,7 +127,7 @@ async def greet(call: Call, target: str, hello: pb.Hello, seconds: float) -> pb.
 
 
 async def end_of(call: Call, target: str, *, greeting: bool) -> Exception:
-    """Return the error that says why a call is over."""
+    """Return the error that says why a call has ended."""
     code, details = await call.code(), await call.details()
     if greeting and code in _REFUSALS:
         return HelloRefusedError(f"{target}: {details}")
@@ -181,8 +181,7 @@ async def ask(
     random: Random,
     tls: TlsFiles | None = None,
 ) -> frozenset[str] | None:
-    """Ask the solvers at ``targets`` in turn what they need, for up to ``seconds``; return the first answer,
-    or None.
+    """Ask the solvers at ``targets`` in turn for their needs, for up to ``seconds``; return the first answer, or None.
 
     The call greets a solver as a driver of ``cluster``, which no other may use, and which the solver forgets
     at once: the driver of the true cluster goes on meanwhile.
@@ -203,7 +202,7 @@ async def ask(
 
 
 def hello_of(cluster: str, client: str, *, fencing: int = 0, ephemeral: bool = True) -> pb.Hello:
-    """Return the greeting of a driver of ``cluster``; an ``ephemeral`` one is forgotten when its session ends."""
+    """Return the Hello of a driver of ``cluster``; the solver forgets an ``ephemeral`` one when its session ends."""
     return pb.Hello(
         version_major=VERSION_MAJOR,
         version_minor=VERSION_MINOR,
@@ -216,7 +215,7 @@ def hello_of(cluster: str, client: str, *, fencing: int = 0, ephemeral: bool = T
 
 
 async def ask_welcome(target: str, hello: pb.Hello, tls: TlsFiles | None) -> pb.Welcome:
-    """Return how the solver at ``target`` answers. Raises ``HelloRefusedError`` or ``StreamLostError``."""
+    """Return the Welcome of the solver at ``target``. Raises ``HelloRefusedError`` or ``StreamLostError``."""
     async with open_channel(target, _MOST_BYTES, _KEEPALIVE_SECONDS, credentials(tls)) as channel:
         call: Call = pb_grpc.SchedulerStub(channel).Session(None)
         try:

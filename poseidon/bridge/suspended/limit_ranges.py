@@ -23,7 +23,7 @@ class LimitRanges:
         self._versions: defaultdict[str, int] = defaultdict(int)
 
     def take_changes(self, changes: Sequence[Change[LimitRange]]) -> None:
-        """Take changed LimitRanges over, and give their namespaces new versions if they say something else."""
+        """Store changed LimitRanges; their namespaces get new versions if the content has changed."""
         for uid, found in changes:
             namespace = self._namespaces.pop(uid, "")
             former = self._found[namespace].pop(uid, None)

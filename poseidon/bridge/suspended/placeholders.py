@@ -31,7 +31,7 @@ class AdmissionStage(Enum):
 
 
 class PodTaker(Protocol):
-    """A function that takes changes of pods."""
+    """A function that receives changes of pods."""
 
     def __call__(self, changes: Sequence[Change[Pod]]) -> None:
         """Take pods as they are now."""
@@ -87,7 +87,8 @@ class WorkloadAdmission:
 
 
 class Placeholders:
-    """All placeholders. ``take_pods`` takes them; ``is_ours``: whether pods of a scheduler's name are placed here.
+    """All placeholders: pods that stand for those of suspended objects. ``take_pods`` receives them; ``is_ours``:
+    whether this program places pods of a scheduler's name.
 
     Both must be set before there are some. ``queues`` knows which pods are below which owners.
     """
@@ -109,7 +110,7 @@ class Placeholders:
         return self._owners.get(uid, "")
 
     def add(self, entry: WorkloadAdmission, count: int) -> str:
-        """Make placeholders for pods of an object; returns why it makes no sense, "" if it does."""
+        """Create placeholders for pods of an object; return why that makes no sense, "" if it does."""
         if entry.idle or count <= 0:
             return ""
         self._attempts += 1
@@ -131,13 +132,13 @@ class Placeholders:
         return ""
 
     def renew(self, entry: WorkloadAdmission) -> None:
-        """Let placeholders be made anew if the LimitRanges that apply to them have changed."""
+        """Create placeholders again if the LimitRanges that apply to them have changed."""
         if entry.limits not in (-1, self.limit_ranges.find_version(entry.key.namespace)):
             entry.idle, entry.limits = False, -1
             self.drop_placeholders(entry)
 
     def drop_placeholders(self, entry: WorkloadAdmission, count: int | None = None) -> None:
-        """Drop ``count`` placeholders, or all; those without places go first."""
+        """Drop ``count`` placeholders, or all; first those without places."""
         self.drop_by_uid(entry, sorted(entry.pods, key=self._has_place)[:count])
 
     def drop_by_uid(self, entry: WorkloadAdmission, uids: Sequence[str]) -> None:

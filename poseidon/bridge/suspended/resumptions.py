@@ -117,7 +117,7 @@ class Resumptions:
 
     @property
     def holds_places(self) -> bool:
-        """Whether there are placeholders at all."""
+        """Whether any placeholder exists."""
         return len(self._placeholders) > 0
 
     def get_creation_time(self, uid: str) -> float:
@@ -126,7 +126,7 @@ class Resumptions:
         return seconds(entry.found.value["metadata"]["created"]) or 0.0 if entry is not None else 0.0
 
     def begin(self) -> None:
-        """Begin to decide about objects, as all are known; missing pods of resumed objects get placeholders."""
+        """Begin to decide about objects: all are known. Missing pods of resumed objects get placeholders."""
         for entry in [*self._entries.values()]:
             stage = entry.stage_written
             if stage is AdmissionStage.RUNNING or stage is not entry.stage:
@@ -182,7 +182,7 @@ class Resumptions:
     # --- pods that have come -------------------------------------------------------------------------------
 
     def take_place(self, record: PodRecord, pod: Pod) -> None:
-        """Let a pod that has come take the place that is held for it, if one is."""
+        """Give a pod that has just been created the place that a placeholder holds for it, if one does."""
         uid = record.task.uid
         if self._placeholders.find_owner(uid):
             return
@@ -207,7 +207,7 @@ class Resumptions:
     # --- what is to be done --------------------------------------------------------------------------------
 
     def sort_out(self, actions: Iterable[Action]) -> list[Action]:
-        """Return the actions without those about placeholders, which are handled here, and with the writes to objects.
+        """Return the actions that concern no placeholder, and writes to objects; the other actions are handled here.
 
         Nothing is written on placeholders.
         """
@@ -335,7 +335,7 @@ class Resumptions:
                 self._give_up(entry, end.refusal)
 
     def expire(self) -> None:
-        """Give up writes and places whose time is over. Call it about every second."""
+        """Give up writes and places whose time has run out. Call it about every second."""
         now = self._clock()
         for entry in [*self._entries.values()]:
             if entry.stage is AdmissionStage.WAITING:

@@ -62,7 +62,7 @@ class Workload:
 
     @property
     def field(self) -> tuple[str, ...]:
-        """Where it says whether it is suspended."""
+        """The path of the field that says whether the object is suspended."""
         return IN_POLICY if self.ref.kind in _OF_POLICY else IN_SPEC
 
 
@@ -194,7 +194,9 @@ def _as_expected(spec: PodSpec) -> PodSpec:
 
 
 def reduce_spec(spec: PodSpec) -> PodSpec:
-    """Return what of a spec decides where a pod may go: equal for a pod and for what stood for it."""
+    """Return the part of a spec that decides where a pod may go: equal for a pod and for the placeholder
+    that stood for it.
+    """
     return replace(
         _as_expected(spec),
         scheduler_name="",

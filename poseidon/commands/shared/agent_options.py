@@ -34,7 +34,7 @@ async def work_off(
     once: Callable[[], Awaitable[object]],
     for_ever: Callable[[], Awaitable[None]] | None,
 ) -> None:
-    """Await ``for_ever`` until a signal ends the program, ``once`` if that is None; then close ``transport``."""
+    """Run ``for_ever`` until a signal ends the program, or ``once`` if that is None; then close ``transport``."""
     async with transport:
         if for_ever is None:
             await once()
@@ -43,7 +43,7 @@ async def work_off(
 
 
 async def run_until_stopped(work: Awaitable[object]) -> None:
-    """Await ``work``, at most until SIGTERM or SIGINT. Errors of ``work`` are raised."""
+    """Run ``work``, at most until SIGTERM or SIGINT. Errors of ``work`` are raised."""
     working = asyncio.ensure_future(work)
     stopping = asyncio.create_task(stop_event().wait())
     try:
@@ -63,7 +63,7 @@ async def repeat(
     log: logging.Logger,
     errors: tuple[type[Exception], ...],
 ) -> None:
-    """Do ``work`` every ``interval`` seconds for ever; log failures with one of ``errors``."""
+    """Do ``work`` every ``interval`` seconds until cancelled; log failures that are one of ``errors``."""
     while True:
         try:
             await work()

@@ -17,7 +17,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def together(*options: Callable[[Any], Any]) -> Callable[[F], F]:
-    """Return a decorator that adds several options to a command, in this order."""
+    """Return a decorator that adds several options to a command, in the given order."""
 
     def add(command: F) -> F:
         for option in reversed(options):

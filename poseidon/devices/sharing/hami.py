@@ -151,7 +151,7 @@ def _describe_node(node: str, gpus: Sequence[Gpu]) -> Json:
 
 
 def asks(pod: Pod) -> bool:
-    """Return whether some container of a pod asks for GPUs."""
+    """Return whether some container of a pod requests GPUs."""
     return any(_read(container, COUNT) for container in pod.spec.containers)
 
 
@@ -301,7 +301,7 @@ def list_parts(allocation: Json, containers: int) -> list[list[GpuPart]]:
 
 
 def annotate(allocation: Json, containers: int, now: float) -> dict[str, str]:
-    """Return the annotations by which HAMi's device plugin learns what a pod has got."""
+    """Return the annotations that tell HAMi's device plugin which GPUs a pod has got."""
     parts = write_parts(list_parts(allocation, containers))
     return {
         ALLOCATED: parts,

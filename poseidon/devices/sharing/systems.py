@@ -15,7 +15,9 @@ from poseidon.kube.api.pods import Pod
 
 
 class SharingSystem(NamedTuple):
-    """How a project states the devices of nodes, the wishes of pods, and the devices that pods have got."""
+    """The functions that read how a project states nodes' devices, pods' requests, and the devices that
+    pods have got.
+    """
 
     name: str
     """Its name in the configuration."""

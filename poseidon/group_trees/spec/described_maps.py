@@ -55,7 +55,7 @@ class DescribedMap(Generic[S]):
 
 
 class DescribedMaps(Generic[K, S]):
-    """ConfigMaps by subject. If several ConfigMaps describe one subject, the oldest counts.
+    """ConfigMaps by the group or tree that they describe. If several describe one, the oldest is used.
 
     ``subject`` returns what a ConfigMap describes, None if that is nothing of interest. ``read`` reads its data, of
     which only ``keys`` count: changes of other keys are ignored. ``named`` returns the name of a subject, for people.
@@ -79,12 +79,12 @@ class DescribedMaps(Generic[K, S]):
         return iter(self._by_subject)
 
     def get(self, subject: K) -> DescribedMap[S] | None:
-        """Return the ConfigMap that counts for a subject, None if there is none."""
+        """Return the ConfigMap that is used for a subject, None if there is none."""
         maps = self._by_subject.get(subject)
         return min(maps.values(), key=_age) if maps else None
 
     def list_ignored(self, subject: K) -> list[tuple[DescribedMap[S], str]]:
-        """Return the ConfigMaps for a subject that do not count, each with a message for people."""
+        """Return the ConfigMaps for a subject that are not used, each with a message for people."""
         maps = sorted(self._by_subject.get(subject, {}).values(), key=_age)
         text = "ConfigMap {} describes {} already, and this one is ignored; delete one of them"
         return [(each, text.format(maps[0].found.metadata.name, self._named(subject))) for each in maps[1:]]

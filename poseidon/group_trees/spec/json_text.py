@@ -17,7 +17,7 @@ S_co = TypeVar("S_co", covariant=True)
 
 @dataclass(frozen=True, slots=True)
 class Reading(Generic[S_co]):
-    """The content of a text or an object; ``spec`` counts only if there are no ``defects``.
+    """The content of a text or an object; ``spec`` may be used only if there are no ``defects``.
 
     ``remarks``: notes for people, such as on parts without effect.
     """

@@ -32,7 +32,7 @@ class TreeArguments(Section):
 
 
 def trees_are_read(records: Collection[str]) -> bool:
-    """Return whether the records of the tree or of topology groups are among these kinds."""
+    """Return whether ``records``, the kinds that models read, include those of the tree or of topology groups."""
     return not TREE_RECORDS.isdisjoint(records)
 
 
@@ -119,17 +119,17 @@ class TreeBook:
 
     @property
     def described(self) -> DescribedMap[TreeSpec] | None:
-        """The ConfigMap that counts, None if there is none."""
+        """The ConfigMap that is used for the tree, None if there is none."""
         return self._maps.get(_TREE)
 
     @property
     def spec(self) -> TreeSpec | None:
-        """The last content without faults of the ConfigMap that counts, None for none."""
+        """The last content without faults of the ConfigMap that is used, None for none."""
         described = self.described
         return described.spec if described is not None else None
 
     def tree(self) -> ClusterTree:
-        """Return the cluster's tree by all that is known now, see ``tree_in_force``."""
+        """Return the cluster's tree by the present knowledge, see ``tree_in_force``."""
         if self._tree is None:
             self._tree = tree_in_force(self.spec, self._labels, self._arguments.node_labels)
         return self._tree

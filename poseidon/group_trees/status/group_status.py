@@ -23,7 +23,7 @@ _NUMBER = re.compile(r"\d+", re.ASCII)
 
 
 class State(StrEnum):
-    """States of groups and their members."""
+    """The states of groups and of their members."""
 
     WAITING = "Waiting"  # members, or the object that describes the group, are missing
     READY = "Ready"  # all members exist, and the solver tries to place them
@@ -46,7 +46,7 @@ _SOLVER_DECIDES: dict[int, State] = {
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """A group's counts of pods, and the solver's last report.
+    """The number of a group's pods by state, and the solver's last report on it.
 
     ``members``: number of pods that have a part in the group, ``placed``: number of members with a node. ``phase`` and
     ``message``: the solver's last report; ``problem``: why the solver does not get the group, "" if it does.
@@ -61,7 +61,7 @@ class Situation:
 
 
 def state_of(now: Situation) -> tuple[State, str]:
-    """Return a group's state, and in words for people what it waits for ("" for nothing)."""
+    """Return a group's state, and for people what it waits for ("" for nothing)."""
     if now.phase in _SOLVER_DECIDES:
         return _SOLVER_DECIDES[now.phase], now.message
     if now.placed >= now.size:
@@ -83,7 +83,9 @@ _STATES = {str(each) for each in State}
 
 @dataclass(slots=True)
 class Outlook:
-    """What to write now into the ConfigMap, and as labels of pods, by uid. ``passing``: the write may wait a second."""
+    """The texts to write now: into the ConfigMap, and as labels of pods, by uid. ``passing``: the write may
+    wait a second.
+    """
 
     data: dict[str, str | None]
     labels: dict[str, Values] = field(default_factory=dict)
@@ -91,7 +93,7 @@ class Outlook:
 
 
 class GroupLife:
-    """The course of one group. Times are in seconds since the epoch.
+    """The states that one group passes through. Times are in seconds since the epoch.
 
     ``phase``, ``message`` and ``solver_seconds``: the solver's last report; ``preemptor``: the pod for which the group
     makes room. Code that changes these calls ``find_outlook`` next. ``is_empty``: whether the group had no pods when
@@ -112,7 +114,7 @@ class GroupLife:
         self._retries: dict[str, int] = {}
 
     def recover(self, data: Mapping[str, str], members: Mapping[str, Member]) -> None:
-        """Restore the course from what an earlier process has written into the ConfigMap, and as labels of the pods."""
+        """Restore the states that an earlier process has written into the ConfigMap, and as labels of the pods."""
         if data.get("status", "") in _STATES:
             self.state = State(data["status"])
         self.preemptor = data.get("preemptor", "")
@@ -126,7 +128,7 @@ class GroupLife:
     def find_outlook(
         self, members: Mapping[str, Member], situation: Situation, tree: ClusterTree, remark: str, now: float
     ) -> Outlook:
-        """Return what to write about a group. ``members``: the pods that have a part in it, by uid.
+        """Return the texts to write about a group. ``members``: the pods that have a part in it, by uid.
 
         ``remark`` is reported if there is nothing more important.
         """
@@ -218,7 +220,7 @@ def _began(members: Mapping[str, Member], now: float) -> float:
 
 
 def gist(text: str) -> str:
-    """Return a message with its numbers masked: messages that differ only in numbers give the same reason."""
+    """Return a message without its numbers: messages that differ only in numbers give the same reason."""
     return _NUMBER.sub("#", text)
 
 

@@ -35,7 +35,7 @@ class Member:
 
     @property
     def rank(self) -> int | None:
-        """The rank that the pod has been given, None for none."""
+        """The rank that the pod has got, None for none."""
         return read_number(self.labels.get(RANK_LABEL, ""))
 
     @property
@@ -50,7 +50,7 @@ class Member:
 
     @property
     def placed(self) -> bool:
-        """Whether the pod has a node and is to stay there, or has succeeded."""
+        """Whether the pod has a node and is not leaving it, or has succeeded."""
         return not self.failed and bool(self.node) and not self.leaving
 
 

@@ -23,7 +23,7 @@ Placement: TypeAlias = Mapping[str, "Placement | tuple[str, ...]"]
 
 
 def ranks(placed: Mapping[str, Path], kept: Mapping[str, int]) -> dict[str, int]:
-    """Return the rank of each pod by name, from 0 on, in the order of ranks.
+    """Return the rank of each pod by name, from 0 on, in the order of the ranks.
 
     ``placed``: path of each pod's node, all paths of one length. ``kept``: ranks that pods have already. These stay, so
     that a replacement gets the rank of the pod that it replaces; ranks that are out of range or given twice do not. The

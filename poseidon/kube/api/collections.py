@@ -180,7 +180,7 @@ CONFIG_MAPS = Resource("configmaps", "/api/v1/configmaps", ConfigMap)
 
 
 def config_map(namespace: str, name: str) -> Resource[ConfigMap]:
-    """Return the collection that holds only this ConfigMap."""
+    """Return the collection that contains only this ConfigMap."""
     path = f"/api/v1/namespaces/{namespace}/configmaps"
     return Resource(CONFIG_MAPS.name, path, ConfigMap, field_selector=f"metadata.name={name}")
 

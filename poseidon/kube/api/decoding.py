@@ -39,7 +39,7 @@ class WatchEvent(Struct, frozen=True, gc=False):
 
 
 class Rejected(Struct, frozen=True):
-    """An item of a list that could not be decoded, with the metadata that could."""
+    """An item of a list that could not be decoded, with what could be decoded of its metadata."""
 
     metadata: ObjectMeta
     problem: str

@@ -71,7 +71,7 @@ class GenerationMeta(ObjectMeta, frozen=True):
 
 
 class ListMeta(KubeStruct, frozen=True):
-    """Metadata of a list: its version, and the token of the next page ("" on the last)."""
+    """The Kubernetes object of a list's metadata: its version, and the token of the next page ("" on the last)."""
 
     resource_version: str = ""
     continue_token: str = field(default="", name="continue")

@@ -91,7 +91,7 @@ class NodeOutline(KubeStruct, frozen=True):
 
     @property
     def mark(self) -> int:
-        """A number that changes if anything has changed but the time and the number of heartbeats."""
+        """A number that changes whenever the node does, except for the time and number of its heartbeats."""
         found, status = self.found, self.status
         parts = (
             found.labels,

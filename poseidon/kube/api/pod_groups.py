@@ -68,7 +68,7 @@ class VolcanoSubGroups(KubeStruct, frozen=True):
 
 
 class VolcanoPodGroupSpec(KubeStruct, frozen=True):
-    """How many pods go together, in all and per task, and further requirements."""
+    """The number of pods that are placed together, in all and per task, and further requirements."""
 
     min_member: Integer = 0
     min_task_member: dict[str, Integer] = field(default_factory=dict)
@@ -87,7 +87,7 @@ class VolcanoPodGroup(KubeStruct, frozen=True):
 
 
 class GangPolicy(KubeStruct, frozen=True):
-    """All or nothing, for at least this many pods."""
+    """A policy of all or nothing, for at least this many pods."""
 
     min_count: Integer = 0
 
@@ -125,7 +125,7 @@ class TopologyConstraint(KubeStruct, frozen=True):
 
 
 class SchedulingConstraints(KubeStruct, frozen=True):
-    """Where the pods of a group may go."""
+    """The domains in which the pods of a group may be placed."""
 
     topology: tuple[TopologyConstraint, ...] = ()
 
@@ -170,7 +170,7 @@ class NativePodGroup(KubeStruct, frozen=True):
 
 
 class CompositeGangPolicy(KubeStruct, frozen=True):
-    """All or nothing, for at least this many groups."""
+    """A policy of all or nothing, for at least this many groups."""
 
     min_group_count: Integer = 0
 

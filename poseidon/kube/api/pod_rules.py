@@ -100,7 +100,7 @@ class Affinity(KubeStruct, frozen=True):
 
 
 class TopologySpreadConstraint(KubeStruct, frozen=True):
-    """How evenly pods spread over the values of a node label. Policies that are not set are ""."""
+    """How evenly pods are spread over the values of a node label. Policies that are not set are ""."""
 
     max_skew: Integer = 0
     topology_key: str = ""

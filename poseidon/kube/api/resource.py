@@ -30,7 +30,7 @@ class Outline(Protocol):
 
     @property
     def mark(self) -> int:
-        """A number that changes if anything has changed that is read."""
+        """A number that changes whenever a part changes that is read."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,12 +20,12 @@ class Backoff:
     failures: int = field(default=0, init=False)
 
     def next(self) -> float:
-        """Count one more failure and return the seconds to wait before the next try."""
+        """Count one more failure; return how many seconds to wait before the next try."""
         # The exponent is bounded: long outages would otherwise overflow a float.
         step = min(self.cap, self.initial * 2.0 ** min(self.failures, 64))
         self.failures += 1
         return step * (0.5 + 0.5 * self.random.random())
 
     def reset(self) -> None:
-        """Forget all failures, because something has worked."""
+        """Forget all failures, after a success."""
         self.failures = 0

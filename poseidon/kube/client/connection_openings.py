@@ -32,7 +32,7 @@ _FORGET = 1.001
 
 
 class Openings(Generic[C]):
-    """Decides who opens a connection, by how long answers take. All calls come from one event loop.
+    """Decides which request opens a connection, by how long answers take. All calls come from one event loop.
 
     ``count_open`` returns how many connections are open, in use or idle. ``give_back`` takes a connection back that was
     handed to a cancelled request. Each opening is begun by ``begin``, or by ``wait`` if that returns None; its caller
@@ -58,14 +58,15 @@ class Openings(Generic[C]):
         self._recent += _NEW_SHARE * (seconds - self._recent)
 
     def begin(self) -> bool:
-        """Return whether a request may open a connection now; if so, it does."""
+        """Return whether a request may open a connection now; if so, count it as being opened."""
         if not self._may_open():
             return False
         self._opening += 1
         return True
 
     async def wait(self, *, urgent: bool = False) -> C | None:
-        """Wait for a connection that is given back; None: the request has to open one, and this counts as begun.
+        """Wait for a connection that another request returns; None: the request has to open one, counted as being
+        opened.
 
         ``urgent`` requests come first, else those that have waited longest.
         Raises ``ConnectionResetError`` if all connections are closed meanwhile.

@@ -19,7 +19,7 @@ _BEFORE_EXPIRY_SECONDS = 30.0
 
 
 class Credentials(NamedTuple):
-    """The present credentials: how this process identifies itself, and whom it trusts.
+    """The present credentials: how this process identifies itself, and which servers it trusts.
 
     ``authorization`` is the value of the Authorization header, "" for none. ``tls`` is None if the connection
     has no certificates of its own; a new object means that new connections must use it.
@@ -48,7 +48,7 @@ class HeaderCredentials:
 
 
 class Loaded(NamedTuple):
-    """Credentials and the files that they came from.
+    """Credentials, and the files from which they were read.
 
     ``tls_files`` are those of the ``files`` that ``credentials.tls`` was made of. ``expires_at`` is in
     seconds since the epoch, None if unknown.

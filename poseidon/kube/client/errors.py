@@ -49,7 +49,7 @@ class ApiError(KubeError):
 
     @property
     def outrun(self) -> bool:
-        """Whether another write came in between, so that the same request may succeed next time."""
+        """Whether another write was made in between, so that the same request may succeed next time."""
         return self.conflict and not self.replaced and not self.already_exists
 
     @property
@@ -81,12 +81,12 @@ class ApiError(KubeError):
 
     @property
     def transient(self) -> bool:
-        """Whether the same request may succeed later without any change to it."""
+        """Whether the same request may succeed later unchanged."""
         return self.status in (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.REQUEST_TIMEOUT) or self.status >= 500
 
 
 class UnsendableError(ApiError, ValueError):
-    """A request with a path that HTTP cannot express; it counts as refused by the server."""
+    """A request whose path HTTP cannot express; it is treated as if the server had refused it."""
 
     def __init__(self, path: str) -> None:
         shown = path if len(path) <= _LONGEST_SHOWN else f"{path[:_LONGEST_SHOWN]}…"

@@ -156,7 +156,7 @@ class Transport:
         return await self._exchange("PUT", path, None, body, JSON)
 
     async def patch(self, path: str, body: bytes, content_type: str = STRATEGIC_MERGE_PATCH) -> bytes:
-        """Return the body of a PATCH. Raises ``ApiError`` or ``UnreachableError``."""
+        """Return the body of a PATCH of the given content type. Raises ``ApiError`` or ``UnreachableError``."""
         return await self._exchange("PATCH", path, None, body, content_type)
 
     async def delete(self, path: str, body: bytes | None = None) -> bytes:

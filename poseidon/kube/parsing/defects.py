@@ -24,7 +24,7 @@ def list_defects(defects: Sequence[Defect], most: int = MOST_LISTED) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Defect:
-    """One fault: ``field`` is a path in the object, ``problem`` says what is wrong and what to do.
+    """One fault of an object: ``field`` is a path in it, ``problem`` says what is wrong and what to do.
 
     Its text is short, whatever the object contains.
     """

@@ -35,7 +35,7 @@ _LARGEST_FLOAT = repr(sys.float_info.max).encode()
 
 
 def readable(raw: bytes) -> bytes:
-    r"""Return JSON with the same content, as far as it can be read.
+    r"""Return JSON with the same content in a form that can be decoded; what cannot be is replaced or cut.
 
     Invalid UTF-8 and escapes that are half a pair (``\ud800``) become U+FFFD, as in Go's decoder; values
     deeper than ``MAX_DEPTH`` become ``TOO_DEEP``; whole numbers beyond 64 bits become the largest of 64,

@@ -26,7 +26,7 @@ Pairs = Callable[[list[tuple[str, Any]]], Any]
 
 
 def compact(value: Any) -> bytes:
-    """Return JSON that is the same for equal values."""
+    """Return compact JSON that is the same for equal values."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
 
 

@@ -47,7 +47,7 @@ class Delivery(Generic[T]):
         """Whether a complete list has been passed on, or the resource is not served."""
 
     def hand_over(self, batch: Sequence[Change[T]], kind: str) -> None:
-        """Pass on changes that come from a list, not from a watch, and count them as changes of this kind."""
+        """Pass on changes that were read from a list, not from a watch, and count them as changes of this kind."""
         if batch:
             self.count_heard(kind, len(batch))
             self.deliver(batch)
@@ -60,7 +60,7 @@ class Delivery(Generic[T]):
         series.inc(number)
 
     def report_gone(self, uids: Collection[str]) -> None:
-        """Pass on that objects are gone."""
+        """Pass on that the objects with these uids are gone."""
         self.hand_over([Change(uid, None) for uid in sorted(uids)], "VANISHED")
 
     def deliver(self, batch: Sequence[Change[T]], size: int = 0) -> None:
@@ -88,7 +88,7 @@ class Delivery(Generic[T]):
             self._late.set()
 
     async def catch_up(self) -> None:
-        """Pass on changes when their turn comes, for ever."""
+        """Pass on waiting changes when their turn comes, until cancelled."""
         while True:
             await self._late.wait()
             self._late.clear()

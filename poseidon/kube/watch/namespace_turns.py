@@ -83,8 +83,8 @@ class NamespaceTurns(Generic[T]):
         return not self._changes and self._clock() >= self._quiet_at
 
     def take(self, changes: Sequence[Change[T]], size: int = 0) -> None:
-        """Add changes, which take ``size`` bytes together, and pass on some for a slice of time; others wait for
-        ``hand_on``.
+        """Add changes, which take ``size`` bytes together, and pass on some of them for a slice of time; the others
+        wait for ``hand_on``.
         """
         each = size // len(changes) if changes else 0
         for change in changes:

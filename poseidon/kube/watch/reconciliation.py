@@ -36,7 +36,7 @@ async def reconcile(
     list_anew: Callable[[], None],
     wanted: asyncio.Event,
 ) -> None:
-    """Compare for ever: once per period, up to a quarter of it earlier or later, and whenever ``wanted`` is set.
+    """Compare until cancelled: once per period, up to a quarter of it earlier or later, and whenever ``wanted`` is set.
 
     With a period of 0, compare only when ``wanted``. ``known`` returns the known objects, or None while they
     belong to no single version; ``list_anew`` is called if they differ.

@@ -98,7 +98,7 @@ class Reflector(Generic[T]):
         await self._delivery.synced.wait()
 
     async def run(self, after: Iterable[Reflector[Any]] = ()) -> None:
-        """Follow the resource for ever, once the resources before it are known."""
+        """Follow the resource until cancelled, once all reflectors in ``after`` have synced."""
         for each in after:
             await each.wait_synced()
         async with asyncio.TaskGroup() as parts:

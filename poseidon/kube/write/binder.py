@@ -49,7 +49,7 @@ class BindResult(Enum):
 
 
 class BindOutcome(NamedTuple):
-    """The end of a binding; ``reason`` is empty when bound."""
+    """The outcome of a binding; ``reason`` is empty if the pod is bound."""
 
     request: BindRequest
     result: BindResult
@@ -147,7 +147,7 @@ class AdaptiveLimit:
 
 @dataclass(frozen=True, slots=True)
 class BinderOptions(RetryOptions):
-    """``concurrency`` bounds the bindings in flight.
+    """Options of the binder; ``concurrency`` bounds the bindings in flight.
 
     After a binding in a burst, less urgent writes wait ``lull_seconds`` for the next one: longer than a round of the
     solver usually takes there. Writes in such a gap would delay the bindings that follow. A burst is ``burst`` bindings

@@ -53,7 +53,7 @@ ClaimWrite: TypeAlias = SelectNode | GiveVolume
 
 
 class ClaimWriter(WorkerPool[ClaimWrite]):
-    """Writes until cancelled.
+    """Carries out writes to volume claims until cancelled.
 
     ``on_refused`` is called for each write that has failed for good, with the reason. Success is not
     reported: the watches of claims and volumes show it. The patches contain uids, so they change no other
@@ -93,7 +93,7 @@ class ClaimWriter(WorkerPool[ClaimWrite]):
 
 
 def patch_of(write: ClaimWrite) -> tuple[str, bytes]:
-    """Return path and body of the merge patch that carries out a write, as kube-scheduler's binder would."""
+    """Return path and body of the merge patch for a write, as kube-scheduler's binder would send it."""
     if isinstance(write, SelectNode):
         metadata: dict[str, Any] = {"uid": write.claim_uid, "annotations": {SELECTED_NODE: write.node}}
         path = f"/api/v1/namespaces/{write.namespace}/persistentvolumeclaims/{write.claim}"

@@ -56,7 +56,7 @@ class DeviceClaimWrite(NamedTuple):
 
 
 class WriteEnd(NamedTuple):
-    """How a write has ended."""
+    """The end of a write to a device claim."""
 
     write: DeviceClaimWrite
     """The write."""
@@ -69,7 +69,7 @@ class WriteEnd(NamedTuple):
 
 
 class RefusedWriteError(Exception):
-    """A write that the claim, as it is now, does not allow."""
+    """A write that the claim in its present state does not allow."""
 
 
 def build_status(claim: ResourceClaim, write: DeviceClaimWrite) -> Json | None:
@@ -129,7 +129,7 @@ def _results(allocation: Json) -> list[tuple[Any, ...]]:
 
 
 class DeviceClaimWriter(WorkerPool[DeviceClaimWrite]):
-    """Writes until cancelled, and calls ``on_ended`` with the end of each write.
+    """Writes device claims until cancelled, and calls ``on_ended`` with the end of each write.
 
     Each write is made upon one resource version of the claim. If another program has changed the claim, it is read
     again, and the write is applied to its new content if that still allows it. So no write is made twice, not even one

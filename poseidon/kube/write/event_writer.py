@@ -91,7 +91,7 @@ class EventWriter(WriteBehind[_Write]):
         self.withdraw((uid, EventReason.FAILED_SCHEDULING))
 
     def say(self, about: ObjectRef | PodRef, reason: EventReason, message: str) -> None:
-        """Write an event about a pod or a group, such as why it is pending. Callers report changes only."""
+        """Write an event about a pod or a group, for example why it is pending. Callers report changes only."""
         if isinstance(about, PodRef):
             about = ObjectRef("v1", "Pod", about.uid, about.namespace, about.name)
         # Named here, so that a repeated try after a lost answer creates no second event.

@@ -62,7 +62,7 @@ class EvictionOutcome(NamedTuple):
 
 
 class Evictor(WorkerPool[EvictionRequest]):
-    """Evicts until cancelled. ``on_outcome`` is called once per request, from the event loop's thread.
+    """Evicts pods until cancelled. ``on_outcome`` is called once per request, from the event loop's thread.
 
     Each request contains the pod's uid, so it never evicts another pod of the same name; asking twice does no
     harm.

@@ -33,7 +33,7 @@ class JointEviction:
 
     @contextmanager
     def ask(self) -> Iterator[None]:
-        """Note, around a request to evict one of the pods, whether that pod leaves. If the answer is lost, it may."""
+        """Record, around a request to evict one of the pods, whether that pod leaves; it may if the answer is lost."""
         self._in_flight += 1
         try:
             yield

@@ -128,7 +128,7 @@ class ConditionWriter(PatchWriter):
 
 
 class Nomination(NamedTuple):
-    """The node where pods make way for a pod, "" for none."""
+    """The node where other pods are evicted for a pod, "" for none."""
 
     pod: PodRef
     node: str

@@ -33,7 +33,7 @@ _PROBE_SUFFIX = "-"
 
 
 class PodRecovery:
-    """Carries out recoveries, each in its own task: they are rare, and mostly wait.
+    """Recreates or deletes pods that a kubelet refused, each in its own asyncio task: they are rare, and mostly wait.
 
     A recreated pod's ``annotation`` says how often it has been recreated.
     """
@@ -62,7 +62,7 @@ class PodRecovery:
         await self._settled.wait()
 
     async def run(self) -> None:
-        """Work for ever."""
+        """Recover pods until cancelled."""
         async with asyncio.TaskGroup() as group:
             while True:
                 group.create_task(await self._waiting.get())

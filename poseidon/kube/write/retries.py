@@ -41,8 +41,8 @@ class RetryOptions:
 
 
 class Tries:
-    """The tries of one request, which began ``since`` (None: now). ``random`` draws jitter, ``clock`` is
-    monotonic.
+    """The tries of one request, of which the first began at ``since`` (None: now). ``random`` draws jitter, ``clock``
+    is monotonic.
 
     Without a clock, answers of a busy server count from the first.
     """
@@ -101,7 +101,7 @@ class Tries:
 
 
 def outrun(error: ApiError) -> bool | None:
-    """Return whether to try again: another write came in between, or the error is transient."""
+    """Return whether a request should be tried again: another write was made in between, or the error is transient."""
     return True if error.outrun else None
 
 
@@ -151,7 +151,7 @@ class WorkerPool(Generic[W]):
         await self._idle.wait()
 
     async def run(self) -> None:
-        """Work on the queue for ever."""
+        """Carry out queued requests until cancelled."""
         async with asyncio.TaskGroup() as group:
             while True:
                 await self._wanted.wait()
@@ -268,7 +268,7 @@ class WriteBehind(Generic[W]):
         await self._drained.wait()
 
     async def run(self) -> None:
-        """Write for ever."""
+        """Write until cancelled."""
         await self._ready.run()
 
     async def _carry_out(self, key: Hashable) -> None:

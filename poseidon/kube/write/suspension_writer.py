@@ -52,7 +52,7 @@ class SuspensionWrite(NamedTuple):
 
 
 class SuspensionEnd(NamedTuple):
-    """The end of a write: ``refusal`` is "" if it succeeded, else why it cannot.
+    """The end of a write to a suspended object: ``refusal`` is "" if it succeeded, else why it cannot.
 
     ``overtaken``: the object is another than was looked at. An earlier try may have made it so; the watch shows it.
     """
@@ -63,7 +63,8 @@ class SuspensionEnd(NamedTuple):
 
 
 class SuspensionWriter(WorkerPool[SuspensionWrite]):
-    """Writes until cancelled. ``on_end`` is called once per write, from the event loop's thread.
+    """Writes whether objects are suspended, until cancelled. ``on_end`` is called once per write, from the event loop's
+    thread.
 
     If an answer is lost, the next try finds the field as it should be, and fails: the watch then shows what holds.
     """

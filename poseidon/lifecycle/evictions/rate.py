@@ -11,7 +11,9 @@ from protos.conventions.configuration import Section
 
 
 class EvictionLimits(Section):
-    """The section ``evictions``: how many pods may make way, ``per_second`` over time, ``burst`` after a quiet time."""
+    """The section ``evictions``: how many pods may be evicted, ``per_second`` over time, ``burst`` after a
+    quiet time.
+    """
 
     per_second: Annotated[float, Field(gt=0, le=100_000, allow_inf_nan=False)] = 50.0
     burst: Annotated[int, Field(ge=1, le=1_000_000)] = 5000
@@ -31,7 +33,7 @@ class EvictionRate:
         self._at = clock()
 
     def allows(self, count: int) -> bool:
-        """Return whether ``count`` pods may go together now; if so, they count."""
+        """Return whether ``count`` pods may be evicted together now; if so, count them."""
         now = self._clock()
         burst = float(self._limits.burst)
         self._left = min(burst, self._left + (now - self._at) * self._limits.per_second)

@@ -81,8 +81,7 @@ class EvictionReview:
         self._takes_quota = takes_quota
 
     def list_staying(self, asked: Asked) -> dict[str, Verdict]:
-        """Return the victims (uids) that have to stay, and why. All victims must be known pods on the expected
-        nodes."""
+        """Return the victims (uids) that have to stay, and why. All must be known pods on the expected nodes."""
         inquiry = _Inquiry(self._tasks, self._gangs, asked, self._evicts, self._takes_quota)
         inquiry.settle()
         for together in inquiry.going_together():
@@ -92,7 +91,7 @@ class EvictionReview:
         return inquiry.verdicts
 
     def find_unit(self, uid: str) -> str:
-        """Return the name of what must be evicted together with a pod, see ``GangView.find_unit``."""
+        """Return the name of the unit that must be evicted together with a pod, see ``GangView.find_unit``."""
         return self._gangs.find_unit(uid)
 
 
@@ -214,7 +213,7 @@ class GangView:
         return 0 < there < self._groups.job(group).min_members
 
     def find_unit(self, uid: str) -> str:
-        """Return the name of what must be evicted together with a pod, "" if the pod may go alone.
+        """Return the name of the unit that must be evicted together with a pod, "" if the pod may be evicted alone.
 
         That is its gang if it is disrupted as a whole, or else the outermost group in it that contains the pod and is.
         """

@@ -46,7 +46,7 @@ def usage_of(pod: Pod) -> dict[str, int]:
 
 
 class QuotaBook:
-    """The usage of each quota: that of the input's pods, or that in the quota's status."""
+    """The usage that counts for each quota: that of the input's pods, or that in the quota's status."""
 
     def __init__(self, quotas: Sequence[ResourceQuota], admitted: Iterable[Pod]) -> None:
         self._of: dict[str, list[ResourceQuota]] = defaultdict(list)
@@ -80,7 +80,7 @@ class QuotaBook:
         return ""
 
     def withdraw(self, pod: Pod) -> None:
-        """Take a pod that was admitted back out of the usage."""
+        """Subtract a pod that was admitted from the usage."""
         usage = {name: -amount for name, amount in usage_of(pod).items()}
         for quota in self._matching(pod):
             self._add(quota, usage)

@@ -63,7 +63,7 @@ FAMILIES: Mapping[tuple[str, str], Reader] = {
 
 @dataclass(slots=True)
 class Families:
-    """The pods that other projects' controllers would create, and what describes them."""
+    """The pods that other projects' controllers would create, and the objects that describe their groups."""
 
     pods: list[Pod] = field(default_factory=list)
     """Missing pods, which a controller would create."""

@@ -39,7 +39,7 @@ class _Target(NamedTuple):
 
 
 def commands(pod: Pod, steps: Sequence[CureStep]) -> tuple[str, ...]:
-    """Return a command for each step; an empty tuple if some step has no command."""
+    """Return a command for each step; () if some step cannot be made by a command."""
     found = [_command(pod, each) for each in steps]
     return tuple(found) if all(found) else ()
 

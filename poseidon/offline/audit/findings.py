@@ -16,7 +16,7 @@ from poseidon.offline.plan import NodeUse, Pending
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """A pod (``namespace/name``) that would go from one node to another."""
+    """A pod (``namespace/name``) that would move from one node to another."""
 
     pod: str
     source: str
@@ -25,7 +25,7 @@ class Move:
 
 @dataclass(frozen=True, slots=True)
 class Staying:
-    """A pod that keeps a node from being freed, as it runs there or will, and why."""
+    """A pod that keeps a node from being freed because it runs there, or will, and the reason why it cannot leave."""
 
     node: str
     pod: str
@@ -34,7 +34,7 @@ class Staying:
 
 @dataclass(frozen=True, slots=True)
 class Hot:
-    """A node where much of a resource is in use; ``percent`` of allocatable, by its last report."""
+    """A node that uses much of a resource; ``percent`` of allocatable, by its last report."""
 
     node: str
     resource: str
@@ -43,7 +43,7 @@ class Hot:
 
 @dataclass(frozen=True, slots=True)
 class Misplaced:
-    """A pod that runs on a node where it would not be placed now, and why not."""
+    """A pod on a node where it would not be placed now, and why not."""
 
     pod: str
     node: str
@@ -154,7 +154,7 @@ class Audit:
 
     @property
     def proof(self) -> str:
-        """What is proved about the number of freed nodes, for people."""
+        """A sentence on what is proved about the number of freed nodes."""
         if len(self.freed) >= self.most_freed:
             return "no choice frees more"
         return f"at most {self.most_freed} could be"

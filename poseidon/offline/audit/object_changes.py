@@ -40,7 +40,7 @@ _SCALED = frozenset({"Deployment", "ReplicaSet", "ReplicationController", "State
 
 
 class Objects:
-    """The objects of a cluster, which tell whether and how a change can be made."""
+    """The objects of a cluster, by which it can be told whether and how a change can be made."""
 
     def __init__(self, manifests: Manifests) -> None:
         self._pods = {each.metadata.uid: each for each in (*manifests.pods, *manifests.suspended)}
@@ -48,7 +48,7 @@ class Objects:
         self._bound_to_storage = frozenset(_labels_of(manifests.storage))
 
     def changes(self, pod: str, steps: Iterable[CureStep]) -> tuple[CureStep, ...] | None:
-        """Return a pod's (uid) steps as changes of objects, None if people cannot make one of them.
+        """Return the steps for a pod (uid) as changes of objects, None if people cannot make one of them.
 
         No request can be lower than the overhead of the pod's runtime class. Labels by which volumes name their nodes
         cannot be changed for one pod. For rules of which a pod may have several, ``before`` is the rule's index in the
@@ -63,7 +63,7 @@ class Objects:
         return tuple(found)
 
     def commands(self, pod: str, changes: Sequence[CureStep]) -> tuple[str, ...]:
-        """Return the commands that make the changes for a pod (uid); an empty tuple if some change has no command."""
+        """Return the commands that make the changes for a pod (uid); () if some change cannot be made by a command."""
         return commands(self._pods[pod], changes)
 
     def fewer_replicas(self, pod: str, placed: Container[str]) -> CureStep | None:

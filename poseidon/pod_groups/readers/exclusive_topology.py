@@ -72,7 +72,7 @@ def read_domain_part(pod: Pod) -> MemberPart:
 
 
 def read_exclusive_job_demand(found: ScaledOwner, domain: str) -> Demand:
-    """Read a Job of a JobSet: its first pods go to a domain with room for all pods that run at the same time."""
+    """Read a Job of a JobSet: its first pods go to a domain with room for all its pods that run at the same time."""
     fault = key_fault(domain)
     if fault:
         return Demand(problem=f"annotation {JOB_SET_DOMAIN}: {fault}")
@@ -205,7 +205,7 @@ def _list_subgroups(size: int, each: int, *, alone: bool) -> list[int]:
 
 
 def find_subgroup(index: int, size: int, each: int) -> int:
-    """Return the index of the subgroup of a group's member; ``each``: size of a subgroup.
+    """Return the index of the subgroup that a group's member is in; ``each``: size of a subgroup.
 
     If only the members without the leader (index 0) divide into full subgroups, the leader is added to the first.
     """

@@ -52,7 +52,7 @@ class _Request:
 
 
 def list_owned_pods(found: ScaledOwner) -> tuple[OwnedPods, ...]:
-    """Return the pod sets of an owner if one of them asks for a topology, else ()."""
+    """Return the pod sets of an owner if one of them asks for a topology; () if none does."""
     template = found.spec.template
     sets = found.pod_sets
     if not sets and template is not None:

@@ -20,7 +20,9 @@ SUBGROUPS = "spec.subGroups"
 
 
 def read_kai_group_demand(found: KaiPodGroup) -> Demand:
-    """Read a PodGroup of KAI: all or the least number of its subgroups go together, each with its least pods."""
+    """Read a PodGroup of KAI: all its subgroups, or the least number of them, are placed together, each
+    with its least pods.
+    """
     spec = found.spec
     problem = _find_count_fault("spec.minMember", spec.min_member) or _find_fault(spec.sub_groups)
     problem = problem or _find_optional_count_fault("spec.minSubGroup", spec.min_sub_group)

@@ -62,7 +62,7 @@ class _Wanted:
 
 
 def asks(pod: Pod) -> bool:
-    """Return whether some container of a pod asks for devices."""
+    """Return whether some container of a pod requests devices."""
     return any(
         not RESOURCES.isdisjoint(stated)
         for each in (*pod.spec.containers, *pod.spec.init_containers)

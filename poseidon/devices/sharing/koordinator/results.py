@@ -48,7 +48,7 @@ def read_allocation(pod: Pod, uid: str, node: str) -> Json:
 
 
 def annotate(allocation: Json, _containers: int, _now: float) -> dict[str, str]:
-    """Return the annotation by which koordlet learns what a pod has got."""
+    """Return the annotation that tells koordlet which devices a pod has got."""
     found: dict[str, list[dict[str, Any]]] = {}
     for each in allocation["devices"]["results"]:
         kind = each["driver"].partition(".")[0]

@@ -23,7 +23,7 @@ class RegexMatch(KubeStruct, frozen=True):
 
 
 class MemberSelector(KubeStruct, frozen=True):
-    """Which members are meant, in one of three ways."""
+    """The members of a HyperNode, named in one of three ways."""
 
     exact_match: ExactMatch | None = None
     regex_match: RegexMatch | None = None

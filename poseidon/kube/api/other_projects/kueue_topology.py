@@ -50,7 +50,9 @@ class TopologyLevels(NamedTuple):
         return f"{label} of {self.key}"
 
     def locate(self, node: Mapping[str, str]) -> dict[str, str]:
-        """Return the labels of a machine by the labels of its ``node``; {} if that lacks one of the levels."""
+        """Return the labels of a machine that the labels of its ``node`` imply; {} if the node lacks one of
+        the levels.
+        """
         if any(label not in node for label in self.labels):
             return {}
         values = [node[label] for label in self.labels]

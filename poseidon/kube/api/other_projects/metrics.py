@@ -47,7 +47,7 @@ class PodMetricInfo(KubeStruct, frozen=True):
 
 
 class CollectPolicy(KubeStruct, frozen=True):
-    """How koordlet is asked to report."""
+    """The settings by which koordlet is asked to report."""
 
     report_interval_seconds: Integer | None = None
 

@@ -51,14 +51,14 @@ class FairSharing(KubeStruct, frozen=True):
 
 
 class BorrowWithinCohort(KubeStruct, frozen=True):
-    """Whether pods that need to borrow may have others evicted."""
+    """Whether pods that need to borrow may evict others."""
 
     policy: str = ""
     max_priority_threshold: Integer | None = None
 
 
 class QueuePreemption(KubeStruct, frozen=True):
-    """Which pods make way for those of the queue."""
+    """The pods that the pods of the queue may evict."""
 
     within_cluster_queue: str = ""
     reclaim_within_cohort: str = ""
@@ -91,7 +91,7 @@ class ClusterQueueSpec(KubeStruct, frozen=True):
 
 
 class QueueStatus(KubeStruct, frozen=True):
-    """What has been written last of a queue of Kueue. ``flavors_usage`` and the like are kept as they are."""
+    """The last written status of a queue of Kueue. ``flavors_usage`` and the like are kept unread."""
 
     conditions: tuple[Condition, ...] = ()
     pending_workloads: Integer = 0
@@ -164,7 +164,7 @@ class WorkloadPriorityClass(KubeStruct, frozen=True):
 
 
 class QueuedOwner(KubeStruct, frozen=True):
-    """An object that owns pods, and may be suspended, as far as it takes to know what these are."""
+    """An object that owns pods and may be suspended: the fields that determine its pods."""
 
     metadata: GenerationMeta = GenerationMeta()
     spec: Any = None
@@ -208,7 +208,7 @@ class VolcanoQueue(KubeStruct, frozen=True):
 
 
 class KaiResource(KubeStruct, frozen=True):
-    """What a queue of KAI may have of a resource; -1: without limit."""
+    """The amounts of a resource that a queue of KAI may have; -1: without limit."""
 
     quota: float = 0.0
     over_quota_weight: float | None = None
@@ -244,14 +244,14 @@ class KaiQueue(KubeStruct, frozen=True):
 
 
 class ElasticQuotaSpec(KubeStruct, frozen=True):
-    """What is guaranteed, and the upper limit; None: no limit."""
+    """The guaranteed amounts, and the upper limit; None: no limit."""
 
     min: Resources = field(default_factory=dict)
     max: Resources | None = None
 
 
 class ElasticQuotaStatus(KubeStruct, frozen=True):
-    """What has been written last of a quota."""
+    """The last written status of a quota."""
 
     used: Resources = field(default_factory=dict)
 

@@ -25,7 +25,7 @@ class KaiSubGroup(KubeStruct, frozen=True):
 
 
 class KaiPodGroupSpec(KubeStruct, frozen=True):
-    """How many pods go together, and the groups among them."""
+    """The number of pods that are placed together, and the groups among them."""
 
     min_member: Integer = 0
     min_sub_group: Integer | None = None
@@ -49,7 +49,7 @@ class PackConstraint(KubeStruct, frozen=True):
 
 
 class GangTopologyConstraint(KubeStruct, frozen=True):
-    """Where the pods of a gang, or of some of its groups, may go."""
+    """The domains in which the pods of a gang, or of some of its groups, may be placed."""
 
     pack_constraint: PackConstraint | None = None
 
@@ -71,7 +71,7 @@ class GangGroupConfig(KubeStruct, frozen=True):
 
 
 class PodGangSpec(KubeStruct, frozen=True):
-    """The groups of a gang, all of which go together."""
+    """The groups of a gang, which are all placed together."""
 
     podgroups: tuple[GangPodGroup, ...] = ()
     topology_constraint: GangTopologyConstraint | None = None

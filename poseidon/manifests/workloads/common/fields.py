@@ -19,7 +19,7 @@ class NotKnownError(ValueError):
 
 
 def find(value: Any, *path: str) -> Any:
-    """Return the value at a path of fields, None if there is none."""
+    """Return the value at a path of fields; None if there is none."""
     for at, field in enumerate(path):
         if value is None:
             return None
@@ -30,7 +30,7 @@ def find(value: Any, *path: str) -> Any:
 
 
 def mapping(value: Any, *path: str) -> Value:
-    """Return the map at a path, an empty one if there is none."""
+    """Return the map at a path of fields; an empty one if there is none."""
     at_path = find(value, *path)
     if at_path is None:
         return {}
@@ -40,7 +40,7 @@ def mapping(value: Any, *path: str) -> Value:
 
 
 def items(value: Any, *path: str) -> list[Value]:
-    """Return the maps of the list at a path, none if there is none."""
+    """Return the maps in the list at a path of fields; none if there is none."""
     at_path = find(value, *path)
     if at_path is None:
         return []
@@ -66,7 +66,7 @@ def number(value: Any, *path: str, default: int) -> int:
 
 
 def text(value: Any, *path: str, default: str = "") -> str:
-    """Return the text at a path."""
+    """Return the text at a path of fields; ``default`` if there is none."""
     at_path = find(value, *path)
     if at_path is None:
         return default

@@ -18,7 +18,7 @@ Reference = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class PodSet:
-    """Pods of one template."""
+    """The pods that an object's controller makes from one template."""
 
     names: tuple[str, ...]
     """Names of all its pods."""
