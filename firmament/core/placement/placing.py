@@ -28,6 +28,7 @@ from firmament.core.placement.pairs.waves import place_pairs, place_rest_of_pair
 from firmament.core.placement.passes import place_all, place_greedily, place_leftovers
 from firmament.core.placement.pod_sets import find_divided, number_pod_sets, pin_pod_sets, place_pod_set
 from firmament.core.placement.quota_parts import list_by_quota
+from firmament.core.placement.strict_queues import StrictQueues
 from firmament.core.placement.tree_groups.groups import place_with_groups
 from firmament.core.placement.tuning import PlacementTuning
 from firmament.core.placement.waves import place_in_waves
@@ -78,7 +79,7 @@ def place_whole_gangs(problem: PlacementProblem, means: Means) -> Placed:
     watch = means.stopwatch()
     board = Board(problem)
     board.book(best)
-    late = GangTrial(board, trial_of.get_remaining_budget(), trial_of.closed).place_gangs(
+    late = GangTrial(board, trial_of.get_remaining_budget(), trial_of.strict.closed).place_gangs(
         np.flatnonzero(~chosen)
     )
     figures = placed.figures + tried.figures + again.figures  # bounds hold for the gangs that take part
@@ -130,10 +131,10 @@ class GangTrial:
     def __init__(
         self, board: Board, tuning: PlacementTuning, closed: frozenset[int] | set[int] = frozenset()
     ) -> None:
-        """``closed``: strict queues (quota nodes) whose first gang has found no place, so that all after it wait."""
+        """``closed``: strict queues (quota nodes) whose first task or gang has found no place."""
         self._tuning = tuning
         self._problem = board.residual.problem
-        self.closed = set(closed)
+        self.strict = StrictQueues(self._problem, closed)
         #: bool[C], classes without a gang that were not tried because their strict queue is closed
         self.withheld: Bool = np.zeros(self._problem.classes, dtype=np.bool_)
         self._board = board
@@ -153,7 +154,7 @@ class GangTrial:
         np.maximum.at(rank_of, problem.gang[members], problem.priority[members])
         parts = []
         for rank in np.unique(problem.priority)[::-1].tolist():
-            self.withheld |= (problem.gang < 0) & (problem.priority == rank) & self._find_closed()
+            self.withheld |= (problem.gang < 0) & (problem.priority == rank) & self.strict.find_closed()
             parts.append(Placed(self.place_gangs(np.flatnonzero(rank_of == rank))))
             parts.append(self._place_others(rank, means))
         if self._board.ruled:
@@ -168,20 +169,22 @@ class GangTrial:
     def place_gangs(self, numbers: Int64) -> Assignments:
         """Place the gangs of ``numbers`` that fit as a whole, one after another."""
         parts = []
+        if (quotas := self._board.residual.quotas) is not None:
+            quotas.restrict_draws({})  # what single tasks were dealt before does not bind gangs
         for gang in self._list_in_turn(numbers[self._find_waiting()[numbers]]):
             members = self._members[gang]
             members = members[self._waiting[members].sum(axis=1) > 0]
-            if self.closed and self._find_closed()[members].any():
+            if self.strict.closed and self.strict.find_closed()[members].any():
                 continue
             # Room only shrinks while gangs are tried, except with rules between tasks.
             kind = self._kind(gang, members)
             if not self._board.ruled and kind in self._refused:
-                self._close(members)
+                self.strict.close(members)
                 continue
             placed = self._try(gang, members)
             if placed is None:
                 self._refused.add(kind)
-                self._close(members)
+                self.strict.close(members)
             else:
                 parts.append(placed)
         return Assignments.join(parts)
@@ -201,20 +204,6 @@ class GangTrial:
         waiting = self._waiting.sum(axis=1)
         members = {gang: self._members[gang] for gang in numbers.tolist()}
         yield from list_by_quota(lambda: self._board.residual, members, waiting)
-
-    def _find_closed(self) -> Bool:
-        """Return classes whose queue is closed: bool[C]."""
-        quotas = self._problem.quotas
-        if quotas is None or not self.closed:
-            return np.zeros(self._problem.classes, dtype=np.bool_)
-        return np.isin(quotas.find_nodes(self._problem.shape), sorted(self.closed))
-
-    def _close(self, members: Int64) -> None:
-        """Close the strict queues of a gang that has found no place: all after it wait."""
-        quotas = self._problem.quotas
-        if quotas is not None:
-            nodes = quotas.find_nodes(self._problem.shape[members])
-            self.closed.update(node for node in nodes.tolist() if node >= 0 and quotas.strict[node])
 
     def _kind(self, gang: int, members: Int64) -> tuple[object, ...]:
         """Return a key that is equal for gangs that need equal places."""
@@ -305,6 +294,7 @@ class GangTrial:
         self._limit_waiting(chosen)
         placed = place_remaining(self._board, means)
         self._waiting[chosen] = self._board.residual.remaining[chosen]
+        self.strict.close(np.flatnonzero(chosen & self._waiting.any(axis=1)))
         return placed
 
     def _limit_waiting(self, chosen: Bool) -> None:
@@ -376,16 +366,18 @@ def place_by_priority(problem: PlacementProblem, means: Means) -> tuple[Placed, 
         return placed, residual
     board = Board(problem)
     residual = board.residual
-    waiting = residual.remaining
-    left = np.zeros_like(waiting)
+    left, withheld, strict = residual.remaining.copy(), ~everyone, StrictQueues(problem)
     figures = replace(placed.figures, waves=0)
     parts = [replace(placed, assignments=Assignments.empty(), figures=figures)]
     for rank in np.unique(problem.priority)[::-1].tolist():
-        band = problem.priority == rank
-        residual.remaining = np.where(band[:, None], waiting, 0)
+        withheld |= (problem.priority == rank) & strict.find_closed()
+        band = (problem.priority == rank) & ~withheld
+        residual.remaining = np.where(band[:, None], left, 0)
         parts.append(place_remaining(board, means))
         left[band] = residual.remaining[band]
-    residual.remaining = left
+        strict.close(np.flatnonzero(band & left.any(axis=1)))
+    residual.remaining = np.where(withheld[:, None], 0, left)
     if board.ruled:
         parts.append(Placed(place_rest(board)))
+    residual.remaining[withheld] = left[withheld]
     return Placed.join(parts), residual

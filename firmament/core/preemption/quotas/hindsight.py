@@ -3,6 +3,8 @@
 Units that lack quota choose their victims one after another, each as few as possible at its turn. Those that leave
 for a later unit may free so much that an earlier one needs nobody. So each unit is tried once more as the last one: the
 others come first, each with the victims it had, and then it does with fewer if it can. Whoever came still comes.
+
+Where shares decide who leaves, the order of units stays as it is: in another one others would have their turn.
 """
 
 from __future__ import annotations
@@ -18,7 +20,11 @@ MOST_STEPS = 50
 
 def spare_needless_victims(reclaim: QuotaReclaim, begin: PreemptionState) -> None:
     """Let victims that were not needed stay; ``begin``: the state before the first step of ``reclaim``."""
-    if len(reclaim.steps) > MOST_STEPS:
+    terms = begin.problem.quotas
+    assert terms is not None
+    if len(reclaim.steps) > MOST_STEPS or any(
+        terms.fair[step.choice.unit.newcomer.node] for step in reclaim.steps
+    ):
         return
     for choice in [step.choice for step in reclaim.steps if step.victims][:-1]:
         step = next(step for step in reclaim.steps if step.choice is choice)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from firmament.core.board.board import Board
-from firmament.core.events import ClassDefined, JobDefined, TasksBound, TasksSubmitted
+from firmament.core.events import ClassDefined, Event, JobDefined, TasksBound, TasksSubmitted
 from firmament.core.model import Job
 from firmament.core.placement.quota_parts import deal_quotas
 from tests.firmament.core.rules.quotas.quota_scene import flavor, quota
@@ -115,6 +115,47 @@ def _scene(order: str):
 def test_a_strict_queue_waits_for_its_first_and_another_does_not():
     assert set(placed(_scene("StrictFIFO").run_round())) == {"other"}
     assert set(placed(_scene("BestEffortFIFO").run_round())) == {"small", "other"}
+
+
+def _strict_scene(*more: Event | list[Event]):
+    return scheduler(
+        *(machine(name, cpu=10_000) for name in ("a", "b")),
+        flavor("any"),
+        quota("team", {"any": {"cpu": 3000}}, order="StrictFIFO"),
+        tasks(1, "large", content=_class("team", 4000), priority=2),
+        tasks(2, "small", content=_class("team"), priority=1),
+        *more,
+    )
+
+
+def test_nobody_passes_the_first_of_a_strict_queue_where_a_gang_is_tried_by_itself():
+    """A gang that fits nowhere has the round try gangs and tasks priority by priority."""
+    core = _strict_scene(_gang(3, "huge", "team", 4))
+    assert set(placed(core.run_round())) == set()
+
+
+def test_nobody_passes_the_first_of_a_strict_queue_where_priorities_are_placed_in_turn():
+    """Less important tasks would take room from more important ones, so priorities are placed in turn."""
+    core = _strict_scene(
+        tasks(3, *uids("more", 3), content=task_class(5000), priority=3),
+        tasks(4, *uids("less", 4), content=task_class(5000)),
+    )
+    there = set(placed(core.run_round()))
+    assert there >= set(uids("more", 3))
+    assert not there & {"large", "small"}
+
+
+def test_what_single_tasks_of_a_strict_queue_were_given_does_not_bind_its_gangs():
+    """The gang's pods are like the single task, which came first; the other gang has them tried one by one."""
+    core = scheduler(
+        machine("a", cpu=9000),
+        flavor("any"),
+        quota("team", {"any": {"cpu": 4000}}, order="StrictFIFO"),
+        tasks(1, "single", content=_class("team"), priority=2),
+        _gang(2, "gang", "team", 3, priority=1),
+        _gang(3, "late", "team", 2),
+    )
+    assert set(placed(core.run_round())) == {"single", *uids("gang", 3)}
 
 
 def test_a_flow_is_given_no_more_than_there_is_quota_for():

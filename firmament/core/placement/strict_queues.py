@@ -1,0 +1,42 @@
+"""Queues whose tasks come strictly in order, where tasks are placed in bands, one after another.
+
+Within a band, quota is dealt out in order (`quota_parts`). Between bands it takes this: a queue is closed as soon as a
+task or a gang of it has found no place, and all that come after it wait.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from cost_models.interface import Bool, Int64
+from firmament.core.flow.problem import PlacementProblem
+
+
+class StrictQueues:
+    """The strict queues of a problem, and which of them are closed; ``closed``: their quota nodes."""
+
+    def __init__(self, problem: PlacementProblem, closed: Iterable[int] = ()) -> None:
+        self._problem = problem
+        terms = problem.quotas
+        self._node = terms.find_nodes(problem.shape) if terms is not None and terms.strict.any() else None
+        self.closed = {*closed}
+
+    def close(self, classes: Int64) -> None:
+        """Close the strict queues of classes of which tasks have found no place."""
+        terms = self._problem.quotas
+        if self._node is None or terms is None:
+            return
+        draw = terms.draw[self._problem.shape[classes]].tolist()
+        self.closed.update(
+            node
+            for node, number in zip(self._node[classes].tolist(), draw, strict=True)
+            if node >= 0 and terms.strict[node] and not terms.draws[number].refused
+        )
+
+    def find_closed(self) -> Bool:
+        """Return classes whose queue is closed: bool[C]."""
+        if self._node is None or not self.closed:
+            return np.zeros(self._problem.classes, dtype=np.bool_)
+        return np.isin(self._node, sorted(self.closed))
