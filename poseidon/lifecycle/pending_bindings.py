@@ -134,7 +134,7 @@ class PendingBindings:
     def note_overtaken(self, record: PodRecord, placed_on: str) -> None:
         """Note that another program has bound a pod that the bridge was going to bind to ``placed_on``."""
         self.dependencies.drop(record.task.uid)
-        if record.node in ("", placed_on):
+        if record.node == placed_on:
             self.confirm(record)
         elif record.awaits_report:
             # The report frees the solver's place; the event after it states the node on which the pod runs.

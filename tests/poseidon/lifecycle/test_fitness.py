@@ -46,11 +46,13 @@ class Scene:
         return self.state.refusal("pod-mine", "n1")
 
 
-def test_a_full_node_is_refused_with_the_resource():
+@pytest.mark.parametrize("priority", [-1, 0, 1])
+def test_a_full_node_is_refused_with_the_resource(priority):
+    """However important those are that are on the node: it is not for a binding to have them leave."""
     scene = Scene()
-    scene.pods(pod("theirs", scheduler="other", node="n1", cpu="3"))
+    scene.pods(pod("theirs", scheduler="other", node="n1", cpu="3", priority=priority))
     assert scene.refusal() == ""
-    scene.pods(pod("one-more", scheduler="other", node="n1", cpu="1m"))
+    scene.pods(pod("one-more", scheduler="other", node="n1", cpu="1m", priority=priority))
     assert scene.refusal() == "node n1 has too little cpu left: 1000 needed, 3001 of 4000 in use by now"
     scene.state.pods_changed([gone(pod("one-more"))])
     assert scene.refusal() == ""

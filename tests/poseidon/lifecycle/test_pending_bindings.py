@@ -11,7 +11,7 @@ from poseidon.kube.write.patch_writer import Nomination
 from poseidon.lifecycle.actions import AnnounceScheduled, AnnounceUnschedulable, Bind
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.poseidon.bridge.objects import gone, node, pod, present
-from tests.poseidon.bridge.solver_view import PENDING
+from tests.poseidon.bridge.solver_view import BOUND, PENDING
 from tests.poseidon.bridge.test_state import Harness
 
 NO_ROOM = "0/2 nodes are available: 2 Insufficient cpu."
@@ -72,6 +72,15 @@ def test_a_waiting_pod_that_somebody_else_binds_is_reported_once(shown, report):
     scene.state.take_actions()
     scene.pods(gone(pod("victim")))
     assert (scene.state.take_actions(), scene.reports()) == ([], [])
+
+
+def test_a_solver_that_has_not_placed_a_pod_gets_no_report_of_where_it_is_instead():
+    scene = Scene()
+    scene.new_stream()
+    scene.state.pods_changed([present(pod("mine", priority=5, node="n2"))])
+    assert scene.state.take_reports() == []
+    scene.sync()
+    assert scene.states()["pod-mine"] == (BOUND, "n2")
 
 
 def test_a_waiting_pod_loses_its_place_with_the_node_and_one_that_is_being_bound_does_not():
