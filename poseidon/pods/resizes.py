@@ -33,7 +33,7 @@ def as_counted(pod: Pod) -> Pod:
     containers = _apply_counts(spec.containers, known, infeasible=infeasible)
     sidecars = _apply_counts(spec.init_containers, known, infeasible=infeasible, sidecars=True)
     resources = spec.resources
-    if status.resources is not None and resources.requests:
+    if status.resources is not None:
         held = (status.resources.requests, status.allocated_resources)
         stated = tuple({name: each[name] for name in resources.requests if name in each} for each in held)
         resources = _raise_requests(resources, stated, infeasible=infeasible)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from poseidon.nodes.machines import machine
-from poseidon.pods.containers import image_name
+from poseidon.pods.containers import disks, image_name
 from tests.poseidon.pods.builders import make_node, make_pod
 from tests.support.task_classes import class_content
 
@@ -133,6 +133,28 @@ def test_a_disk_whose_name_is_too_long_for_a_solver_is_still_told_from_others():
     assert one.startswith("iscsi xxx")
     assert len(one) <= 1_024
     assert name_of("short") == "iscsi short"
+
+
+@pytest.mark.parametrize(
+    ("volume", "found"),
+    [
+        ({"gcePersistentDisk": {"pdName": "d"}}, [("gce d", False)]),
+        ({"gcePersistentDisk": {"pdName": "d", "readOnly": True}}, [("gce d", True)]),
+        ({"awsElasticBlockStore": {"volumeID": "v"}}, [("aws v", False)]),
+        ({"iscsi": {"iqn": "i"}}, [("iscsi i", False)]),
+        ({"iscsi": {"iqn": "i", "readOnly": True}}, [("iscsi i", True)]),
+        (
+            {"rbd": {"monitors": ["m2", "m1"], "image": "x"}},
+            [("rbd m1 rbd x", False), ("rbd m2 rbd x", False)],
+        ),
+        ({"rbd": {"monitors": ["m"], "pool": "p", "image": "x", "readOnly": True}}, [("rbd m p x", True)]),
+        ({"iscsi": {"iqn": "x" * 494}}, [("iscsi " + "x" * 494, False)]),
+        ({"emptyDir": {}}, []),
+    ],
+)
+def test_a_disk_has_one_name_for_all_its_users(volume, found):
+    volumes = [{"name": "v", **volume}, {"name": "w", **volume}]
+    assert disks(make_pod(volumes=volumes).spec) == found
 
 
 def test_device_claims_are_added_once_they_are_known():

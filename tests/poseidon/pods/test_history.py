@@ -135,10 +135,10 @@ def test_only_noticeable_changes_are_told():
     history = RuntimeHistory()
     history.count_finished("a", finished(ended(100), program="etl"))
     told(history)
-    history.count_finished("b", finished(ended(104), program="etl"))
-    assert told(history) == {}
+    history.count_finished("b", finished(ended(110), program="etl"))
+    assert told(history) == {}, "a twentieth is not noticeable yet"
     history.count_finished("c", finished(ended(130), program="etl"))
-    assert told(history) == {"etl": (3, 111.333)}
+    assert told(history) == {"etl": (3, 113.333)}
 
 
 def test_a_new_stream_is_told_everything():

@@ -58,6 +58,7 @@ def held(actual, allocated):
         ("4", "1", "2", (INFEASIBLE,), 2000),
         ("1000m", "1", "1.0", (), 1000),
         ("1", "nonsense", "2", (), 2000),
+        ("1", "2", "nonsense", (), 2000),
     ],
 )
 def test_the_most_of_spec_allocated_and_actual_counts(asked, actual, allocated, conditions, cpu):
@@ -97,6 +98,10 @@ def test_a_shrink_below_what_runs_is_no_defect():
     found = as_counted(pod(asked, status)).spec.containers[0].resources
     assert (found.requests, found.limits) == ({"cpu": "1"}, {"cpu": "1"})
     assert counted(pod(asked, status)) == {"cpu": 1000}
+
+
+def test_a_limit_stands_for_a_request_that_is_not_stated():
+    assert counted(pod({"limits": {"cpu": "2"}}, held({"cpu": "1"}, {"cpu": "1"}))) == {"cpu": 2000}
 
 
 def test_requests_of_the_whole_pod_count_in_the_same_way():

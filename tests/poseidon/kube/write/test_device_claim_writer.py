@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from poseidon.kube.api.devices import FINALIZER
 from poseidon.kube.api.metadata import PodRef
+from poseidon.kube.client.media_types import MERGE_PATCH, STRATEGIC_MERGE_PATCH
 from poseidon.kube.client.settings import ConnectionSettings
 from poseidon.kube.client.transport import Transport
 from poseidon.kube.environment import Environment
@@ -96,6 +97,8 @@ async def test_devices_are_written_once_the_claim_has_its_finalizer():
         end = await write(DeviceClaimWrite(claim("c"), DEVICE, (A,), ()))
     assert end.reason == ""
     assert paths(api) == [("PATCH", ""), ("PATCH", "/status")]
+    forms = [headers["Content-Type"] for _, _, headers, _ in api.requests]
+    assert forms == [STRATEGIC_MERGE_PATCH, MERGE_PATCH], "other finalizers stay, other pods are replaced"
     assert server.claim["metadata"]["finalizers"] == [FINALIZER]
     assert server.claim["status"] == {"allocation": DEVICE, "reservedFor": [CONSUMER]}
     assert (end.claim.metadata.resource_version, end.claim.status.allocation) == ("3", DEVICE)
@@ -181,6 +184,44 @@ async def test_a_refusal_says_whether_something_may_have_been_written(code, reas
     assert end.claim is None
 
 
+async def test_a_write_without_an_answer_may_have_been_made():
+    async def cut(request):
+        request.transport.abort()
+
+    async with writing(cut) as (write, _):
+        end = await write(DeviceClaimWrite(claim("c", given=DEVICE), None, (A,), ()))
+    assert end.reason.startswith('resourceclaim "c" cannot be written')
+    assert end.unsure
+
+
+async def test_a_write_that_cannot_be_made_does_not_end_the_others():
+    def instead(change, now):
+        raise ValueError(f"no {change} at {now}")
+
+    async with writing(Server(claim("c", given=DEVICE))) as (write, _):
+        end = await write(DeviceClaimWrite(claim("c"), DEVICE, (A,), (), instead=instead))
+        assert end.reason.startswith("cannot be written: ValueError")
+        assert end.unsure
+        assert (await write(DeviceClaimWrite(claim("c", given=DEVICE), None, (A,), ()))).reason == ""
+
+
+async def test_a_refusal_of_a_change_ends_the_write_although_the_claim_can_be_read():
+    async def refuse(request):
+        return (
+            json(msgspec.to_builtins(claim("c")))
+            if request.method == "GET"
+            else status(403, "Forbidden", "no")
+        )
+
+    async with writing(refuse) as (write, api):
+        end = await write(DeviceClaimWrite(claim("c", given=DEVICE), None, (A,), ()))
+        assert end.reason == 'resourceclaim "c" cannot be written: 403 Forbidden: no'
+        assert [method for method, _ in paths(api)] == ["PATCH"]
+        end = await write(DeviceClaimWrite(expected(), DEVICE, (A,), (), report=REPORT))
+        assert end.reason == 'resourceclaim "c" cannot be written: 403 Forbidden: no'
+        assert [method for method, _ in paths(api)] == ["PATCH", "POST"]
+
+
 async def test_the_object_that_stands_for_a_claim_is_written_in_its_place():
     async def accept(_):
         return json({"metadata": {"name": "web", "resourceVersion": "9"}})
@@ -240,6 +281,14 @@ async def test_a_claim_that_does_not_exist_is_created_then_written_then_named_in
     assert server.body["metadata"]["ownerReferences"][0]["uid"] == "pod-a"
     assert server.claim["status"]["reservedFor"] == [CONSUMER]
     assert server.reports == [REPORT]
+
+
+async def test_a_claim_that_is_given_back_is_named_nowhere():
+    server = Creating(claim("c", owner="a", given=DEVICE, reserved=("a",)))
+    async with writing(server) as (write, _):
+        end = await write(DeviceClaimWrite(expected(), None, (), ("pod-a",), report=REPORT))
+    assert (end.reason, server.reports) == ("", [])
+    assert not server.claim["status"].get("reservedFor")
 
 
 async def test_a_claim_that_an_earlier_attempt_has_created_is_used():
