@@ -160,6 +160,13 @@ def test_programs_are_remembered_in_bounds():
     assert told(history) == {"one": None, "two": (1, 20.0)}
 
 
+def test_a_program_that_was_forgotten_before_it_was_told_is_not_told_to_be_gone():
+    history = RuntimeHistory(most_programs=1)
+    history.count_run("one", 10.0)
+    history.count_run("two", 10.0)
+    assert told(history) == {"two": (1, 10.0)}
+
+
 def test_a_record_says_how_many_runs_took_about_how_long():
     history = RuntimeHistory()
     for uid, second in enumerate((10, 10, 11, 40)):

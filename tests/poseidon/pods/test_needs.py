@@ -21,6 +21,7 @@ from poseidon.pods.visibility import (
     Visibility,
     VisibleLabels,
     choose_shown,
+    list_reads,
     not_understood,
     visible_to,
 )
@@ -149,6 +150,52 @@ def test_a_selector_of_all_namespaces_reads_none():
     index.watch(pb.TaskSelector(nothing=True))
     assert not has_grown(index)
     assert len(index) == 1
+
+
+def test_a_selector_of_nothing_reads_nothing_whatever_else_it_says():
+    index = SelectorIndex()
+    index.watch(
+        pb.TaskSelector(nothing=True, labels=[pb.Requirement(key="a", operator="Exists")], namespaces=["ns"])
+    )
+    assert (has_grown(index), len(index)) == (False, 0)
+
+
+def test_a_namespace_matters_if_any_of_the_selectors_is_limited_to_some():
+    index = SelectorIndex()
+    labels = pb.NamespaceSelector(labels=[pb.Requirement(key="team", operator="Exists")])
+    index.watch(pb.TaskSelector(namespaces_by_label=labels))
+    index.watch(selector("a", by_label=True))
+    assert index.visible_labels("any", frozenset({"a"})) == VisibleLabels(frozenset({"a"}), namespace=True)
+
+
+def test_what_is_known_already_hides_nothing_that_is_new():
+    index = SelectorIndex()
+    index.watch(selector("a", by_label=True))
+    index.take_grown()
+    rules = pb.TaskClass(spread=[pb.SpreadRule(selector=selector(key, by_label=True)) for key in "ba"])
+    index.observe(list_reads(rules))
+    assert has_grown(index)
+
+
+@pytest.mark.parametrize(
+    ("operator", "seen"), [("In", False), ("Exists", False), ("NotIn", True), ("DoesNotExist", True)]
+)
+def test_labels_are_read_of_pods_without_a_label_unless_it_is_needed(operator, seen):
+    index = SelectorIndex()
+    needed = pb.Requirement(key="a", operator=operator)
+    index.watch(
+        pb.TaskSelector(labels=[needed, pb.Requirement(key="b", operator="NotIn")], namespaces=["ns"])
+    )
+    assert (index.visible_labels("ns", frozenset({"b"})).labels == {"b"}) is seen
+
+
+@pytest.mark.parametrize(
+    "field", ["affinity", "anti_affinity", "preferred_affinity", "preferred_anti_affinity", "spread"]
+)
+def test_selectors_of_all_rules_between_pods_are_read(field):
+    rules = pb.TaskClass()
+    getattr(rules, field).add().selector.CopyFrom(selector("a", namespaces=("ns",)))
+    assert [(namespace, reads.reads) for namespace, reads in list_reads(rules)] == [("ns", {"a"})]
 
 
 @pytest.mark.parametrize(("count", "anywhere"), [(200, False), (201, True)])

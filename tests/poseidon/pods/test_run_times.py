@@ -45,6 +45,7 @@ def pod(stated: str | None = None, **spec: Any) -> Pod:
         (pod(activeDeadlineSeconds=0), 0),
         (pod(activeDeadlineSeconds=1, terminationGracePeriodSeconds=0), 1),
         (pod("5", activeDeadlineSeconds=2), 5),
+        (pod("0", activeDeadlineSeconds=2), 32),
         (pod("500", activeDeadlineSeconds=2), 32),
         (pod(terminationGracePeriodSeconds=5), 0),
     ],
