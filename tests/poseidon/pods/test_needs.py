@@ -195,7 +195,8 @@ def test_labels_are_read_of_pods_without_a_label_unless_it_is_needed(operator, s
 def test_selectors_of_all_rules_between_pods_are_read(field):
     rules = pb.TaskClass()
     getattr(rules, field).add().selector.CopyFrom(selector("a", namespaces=("ns",)))
-    assert [(namespace, reads.reads) for namespace, reads in list_reads(rules)] == [("ns", {"a"})]
+    [(namespace, reads)] = list_reads(rules)
+    assert (namespace, reads.reads) == ("ns", frozenset({"a"}))
 
 
 @pytest.mark.parametrize(("count", "anywhere"), [(200, False), (201, True)])
