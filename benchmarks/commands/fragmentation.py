@@ -23,6 +23,11 @@ from benchmarks.commands.options import OUTPUT, SAVE, emit, progress
     type=click.FloatRange(0, 100),
     help="Run once more, and move at most so many percent of the pods.",
 )
+@click.option(
+    "--learned",
+    is_flag=True,
+    help="Run once more, without saying beforehand how frequent each type of pod is, which FGD knows.",
+)
 @OUTPUT
 @SAVE
 def fragmentation(output: str, save: Path | None, **options: Any) -> None:

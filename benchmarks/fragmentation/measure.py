@@ -27,6 +27,8 @@ class FragmentationOptions:
     """Divisor of the number of machines of each type; pods are fewer accordingly."""
     moves: float = 0.0
     """Percent of the placed pods that are moved at most, in one more run of the rounds; 0: none, and no such run."""
+    learned: bool = False
+    """Whether there is one more run of the rounds that is not told how frequent each type of pod is."""
 
 
 def measure_fragmentation(
@@ -53,6 +55,10 @@ def measure_fragmentation(
                 run["secondsWithMoves"] = process_time() - began
                 run["withMoves"], run["moved"] = moving.share, moving.moved / len(moving.placed)
                 early &= moving.placed
+            if options.learned:
+                learning = place_in_rounds(arrivals, options.batch, learn=True)
+                run["learned"] = learning.share
+                early &= learning.placed
             run["bound"] = bound_given(arrivals, early)
             runs.append(run)
     return {

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from benchmarks.fragmentation.trace import MILLI, Arrivals, NodeType, Outcome, PodType
 from cost_models.registry import load_model
@@ -35,9 +36,16 @@ MOVE_COST = 20.0
 """Points that a move must save, as by default: a hundredth of a GPU by ``gpu_prices`` with this weight."""
 
 
-def make_scheduler(overlays: Sequence[tuple[str, int]]) -> Scheduler:
-    """Return a scheduler whose only models are these overlays (name and weight)."""
-    models = [WeightedModel(load_model(name, {"drivers": [DRIVER]}), weight) for name, weight in overlays]
+USUAL = 10**6
+"""As how many pods the stated usual pods count: FGD too goes by them alone, whatever comes."""
+
+
+def make_scheduler(overlays: Sequence[tuple[str, int]], usual: Sequence[Mapping[str, Any]] = ()) -> Scheduler:
+    """Return a scheduler whose only models are these overlays (name and weight), which are told the ``usual`` pods."""
+    told = {"usualPods": usual, "usualPodsCount": USUAL} if usual else {}
+    models = [
+        WeightedModel(load_model(name, {"drivers": [DRIVER]} | told), weight) for name, weight in overlays
+    ]
     configuration = CoreConfiguration(policy=WeightedModel(load_model("void", {})), overlays=tuple(models))
     return Scheduler(configuration=configuration, solver=OrToolsSolver(), clock=lambda: 0.0)
 
@@ -54,6 +62,20 @@ def describe_node(name: str, node: NodeType) -> list[Event]:
     return [
         MachineUpserted(Machine(name, amounts, labels={MODEL: node.model})),
         RecordUpserted(DEVICE_SLICE_RECORD, name, json.dumps(spec).encode()),
+    ]
+
+
+def state_usual_pods(arrivals: Arrivals) -> list[dict[str, Any]]:
+    """Return how frequent each type of pod is, as the models' argument ``usualPods``: what FGD is given."""
+    return [
+        {
+            "weight": count,
+            "requests": {"cpu": f"{pod.cpu}m", "memory": pod.memory},
+            "nodeLabels": {MODEL: list(pod.models)} if pod.models else {},
+        }
+        | ({"gpus": pod.gpus, "share": pod.milli / MILLI} if pod.gpus else {})
+        for pod, count in zip(arrivals.types, arrivals.counts, strict=True)
+        if count
     ]
 
 
@@ -75,12 +97,15 @@ def place_in_rounds(
     batch: int,
     overlays: Sequence[tuple[str, int]] = OVERLAYS,
     moves: float = 0.0,
+    *,
+    learn: bool = False,
 ) -> Outcome:
     """Return what becomes of pods that come in batches of ``batch``; pods without a place wait for the next rounds.
 
     ``moves``: which share of the placed pods is moved at most. They move once, when `FULL` of the GPUs is taken.
+    ``learn``: models learn from pods that have come how frequent each type is; else they are told, as FGD is.
     """
-    core = make_scheduler(overlays)
+    core = make_scheduler(overlays, () if learn else state_usual_pods(arrivals))
     events: list[Event] = [RecordUpserted(DEVICE_CLASS_RECORD, "gpu", b"{}")]
     number = 0
     for node in arrivals.nodes:

@@ -10,9 +10,9 @@ from benchmarks.reports.sheets import Report, Sheet
 
 WAYS = {"bestFit": "best fit", "fgd": "FGD", "rounds": "this scheduler"}
 """Ways to place pods, and their names in tables."""
-MOVED = {"withMoves": "with moves"}
-"""The same, where results have it."""
-_JUDGED = ("rounds", *MOVED)
+FURTHER = {"learned": "usual pods learned", "withMoves": "with moves"}
+"""The same, where results have them."""
+_JUDGED = ("rounds", *FURTHER)
 PUBLISHED = {
     "default": (93.08, 95.39),
     "cpu050": (93.79, 95.21),
@@ -63,11 +63,8 @@ def summarise(report: Report) -> list[VariantSummary]:
     found = []
     for variant in dict.fromkeys(run["variant"] for run in report["runs"]):
         runs = [run for run in report["runs"] if run["variant"] == variant]
-        moving = all("withMoves" in run for run in runs)
-        figures = {
-            way: [100 * float(run[way]) for run in runs]
-            for way in (*WAYS, *(MOVED if moving else ()), "bound")
-        }
+        further = [way for way in FURTHER if all(way in run for run in runs)]
+        figures = {way: [100 * float(run[way]) for run in runs] for way in (*WAYS, *further, "bound")}
         found.append(
             VariantSummary(
                 variant,
@@ -75,7 +72,7 @@ def summarise(report: Report) -> list[VariantSummary]:
                 {way: mean(values) for way, values in figures.items()},
                 {way: stdev(values) if len(values) > 1 else 0.0 for way, values in figures.items()},
                 mean(float(run["seconds"]) for run in runs),
-                100 * mean(float(run["moved"]) for run in runs) if moving else None,
+                100 * mean(float(run["moved"]) for run in runs) if "withMoves" in further else None,
             )
         )
     return found
@@ -86,7 +83,7 @@ def fragmentation_sheets(report: Report) -> list[Sheet]:
     summaries = summarise(report)
     whole = report["options"]["part"] == 1
     moving = any(each.moved is not None for each in summaries)
-    ways = WAYS | MOVED if moving else WAYS
+    ways = WAYS | {way: name for way, name in FURTHER.items() if any(way in each.means for each in summaries)}
     rows = []
     for each in summaries:
         published = PUBLISHED.get(each.variant) if whole else None

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.fragmentation.summary import MOVED, summarise
+from benchmarks.fragmentation.summary import FURTHER, summarise
 from benchmarks.quality.shards import find_losses
 from benchmarks.reports.sheets import Report
 from poseidon.live.figures import STAGES
@@ -68,7 +68,7 @@ def _fragmentation(reports: Sequence[Report]) -> Chart | None:
     for each in (
         each for report in reports if report["kind"] == "fragmentation" for each in summarise(report)
     ):
-        for way, name in ({"rounds": ""} | MOVED).items():
+        for way, name in ({"rounds": ""} | FURTHER).items():
             if way in each.means:
                 text = f"{each.means[way]:.2f} ± {each.spreads[way]:.2f} % of GPUs"
                 items.append((f"{each.variant} {name}".strip(), each.find_progress(way), text))

@@ -10,6 +10,7 @@ import numpy as np
 
 from cost_models.arguments import Arguments
 from cost_models.devices.usable_shares import Room, UsualTasks
+from cost_models.devices.usual_pods import StatedPods, read_usual_pods
 from cost_models.interface import Float64, Int64, MachineColumns, ShapeBatch
 
 DRIVERS = ("gpu.nvidia.com", "gpu.amd.com", "gpu.intel.com", "hami.io", "gpu.koordinator.sh")
@@ -28,11 +29,24 @@ class DeviceNames(NamedTuple):
 
 
 def read_names(model: str, args: Mapping[str, Any]) -> DeviceNames:
-    """Read the arguments of a model. Raises ``ModelArgumentError``."""
+    """Read the arguments of a model that needs no usual tasks. Raises ``ModelArgumentError``."""
     read = Arguments(model, args)
-    names = DeviceNames(read.texts("drivers", DRIVERS), read.texts("resources", RESOURCES))
+    names = _read_names(read)
     read.finish()
     return names
+
+
+def read_names_and_usual_pods(model: str, args: Mapping[str, Any]) -> tuple[DeviceNames, StatedPods]:
+    """Read the arguments of a model that judges room by usual tasks. Raises ``ModelArgumentError``."""
+    read = Arguments(model, args)
+    names = _read_names(read)
+    stated = read_usual_pods(model, read, names.resources)
+    read.finish()
+    return names, stated
+
+
+def _read_names(read: Arguments) -> DeviceNames:
+    return DeviceNames(read.texts("drivers", DRIVERS), read.texts("resources", RESOURCES))
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +90,8 @@ class DeviceView:
         count, share = self.find_demand(typical)
         allowed = np.ones((typical.count, len(self.rows)), dtype=np.bool_)
         if typical.allowed is not None:
-            for row, machines in enumerate(typical.allowed):
-                allowed[row] = machines[self.rows]
+            for row, open_to in enumerate(typical.allowed):
+                allowed[row] = open_to[self.rows]
         total = max(1, int(typical.counts.sum()))
         return UsualTasks(
             typical.counts / total, typical.requests[:, list(self.columns)], count, share, allowed

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from cost_models.devices.columns import read_names
+from cost_models.devices.columns import read_names_and_usual_pods
 from cost_models.devices.losses import assess_losses
 from cost_models.devices.usable_shares import expect_usable
 from cost_models.interface import (
@@ -35,8 +35,9 @@ class GpuFragmentation(BaseModel):
     range = Range(best=0, worst=1, bounded=False)
 
     def __init__(self, **args: Any) -> None:
-        drivers, self._resources = read_names(self.name, args)
-        self.needs = Needs(devices=drivers, typical=True)
+        names, self._stated = read_names_and_usual_pods(self.name, args)
+        self._resources = names.resources
+        self.needs = Needs(devices=names.drivers, typical=True)
 
     def assess(self, machines: MachineColumns, shapes: ShapeBatch) -> Assessment:
         """Return the usable share of devices that is lost, in devices: float64[S, M]; 0 on machines without any.
@@ -47,5 +48,6 @@ class GpuFragmentation(BaseModel):
             machines,
             shapes,
             self._resources,
+            self._stated,
             lambda _, usual: lambda room, rows: expect_usable(room, usual.select(rows)),
         )

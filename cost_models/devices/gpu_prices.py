@@ -28,7 +28,7 @@ from typing import Any
 
 import numpy as np
 
-from cost_models.devices.columns import DeviceView, read_names
+from cost_models.devices.columns import DeviceView, read_names_and_usual_pods
 from cost_models.devices.gap_values import CELLS, count_cells, value_gaps
 from cost_models.devices.losses import assess_losses
 from cost_models.devices.usable_shares import Room, UsualTasks
@@ -58,8 +58,9 @@ class GpuPrices(BaseModel):
     range = Range(best=0, worst=1, bounded=False)
 
     def __init__(self, **args: Any) -> None:
-        drivers, self._resources = read_names(self.name, args)
-        self.needs = Needs(devices=drivers, typical=True)
+        names, self._stated = read_names_and_usual_pods(self.name, args)
+        self._resources = names.resources
+        self.needs = Needs(devices=names.drivers, typical=True)
 
     def assess(self, machines: MachineColumns, shapes: ShapeBatch) -> Assessment:
         """Return the worth that is lost, in devices: float64[S, M]; 0 on machines without any.
@@ -67,7 +68,11 @@ class GpuPrices(BaseModel):
         In a small round, machines with devices have a growth of `losses.GROWTH`.
         """
         return assess_losses(
-            machines, shapes, self._resources, lambda view, usual: learn_worth(view, usual).judge
+            machines,
+            shapes,
+            self._resources,
+            self._stated,
+            lambda view, usual: learn_worth(view, usual).judge,
         )
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from cost_models.devices.columns import DeviceView, see_devices
 from cost_models.devices.usable_shares import Room, UsualTasks, take_best_fit
+from cost_models.devices.usual_pods import StatedPods
 from cost_models.interface import Assessment, Float64, Int64, MachineColumns, ShapeBatch
 
 Judge: TypeAlias = Callable[[Room, Int64], Float64]
@@ -24,19 +25,24 @@ def assess_losses(
     machines: MachineColumns,
     shapes: ShapeBatch,
     resources: Sequence[str],
+    stated: StatedPods,
     learn: Callable[[DeviceView, UsualTasks], Judge],
 ) -> Assessment:
     """Return by how much a task lowers the worth of each machine, in devices: float64[S, M]; 0 without any devices.
 
-    ``learn`` returns the judge of room for the cluster's usual tasks. In a small round, machines with devices have a
-    growth of `GROWTH`.
+    ``learn`` returns the judge of room for usual tasks: those that the cluster has, and those ``stated``. In a small
+    round, machines with devices have a growth of `GROWTH`.
     """
     raw = np.zeros((shapes.count, machines.count))
     growth = None
     typical = shapes.typical
     view = see_devices(machines, resources)
     if typical is not None and typical.count and len(view.rows) and shapes.count:
-        raw[:, view.rows] = find_losses(view, shapes, learn(view, view.describe_usual(typical)))
+        usual = view.describe_usual(typical)
+        if stated:
+            told = stated.describe(machines, view.rows, view.columns, view.published, usual.count.shape[1])
+            usual = stated.join(told, usual, int(typical.counts.sum()))
+        raw[:, view.rows] = find_losses(view, shapes, learn(view, usual))
         growth = grow_in_small_rounds(machines, shapes, view)
     return Assessment(raw=raw, growth=growth)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import combinations_with_replacement
 from random import Random
 
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 
 from benchmarks.fragmentation.bound import bound_given, list_patterns
 from benchmarks.fragmentation.greedy import GreedyCluster, place_greedily
-from benchmarks.fragmentation.rounds import place_in_rounds
+from benchmarks.fragmentation.rounds import MODEL, place_in_rounds, state_usual_pods
 from benchmarks.fragmentation.summary import fragmentation_sheets, summarise
 from benchmarks.fragmentation.trace import (
     ASKED,
@@ -141,11 +142,24 @@ def test_few_pods_are_moved():
     assert place_in_rounds(arrivals, 20).moved == 0
 
 
+def test_rounds_are_told_how_frequent_pods_are_unless_they_learn_it():
+    arrivals = draw_arrivals("gpuspec10", 42, 16)
+    stated = state_usual_pods(arrivals)
+    assert sum(each["weight"] for each in stated) == sum(arrivals.counts)
+    wanted = {"requests": {"cpu": "120000m", "memory": 737280}, "nodeLabels": {MODEL: ["G2"]}}
+    assert {"weight": 2, "gpus": 8, "share": 1} | wanted in stated
+    told, learned = place_in_rounds(arrivals, 20), place_in_rounds(arrivals, 20, learn=True)
+    assert told.placed != learned.placed
+    # What is stated decides, whatever comes: pods that never come leave no trace in the placement of the first.
+    other = replace(arrivals, counts=tuple(int(not pod.gpus) for pod in arrivals.types))
+    assert place_in_rounds(other, 20).share < told.share
+
+
 def test_results_are_summed_up_by_variant():
     one = {"variant": "default", "seconds": 20.0, "bestFit": 0.93, "fgd": 0.95, "rounds": 0.96, "bound": 0.97}
     two = one | {"seconds": 22.0, "rounds": 0.95, "fgd": 0.94, "bound": 0.96}
     moving = {"variant": "cpu250"} | {way: one[way] for way in one if way != "variant"}
-    moving |= {"withMoves": 0.965, "moved": 0.02}
+    moving |= {"withMoves": 0.965, "moved": 0.02, "learned": 0.955}
     report = {"kind": "fragmentation", "options": {"seeds": 2, "part": 1}, "runs": [one, two, moving]}
     first, second = summarise(report)
     assert (first.runs, first.seconds, first.moved) == (2, 21.0, None)
@@ -154,9 +168,14 @@ def test_results_are_summed_up_by_variant():
     assert first.find_progress("rounds") == pytest.approx(50)
     assert second.find_progress("withMoves") == pytest.approx(75)
     (sheet,) = fragmentation_sheets(report)
-    assert sheet.rows[0][:5] == ["default", "93.00 ± 0.00", "94.50 ± 0.71", "95.50 ± 0.71", "-"]
-    assert sheet.rows[1][3:9] == ["96.00", "96.50", "2.00", "97.00", "50", "75"]
+    assert sheet.rows[0][:6] == ["default", "93.00 ± 0.00", "94.50 ± 0.71", "95.50 ± 0.71", "-", "-"]
+    assert sheet.rows[1][3:11] == ["96.00", "95.50", "96.50", "2.00", "97.00", "50", "25", "75"]
     assert all(len(row) == len(sheet.headings) for row in sheet.rows)
     chart = sections([report])["fragmentation"].chart
     assert isinstance(chart, BarChart)
-    assert [label for label, _, _ in chart.items] == ["cpu250 with moves", "cpu250", "default"]
+    assert [label for label, _, _ in chart.items] == [
+        "cpu250 with moves",
+        "cpu250 usual pods learned",
+        "cpu250",
+        "default",
+    ]
