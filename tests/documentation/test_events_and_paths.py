@@ -33,11 +33,11 @@ def listed(table: str) -> list[str]:
 
 
 def test_the_list_of_events_is_complete():
-    assert sorted(listed("Events of ours")) == sorted(EventReason)
+    assert sorted(listed("The programs write these events")) == sorted(EventReason)
 
 
 def test_the_list_of_conditions_is_complete():
-    assert sorted(set(listed("Conditions of ours"))) == sorted(ConditionType)
+    assert sorted(set(listed("They write these conditions"))) == sorted(ConditionType)
 
 
 def called(name: str, tree: ast.AST) -> Iterator[ast.Call]:
