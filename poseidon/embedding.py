@@ -272,6 +272,10 @@ class EmbeddedScheduler:
                 found.append((index, str(error)))
         return found
 
+    def become_forecast(self, interval: float) -> None:
+        """Decide roughly from now on, with rounds ``interval`` seconds apart, for a copy that looks far ahead."""
+        self._scheduler.become_forecast(interval)
+
     def has_work(self) -> bool:
         """Return whether a round now could place something."""
         return self._scheduler.next_round_in() == 0.0

@@ -13,11 +13,12 @@ from poseidon.kube.api.nodes import Node
 from poseidon.kube.api.pods import Pod
 from poseidon.manifests.loader import Manifests
 from poseidon.simulate.engine import Simulation
-from poseidon.simulate.past_arrivals import MOST_WINDOW
 from poseidon.simulate.tasks import TaskProgress
 from poseidon.simulate.workloads.columns import ALONE, Float64, Int64
 
 NAMESPACE = "default"
+KEPT = 24 * 3600.0
+"""Seconds for which the API server keeps pods that have ended, as with ``ttlSecondsAfterFinished: 86400``."""
 GANG, GANG_SIZE = "gang.scheduling.koordinator.sh/name", "gang.scheduling.koordinator.sh/min-available"
 """Annotations that name a pod's gang and the gang's size."""
 
@@ -41,7 +42,7 @@ def describe_cluster(simulation: Simulation, nodes: Sequence[Node]) -> Manifests
     """Return the nodes and pods of a simulation now: running and waiting pods, and recently ended ones."""
     tasks, now = simulation.tasks, simulation.now
     ends = tasks.begun + tasks.left
-    ended_of_late = (tasks.state == TaskProgress.ENDED) & (ends >= now - MOST_WINDOW)
+    ended_of_late = (tasks.state == TaskProgress.ENDED) & (ends >= now - KEPT)
     alive = (tasks.state == TaskProgress.WAITING) | (tasks.state == TaskProgress.RUNNING)
     pods = tuple(_describe_pods(simulation, np.flatnonzero(alive | ended_of_late), ends))
     return Manifests(tuple(nodes), (), pods, (), (), is_live=True)

@@ -81,6 +81,7 @@ class Scheduler(ClusterQuestions):
         ``kept_rows``, ``first_costs``: stores of rows over machines between rounds; by default with the usual limits.
         """
         self._configuration = configuration
+        self._passes = configuration.options.passes
         self._solver = solver
         self._clock = clock
         self._timer = timer
@@ -146,6 +147,11 @@ class Scheduler(ClusterQuestions):
     def become_trial(self, solver: Solver) -> None:
         """Use ``solver`` from now on: this is a copy of a scheduler, whose decisions are only tried."""
         self._solver = solver
+
+    def become_forecast(self, interval: float) -> None:
+        """Decide roughly from now on, with rounds ``interval`` seconds apart, for a copy that looks far ahead."""
+        self._passes = replace(self._passes, relocates=False)
+        self._requeue.reservations.keep_pace(interval)
 
     def let_devices_move(self) -> None:
         """Release the devices of their own claims when tasks are removed, as trials of moves need it.
@@ -236,7 +242,7 @@ class Scheduler(ClusterQuestions):
             self._rounds,
             snapshot,
             self._solver,
-            self._configuration.options.passes,
+            self._passes,
             watch.seconds(),
             self._timer,
             direct,

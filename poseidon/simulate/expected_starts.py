@@ -1,8 +1,8 @@
 """Estimates when the waiting pods of an input will start, by simulating several futures of the cluster.
 
-The run time of a pod is learnt from ended pods of the same workload, ignoring the number or hash at the end of names;
-else it is what the pod states, by ``activeDeadlineSeconds`` or an annotation; else the pod runs for ever. Pods are
-assumed to arrive as they did in the last hours.
+The run time of a pod is learnt from ended pods of the same workload, ignoring the number or hash at the end of names,
+and mostly from those with the same requests; else it is what the pod states, by ``activeDeadlineSeconds`` or an
+annotation; else the pod runs for ever. Pods are assumed to arrive as they did in the last hours.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
 """Forecasts the starts of waiting tasks: continues a simulation from its present state several times.
 
 Each time, arrivals and run times are drawn anew: arrivals like recent ones, run times like those of the same family,
-for running tasks on condition of the time that they have run already. Nodes neither fail nor come.
+for running tasks on condition of the time that they have run already. Nodes neither fail nor come. Rounds far ahead are
+far apart: machines are kept for overtaken tasks in proportion, and tasks are not moved to make room for others of their
+round, which would take most of the time.
 """
 
 from __future__ import annotations
@@ -125,8 +127,11 @@ def _simulate_future(
         spent += size * (future.record.rounds - rounds)
         rounds = future.record.rounds
         doublings = math.log2(max((moment - now) / (ROUNDS_PER_DOUBLING * finest), 1.0))
-        future.round_every = finest * 2.0 ** math.floor(doublings)
+        before, future.round_every = future.round_every, finest * 2.0 ** math.floor(doublings)
+        if future.round_every > before:
+            future.scheduler.become_forecast(future.round_every)
 
+    future.scheduler.become_forecast(finest)
     future.run(note=note_progress, stop=lambda: spent > work or not np.isinf(starts).any())
     if not np.isinf(starts).any():
         return _Future(starts, np.inf)

@@ -30,24 +30,38 @@ from poseidon.simulate.tasks import TaskProgress
 from poseidon.simulate.workloads.columns import ALONE, Int64
 
 _ENDING = re.compile(r"(-[a-z0-9]*[0-9][a-z0-9]*)+$")
+OTHERS = 3.0
+"""Number of a family's runs as which all others of its workload count together."""
 _TOGETHER = 60.0
 """Seconds within which pods of one workload count as created together."""
 
 
+class Family(NamedTuple):
+    """What pods have in common whose run times are alike."""
+
+    workload: str
+    """Name of the workload, without number or hash."""
+    stated: float
+    """Run time in seconds that each pod states, infinite if it states none."""
+    requests: Hashable
+    """Requests of the containers."""
+
+
 class RunFamilies:
-    """Numbers families of pods: pods of one workload, or of its earlier copies, that state the same run time."""
+    """Numbers families of pods: pods of one workload, or of its earlier copies, with the same requests, that state
+    the same run time.
+    """
 
     def __init__(self) -> None:
-        self._numbers: dict[tuple[str, float], int] = {}
+        self._numbers: dict[Family, int] = {}
 
     def find(self, pod: Pod) -> int:
         """Return the number of a pod's family."""
-        return self._numbers.setdefault((find_family(pod), _find_stated(pod)), len(self._numbers))
+        return self._numbers.setdefault(find_family(pod), len(self._numbers))
 
-    def iter_workloads(self) -> Iterator[tuple[str, int]]:
-        """Yield the workload of each family, and the number of the family."""
-        for (workload, _), number in self._numbers.items():
-            yield workload, number
+    def __iter__(self) -> Iterator[tuple[Family, int]]:
+        """Yield each family and its number."""
+        yield from self._numbers.items()
 
 
 class _Run(NamedTuple):
@@ -64,9 +78,10 @@ class _Run(NamedTuple):
         return _Run(min(self.begun, other.begun), max(self.until, other.until), self.over and other.over)
 
 
-def find_family(pod: Pod) -> str:
-    """Return the name that a pod's workload shares with its copies, without number (train-7, train-8) or hash."""
-    return _ENDING.sub("", workload_of(pod))
+def find_family(pod: Pod) -> Family:
+    """Return a pod's family; the name of its workload is without number (train-7, train-8) or hash."""
+    requests = tuple(tuple(sorted(each.resources.requests.items())) for each in pod.spec.containers)
+    return Family(_ENDING.sub("", workload_of(pod)), _find_stated(pod), requests)
 
 
 def learn_run_times(
@@ -75,41 +90,48 @@ def learn_run_times(
     """Return the run times of ``pods``, learnt from those among ``all_pods`` that run or have ended. ``now``: seconds
     since the epoch.
 
-    If no pod of a family has ended, all pods of its workload count, whatever run time they state. Pods of a gang that
-    began together count as one: they end together, so each further one tells nothing.
+    Few runs of a family tell little, so the others of its workload that state the same run time count as well, all
+    together as ``OTHERS`` runs; each counts fully if no pod of the family has ended, and if none that states the same
+    has ended, all pods of the workload do. Pods of a gang that began together count as one: they end together, so
+    each further one tells nothing.
     """
     mine = list(pods)
     families_of_mine = np.array([families.find(pod) for pod in mine], dtype=np.int64)
-    by_family: dict[int, dict[Hashable, _Run]] = {}
-    by_workload: dict[str, dict[Hashable, _Run]] = {}
+    found: dict[Hashable, dict[Hashable, _Run]] = {}
     for place, pod in enumerate(all_pods):
         first, end = seconds(pod.status.start_time), _find_end(pod)
         if first is not None and (end is not None or pod.status.phase == "Running"):
             run = _Run(first, max(now, first) if end is None else end, end is not None)
             gang = membership(pod)
             key: Hashable = place if gang is None else (gang, first // _TOGETHER)
-            for runs in (
-                by_family.setdefault(families.find(pod), {}),
-                by_workload.setdefault(find_family(pod), {}),
-            ):
+            families.find(pod)
+            for kin in _list_kin(find_family(pod)):
+                runs = found.setdefault(kin, {})
                 runs[key] = run.join(runs.get(key, run))
     learnt = {}
-    for workload, family in families.iter_workloads():
-        for found in (by_family.get(family, {}), by_workload.get(workload, {})):
-            if any(run.over for run in found.values()):
-                learnt[family] = _collect_runs(list(found.values()))
+    for family, number in families:
+        same, alike, workload = (found.get(kin, {}) for kin in _list_kin(family))
+        for own, more in ((same, alike), (alike, {}), (workload, {})):
+            if any(run.over for run in own.values()):
+                others = [run for key, run in more.items() if key not in own]
+                learnt[number] = _collect_runs(list(own.values()), others)
                 break
     return RunTimes(
         families_of_mine, np.array([_find_stated(pod) for pod in mine]), _number_gangs(mine), learnt
     )
 
 
-def _collect_runs(runs: Sequence[_Run]) -> PastRuns:
-    """Return the run times of one family, from its pods that run or have ended."""
-    columns = zip(*runs, strict=True)
-    begun, until, over = (np.array(column) for column in columns)
+def _list_kin(family: Family) -> tuple[Hashable, Hashable, Hashable]:
+    """Return keys of a family, of all pods of its workload that state the same run time, and of its workload."""
+    return family, family[:2], family.workload
+
+
+def _collect_runs(own: Sequence[_Run], others: Sequence[_Run]) -> PastRuns:
+    """Return the run times of one family, from its pods that run or have ended, and from others of its workload."""
+    begun, until, over = (np.array(column) for column in zip(*own, *others, strict=True))
     age = until - begun
-    return PastRuns(age, over, np.clip(until[over].min() - begun, 0.0, age))
+    weight = np.append(np.ones(len(own)), np.full(len(others), min(1.0, OTHERS / max(len(others), 1))))
+    return PastRuns(age, over, np.clip(until[over].min() - begun, 0.0, age), weight)
 
 
 def _number_gangs(pods: Iterable[Pod]) -> Int64:

@@ -6,6 +6,8 @@ Tasks that began before the first known end count only from their age at that ti
 are forgotten already (Lynden-Bell, "A method of allowing for known observational selection in small samples", 1971).
 Estimates from few tasks are uncertain. So each simulated continuation draws new weights for the tasks, and spreads the
 weight of each over the time since the next shorter one (Banks, "Histospline smoothing the Bayesian bootstrap", 1988).
+Tasks that are only similar have less weight, as the prior of a Dirichlet process (Ferguson, "A Bayesian analysis of
+some nonparametric problems", 1973): gamma variables of that shape, which are exponential for a weight of 1.
 How much longer than all known tasks the next one may run follows from the longer half of them (Hill, "A simple general
 approach to inference about the tail of a distribution", 1975).
 """
@@ -72,14 +74,16 @@ class PastRuns:
     """bool[R]: whether each has ended."""
     entered: Float64
     """float64[R]: age of each when we would first have seen it end, at most ``age``."""
+    weight: Float64
+    """float64[R]: how much each tells, from 0 to 1 for a task of the family itself."""
 
     def estimate(self, weights: Float64 | None = None, longer: float = LONGER) -> KnownRuns:
         """Return the distribution of run times.
 
-        ``weights``: float64[R], above 0, the weight of each task, None for 1 each. ``longer``: the weight of a task
-        that outlives all.
+        ``weights``: float64[R], above 0, the weight of each task, None for ``weight``. ``longer``: the weight of a
+        task that outlives all.
         """
-        weight = np.ones(len(self.age)) if weights is None else weights
+        weight = self.weight if weights is None else weights
         order = np.argsort(self.age[self.ended], kind="stable")
         seconds, deaths = self.age[self.ended][order], weight[self.ended][order]
         before = np.concatenate([[0.0], np.cumsum(deaths)[:-1]])
@@ -88,14 +92,15 @@ class PastRuns:
             self.entered, weight, seconds, after=True
         )
         ended_by = 1.0 - np.cumprod(1.0 - deaths / (np.maximum(under_way - with_it, deaths) + longer))
-        longest = seconds[np.searchsorted(ended_by, ended_by[-1] / 2.0) :]
-        tail = (TAIL + float(np.log(longest / longest[0]).sum())) / len(longest)
+        half = int(np.searchsorted(ended_by, ended_by[-1] / 2.0))
+        counts = self.weight[self.ended][order][half + 1 :]
+        tail = (TAIL + float(counts @ np.log(seconds[half + 1 :] / seconds[half]))) / (1.0 + counts.sum())
         return KnownRuns(np.append(0.0, seconds), np.append(0.0, ended_by), tail)
 
     def draw_estimate(self, random: np.random.Generator) -> KnownRuns:
         """Draw the distribution of run times for one simulated continuation."""
         return self.estimate(
-            random.exponential(size=len(self.age)) + 1e-9, LONGER * float(random.exponential()) + 1e-9
+            random.standard_gamma(self.weight) + 1e-9, LONGER * float(random.exponential()) + 1e-9
         )
 
 

@@ -46,6 +46,8 @@ class PassOptions:
     max_waves: int = 12
     solve_time_limit: float | None = defaults.SOLVE_TIME_LIMIT
     generation: GenerationOptions = field(default_factory=GenerationOptions)
+    relocates: bool = True
+    """Whether tasks of the round are moved to make room for those left over."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,7 +47,7 @@ def place(problem: PlacementProblem, means: Means) -> Placed:
     placed, residual = place_by_priority(bundle.problem, means)
     watch = means.stopwatch()
     found = placed.assignments
-    if residual.remaining.any():
+    if residual.remaining.any() and means.options.relocates:
         tuning = means.tuning.relocation
         found = relocate_tasks(bundle.problem, found, problem.rotation, tuning, means.searches)
     found = bundle.distribute(found)

@@ -72,7 +72,7 @@ class GangReservations:
     """Reservations of gangs: ``held`` now, by job; for gangs that are ``due``, the next round looks for room."""
 
     def __init__(self, options: RoundOptions, turns: Turns) -> None:
-        self._options = options
+        self.options = options
         self._turns = turns
         self._too_large: set[str] = set()
         self.held: dict[str, GangReservation] = {}
@@ -109,7 +109,7 @@ class GangReservations:
         """
         self._drop_ended(cluster, static_rows, now)
         self._drop_without_quota(cluster)
-        starved = starved[cluster.tasks.passed_over[starved] >= self._options.reserve_after_rounds]
+        starved = starved[cluster.tasks.passed_over[starved] >= self.options.reserve_after_rounds]
         gangs = cluster.jobs.gangs
         self.due = frozenset(job for job in self.due if job in gangs and job not in self.held)
         if self.due or not len(starved):
@@ -220,7 +220,7 @@ class GangReservations:
         looks = _describe(cluster, job_id)
         tasks = cluster.tasks
         pending = tasks.in_state(TaskPhase.PENDING)
-        starved = pending[tasks.passed_over[pending] >= self._options.reserve_after_rounds]
+        starved = pending[tasks.passed_over[pending] >= self.options.reserve_after_rounds]
         for name in dict.fromkeys([job_id, *(tasks.job[row] for row in starved.tolist())]):
             if name == job_id or _describe(cluster, name) == looks:
                 _count_anew(cluster, name)
@@ -231,8 +231,8 @@ class GangReservations:
             job_id,
             int(cluster.tasks.priority[members].max()) if len(members) else 0,
             parts,
-            self._options.reserve_for_rounds,
-            now + self._options.reserve_for,
+            self.options.reserve_for_rounds,
+            now + self.options.reserve_for,
         )
         kept = {name for held in self.held.values() for name in held.machines}
         both = len(kept) + len(made.machines)

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -64,12 +64,27 @@ class Reservations:
     """The reservations of a cluster: ``held`` now for single tasks, and ``gangs`` for whole gangs."""
 
     def __init__(self, options: RoundOptions) -> None:
-        self._options = options
+        self._options = self._stated = options
         self._turns = Turns()
         self._counted_at = float("-inf")
         self._now = math.inf
         self.held: list[Reservation] = []
         self.gangs = GangReservations(options, self._turns)
+
+    def keep_pace(self, interval: float) -> None:
+        """Reserve as before, in proportion to the time, although rounds are ``interval`` seconds apart from now on.
+
+        Otherwise nothing would be reserved: a pause longer than a reservation lets tasks count anew.
+        """
+        stated = self._stated
+        slower = max(1.0, interval / (stated.reserve_after or interval))
+        rounds = max(1, min(stated.reserve_after_rounds, math.ceil(stated.reserve_after * slower / interval)))
+        self._options = self.gangs.options = replace(
+            stated,
+            reserve_after=stated.reserve_after * slower,
+            reserve_for=stated.reserve_for * slower,
+            reserve_after_rounds=rounds,
+        )
 
     def list_closed_rows(self, cluster: Cluster, cls: int, priority: int, job: str) -> set[int]:
         """Return rows of machines that are closed to tasks of class ``cls`` with ``priority`` in ``job``.

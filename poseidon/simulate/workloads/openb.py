@@ -26,7 +26,10 @@ PODS = "openb_pod_list_default.csv"
 
 
 def read_openb(path: Path, part: Trace) -> tuple[Work, tuple[dict[str, Any], ...]]:
-    """Return the pods and nodes of a folder, or of a single list of pods and the list of nodes beside it."""
+    """Return the pods and nodes of a folder, or of a single list of pods and the list of nodes beside it.
+
+    Pods have ``restartPolicy: Never``, as all of them end.
+    """
     pods = path / PODS if path.is_dir() else path
     templates: dict[tuple[str, ...], int] = {}
     known: list[WorkTemplate] = []
@@ -63,6 +66,7 @@ def _template(key: tuple[str, ...]) -> WorkTemplate:
         requests[GPU_MILLI] = str(whole * int(float(part or 1000)))
     name = f"gpu-{whole}x{part}" if whole else "cpu"
     found = plain_template(name, requests)
+    found.manifest["spec"]["restartPolicy"] = "Never"
     if models:
         wanted = {"key": MODEL, "operator": "In", "values": models.split("|")}
         term = {"nodeSelectorTerms": [{"matchExpressions": [wanted]}]}

@@ -37,7 +37,8 @@ class Job(NamedTuple):
 def read_swf(path: Path, part: Trace) -> tuple[Work, tuple[dict[str, Any], ...]]:
     """Return each job as a gang of one task per processor, of the trace's ``kind``; no nodes.
 
-    The pods of a job state its requested time as the longest that they run. Jobs that never ran are left out. Raises
+    The pods of a job state its requested time as the longest that they run; they have ``restartPolicy: Never`` unless
+    the kind says otherwise. Jobs that never ran are left out. Raises
     ``ValueError`` for a line that is no job.
     """
     assert part.kind is not None  # the document is checked
@@ -58,6 +59,7 @@ def read_swf(path: Path, part: Trace) -> tuple[Work, tuple[dict[str, Any], ...]]
             kind = kinds.setdefault(max(int(fields[ASKED_TIME]), 0), len(kinds))
             jobs.append(Job(fields[SUBMITTED], fields[RAN], size, kind))
     template = template_of(part.kind)
+    template.manifest["spec"].setdefault("restartPolicy", "Never")
     return jobs_as_gangs(jobs, [_state_run_time(template, seconds) for seconds in kinds]), ()
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import pytest
 import yaml
 from click.testing import CliRunner
 
@@ -197,6 +198,26 @@ def test_pods_of_a_workload_that_state_other_run_times_are_others(tmp_path: Path
     assert high is not None
     assert low < median < high < 1800.0
     assert 50.0 <= median <= 52.0
+
+
+def test_pods_of_a_workload_with_other_requests_count_little() -> None:
+    """Of small pods, which run a minute, four are known; of large ones, which run an hour, thirty or none."""
+    now = datetime.fromisoformat(NOW).timestamp()
+    small = [ended(f"s-{number}", 60, cpu=1) for number in range(4)]
+    large = [ended(f"l-{number}", 3600, cpu=8) for number in range(30)]
+    sought = running("s-9", "2026-01-01T00:59:59Z", cpu=1)
+    for others, expected in ((large, [1.0] * 5 + [0.1] * 30), ([], [1.0] * 5)):
+        objects = [of_job(f"work-{place}", each) for place, each in enumerate([sought, *small, *others])]
+        pods = [msgspec.convert(each, Pod, strict=False) for each in objects]
+        families = RunFamilies()
+        found = learn_run_times(pods[:1], pods, families, now).learnt[families.find(pods[0])]
+        assert found.weight.tolist() == pytest.approx(expected)
+    unknown = msgspec.convert(of_job("work-99", pod("m-1", cpu=2)), Pod, strict=False)
+    objects = [of_job(f"work-{place}", each) for place, each in enumerate([*small, *large])]
+    pods = [unknown, *(msgspec.convert(each, Pod, strict=False) for each in objects)]
+    families = RunFamilies()
+    found = learn_run_times(pods[:1], pods, families, now).learnt[families.find(unknown)]
+    assert found.weight.tolist() == [1.0] * 34, "without any of its own, all count"
 
 
 def test_pods_of_a_gang_count_as_one_run() -> None:

@@ -22,7 +22,7 @@ def make_runs(ended: list[float], running: list[float]) -> PastRuns:
     """Return runs that were seen from their beginning."""
     count = len(ended) + len(running)
     over = np.arange(count) < len(ended)
-    return PastRuns(np.array([*ended, *running]), over, np.zeros(count))
+    return PastRuns(np.array([*ended, *running]), over, np.zeros(count), np.ones(count))
 
 
 def survive_by_hand(seen: list[tuple[float, bool, float]], time: float) -> float:
@@ -46,7 +46,7 @@ def test_tasks_that_still_run_or_were_seen_late_count_for_what_was_seen(
 ) -> None:
     seen = [(float(age), over, float(min(age, first))) for age, over, first in drawn]
     age, over, first = (np.array(each) for each in zip(*seen, strict=True))
-    known = PastRuns(age, over, first).estimate()
+    known = PastRuns(age, over, first, np.ones(len(age))).estimate()
     assert (np.diff(known.ended_by) >= 0.0).all()
     for time in known.seconds.tolist():
         last = int(np.searchsorted(known.seconds, time, side="right")) - 1
@@ -111,12 +111,23 @@ def test_tasks_end_within_what_is_drawn_for_them_as_often_as_they_should(sigma: 
         elapsed = float(random.choice([0.0, age[8]]))
         if not over.any() or elapsed >= runs[8]:
             continue
-        past = PastRuns(np.minimum(runs[:8], age[:8]), over, np.zeros(8))
+        past = PastRuns(np.minimum(runs[:8], age[:8]), over, np.zeros(8), np.ones(8))
         drawn = [past.draw_estimate(random).draw_left(elapsed, random) for _ in range(19)]
         ranks.append(sum(elapsed + each < runs[8] for each in drawn))
     outside = np.mean([rank in (0, 19) for rank in ranks])
     assert 0.05 <= outside <= 0.2, "one in ten is earlier or later than all nineteen"
     assert np.mean([rank < 10 for rank in ranks]) == pytest.approx(0.5, abs=0.07)
+
+
+def test_runs_of_little_weight_count_together_as_few() -> None:
+    """Five runs of ten seconds, and a hundred of a thousand, which weigh as much as three and differ as much."""
+    random = np.random.default_rng(1)
+    age, weight = np.array([10.0] * 5 + [1000.0] * 100), np.array([1.0] * 5 + [0.03] * 100)
+    past = PastRuns(age, np.ones(105, dtype=np.bool_), np.zeros(105), weight)
+    assert past.estimate().ended_by[5] == pytest.approx(5.0 / 8.5)
+    shares = np.array([past.draw_estimate(random).ended_by[5] for _ in range(4000)])
+    assert shares.mean() == pytest.approx(5.0 / 8.5, abs=0.02)
+    assert shares.std() == pytest.approx(np.sqrt((5 / 8.5) * (3.5 / 8.5) / 9.5), abs=0.02), "as of 8.5 runs"
 
 
 def test_forgotten_short_runs_do_not_make_runs_long() -> None:
@@ -126,10 +137,10 @@ def test_forgotten_short_runs_do_not_make_runs_long() -> None:
     seen = (end > 80_000.0) & (begun < 100_000.0)
     until = np.minimum(end[seen], 100_000.0)
     age, over = until - begun[seen], end[seen] <= 100_000.0
-    found = PastRuns(age, over, np.clip(80_000.0 - begun[seen], 0.0, age)).estimate()
+    found = PastRuns(age, over, np.clip(80_000.0 - begun[seen], 0.0, age), np.ones(len(age))).estimate()
     half = float(found.seconds[np.searchsorted(found.ended_by, 0.5)])
     assert half == pytest.approx(3600.0 * np.log(2.0), rel=0.1)
-    few = PastRuns(np.array([10.0, 20.0, 40.0]), np.ones(3, dtype=np.bool_), np.zeros(3))
+    few = PastRuns(np.array([10.0, 20.0, 40.0]), np.ones(3, dtype=np.bool_), np.zeros(3), np.ones(3))
     means = [few.draw_estimate(random).draw_left(0.0, random) for _ in range(300)]
     assert np.std(means) > 10.0
     assert len({float(few.draw_estimate(random).ended_by[1]) for _ in range(20)}) == 20, "three tell little"

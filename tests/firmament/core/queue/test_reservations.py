@@ -166,6 +166,25 @@ def test_rounds_with_long_pauses_between_them_are_no_stream():
     assert all(stream(crowded(clock, reserve_for=30.0), clock, rounds=40, seconds=31.0))
 
 
+def test_a_forecast_with_long_pauses_reserves_all_the_same():
+    """A machine stays closed for five rounds after each that leaves it open, as it does for five minutes in six."""
+    clock = Clock()
+    core = crowded(clock)
+    core.become_forecast(600.0)
+    assert stream(core, clock, 12, 600.0) == [True, *[False] * 5] * 2
+
+
+@pytest.mark.parametrize("interval", [1.0, 7.5, 8.0, 20.0, 59.0, 60.0])
+def test_a_forecast_reserves_after_as_long_as_without_pauses(interval: float):
+    """It takes 60 seconds, rounded up to whole rounds."""
+    clock = Clock()
+    core = crowded(clock)
+    core.become_forecast(interval)
+    rounds = int(-(-60.0 // interval)) + 8
+    first = stream(core, clock, rounds, interval).index(False) * interval
+    assert 60.0 - 7.5 <= first < 60.0 + 8.0 + interval
+
+
 def test_nothing_is_reserved_where_what_runs_is_not_expected_to_end():
     clock = Clock()
     assert all(stream(crowded(clock, ends=False, reserve_after=0.0), clock, rounds=40, seconds=1.0))

@@ -89,6 +89,19 @@ def test_swf_jobs_state_the_time_that_they_asked_for(tmp_path: Path) -> None:
     assert {each.name for each in work.templates} == {"job"}
 
 
+def test_pods_of_jobs_are_expected_to_end(tmp_path: Path) -> None:
+    """Only machines whose pods are expected to end are kept for pods that others overtake."""
+    (tmp_path / "openb_node_list_gpu_node.csv").write_text(OPENB_NODES)
+    kind = KIND | {"pod": {"spec": {"restartPolicy": "Always", "containers": []}}}
+    kind.pop("requests")
+    for found, expected in (
+        (read(tmp_path, "log.swf", SWF, "swf"), "Never"),
+        (read(tmp_path, "log.swf", SWF, "swf", kind=kind), "Always"),
+        (read(tmp_path, "openb_pod_list_default.csv", OPENB_PODS, "openb"), "Never"),
+    ):
+        assert {each.manifest["spec"]["restartPolicy"] for each in found.work.templates} == {expected}
+
+
 def test_a_trace_can_be_cut_and_come_faster(tmp_path: Path) -> None:
     assert len(read(tmp_path, "log.swf", SWF, "swf", first=2).work) == 2
     assert read(tmp_path, "log.swf", SWF, "swf", faster=10).work.arrival[-1] == 3
