@@ -58,6 +58,32 @@ async def test_batches_are_numbered_and_wait_for_room():
     assert window.event(3, 0) is None
 
 
+async def test_an_acknowledgement_that_comes_late_takes_nothing_back():
+    window = Window(5)
+    for _ in range(4):
+        await window.assign_number(pb.ClientMessage())
+    window.acknowledge(3)
+    window.acknowledge(1)
+    assert [window.oldest] == [4]
+
+
+async def test_a_solver_that_repeats_its_acknowledgement_is_not_silent():
+    window = Window(5)
+    silent = asyncio.create_task(window.silent(0.0))
+    for _ in range(6):
+        await asyncio.sleep(0)
+    assert not silent.done(), "nothing is due"
+    await window.assign_number(pb.ClientMessage())
+    for _ in range(6):
+        window.acknowledge(0)
+        await asyncio.sleep(0)
+    assert not silent.done()
+    for _ in range(6):
+        await asyncio.sleep(0)
+    assert silent.done()
+    assert await silent == 1
+
+
 def make_tasks(*uids: str) -> pb.Event:
     return pb.Event(tasks=pb.TaskBatch(uids=uids))
 

@@ -5,10 +5,21 @@ from __future__ import annotations
 import pytest
 
 from poseidon.bridge.held_actions import KEPT_SECONDS, HeldActions
+from poseidon.kube.api.devices import ResourceClaim
 from poseidon.kube.api.event_reasons import EventReason
-from poseidon.kube.api.metadata import ObjectRef, PodRef
+from poseidon.kube.api.metadata import Condition, ObjectRef, PodRef
+from poseidon.kube.api.pod_groups import PodGroupStatus
 from poseidon.kube.write.claim_writer import GiveVolume, SelectNode
-from poseidon.kube.write.patch_writer import LabelWrite, Nomination
+from poseidon.kube.write.device_claim_writer import DeviceClaimWrite
+from poseidon.kube.write.patch_writer import (
+    ConfigMapWrite,
+    GroupConditionWrite,
+    GroupStatusWrite,
+    LabelWrite,
+    Nomination,
+    QueueStatusWrite,
+)
+from poseidon.kube.write.suspension_writer import SuspensionWrite
 from poseidon.lifecycle.actions import (
     Action,
     AnnounceGroup,
@@ -75,6 +86,41 @@ def test_a_claim_is_given_one_thing():
     give = GiveVolume("pod-1", "shop", "data", "uid-1", "disk", "uid-2", "77")
     standby.add([SelectNode("pod-1", "shop", "data", "uid-1", "n1"), give])
     assert standby.left() == [give]
+
+
+def test_claims_of_one_name_in_two_namespaces_are_two():
+    standby = Standby()
+    selected: list[Action] = [
+        SelectNode("pod-1", each, "data", f"uid-{each}", "n1") for each in ("shop", "zoo")
+    ]
+    standby.add(selected)
+    assert standby.left() == selected
+
+
+def test_writes_of_different_kinds_about_one_object_are_all_kept():
+    standby = Standby()
+    kept: list[Action] = [
+        WithdrawEviction("u"),
+        GroupStatusWrite("u", "ns", "g", PodGroupStatus()),
+        GroupConditionWrite("u", "ns", "g", Condition(type="PodGroupScheduled", status="True")),
+        ConfigMapWrite("u", "ns", "g", {}, {}),
+        QueueStatusWrite("u", "/apis/q/v1/queues", "ns", "q", {}),
+    ]
+    standby.add(kept)
+    assert standby.left() == kept
+
+
+def test_what_only_a_leader_decides_is_not_kept():
+    standby = Standby()
+    standby.add(
+        [
+            DeviceClaimWrite(ResourceClaim(), None, (ref("a"),), ()),
+            SuspensionWrite(
+                ObjectRef("batch/v1", "Job", "j", "ns", "j"), "/apis/batch/v1/jobs", ("spec",), 1, False
+            ),
+        ]
+    )
+    assert not len(standby)
 
 
 @pytest.mark.parametrize(
