@@ -148,6 +148,45 @@ def test_what_a_pod_gets_only_once_it_is_there_is_left_out():
     assert [each.name for each in pod.spec.volumes] == ["data"]
 
 
+def test_a_limit_stands_for_a_request_that_a_container_does_not_state():
+    stated = {"requests": {"cpu": "1"}, "limits": {"cpu": "2", "memory": "1Gi"}}
+    containers = [{"name": "c", "resources": stated}]
+    [pod] = expand(
+        known(job("a", 1, containers=containers, initContainers=[{**containers[0], "name": "i"}])), 1
+    )
+    for container in (*pod.spec.containers, *pod.spec.init_containers):
+        assert container.resources.requests == {"cpu": "1", "memory": "1Gi"}
+        assert container.resources.limits == stated["limits"]
+
+
+def test_pods_of_a_job_set_say_of_which_job_they_are_and_which_domain_they_want():
+    topology = "alpha.jobset.sigs.k8s.io/exclusive-topology"
+    template = {"metadata": {"annotations": {"note": "y"}}, "spec": {"containers": [{"name": "c"}]}}
+    value = {
+        "metadata": {"name": "js", "uid": "u", "labels": {"kueue.x-k8s.io/queue-name": "users"}},
+        "spec": {
+            "suspend": True,
+            "replicatedJobs": [
+                {
+                    "name": name,
+                    "template": {
+                        "metadata": {"annotations": {topology: "rack"}},
+                        "spec": {"parallelism": count, "completions": count, "template": template},
+                    },
+                }
+                for name, count in (("leader", 1), ("worker", 2))
+            ],
+        },
+    }
+    pods = expand(known(value, "JobSet"), 1)
+    assert [each.metadata.name for each in pods] == ["js[0]", "js[1]", "js[2]"]
+    roles = [each.metadata.labels["jobset.sigs.k8s.io/replicatedjob-name"] for each in pods]
+    assert roles == ["leader", "worker", "worker"]
+    assert {(each.metadata.annotations[topology], each.metadata.annotations["note"]) for each in pods} == {
+        ("rack", "y")
+    }
+
+
 def spec(**fields: Any) -> PodSpec:
     given = {"containers": [{"name": "c"}], **fields}
     return convert_object({"metadata": {"name": "p"}, "spec": given}, Pod).spec
@@ -165,6 +204,8 @@ NOT_READY = {"key": "node.kubernetes.io/not-ready", "operator": "Exists", "effec
         {"restartPolicy": "Never"},
         {"activeDeadlineSeconds": 5},
         {"runtimeClassName": "r"},
+        {"workloadRef": {"name": "w", "podGroup": "g"}},
+        {"schedulingGroup": {"podGroupName": "g"}},
         {"schedulingGates": [{"name": "g"}]},
         {"tolerations": [NOT_READY]},
         {"tolerations": [{**NOT_READY, "key": "node.kubernetes.io/unreachable"}]},
