@@ -94,6 +94,10 @@ def test_what_is_offered_besides_is_added_and_taken_back():
             len(more.get("rooms", [])),
         )
         assert offered(found)["gpu"] == 1
+    machines.offer("n1", {"b": 1, "a": 1, "d": 1})
+    found = machines.get("n1")
+    assert found is not None
+    assert [each.resource for each in found.allocatable] == ["a", "b", "cpu", "d", "gpu"]
     machines.offer("n1", {})
     assert machines.get("n1") == reported
     machines.offer("elsewhere", {})

@@ -39,6 +39,7 @@ def test_everything_that_matters_is_carried_over():
         ([{"type": "Ready", "status": "False"}], True),
         ([{"type": "Ready", "status": "Unknown"}], True),
         ([{"type": "MemoryPressure", "status": "True"}], False),
+        ([{"type": "Ready", "status": "True"}, {"type": "MemoryPressure", "status": "False"}], False),
     ],
 )
 def test_ready_condition(conditions, not_ready):
@@ -51,6 +52,15 @@ def test_without_allocatable_it_offers_nothing_and_that_is_a_defect(status):
     message, defects = machine(make_node(status=status))
     assert offered(message) == {}
     assert [each.field for each in defects] == ["status.allocatable"]
+
+
+def test_features_that_pods_may_need_are_labels():
+    declared = ["RestartAllContainersOnContainerExits", "SomethingElse"]
+    made = make_node(labels={"zone": "a"}, status={"allocatable": {"cpu": 1}, "declaredFeatures": declared})
+    assert dict(machine(made)[0].labels) == {
+        "zone": "a",
+        "status.declaredFeatures/RestartAllContainersOnContainerExits": "",
+    }
 
 
 def test_what_makes_no_sense_is_left_out_and_reported():
