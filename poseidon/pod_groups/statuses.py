@@ -107,7 +107,7 @@ def phase_of(counts: Mapping[Progress, int], needed: int) -> str:
         return FINISHED
     if active >= needed:
         return RUNNING
-    if failed and failed + active >= needed:
+    if failed + active >= needed:
         return FAILED
     if total < needed:
         return PENDING

@@ -174,3 +174,46 @@ def test_labels_are_what_a_look_at_each_tier_finds(found):
                 assert value == next(
                     (each.metadata.name for each in holding if each.spec.tier == highest), None
                 )
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_of_several_the_first_by_name_counts_in_whatever_order_they_come(turned):
+    found = [
+        hyper_node("b", 2, exact("child"), kind="HyperNode", tier_name="row"),
+        hyper_node("a", 3, exact("child"), kind="HyperNode", tier_name="row"),
+        hyper_node("child", 1, exact("n0")),
+        hyper_node("twin", 1, exact("n1")),
+        hyper_node("other", 1, exact("n1")),
+    ]
+    labels = label(found[::-1] if turned else found, {"n0": {}, "n1": {}})
+    assert labels["n0"] == {name_tier(1): "child", name_tier(2): "child", name_tier(3): "a"}
+    assert labels["n1"][name_tier(1)] == "other"
+
+
+def test_only_tiers_with_a_name_have_one_the_last_hyper_nodes():
+    known = HyperNodes()
+    for each in (
+        hyper_node("b", 2, tier_name="row"),
+        hyper_node("a", 3, tier_name="row"),
+        hyper_node("c", 1),
+    ):
+        known.put(each.metadata.name, each)
+    assert known.tiers == ((1, 2, 3), {"row": 2})
+
+
+@pytest.mark.parametrize(
+    ("selector", "taken"),
+    [
+        ({"regexMatch": {"pattern": "rack-1"}}, True),
+        ({"regexMatch": {"pattern": "^rack-1"}}, False),
+        ({"labelMatch": {}}, False),
+        ({"labelMatch": {"matchLabels": {"row": "b"}}}, True),
+        ({"labelMatch": {"matchLabels": {"row": "c"}}}, False),
+        ({"labelMatch": {"matchExpressions": [{"key": "row", "operator": "Exists"}]}}, True),
+        ({"labelMatch": {"matchExpressions": [{"key": "gpu", "operator": "Exists"}]}}, False),
+        ({}, False),
+    ],
+)
+def test_which_nodes_a_member_takes(selector, taken):
+    labels = label([hyper_node("a", 1, selector)], {"node-rack-1": {"row": "b"}})
+    assert ("node-rack-1" in labels) is taken

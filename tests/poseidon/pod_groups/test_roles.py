@@ -58,6 +58,11 @@ BY_ROLE = Demand(3, by_role={P: 1, W: 2}, roles="task")
             Offered(2, frozenset(), "task worker has 1 of 2"),
         ),
         ({"a": P, "b": W, "c": W}, {"c": pod("c", node="n", phase="Succeeded")}, Offered(2)),
+        (
+            dict.fromkeys("bcd", W),
+            {each: pod(each, node="n") for each in "bcd"},
+            Offered(3, frozenset(), "task ps has 0 of 1"),
+        ),
     ],
 )
 def test_each_role_gets_what_it_lacks(roles, members, expected):
@@ -81,6 +86,13 @@ def test_beyond_the_roles_the_oldest_others_fill_up_to_the_least_number():
     assert offered(demand, {"a": P, "b": W, "c": W, "d": W}) == Offered(3, frozenset({"d"}))
     assert offered(demand, {"a": P, "b": W}) == Offered(2, frozenset(), "2 of 3 exist")
     assert offered(demand, {"a": P, "b": W}, b=pod("b", node="n")) == Offered(2, frozenset(), "2 of 3 exist")
+
+
+def test_the_roles_may_need_more_than_the_group_and_more_may_have_ended_than_it_needs():
+    demand = Demand(1, by_role={P: 1, W: 1})
+    assert offered(demand, {"a": P, "b": W, "c": W, "d": W}) == Offered(2, frozenset({"c", "d"}))
+    ended = {uid: pod(uid, node="n", phase="Succeeded") for uid in "ab"}
+    assert offered(demand, {"a": P, "b": W}, **ended) == Offered(0)
 
 
 @pytest.mark.parametrize(("phase", "needed"), [("Running", 3), ("Succeeded", 2)])

@@ -14,7 +14,8 @@ from tests.poseidon.pod_groups.objects import pod, pod_group
 class Scene:
     def __init__(self, members, status=None):
         self.groups = Groups()
-        self.statuses = PodGroupStatuses(self.groups, lambda: 1_000_000_000.0)
+        self.now = 1_000_000_000.0
+        self.statuses = PodGroupStatuses(self.groups, lambda: self.now)
         self.groups.put_source(POD_GROUP, "1", pod_group("train", members, status=status))
 
     def put(self, name, phase="Pending", node=""):
@@ -47,6 +48,27 @@ def test_a_phase_is_written_once_and_counts_later():
     scene.put("a", "Succeeded", "n1")
     [status] = scene.put("b", "Succeeded", "n1")
     assert (status.phase, status.succeeded) == ("Finished", 2)
+
+
+def test_when_a_group_began_and_whose_it_is_stay_as_they_were_said_first():
+    scene = Scene(1, PodGroupStatus(phase="Pending", occupied_by="default/somebody"))
+    [status] = scene.put("a", node="n1")
+    assert (status.schedule_start_time, status.occupied_by) == ("2001-09-09T01:46:40Z", "default/somebody")
+    scene.now += 60.0
+    [status] = scene.put("a", "Running", "n1")
+    assert (status.schedule_start_time, status.occupied_by) == ("2001-09-09T01:46:40Z", "default/somebody")
+
+
+def test_counts_that_were_written_late_are_not_written_again():
+    scene = Scene(3)
+    for name in "abc":
+        scene.put(name)
+    assert scene.put("a", node="n1") == []
+    assert [each.scheduled for each in scene.late()] == [1]
+    assert scene.put("a", "Pending", "n1") == []
+    scene.put("b", node="n1")
+    scene.put("b")
+    assert scene.late() == [], "it is as it was written"
 
 
 def test_a_failed_pod_that_is_replaced_lets_the_group_run_again():

@@ -79,20 +79,24 @@ async def test_objects_of_a_list_that_was_not_read_to_its_end_are_missed_by_the_
 
 
 async def test_a_collection_that_is_served_no_more_has_no_objects():
-    served = [True]
+    served, watches = [True], []
 
     async def answer(request):
         if not served[0]:
             return status(404, "NotFound", "the server could not find the requested resource")
-        if is_watch(request):
-            served[0] = False
-            return await watch(request, then="break")
-        return listing(10, node("a", 1))
+        if not is_watch(request):
+            return listing(10, node("a", 1))
+        watches.append(request)
+        if len(watches) > 1:
+            return await hang(request)
+        served[0] = False
+        return await watch(request, then="break")
 
     async with scripted(answer) as (_, url), Watching(url) as watching:
         await until(lambda: watching.store.gone == ["a"])
         served[0] = True
-        await until(lambda: watching.store.names == ["a"])
+        await until(lambda: len(watches) == 2)
+        assert watching.store.names == ["a"]
         assert watching.relists("served") >= 1
 
 
