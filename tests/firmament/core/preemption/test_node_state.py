@@ -249,3 +249,45 @@ def test_machines_without_room_in_a_ledger_are_left_out():
     twin.put(0, 2)
     twin.put(0, 2)
     assert [now.takes(0, 2), twin.takes(0, 2)] == [True, False]
+
+
+# --- origins of evictions ---------------------------------------------------------------------------------------------
+
+
+def with_origins(by_place: dict[int, list[int]]) -> PreemptionState:
+    """Three equal tasks wait, and three run; by place in the queue, those with whom evictions of a task began."""
+    now = state([Waiting((1,), count=3)], [[0]], [Victim(0, (1,), at) for at in range(3)], gangs=[Gang(0)])
+    origins = {0: {place: np.array(rows) for place, rows in by_place.items()}}
+    now.preemption = replace(now.preemption, origins=origins if by_place else {})
+    return now
+
+
+@pytest.mark.parametrize(
+    ("served", "count", "expected"),
+    [
+        (0, 1, [0]),
+        (0, 2, [0, 1]),
+        (0, None, [0, 1, 2]),
+        (1, 1, [1]),
+        (1, None, [1, 2]),
+        (2, 1, [2]),
+        (3, None, []),
+    ],
+)
+def test_origins_are_those_of_the_tasks_that_come_next(served: int, count: int | None, expected: list[int]):
+    now = with_origins({0: [0], 1: [1], 2: [2, 1] if served == 0 else [2]})
+    now.remaining[0] -= served
+    assert now.find_origins(0, count).tolist() == expected
+
+
+def test_who_began_an_eviction_does_not_go_for_who_lost_its_place_by_it():
+    now = with_origins({1: [1]})
+    assert now.may_go(0).tolist() == [True, False, True]
+    assert with_origins({}).may_go(0).tolist() == [True, True, True]
+    assert now.find_whole_gangs(0).tolist() == [True]
+    ganged = state(
+        [Waiting((1,))], [[0]], [Victim(0, (1,), 0, gang=0), Victim(0, (1,), 1, gang=1)], gangs=[Gang(0)] * 2
+    )
+    ganged.preemption = replace(ganged.preemption, origins={0: {0: np.array([1])}})
+    assert ganged.find_whole_gangs(0).tolist() == [True, False]
+    assert ganged.may_go(0).tolist() == [True, False]

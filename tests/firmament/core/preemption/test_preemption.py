@@ -27,6 +27,7 @@ from firmament.core.model import (
 from firmament.core.record_kinds import BUDGET_RECORD
 from firmament.core.results import Delta, DeltaKind, RoundResult
 from firmament.core.scheduler import Scheduler
+from tests.firmament.core.rules.quotas.quota_scene import flavor, quota
 from tests.support.core import Clock, machine, messages, scheduler, task_class, tasks, uids
 
 RUNNING, WANTED = 1, 2
@@ -446,3 +447,24 @@ def test_a_budget_lets_as_many_go_as_it_allows():
     made = scheduler(machine("m"), budget("b", "a", 2), guarded, wanted("p", cpu=4000))
     deltas = made.run_round().deltas
     assert [delta.beyond_budget for delta in deltas] == [False, False, False]
+
+
+@pytest.mark.parametrize(
+    ("victim", "guest", "leaves"),
+    [("own", "own", True), ("other", "own", False), ("", "own", True), ("other", "", True)],
+)
+def test_for_room_alone_nobody_leaves_whom_the_quota_of_another_queue_covers(
+    victim: str, guest: str, leaves: bool
+):
+    """Where queues may take quota back from each other, it would come again; in one queue, importance decides."""
+    reclaim = {"reclaim": "Any"}
+    core = scheduler(
+        machine("m", cpu=10),
+        flavor("any"),
+        quota("cohort"),
+        quota("own", {"any": {"cpu": 20}}, parent="cohort", preemption=reclaim),
+        quota("other", {"any": {"cpu": 20}}, parent="cohort", preemption=reclaim),
+        running("m", "victim", cpu=10, queue=victim),
+        wanted("guest", cpu=10, queue=guest),
+    )
+    assert evicted(core.run_round()) == (["victim"] if leaves else [])

@@ -97,6 +97,15 @@ def test_members_of_a_gang_that_has_left_stay_only_if_it_is_whole_then():
     assert staying(2) == [False, True, True]
 
 
+def test_of_a_gang_that_has_left_the_most_important_members_stay():
+    running = [Victim(0, (2,), 1, gang=0), Victim(0, (2,), 3, gang=0), Victim(1, (2,), 2, gang=0)]
+    now = state([ONE], [[0], [0]], running, gangs=[Gang(1)])
+    now.evict([0, 1, 2])
+    now.put(0, 0)
+    reprieve_gangs(now)
+    assert now.gone.tolist() == [True, False, False]
+
+
 # --- decisions -------------------------------------------------------------------------------------------------------
 
 
@@ -164,3 +173,12 @@ def test_victims_elsewhere_that_free_quota_are_awaited_too():
     now.elsewhere[0] = (1,)
     (decision,) = evictions(now)
     assert (decision.evicts, decision.awaits) == ((0, 1), (0, 1))
+
+
+def test_tasks_elsewhere_that_leave_anyway_are_awaited_for_quota_but_not_evicted():
+    now = state([Waiting((1,))], [[0], [0]], [Victim(0, (1,)), Victim(1, (1,), leaving=True)])
+    now.evict([0])
+    now.put(0, 0)
+    now.elsewhere[0] = (1,)
+    (decision,) = evictions(now)
+    assert (decision.evicts, decision.awaits) == ((0,), (0, 1))

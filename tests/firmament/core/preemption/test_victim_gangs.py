@@ -115,6 +115,15 @@ def test_what_breaks_if_tasks_are_lost(lost: list[int], expected: list[int]):
     assert sorted(found.find_broken(lost, spare)) == sorted(expected)
 
 
+@pytest.mark.parametrize(
+    ("lost", "expected"), [([1, 2], [1]), ([2], [1]), ([1], [1]), ([1, 2, 3], [0]), ([1, 1, 3], [0])]
+)
+def test_a_group_that_breaks_counts_once_in_the_group_around_it(lost: list[int], expected: list[int]):
+    """A tree that can lose one of two groups, the first of which has a group of its own; none spares a task."""
+    found, spare = gangs(Gang(1), Gang(0, above=0), Gang(0, above=1), Gang(0, above=0))
+    assert found.find_broken(lost, spare) == expected
+
+
 def test_what_has_left_does_not_break_again():
     found, spare = gangs()
     spare[1] = -1

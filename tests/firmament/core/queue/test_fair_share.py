@@ -139,3 +139,29 @@ def test_three_resources_and_none():
     apply_events(cluster, [machine("m", cpu=2000, memory=2**31, extended={"example.com/gpu": 2})], 0.0)
     found = share_levels(cluster, FairShare(), waiting).tolist()
     assert found == [2, 0, 2, 0, 2, 0]  # half of its own resource each is more than a third
+
+
+def share_of_a(refused: bool, *prioritised: int) -> list[int]:
+    """The levels of six tasks of a, each younger than the next, beside ten of b, that each take a tenth of all."""
+    cluster = Cluster()
+    events: list[Event] = [machine("m", cpu=10_000)]
+    for number, name, count in ((A, "a", 6), (B, "b", 10)):
+        events.append(ClassDefined(number, content(name)))
+        for index in range(count):
+            priority = 9 if number == A and index in prioritised else 0
+            created = (100.0 - index,)
+            events.append(TasksSubmitted(number, (f"{name}-{index}",), priority=priority, created=created))
+    apply_events(cluster, events, 0.0)
+    rows = np.array([cluster.tasks.row_of[f"a-{index}"] for index in range(6)])
+    cluster.tasks.refused[[cluster.tasks.row_of[f"b-{index}"] for index in range(10)]] = refused
+    return share_levels(cluster, FairShare(), rows).tolist()
+
+
+def test_within_a_namespace_the_most_important_and_then_the_oldest_are_within_its_share():
+    assert share_of_a(False) == [1, 2, 2, 2, 2, 2]
+    assert share_of_a(False, 0) == [2, 1, 2, 2, 2, 2]
+    assert share_of_a(False, 0, 1) == [2, 2, 1, 2, 2, 2]
+
+
+def test_what_was_refused_for_good_claims_no_share():
+    assert share_of_a(True) == [2] * 6

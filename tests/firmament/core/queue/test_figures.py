@@ -258,6 +258,10 @@ def test_tasks_below_a_nomination_of_another_scheduler_wait_for_the_next_round()
     assert select_foremost(made, waiting).tolist() == [0, 2, 3]
     assert select_foremost(made, ints(1)).tolist() == [1]
     assert select_foremost(made, ints()).tolist() == []
+    made.promises.others.put("x", b'{"machine": "m", "priority": 1, "requests": {}}')
+    assert select_foremost(made, waiting).tolist() == [0, 2, 3], "what it waits for is closed to its equals"
+    made.promises.others.put("x", b'{"machine": "m", "priority": 0, "requests": {}}')
+    assert select_foremost(made, waiting).tolist() == [0, 1, 2, 3]
     made.promises.others.put("x", b'{"machine": "m", "priority": 9, "requests": {}}')
     assert select_foremost(made, waiting) is waiting
 

@@ -5,11 +5,15 @@ from __future__ import annotations
 import pytest
 
 from firmament.core.configuration import RoundOptions
-from firmament.core.events import MachineRemoved, TaskRemoved, TasksBound, TasksSubmitted
-from firmament.core.model import HostPort
+from firmament.core.events import JobDefined, MachineRemoved, TaskRemoved, TasksBound, TasksSubmitted
+from firmament.core.filters.static_rows import StaticRows
+from firmament.core.model import HostPort, Job
+from firmament.core.queue.gang_reservations import GangReservation, KeptPart
+from firmament.core.queue.reservations import MACHINES_PER_RESERVATION, Reservation, Reservations
+from firmament.core.rules.registry import default_rules
 from firmament.core.scheduler import Scheduler
 from tests.firmament.core.rules.quotas.quota_scene import flavor, quota
-from tests.support.core import Clock, machine, messages, placed, scheduler, task_class, tasks
+from tests.support.core import START, Clock, machine, messages, placed, scheduler, task_class, tasks
 
 SOON = RoundOptions(reserve_after_rounds=3, reserve_for_rounds=5, reserve_after=0.0)
 RESERVED = "node(s) were reserved for a pod that has waited longer"
@@ -256,3 +260,60 @@ def test_no_machine_is_reserved_for_a_task_without_quota():
             assert submit(core, 1, f"small-{number}") == {f"small-{number}": "m"}
             core.apply([TaskRemoved(f"small-{number}")])
         assert submit(core, 1, "small") == expected, cpu
+
+
+def test_a_task_has_one_machine_reserved_however_many_may_be():
+    machines = 2 * MACHINES_PER_RESERVATION
+    core = scheduler(
+        *(machine(f"m{number}", cpu=1_000) for number in range(machines)),
+        tasks(1, content=task_class(cpu=500, runs_to_completion=True)),
+        tasks(2, "large", content=task_class(cpu=1_000)),
+        *([TasksBound(f"m{number}", 1, (f"runs-{number}",))] for number in range(machines)),
+    )
+    cluster = core._cluster
+    reservations = Reservations(RoundOptions(reserve_after_rounds=3))
+    rows = StaticRows(cluster.machines, cluster.classes.shapes, default_rules())
+    cluster.tasks.passed_over[cluster.tasks.row_of["large"]] = 3
+    for _ in range(3):
+        reservations.refresh(cluster, rows, START)
+        assert [(each.uid, each.machine) for each in reservations.held] == [("large", "m0")]
+    core.apply([TasksSubmitted(2, ("second", "third"))])
+    for uid in ("second", "third"):
+        cluster.tasks.passed_over[cluster.tasks.row_of[uid]] = 3
+    reservations.refresh(cluster, rows, START)
+    assert [each.machine for each in reservations.held] == ["m0", "m1"]
+    assert len({each.uid for each in reservations.held}) == 2
+    core.apply([JobDefined(Job("g", min_members=2)), TasksSubmitted(2, ("g-0", "g-1"), job="g")])
+    parts = [KeptPart(name, cluster.classes.row(2), 1) for name in ("m0", "m1")]
+    beside = Reservations(RoundOptions(reserve_after_rounds=3))
+    beside.gangs.held["g"] = GangReservation("g", 0, parts, 9, START + 9.0)
+    beside.refresh(cluster, rows, START)
+    assert [each.machine for each in beside.held] == ["m2", "m3"], "others are kept for a gang"
+
+
+def test_rounds_pass_over_those_who_find_no_place_and_not_those_refused_for_good():
+    core = scheduler(machine("m"), tasks(1, "waits", "refused", "open", content=task_class(cpu=10)))
+    cluster = core._cluster
+    rows = [cluster.tasks.row_of[uid] for uid in ("waits", "refused", "open")]
+    cluster.tasks.unschedulable[rows[:2]] = True
+    cluster.tasks.refused[rows[1]] = True
+    reservations = Reservations(RoundOptions(reserve_after_rounds=8, reserve_after=80.0, reserve_for=100.0))
+    held = Reservation("waits", "m", int(cluster.tasks.cls[rows[0]]), 0, 9, START + 1e6)
+    reservations.held = [held]
+    seen = []
+    for now in (0.0, 9.9, 10.0, 19.9, 20.0, 120.0, 220.1):
+        reservations.count_round(cluster, START + now)
+        seen.append(cluster.tasks.passed_over[rows].tolist())
+    assert [waits for waits, *_ in seen] == [1, 1, 2, 2, 3, 4, 1], "after a pause it counts anew"
+    assert all(others == [0, 0] for _, *others in seen)
+    assert held.rounds == 4, "two of the seven came too soon after the one before"
+
+
+def test_a_task_that_asks_for_something_else_has_its_machine_chosen_anew():
+    core = overtaken()
+    assert submit(core, 1, "small") == {}
+    held = core._requeue.reservations.held
+    assert [(each.uid, each.machine) for each in held] == [("large", "m")]
+    core.apply(tasks(4, "large", content=task_class(cpu=999)))
+    assert core.next_round_in() == 0.0
+    assert [each.cls for each in core._requeue.reservations.held] == [core._cluster.classes.row(4)]

@@ -4,12 +4,21 @@ from __future__ import annotations
 
 import pytest
 
+from cost_models.group_terms import GROUP_RECORD
 from cost_models.interface import Needs
 from firmament.core.configuration import RoundOptions
-from firmament.core.events import ClassDefined, Event, TasksBound, TasksSubmitted
+from firmament.core.events import (
+    ClassDefined,
+    Event,
+    JobDefined,
+    RecordUpserted,
+    TasksBound,
+    TasksSubmitted,
+)
 from firmament.core.filters.static_rows import StaticRows
 from firmament.core.intake.events import apply_events
-from firmament.core.model import TaskClass
+from firmament.core.model import Job, TaskClass
+from firmament.core.queue.gang_reservations import GangReservation, KeptPart
 from firmament.core.queue.reservations import Reservation, Reservations
 from firmament.core.requeue.queueing_hints import FeasibleMachines, QueueingHints, TaskStandings, requeue
 from firmament.core.rules.registry import default_rules
@@ -161,6 +170,19 @@ def test_reserved_machines_are_closed_to_others_of_equal_priority():
     assert scene.takes(2) == [0]
 
 
+def test_a_machine_kept_for_a_gang_takes_its_members_whoever_waits_with_them():
+    scene = Scene(
+        JobDefined(Job("g", min_members=2)),
+        TasksSubmitted(1, ("g-0",), job="g"),
+        TasksSubmitted(1, ("single",)),
+    )
+    cls = scene.cluster.classes.row(1)
+    scene.reservations.gangs.held["g"] = GangReservation("g", 0, [KeptPart("a", cls, 1)], 5, 1e9)
+    assert scene.takes(1, members=(0,)) == [0, 1]
+    assert scene.takes(1, members=(1,)) == [1]
+    assert scene.takes(1, members=(0, 1)) == [0, 1]
+
+
 def test_evictions_of_less_important_tasks_make_room():
     scene = Scene(
         TasksBound("a", 2, ("x", "y", "z"), priority=3),
@@ -231,3 +253,16 @@ def test_tasks_are_tried_again_for_which_others_could_leave():
     scene.cluster.dirty.machines.add(1)
     scene.cluster.tasks.cls[2] = scene.cluster.classes.row(3)
     assert requeued(scene) == ["t"]
+
+
+def test_groups_over_a_tree_are_tried_again_when_labels_have_changed():
+    """Whatever the machines refuse: the tree may be another one now."""
+    rules = RecordUpserted(GROUP_RECORD, "g", b'{"group": "g", "constraints": {}}')
+    scene = Scene(
+        rules, JobDefined(Job("g", min_members=2)), TasksSubmitted(4, ("g-0",), job="g"), waiting(4, "t")
+    )
+    scene.cluster.needs = Needs(records=(GROUP_RECORD,))
+    scene.cluster.tasks.unschedulable[:] = True
+    scene.cluster.dirty.clear()
+    scene.cluster.dirty.domains_changed = True
+    assert requeued(scene) == ["g-0"]

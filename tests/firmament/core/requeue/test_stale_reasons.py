@@ -7,6 +7,7 @@ import pytest
 from firmament.core.configuration import RoundOptions
 from firmament.core.events import ClassDefined, Event, JobDefined, TasksBound, TasksSubmitted
 from firmament.core.model import Job
+from firmament.core.requeue.requeue import StaleReasons
 from tests.support.core import REFRESH, START, Clock, machine, scheduler, task_class, tasks
 
 
@@ -86,3 +87,37 @@ def test_who_waits_for_nobody_asks_for_no_round_while_others_are_being_evicted()
     core.apply(tasks(3, "huge", content=task_class(9000)))
     assert core.run_round().deltas == ()
     assert core.next_round_in() != 0.0
+
+
+def test_when_reasons_are_stale():
+    core = scheduler(machine("m"), tasks(1, "t"))
+    cluster, stale = core._cluster, StaleReasons(60.0)
+    assert stale.next_in(cluster, START) is None, "nobody waits in vain"
+    cluster.tasks.unschedulable[cluster.tasks.row_of["t"]] = True
+    assert stale.next_in(cluster, START) == 0.0
+    assert stale.take_due(cluster, START)
+    assert stale.next_in(cluster, START) is None, "all have just been told"
+    core.apply([machine("m", cordoned=True)])
+    assert [stale.next_in(cluster, START + after) for after in (0.0, 59.0, 60.0, 99.0)] == [
+        60.0,
+        1.0,
+        0.0,
+        0.0,
+    ]
+    assert not stale.take_due(cluster, START + 59.0)
+    assert StaleReasons(float("inf")).next_in(cluster, START) is None
+    assert stale.take_due(cluster, START + 60.0)
+    assert stale.next_in(cluster, START + 99.0) is None
+
+
+@pytest.mark.parametrize("meanwhile", [False, True])
+def test_a_round_tells_all_how_machines_are_unless_one_changes_meanwhile(meanwhile: bool):
+    core = scheduler(machine("m"), tasks(1, "t"))
+    cluster, stale = core._cluster, StaleReasons(60.0)
+    stale.open_round(cluster, START)
+    if meanwhile:
+        core.apply([machine("m", cordoned=True)])
+    stale.close_round(cluster)
+    stale.round_closed(cluster)
+    cluster.tasks.unschedulable[cluster.tasks.row_of["t"]] = True
+    assert stale.next_in(cluster, START + 10.0) == (50.0 if meanwhile else None)

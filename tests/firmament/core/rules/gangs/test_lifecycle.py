@@ -154,6 +154,8 @@ def test_a_gang_that_no_round_can_place_is_refused_with_the_reason():
     asked.life.refuse(asked.cluster, "other", "is too large")
     assert asked.held_back("g-1", "g-2", "x") == [True, True, False]
     assert asked.told() == [(("g-1", "g-2"), "gang ns/g is too large")]
+    asked.life.refuse(asked.cluster, "g", "is too large")
+    assert asked.told() == [], "they know"
     assert [(each.job, each.message) for each in asked.states()] == [("g", "gang ns/g is too large")]
 
 
@@ -173,6 +175,15 @@ def test_a_gang_that_has_changed_is_tried_again():
     asked.life.keep_unschedulable(asked.cluster, NOW)
     assert asked.held_back("g-0", "g-1", "g-2") == [False, False, False]
     assert asked.admit("g-2")[3] == ("g",)
+    asked.life.keep_unschedulable(asked.cluster, NOW)
+    assert asked.held_back("g-0", "g-1", "g-2") == [False, False, False]
+
+
+def test_a_gang_that_has_just_changed_is_requeued_even_if_it_still_lacks_members():
+    asked = Gangs(gang(4), waiting("g-0", "g-1"))
+    asked.admit("g-0")
+    asked.core.apply([waiting("g-2")])
+    asked.cluster.tasks.unschedulable[:] = False
     asked.life.keep_unschedulable(asked.cluster, NOW)
     assert asked.held_back("g-0", "g-1", "g-2") == [False, False, False]
 

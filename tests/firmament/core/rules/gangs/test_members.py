@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from firmament.core.events import ClassDefined, Event, JobDefined, TasksBound, TasksSubmitted
 from firmament.core.intake.events import apply_events
 from firmament.core.model import Job, JobGroup
+from firmament.core.preemption.problem import PreemptionDecision
 from firmament.core.rules.gangs.disruption import count_spare, find_leaving_units, list_eviction_units
 from firmament.core.rules.gangs.members import (
     Rebinding,
@@ -18,6 +20,7 @@ from firmament.core.rules.gangs.members import (
     breaks_up,
     count_members,
     find_progress,
+    hold_back_decisions,
     list_able_members,
     list_members_asked_to_leave,
     list_staying_members,
@@ -207,8 +210,43 @@ def test_a_refused_binding_is_tried_again_only_in_the_place_that_was_kept(moved:
     if moved:
         transitions.release(made, task)
         transitions.assume(made, ints(task), ints(0))
-    assert rebinding.next_in(made, 2.0) == (None if moved else 3.0)
+    assert [rebinding.next_in(made, now) for now in (2.0, 5.0, 9.0)] == (
+        [None] * 3 if moved else [3.0, 0.0, 0.0]
+    )
     assert [(delta.uid, delta.machine) for delta in rebinding.due(made, 5.0)] == (
         [] if moved else [("a", "m")]
     )
     assert rebinding.next_in(made, 5.0) is None
+
+
+# --- guests of a gang that its own round evicts ----------------------------------------------------------------------
+
+
+def decided(cls: int, evicts: tuple[int, ...], awaits: tuple[int, ...], *beyond: int) -> PreemptionDecision:
+    return PreemptionDecision(cls, 0, evicts, awaits, frozenset(beyond))
+
+
+def test_a_member_does_not_come_while_its_gang_is_evicted_and_its_victims_leave_only_for_others():
+    """Victims 0 and 1 are the gang, 2 and 3 single tasks; the first guest is a further member of the gang."""
+    made = cluster(
+        Job("g", min_members=2),
+        TasksBound("m", WORK, ("g-0", "g-1"), job="g"),
+        TasksBound("m", WORK, ("single", "another")),
+        TasksSubmitted(WORK, ("g-2",), job="g"),
+        TasksSubmitted(WORK, ("guest", "later")),
+    )
+    row = made.tasks.row_of
+    preemption: Any = type("Known", (), {})()
+    preemption.row = ints(row["g-0"], row["g-1"], row["single"], row["another"])
+    guests = ints(row["g-2"], row["guest"], row["later"])
+    first = decided(0, (2, 3), (2, 3), 2)
+    second = decided(1, (0, 1), (0, 1, 2))
+    third = decided(2, (), (2,))
+    left, kept = hold_back_decisions(made, preemption, [first, second, third], guests)
+    assert kept.tolist() == [False, True, True]
+    assert left == [decided(1, (0, 1, 2), (0, 1, 2), 2), third], "nobody else waits for victim 3"
+    some = decided(1, (0,), (0,))
+    left, kept = hold_back_decisions(made, preemption, [first, second, some], guests)
+    assert left[0] == decided(1, (0, 1, 2), (0, 1, 2), 2)
+    left, kept = hold_back_decisions(made, preemption, [first, third], guests[[0, 2]])
+    assert (left, kept.tolist()) == ([first, third], [True, True]), "the gang stays"
