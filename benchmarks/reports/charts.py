@@ -63,15 +63,17 @@ def _arrivals(reports: Sequence[Report]) -> Chart | None:
 
 
 def _fragmentation(reports: Sequence[Report]) -> Chart | None:
-    """Return a chart with one or two bars per variant of openb: without moves, and with them."""
+    """Return a chart with one to three bars per variant of openb: rounds, and in other ways where results have them."""
     items = []
     for each in (
         each for report in reports if report["kind"] == "fragmentation" for each in summarise(report)
     ):
         for way, name in ({"rounds": ""} | FURTHER).items():
             if way in each.means:
-                text = f"{each.means[way]:.2f} ± {each.spreads[way]:.2f} % of GPUs"
-                items.append((f"{each.variant} {name}".strip(), each.find_progress(way), text))
+                spread = f" ± {each.spreads[way]:.2f}" if each.runs > 1 else ""
+                text = f"{each.means[way]:.2f}{spread} % of GPUs"
+                label = f"{each.variant}, {name}" if name else each.variant
+                items.append((label, each.find_progress(way), text))
     return BarChart(items[::-1]) if items else None
 
 

@@ -35,7 +35,7 @@ def draw_all(reports: Sequence[dict[str, Any]], folder: Path, kind: str = "svg")
     written = []
     for name, section in sections(reports).items():
         assert section.chart is not None
-        figure, axes = plt.subplots(figsize=(8, 4.5), layout="constrained")
+        figure, axes = plt.subplots(figsize=(8, _find_height(section.chart)), layout="constrained")
         axes.set_title(section.title, fontsize="medium")
         _draw(axes, section.chart)
         path = folder / f"{name}.{kind}"
@@ -43,6 +43,18 @@ def draw_all(reports: Sequence[dict[str, Any]], folder: Path, kind: str = "svg")
         written.append(path)
         plt.close(figure)
     return written
+
+
+_HEIGHT = 4.5
+"""Inches of a chart."""
+_HEIGHT_OF_BAR = 0.2
+"""Inches of a bar at least, so that labels of bars do not overlap."""
+
+
+def _find_height(chart: Chart) -> float:
+    """Return the height of a chart in inches: a chart of many bars is higher."""
+    bars = len(chart.items) if isinstance(chart, BarChart) else 0
+    return max(_HEIGHT, 1 + _HEIGHT_OF_BAR * bars)
 
 
 def _draw(axes: Axes, chart: Chart) -> None:
@@ -55,6 +67,8 @@ def _draw(axes: Axes, chart: Chart) -> None:
             _stacks(axes, chart)
 
 
+_WIDTH_WITH_TEXT = 1.35
+"""Where an axis ends, as a multiple of the longest bar: the text beside it takes the rest."""
 _MANY_TIMES = 10_000
 """Where an axis ends at so many times its beginning, only powers of ten are labelled."""
 
@@ -79,10 +93,13 @@ def _lines(axes: Axes, chart: LineChart) -> None:
 def _bars(axes: Axes, chart: BarChart) -> None:
     axes.barh([label for label, _, _ in chart.items], [value for _, value, _ in chart.items])
     for row, (_, value, text) in enumerate(chart.items):
-        axes.text(value, row, f" {text}", va="center", fontsize="small")
+        axes.text(value, row, f" {text}", va="center", fontsize="small", in_layout=False)
+    axes.margins(y=0.01)
     if chart.logarithmic:
         axes.set_xscale("log")
         _write_numbers_plainly(axes.xaxis)
+    else:
+        axes.set_xlim(right=_WIDTH_WITH_TEXT * max(value for _, value, _ in chart.items))
 
 
 def _write_numbers_plainly(axis: Axis) -> None:

@@ -174,8 +174,8 @@ def test_results_are_summed_up_by_variant():
     chart = sections([report])["fragmentation"].chart
     assert isinstance(chart, BarChart)
     assert [label for label, _, _ in chart.items] == [
-        "cpu250 with moves",
-        "cpu250 usual pods learned",
+        "cpu250, with moves",
+        "cpu250, usual pods learned",
         "cpu250",
         "default",
     ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from io import StringIO
+from itertools import pairwise
 
 import pytest
 from click.testing import CliRunner
@@ -13,6 +14,7 @@ from rich.console import Console
 from benchmarks.__main__ import main
 from benchmarks.commands.options import emit
 from benchmarks.processes.memory import drift
+from benchmarks.reports.plots import draw_all
 from benchmarks.reports.report import ResultError, load_results, render
 from benchmarks.reports.sheets import Sheet, markdown, markdown_table, print_sheets
 from benchmarks.targets.base import thin, thin_curve
@@ -95,6 +97,26 @@ def test_pictures_are_drawn(results, tmp_path):
     drawn = {path.name: path.read_text() for path in folder.iterdir()}
     assert set(drawn) == {"throughput-over-nodes.svg", "latency.svg", "stages.svg", "comparison.svg"}
     assert all("<svg" in text for text in drawn.values())
+
+
+def test_labels_of_many_bars_do_not_overlap(tmp_path):
+    pytest.importorskip("matplotlib")
+    figures = {
+        "seconds": 1.0,
+        "bestFit": 0.93,
+        "fgd": 0.95,
+        "rounds": 0.96,
+        "withMoves": 0.965,
+        "bound": 0.97,
+    }
+    runs = [{"variant": f"variant{number}", "moved": 0.01} | figures for number in range(20)]
+    report = {"kind": "fragmentation", "options": {"seeds": 1, "part": 1}, "runs": runs}
+    (drawn,) = draw_all([report], tmp_path)
+    label = r"<!-- variant[^>]* -->\s*<g [^>]*translate\(\S+ (\S+)\)"
+    heights = sorted(float(height) for height in re.findall(label, drawn.read_text(encoding="utf-8")))
+    assert len(heights) == 40
+    # Ten points is the size of the letters.
+    assert min(b - a for a, b in pairwise(heights)) > 10
 
 
 def test_a_page_holds_all_pictures_and_tables(results, tmp_path):

@@ -36,6 +36,7 @@ def test_the_pictures_that_are_checked_in_are_up_to_date(drawn):
         "head-to-head.svg",
         "shards.svg",
         "explain.svg",
+        "fragmentation.svg",
     ):  # measured, and of a terminal
         del found[other]
     assert found.keys() == drawn.keys()
