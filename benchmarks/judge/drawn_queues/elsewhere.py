@@ -31,7 +31,7 @@ def decide_elsewhere(program: Path, cases: Sequence[DrawnCase]) -> list[Decision
 def _read_decision(case: DrawnCase, answer: dict[str, Any]) -> Decision:
     """Return what has been decided after all cycles.
 
-    What who waits for victims will use is known only if there is a single flavor.
+    Who waits for victims does not come if nobody is evicted; what it will use is known only if there is one flavor.
     """
     flavors = {each["name"] for spec in case.queues.values() for each in spec["resourceGroups"][0]["flavors"]}
     known = {each.name: each for each in case.workloads}
@@ -44,5 +44,6 @@ def _read_decision(case: DrawnCase, answer: dict[str, Any]) -> Decision:
     waits = {
         name: Admitted(known[name].use_in(*flavors) if len(flavors) == 1 else None)
         for name in sorted(comes - admitted.keys())
+        if evicted
     }
     return Decision(admitted, waits, tuple(sorted(evicted)))

@@ -100,22 +100,19 @@ class _Dealing:
 
     def run(self) -> None:
         """Give quota to the class whose turn it is, until no class gets more."""
-        draws, strict = self._plan.terms.draws, self._plan.terms.strict
+        draws = self._plan.terms.draws
         for place in reversed(range(len(self._claims))):
-            node = draws[self._claims[place].draw].node
-            if strict[node]:
-                self._followers.setdefault(node, []).append(place)
-            else:
-                self._enter(place)
-        for queue in self._followers.values():
-            self._enter(queue.pop())
+            self._followers.setdefault(draws[self._claims[place].draw].node, []).append(place)
+        for node in self._followers:
+            self._enter_next(node)
         looked_at: set[int] = set()
         while self._waiting:
             _, place = heapq.heappop(self._waiting)
             claim = self._claims[place]
             found = self._find_cell(claim)
             if found is None:
-                continue  # in a strict queue, what stands behind this class then gets nothing either
+                self._pass_over(claim)
+                continue
             now = self._find_standing(claim, found)
             turn = self._find_turn(now), place
             if place not in looked_at and self._waiting and self._waiting[0] < turn:
@@ -124,21 +121,32 @@ class _Dealing:
                 continue
             looked_at.clear()
             self._deal(claim, found, now)
-            node = draws[claim.draw].node
             if claim.left:
                 heapq.heappush(self._waiting, turn)
-            elif self._followers.get(node):
-                self._enter(self._followers[node].pop())
+            else:
+                self._enter_next(draws[claim.draw].node)
 
-    def _enter(self, place: int) -> None:
-        claim = self._claims[place]
-        if not self._plan.units_by_kind(claim.draw).any():
-            return
-        claim.cells = self._list_cells(claim)
-        found = self._find_cell(claim)
-        if found is not None:
-            turn = self._find_turn(self._find_standing(claim, found))
-            heapq.heappush(self._waiting, (turn, place))
+    def _pass_over(self, claim: _Claim) -> None:
+        """Let the next class of a queue have its turn after one that gets nothing more, unless the queue is strict."""
+        node = self._plan.terms.draws[claim.draw].node
+        if not self._plan.terms.strict[node]:
+            self._enter_next(node)
+
+    def _enter_next(self, node: int) -> None:
+        """Let the first class of a queue that can get something wait for its turn; in a strict queue only the first."""
+        places = self._followers[node]
+        while places:
+            place = places.pop()
+            claim = self._claims[place]
+            if self._plan.units_by_kind(claim.draw).any():
+                claim.cells = self._list_cells(claim)
+                found = self._find_cell(claim)
+                if found is not None:
+                    turn = self._find_turn(self._find_standing(claim, found))
+                    heapq.heappush(self._waiting, (turn, place))
+                    return
+            if self._plan.terms.strict[node]:
+                return
 
     def _find_turn(self, standing: QuotaStanding) -> QuotaStanding | int:
         """Return what turns are compared by: unless shares count, a number, which is quicker to compare."""

@@ -11,7 +11,7 @@ waits because it would rather evict.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -74,7 +74,7 @@ class FlavorChoice:
         able = able & np.append(self._early, False)[node]
         if not able.any():
             return ()
-        wishes = [(make_unit(state, _count(places)), places) for places in self._list_placed(able)]
+        wishes = list_placed_units(state, self._placed, able)
         wishes += [(unit, ()) for unit in list_units(state, able, gang, need)]
         wishes.sort(key=lambda wish: wish[0].newcomer.importance, reverse=True)
         # Of a queue that would rather not borrow, the least important tasks are those that do.
@@ -97,20 +97,6 @@ class FlavorChoice:
 
     def _looks_in_order(self, unit: QuotaUnit) -> bool:
         return bool(self._terms.evicts_first) and self._terms.evicts_first[unit.newcomer.node]
-
-    def _list_placed(self, able: Bool) -> Iterator[Places]:
-        """Yield the places of each task, or of each gang, that the round has placed.
-
-        A gang is left out if some of its tasks could not evict: it would be divided.
-        """
-        gang = self._reclaim.state.problem.gang
-        together: dict[int, list[tuple[int, int]]] = {}
-        for cls, machine, count in self._placed.entries():
-            if len(gang) and gang[cls] >= 0:
-                together.setdefault(int(gang[cls]), []).extend([(cls, machine)] * count)
-            elif able[cls]:
-                yield from [((cls, machine),)] * count
-        yield from (tuple(places) for places in together.values() if all(able[cls] for cls, _ in places))
 
     def _serve(self, unit: QuotaUnit, places: Places) -> bool:
         """Give a unit places by evictions where it would rather have them than ``places``; return whether it has."""
@@ -204,6 +190,24 @@ class FlavorChoice:
             if draw >= 0
             for group in self._terms.draws[draw].groups
         )
+
+
+def list_placed_units(
+    state: PreemptionState, placed: Assignments, able: Bool
+) -> list[tuple[QuotaUnit, Places]]:
+    """Return each task, or each gang, that a round has placed, with its places, of the classes ``able`` (bool[C]).
+
+    A gang is left out if some of its tasks are of other classes: it would be divided.
+    """
+    gang, found = state.problem.gang, list[Places]()
+    together: dict[int, list[tuple[int, int]]] = {}
+    for cls, machine, count in placed.entries():
+        if len(gang) and gang[cls] >= 0:
+            together.setdefault(int(gang[cls]), []).extend([(cls, machine)] * count)
+        elif able[cls]:
+            found += [((cls, machine),)] * count
+    found += [tuple(places) for places in together.values() if all(able[cls] for cls, _ in places)]
+    return [(make_unit(state, _count(places)), places) for places in found]
 
 
 def drop_places(placed: Assignments, given_up: Places) -> Assignments:

@@ -122,14 +122,14 @@ class QuotaReclaim:
         looks = self.describe(unit)
         if looks in self._in_vain:
             return False
-        found = self._choose_flavor(unit)
+        found = self.choose_flavor(unit)
         if found is None:
             self._in_vain.add(looks)
             return False
         self.accept(found)
         return True
 
-    def _choose_flavor(self, unit: QuotaUnit) -> Reclaimed | None:
+    def choose_flavor(self, unit: QuotaUnit) -> Reclaimed | None:
         """Return the same as ``choose``, where queues ask for it in the same flavors for each pod set; see `pod_sets`.
 
         These are flavors in which no task of the unit's own queue leaves, if there are any; of several those in which
@@ -328,7 +328,8 @@ class QuotaReclaim:
         def weigh(going: list[int]) -> tuple[object, ...]:
             least = sorted((importance_of(self.state, victim) for victim in going), reverse=True)
             turns = sorted(choice.rank.get(victim, 0) for victim in going) if choice.rank else []
-            own = 0 if choice.rank else sum(self._node[going] == choice.unit.newcomer.node)
+            inside = [victim for victim in going if self._node[victim] == choice.unit.newcomer.node]
+            own = 0 if choice.rank else count_workloads(self.state, inside)
             return self.state.count_beyond(going), count_workloads(self.state, going), own, turns, least
 
         return weigh

@@ -117,6 +117,18 @@ def test_a_strict_queue_waits_for_its_first_and_another_does_not():
     assert set(placed(_scene("BestEffortFIFO").run_round())) == {"small", "other"}
 
 
+def test_in_a_queue_who_borrows_comes_before_less_important_ones_that_need_not():
+    core = scheduler(
+        machine("a", cpu=9000),
+        flavor("any"),
+        quota("cohort", {"any": {"cpu": 1000}}),
+        quota("team", {"any": {"cpu": 2000}}, parent="cohort"),
+        tasks(1, "large", content=_class("team", 3000), priority=1),
+        tasks(2, "small", content=_class("team")),
+    )
+    assert set(placed(core.run_round())) == {"large"}
+
+
 def _strict_scene(*more: Event | list[Event]):
     return scheduler(
         *(machine(name, cpu=10_000) for name in ("a", "b")),
