@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import cast
+
 from prometheus_client import CollectorRegistry
 
 from poseidon.bridge.queues import queue_figures
-from poseidon.bridge.queues.queue_figures import OTHERS, QueueCollector, QueueFigures
-from poseidon.queues.statuses import WorkloadCounts
+from poseidon.bridge.queues.queue_figures import OTHERS, FigureKeeper, QueueCollector, QueueFigures
+from poseidon.queues.book import QueueBook
+from poseidon.queues.model import UNLIMITED
+from poseidon.queues.statuses import QueueStatuses, WorkloadCounts
+from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.poseidon.bridge.suspended.job_cluster import JobCluster, job
 from tests.poseidon.queues.objects import cluster_queue, flavor, local_queue, quotas
 
@@ -120,3 +126,52 @@ def test_quotas_without_limit_are_no_figure_and_amounts_are_in_their_units():
         ("ClusterQueue/a", "default", "memory"): 2048,
     }
     assert found.borrowed == {}
+
+
+class Books:
+    """Quotas, the workloads of each, and what the solver says of them."""
+
+    def __init__(self) -> None:
+        self.quotas = {
+            name: SimpleNamespace(nominal={"f": {"cpu": 1500, "memory": amount}})
+            for name, amount in (("c", 4), ("a", 1), ("b", UNLIMITED))
+        }
+        self.workloads = {"a": WorkloadCounts(1, 2), "b": WorkloadCounts(3, 4), "c": WorkloadCounts(5, 6)}
+        uses = {
+            "a": [("cpu", 500, -1000)],
+            "b": [("cpu", 2500, 1000)],
+            "c": [("cpu", 1500, 500), ("memory", 3, 1)],
+        }
+        self.states = {
+            name: pb.QueueState(
+                uses=[
+                    pb.QuotaUse(flavor="f", resource=resource, used=used, borrowed=borrowed)
+                    for resource, used, borrowed in found
+                ]
+            )
+            for name, found in uses.items()
+        }
+
+    def list_references(self) -> dict[str, str]:
+        return {name: name for name in self.quotas}
+
+    def count_workloads(self, reference: str) -> WorkloadCounts:
+        return self.workloads[reference]
+
+
+def test_figures_of_queues_without_names_of_their_own_are_added_up(monkeypatch):
+    monkeypatch.setattr(queue_figures, "MOST_QUEUES", 1)
+    books = Books()
+    keeper = FigureKeeper(cast(QueueBook, books), cast(QueueStatuses, books), lambda: 0.0)
+    keeper.refresh()
+    assert keeper.latest == QueueFigures(
+        {"a": WorkloadCounts(1, 2), OTHERS: WorkloadCounts(8, 10)},
+        {
+            ("a", "f", "cpu"): 1.5,
+            ("a", "f", "memory"): 1.0,
+            (OTHERS, "f", "cpu"): 3.0,
+            (OTHERS, "f", "memory"): 4.0,
+        },
+        {("a", "f", "cpu"): 0.5, (OTHERS, "f", "cpu"): 4.0, (OTHERS, "f", "memory"): 3.0},
+        {("a", "f", "cpu"): 0.0, (OTHERS, "f", "cpu"): 1.5, (OTHERS, "f", "memory"): 1.0},
+    )

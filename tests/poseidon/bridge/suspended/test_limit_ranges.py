@@ -160,3 +160,14 @@ def test_pods_of_one_template_share_their_completed_spec():
     assert not problem
     assert first.spec is second.spec
     assert first.spec.containers[0].resources.limits == {"cpu": "2"}
+
+
+def test_a_namespace_has_a_new_version_only_if_its_limit_ranges_say_something_else():
+    known = LimitRanges()
+    versions = []
+    first, other = (convert_object(limit_range(max={"cpu": cpu}), LimitRange) for cpu in "12")
+    for found in (None, first, first, other, None, None, other):
+        known.take_changes([Change("u", found)])
+        versions.append(known.find_version(NAMESPACE))
+    assert versions == [0, 1, 1, 2, 3, 3, 4]
+    assert known.find_version("elsewhere") == 0
