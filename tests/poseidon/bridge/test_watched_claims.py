@@ -88,6 +88,22 @@ def test_a_pod_that_names_no_claim_any_more_waits_for_none():
     assert watched.states() == {"pod-a": (PENDING, ""), "pod-b": (PENDING, "")}
 
 
+def test_what_the_claims_of_an_offered_pod_wait_for_is_a_fault_of_the_pod():
+    watched = Watched()
+    watched.pods(
+        present(with_claims(pod("a"), "gpu")), present(using_volume("b")), present(pod("c", gated=True))
+    )
+    for name in "ab":
+        watched.state.offer(f"pod-{name}")
+    watched.tell()
+    assert watched.states() == {"pod-a": (PENDING, ""), "pod-b": (PENDING, "")}
+    records = [watched.state.tasks.get(f"pod-{name}") for name in "ab"]
+    faults = [
+        watched.state.classes.message(each.task.task_class).invalid for each in records if each is not None
+    ]
+    assert ['"gpu"' in faults[0], '"data"' in faults[1]] == [True, True]
+
+
 # --- queues -----------------------------------------------------------------------------------------------------------
 
 QUEUES: Any = {

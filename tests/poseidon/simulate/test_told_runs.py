@@ -90,7 +90,7 @@ def test_nothing_is_told_where_no_model_reads_it(tmp_path: Path) -> None:
 def test_more_nodes_stay_empty_by_what_is_learnt(tmp_path: Path) -> None:
     empty = {}
     for overlays, more in (((), {}), (("lifetimes",), {}), (("lifetimes",), {"runTimes": "random"})):
-        simulation = begin_with(tmp_path, *overlays, roundEvery="10m", **more)
+        simulation = begin_with(tmp_path, *overlays, roundEvery="10m", horizon="12h", **more)
         assert simulation.run()
         empty[len(overlays), bool(more)] = make_report(simulation).empty
     assert empty[1, False] > empty[0, False]
@@ -98,7 +98,7 @@ def test_more_nodes_stay_empty_by_what_is_learnt(tmp_path: Path) -> None:
 
 
 def test_what_was_learnt_is_kept_in_a_pause(tmp_path: Path) -> None:
-    whole, part = (begin_with(tmp_path, "lifetimes", horizon="6h") for _ in range(2))
+    whole, part = (begin_with(tmp_path, "lifetimes", horizon="6h", roundEvery="10m") for _ in range(2))
     whole.run()
     part.run(2 * 3600.0)
     resumed = from_bytes(to_bytes(part))

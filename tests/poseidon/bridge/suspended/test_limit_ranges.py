@@ -171,3 +171,19 @@ def test_a_namespace_has_a_new_version_only_if_its_limit_ranges_say_something_el
         versions.append(known.find_version(NAMESPACE))
     assert versions == [0, 1, 1, 2, 3, 3, 4]
     assert known.find_version("elsewhere") == 0
+
+
+def test_several_limit_ranges_apply_in_the_order_of_their_names():
+    known = LimitRanges()
+    for name, item in (
+        ("bb", {"defaultRequest": {"cpu": "2", "memory": "1Gi"}}),
+        ("a", {"defaultRequest": {"cpu": "1"}}),
+        ("c", {"max": {"memory": "1Gi"}, "defaultRequest": {"memory": "3Gi"}}),
+    ):
+        known.take_changes([Change(name, convert_object(limit_range(name, **item), LimitRange))])
+    pod = convert_object(
+        {"metadata": {"name": "p", "namespace": NAMESPACE}, "spec": {"containers": [{"name": "c"}]}}, Pod
+    )
+    [found], problem = known.complete([pod])
+    assert problem == ""
+    assert found.spec.containers[0].resources.requests == {"cpu": "1", "memory": "1Gi"}
