@@ -175,11 +175,12 @@ def test_a_namespace_has_a_new_version_only_if_its_limit_ranges_say_something_el
 
 def test_several_limit_ranges_apply_in_the_order_of_their_names():
     known = LimitRanges()
-    for name, item in (
+    ranges: tuple[tuple[str, dict[str, Any]], ...] = (
         ("bb", {"defaultRequest": {"cpu": "2", "memory": "1Gi"}}),
         ("a", {"defaultRequest": {"cpu": "1"}}),
         ("c", {"max": {"memory": "1Gi"}, "defaultRequest": {"memory": "3Gi"}}),
-    ):
+    )
+    for name, item in ranges:
         known.take_changes([Change(name, convert_object(limit_range(name, **item), LimitRange))])
     pod = convert_object(
         {"metadata": {"name": "p", "namespace": NAMESPACE}, "spec": {"containers": [{"name": "c"}]}}, Pod
