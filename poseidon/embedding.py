@@ -154,16 +154,16 @@ class EmbeddedTrials:
     def frontier(self, prices: Mapping[str, float], points: int) -> tuple[CostPoint, ...]:
         """Return what moves could save, for ``points`` numbers of moves; ``prices``: as for ``find_cheaper_moves``.
 
-        Where models look at devices, there is one point, for all moves that pay by themselves; of any others only the
-        whole cost is known as a bound.
+        Where models of some of the tasks look at devices, there is one point, for all moves that pay by themselves; of
+        those tasks only the whole cost is known as a bound.
         """
         from firmament.core.rescheduling.plan_moves import CostPoint, cost_frontier
         from firmament.solvers.ortools_solver import OrToolsSolver
 
-        if self._scheduler.looks_at_devices:
+        if self._scheduler.divide_by_devices(prices)[0]:
             plan = find_cheaper_moves(self._scheduler, prices, 0.0, None)
-            saved = plan.cost_before - plan.cost_after
-            return (CostPoint(len(plan.moves), saved, plan.cost_before),) if prices else ()
+            saved, most = plan.cost_before - plan.cost_after, plan.cost_before - plan.bound
+            return (CostPoint(len(plan.moves), saved, most),)
         return cost_frontier(self._scheduler, prices, points, OrToolsSolver(lazy=True))
 
     def rehearse(self, waves: Iterable[Mapping[str, str]], cordoned: Iterable[str]) -> set[str]:
@@ -199,17 +199,15 @@ def find_cheaper_moves(
 ) -> MovePlan:
     """Return at most ``most`` moves (None: any number) that lower costs by more than their price.
 
-    ``prices``: uid -> points, the price of moving each task that may move; ``move_price``: points added to each. Where
-    models look at devices, tasks move one by one, see ``plan_single_moves``.
+    ``prices``: uid -> points, the price of moving each task that may move; ``move_price``: points added to each. See
+    ``plan_cheaper_moves``.
     """
-    from firmament.core.rescheduling.plan_moves import PlanOptions, plan_moves
-    from firmament.core.rescheduling.single_moves import plan_single_moves
+    from firmament.core.rescheduling.cheaper_moves import plan_cheaper_moves
+    from firmament.core.rescheduling.plan_moves import PlanOptions
     from firmament.solvers.ortools_solver import OrToolsSolver
 
     options = PlanOptions(move_price) if most is None else PlanOptions(move_price, most)
-    if scheduler.looks_at_devices:
-        return plan_single_moves(scheduler, prices, options)
-    return plan_moves(scheduler, prices, options, OrToolsSolver(lazy=True))
+    return plan_cheaper_moves(scheduler, prices, options, OrToolsSolver(lazy=True))
 
 
 def _keep_placed(event: Event, placed: Mapping[str, str]) -> Iterator[Event]:

@@ -73,10 +73,17 @@ class ClusterQuestions:
         """Return the last reports of the use of machines and tasks."""
         return get_measured(self._cluster)
 
-    @property
-    def looks_at_devices(self) -> bool:
-        """Whether a configured cost model judges which devices machines have left."""
-        return bool(self._profiles[BASE].context.configuration.all_needs.devices)
+    def divide_by_devices(self, uids: Iterable[str]) -> tuple[list[str], list[str]]:
+        """Return the known ones of these tasks: those for which a cost model of their profile judges which devices
+        machines have left, and the others.
+        """
+        tasks = self._cluster.tasks
+        found: tuple[list[str], list[str]] = ([], [])
+        for uid in uids:
+            if uid in tasks.row_of:
+                profile = self._profiles.find_profile(self._cluster, tasks.row_of[uid])
+                found[not profile.context.configuration.needs.devices].append(uid)
+        return found
 
     @property
     def rules(self) -> NodeRules:
