@@ -42,6 +42,7 @@ def test_priority_goes_before_quality():
 def test_an_unknown_quality_is_in_the_middle():
     assert contest("", "Guaranteed", by_quality=True) == "new"
     assert contest("", "BestEffort", by_quality=True) == "old"
+    assert contest("BestEffort", "", by_quality=True) == "new"
 
 
 def test_ranks_are_by_priority_then_level_then_quality():
