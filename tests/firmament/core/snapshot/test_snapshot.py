@@ -34,7 +34,7 @@ def test_models_see_machines_without_the_task_in_question():
         row = cluster.tasks.row_of[without[0]] if without else -1
         found = model_columns(cluster, START, without=row)
         unstated = np.zeros(2) if found.unstated is None else found.unstated[:, memory]
-        return found.running.tolist(), found.free[:, cpu].tolist(), unstated.tolist()
+        return found.running.tolist(), found.free[:, cpu].tolist(), [int(each) for each in unstated]
 
     assert seen() == ([2, 1], [0, 300], [100, 50]), "never less than nothing is free"
     assert seen("t") == ([1, 1], [300, 300], [50, 50])
