@@ -17,7 +17,7 @@ from firmament.commands.inspection_options import asking, echo_json, output_opti
     "--path",
     "machine",
     metavar="MACHINE",
-    help="Say which tasks would have to move for TASK, a class of the round saved in --saved, to go to MACHINE.",
+    help="Say which tasks would have to move so that TASK, a class of the round in --saved, could be on MACHINE.",
 )
 @click.option(
     "--saved",

@@ -71,7 +71,7 @@ class RangeType(click.ParamType[tuple[int, int]]):
     "--fill",
     type=click.FloatRange(0, 1),
     default=0.0,
-    help="Mean share of each machine that is taken from the start.",
+    help="Mean share of each machine that is in use from the start.",
 )
 @click.option("--task-seconds", type=POSITIVE, help="Mean life of a task; default: for ever.")
 @click.option("--seed", type=click.IntRange(0), default=0)

@@ -37,7 +37,7 @@ _HEADINGS = {
     "--tries",
     type=click.IntRange(min=1),
     default=500,
-    help="How often a choice of nodes is tried, each by rounds of the solver.",
+    help="How many choices of nodes are tried, each with rounds of the solver.",
 )
 @page_option("Write the audit as one web page, too.")
 @move_cost_option("What a move has to save to be worth it, in points of cost models.")

@@ -34,7 +34,7 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     "--pods",
     default=2000,
     type=click.IntRange(1, 200_000),
-    help="Pods at least: replicas are multiplied until there are so many.",
+    help="The least number of pods: replicas are multiplied until it is reached.",
 )
 @click.option(
     "--manifests",
@@ -50,7 +50,7 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     "--ui",
     "page",
     is_flag=True,
-    help="Serve the dashboard as well, from the start on, and let work come and end until Ctrl-C.",
+    help="Serve the dashboard as well, from the start on, and let work start and end until Ctrl-C.",
 )
 def demo(
     *,

@@ -49,7 +49,7 @@ _OF_PODS = ("firmament", "cluster_name", "timeout", "most", "cures", "page_file"
     "--most",
     type=click.IntRange(min=0),
     default=100,
-    help="Nodes that the table shows, 0 for all; of the others it is counted what they say.",
+    help="How many nodes the table shows, 0 for all; the others are counted by reason.",
 )
 @click.option(
     "--pod", metavar="NAMESPACE/NAME", help="The pod to explain; a bare name is in namespace default."
@@ -63,7 +63,7 @@ _OF_PODS = ("firmament", "cluster_name", "timeout", "most", "cures", "page_file"
 @click.option(
     "--when",
     is_flag=True,
-    help="Also say when a pod that waits is expected to get a node: simulated, if others come as they did lately.",
+    help="Also say when a waiting pod is expected to get a node, by simulation with new pods as in the last hours.",
 )
 @click.option(
     "--cures",

@@ -20,7 +20,7 @@ _log = logging.getLogger("poseidon.netperf-probe")
 @click.command("netperf-probe")
 @connection_options
 @click.option("--serve", type=HostPort(), help="Answer at this address, and measure nothing.")
-@click.option("--namespace", default="default", help="Of the servers and the ConfigMap.")
+@click.option("--namespace", default="default", help="Namespace of the servers and the ConfigMap.")
 @click.option(
     "--label",
     "labels",

@@ -28,7 +28,9 @@ STILL_PENDING = 3
     help="Schedule only pods of this spec.schedulerName; default: all pending pods. May be repeated.",
 )
 @click.option(
-    "--reschedule", is_flag=True, help="Also say which running pods should move to where they cost less."
+    "--reschedule",
+    is_flag=True,
+    help="Also say which running pods should move to nodes where they cost less.",
 )
 @click.option(
     "--fail-pending", is_flag=True, help="End with status 3 if pods stay pending: for scripts, and for CI."
@@ -36,7 +38,7 @@ STILL_PENDING = 3
 @click.option(
     "--when",
     is_flag=True,
-    help="Also say when pods that wait are expected to get nodes: simulated, if others come as they did lately.",
+    help="Also say when waiting pods are expected to get nodes, by simulation with new pods as in the last hours.",
 )
 @page_option("Write the plan as one web page, too.")
 @move_cost_option("With --reschedule: what a move has to save, in points of cost models.")

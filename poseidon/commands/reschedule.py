@@ -44,10 +44,12 @@ if TYPE_CHECKING:
     "--objective",
     type=click.Choice(("lower-cost", "relieve-load", "free-nodes", "make-room")),
     default="lower-cost",
-    help="What moves are for.",
+    help="The aim of the moves.",
 )
 @hot_option
-@click.option("--node", "nodes", multiple=True, help="For free-nodes: which. Repeatable; default: any.")
+@click.option(
+    "--node", "nodes", multiple=True, help="For free-nodes: a node to free. Repeatable; default: any node."
+)
 @move_cost_option("For lower-cost: what a move has to save, in points of cost models.", free=False)
 @local_data_option
 @click.option("--most-moves", type=click.IntRange(min=1), default=100, help="How many pods may move.")
@@ -55,7 +57,7 @@ if TYPE_CHECKING:
     "--at-once",
     type=click.IntRange(min=1),
     default=10,
-    help="How many of them in one wave; the first wave is a single one.",
+    help="How many pods move in one wave; the first wave is a single pod.",
 )
 @click.option(
     "--patience",
@@ -68,7 +70,7 @@ if TYPE_CHECKING:
     "--every",
     callback=seconds_option,
     metavar="DURATION",
-    help="Begin again so long after each end, for ever; default: once.",
+    help="Run forever, and begin again this long after each end; default: run once.",
 )
 @click.option(
     "--metrics",

@@ -80,13 +80,13 @@ class _Arguments:
     "--record",
     type=click.Path(path_type=Path, file_okay=False),
     metavar="DIR",
-    help="Record there what is sent to the solver and what it decides, for poseidon simulate --replay; off by default.",
+    help="Folder in which to record messages to and from the solver, for poseidon simulate --replay; off by default.",
 )
 @click.option(
     "--record-limit",
     default="1Gi",
     metavar="SIZE",
-    help="Largest size of the recording; the oldest goes. At least 1Mi; 1Gi by default.",
+    help="Largest size of the recording; beyond it the oldest part is deleted. At least 1Mi; 1Gi by default.",
 )
 @tls_options
 @tracing_option

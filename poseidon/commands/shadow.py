@@ -33,20 +33,20 @@ _SHOWN = 20
     "--scheduler-name",
     multiple=True,
     default=["default-scheduler"],
-    help="Whose pods are looked at. Repeatable.",
+    help="Scheduler whose pods are compared. Repeatable.",
 )
 @click.option(
     "--for",
     "period",
     callback=seconds_option,
     metavar="DURATION",
-    help="How long, such as 10m; default: until Ctrl-C.",
+    help="How long to run, such as 10m; default: until Ctrl-C.",
 )
 @click.option(
     "--rate",
     type=click.FloatRange(min=0, min_open=True),
     default=2.0,
-    help="Pods a second that the solver is asked about at most.",
+    help="The most pods per second about which to ask the solver.",
 )
 @tls_options
 @output_option

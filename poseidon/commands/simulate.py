@@ -36,19 +36,19 @@ class _WithSweep(click.Command):
 @click.command("simulate", cls=_WithSweep)
 @click.argument("scenario", type=click.Path(path_type=Path), required=False)
 @click.option(
-    "--resume", type=click.Path(path_type=Path), metavar="FILE", help="Go on with a saved simulation."
+    "--resume", type=click.Path(path_type=Path), metavar="FILE", help="Continue a saved simulation."
 )
 @click.option(
     "--replay",
     type=click.Path(path_type=Path),
     metavar="DIR",
-    help="Decide again what a bridge has recorded there (poseidon run --record), and compare.",
+    help="Decide again the rounds that poseidon run --record has recorded in this folder, and compare.",
 )
 @click.option(
     "--config",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="With --replay: run the recorded work under this configuration instead, beside what was.",
+    help="With --replay: run the recorded work under this configuration instead, and compare with the recording.",
 )
 @click.option(
     "--checkpoint",
@@ -56,7 +56,7 @@ class _WithSweep(click.Command):
     metavar="FILE",
     help="Save the simulation there when it is interrupted (Ctrl-C), or at --until.",
 )
-@click.option("--until", metavar="DURATION", help="Stop after so much simulated time, such as 6h.")
+@click.option("--until", metavar="DURATION", help="Stop after this simulated time, such as 6h.")
 @click.option(
     "--html", type=click.Path(path_type=Path), metavar="FILE", help="Also write a page with charts."
 )

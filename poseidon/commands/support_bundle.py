@@ -36,8 +36,12 @@ _SOLVER_SECONDS = 30.0
 @connection_options
 @solver_options
 @config_option
-@click.option("--bridge-url", metavar="URL", help="Where the bridge serves its metrics, to be asked as well.")
-@click.option("--solver-url", metavar="URL", help="Where the solver serves its metrics, to be asked as well.")
+@click.option(
+    "--bridge-url", metavar="URL", help="Address of the bridge's metrics, to add metrics and configuration."
+)
+@click.option(
+    "--solver-url", metavar="URL", help="Address of the solver's metrics, to add metrics and configuration."
+)
 @click.option(
     "--annotation", multiple=True, metavar="KEY", help="Keep this annotation, too. May be repeated."
 )

@@ -17,7 +17,7 @@ from poseidon.commands.shared.progress import show_progress
     type=click.Path(path_type=Path),
     metavar="FILE",
     required=True,
-    help="Parquet file of all runs. Rows are kept beside it until all have ended: a sweep that is begun again goes on.",
+    help="Parquet file of all runs. Rows are kept next to it until all have ended, so a stopped sweep can continue.",
 )
 @click.option(
     "--html", type=click.Path(path_type=Path), metavar="FILE", help="Also write a page with charts."

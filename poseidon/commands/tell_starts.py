@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     "--every",
     callback=seconds_option,
     metavar="DURATION",
-    help="Begin again so long after each end, until it is stopped; default: once.",
+    help="Run until stopped, and begin again this long after each end; default: run once.",
 )
 @output_option
 def tell_starts(*, config: Path | None, dry_run: bool, every: float | None, output: str) -> None:

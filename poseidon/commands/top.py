@@ -39,9 +39,9 @@ _PATIENCE = 5.0
     help="Where the solver serves its metrics; without an answer its figures stay empty.",
 )
 @click.option(
-    "--interval", callback=seconds_option, default="2s", metavar="DURATION", help="Between two looks."
+    "--interval", callback=seconds_option, default="2s", metavar="DURATION", help="Time between two readings."
 )
-@click.option("--once", is_flag=True, help="Look twice, print, and end.")
+@click.option("--once", is_flag=True, help="Read twice, print, and end.")
 @output_option
 def top(*, bridge: str, solver: str, interval: float, once: bool, output: str) -> None:
     """Show who waits for what, how many pods are bound, and how long rounds and bindings take, until Ctrl-C.

@@ -69,17 +69,20 @@ class NetworkRange(click.ParamType[Any]):
     "--token-file",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="Let in only who has the token in this file.",
+    help="Admit only users who have the token in this file.",
 )
 @click.option(
-    "--trust-proxy-header", default="", metavar="NAME", help="Let in whom a proxy names in this header."
+    "--trust-proxy-header",
+    default="",
+    metavar="NAME",
+    help="Admit users whom a trusted proxy names in this header.",
 )
 @click.option(
     "--trust-proxy",
     multiple=True,
     type=NetworkRange(),
     metavar="CIDR",
-    help="Where that proxy is. May be repeated.",
+    help="Addresses of that proxy. May be repeated.",
 )
 @click.option(
     "--host-name",
@@ -92,7 +95,7 @@ class NetworkRange(click.ParamType[Any]):
     type=click.IntRange(1, 10_000),
     default=64,
     show_default=True,
-    help="How many pages may be sent changes at a time.",
+    help="How many open pages may get updates at the same time.",
 )
 @connection_options
 @solver_options
@@ -114,7 +117,7 @@ class NetworkRange(click.ParamType[Any]):
     "--config",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Scheduler configuration (YAML); default: the one that the solver shows beside its metrics.",
+    help="Scheduler configuration (YAML); default: the one that the solver serves with its metrics.",
 )
 @click.option(
     "--snapshot",
@@ -123,7 +126,9 @@ class NetworkRange(click.ParamType[Any]):
     help="Show files instead: manifests, a folder of saved rounds, or a support bundle. May be repeated.",
 )
 @click.option(
-    "--now", type=Moment(), help="The time that files are of, such as 2026-01-31T12:00:00Z; default: now."
+    "--now",
+    type=Moment(),
+    help="The time at which the files were written, such as 2026-01-31T12:00:00Z; default: now.",
 )
 @tls_options
 def ui(

@@ -72,7 +72,7 @@ async def _read(transport: Transport, name: str) -> Pod:
 
 def _say_which_are_driven(cluster: str, driven: set[str]) -> str:
     if not driven:
-        return f"No bridge has told the solver of cluster {cluster}, or of another one."
+        return f"The solver knows no cluster, neither {cluster} nor another: no bridge has connected to it."
     return f"The solver does not know cluster {cluster}; choose one with --cluster-name: {', '.join(sorted(driven))}."
 
 

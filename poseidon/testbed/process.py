@@ -59,7 +59,7 @@ _PEM, _FILE = click.Path(exists=True, dir_okay=False), click.Path(path_type=Path
 @click.option(
     "--replace-pods/--no-replace-pods",
     default=False,
-    help="Whether pods that go are replaced by controllers.",
+    help="Whether controllers replace deleted pods.",
 )
 @click.option("--koordlets/--no-koordlets", default=False, help="Whether nodes report as NodeMetric objects.")
 @click.option("--metrics-server/--no-metrics-server", default=False, help="Whether metrics.k8s.io is served.")
@@ -75,20 +75,20 @@ _PEM, _FILE = click.Path(exists=True, dir_okay=False), click.Path(path_type=Path
     "--volumes/--no-volumes", default=False, help="Whether claims are bound and volumes provisioned."
 )
 @click.option(
-    "--devices/--no-devices", default=False, help="Whether claims of devices are made, served and given back."
+    "--devices/--no-devices", default=False, help="Whether claims of devices are created, served and freed."
 )
 @click.option(
     "--write-rate",
     default=0.0,
     type=_AMOUNT,
-    help="Writes per second that the server can take; 0, the default, for as many as there are.",
+    help="The most writes per second; 0, the default, for no limit.",
 )
-@click.option("--write-latency", default=0.0, type=_AMOUNT, help="Seconds that each write takes on top.")
+@click.option("--write-latency", default=0.0, type=_AMOUNT, help="Additional seconds that each write takes.")
 @click.option(
     "--max-writes",
     default=0,
     type=click.IntRange(0),
-    help="Writes in flight from which on others are turned away (429); 0 for no limit.",
+    help="The most writes in flight; further ones are refused (429). 0 for no limit.",
 )
 @click.option("--tls-cert", type=_PEM, help="Certificate: serve HTTPS.")
 @click.option("--tls-key", type=_PEM, help="Private key of --tls-cert.")
@@ -96,7 +96,7 @@ _PEM, _FILE = click.Path(exists=True, dir_okay=False), click.Path(path_type=Path
 @click.option(
     "--journal",
     type=_FILE,
-    help="File for all writes: a cluster that was killed goes on from there when it is started again.",
+    help="File that keeps all writes: a cluster that was killed continues with them when it is started again.",
 )
 def main(host: str, port: int, history: int, token: str | None, seed: int | None, **rest: Any) -> None:
     """Serve a simulated Kubernetes API until SIGTERM or SIGINT.

@@ -23,7 +23,7 @@ def repetition_options(interval: float) -> Callable[[Any], Any]:
             "--interval",
             type=click.FloatRange(min=1.0),
             default=interval,
-            help="Seconds from one time to the next.",
+            help="Seconds between two runs.",
         ),
         click.option("--once", is_flag=True, help="Do it once, and end."),
     )

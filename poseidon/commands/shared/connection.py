@@ -53,7 +53,7 @@ solver_options = together(
         default=["127.0.0.1:9090"],
         expose_value=False,
         callback=_remember,
-        help="Address of the solver. Repeatable: when one does not answer, the next is asked.",
+        help="Address of the solver. Repeatable: if one does not answer, the next one is tried.",
     ),
     click.option(
         "--cluster-name",

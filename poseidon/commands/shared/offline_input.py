@@ -140,14 +140,14 @@ _OPTIONS = (
     click.option(
         "--strict",
         is_flag=True,
-        help="Refuse objects that are given differently twice; else the last one counts.",
+        help="Refuse objects that differ between two places; by default the last one is used.",
     ),
     click.option(
         "--add-nodes",
         "assumed",
         multiple=True,
         metavar="COUNT[:RESOURCE=AMOUNT,...]",
-        help="Assume so many more nodes, of 4 cores and 16Gi unless said: 3, or 2:cpu=8,nvidia.com/gpu=4. Repeatable.",
+        help="Assume this many more nodes, by default of 4 cores and 16Gi: 3, or 2:cpu=8,nvidia.com/gpu=4. Repeatable.",
     ),
     config_option,
     click.option("--print-config", is_flag=True, help="Print the configuration with all defaults, and end."),

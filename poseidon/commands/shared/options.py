@@ -84,7 +84,7 @@ scheduler_names_option = click.option(
     "scheduler_names",
     multiple=True,
     metavar="NAME",
-    help="Instead of the configuration's schedulerNames; '*' stands for every name. May be repeated.",
+    help="Scheduler name to use instead of the configuration's schedulerNames; '*' means every name. May be repeated.",
 )
 
 
@@ -98,7 +98,7 @@ output_option = click.option(
     "--output",
     type=click.Choice(["table", "json"]),
     default="table",
-    help="For people, or for programs.",
+    help="For people (table), or for programs (json).",
 )
 
 wide_output_option = click.option(
@@ -106,7 +106,7 @@ wide_output_option = click.option(
     "--output",
     type=click.Choice(["table", "wide", "json"]),
     default="table",
-    help="For people, in short or with all that is said, or for programs.",
+    help="For people, in short (table) or in full (wide), or for programs (json).",
 )
 
 hot_option = click.option(
@@ -116,7 +116,7 @@ hot_option = click.option(
     default=[("cpu", 80.0), ("memory", 90.0)],
     show_default=False,
     metavar="RESOURCE=PERCENT",
-    help="From which measured use on a node is hot. Repeatable; default: cpu=80 and memory=90.",
+    help="Measured use above which a node is hot. Repeatable; default: cpu=80 and memory=90.",
 )
 
 
@@ -124,7 +124,7 @@ local_data_option = click.option(
     "--delete-emptydir-data",
     "local_data_may_go",
     is_flag=True,
-    help="Move pods with emptyDir or hostPath volumes, too: what is in them does not move with the pods.",
+    help="Move pods with emptyDir or hostPath volumes, too; the data in these volumes is lost.",
 )
 
 

@@ -94,7 +94,7 @@ class QuotaBook:
             entries |= dict.fromkeys(found)
             users |= {_key(quota): None} if found else {}
         if users:
-            yield f"ResourceQuota {list_names(users, 1)}: spec.scopes: {list_names(entries)} is not looked at"
+            yield f"ResourceQuota {list_names(users, 1)}: spec.scopes: {list_names(entries)} is ignored"
 
     def _matching(self, pod: Pod) -> list[ResourceQuota]:
         return [each for each in self._of.get(pod.metadata.namespace, ()) if _covers(each, pod)]

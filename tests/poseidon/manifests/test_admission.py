@@ -268,9 +268,7 @@ class TestQuotas:
         ]
         loaded = load(*given, asking())
         assert loaded.refused == {}
-        assert loaded.warnings == (
-            "ResourceQuota shop/b: spec.scopes: VolumeAttributesClass is not looked at",
-        )
+        assert loaded.warnings == ("ResourceQuota shop/b: spec.scopes: VolumeAttributesClass is ignored",)
 
 
 def claim(name="data", size="10Gi", storage_class=None, **metadata):

@@ -113,7 +113,7 @@ def test_all_scopes_have_to_cover_a_pod():
 def test_unknown_scopes_are_named():
     quotas = [quota("a", "Odd"), quota("b", "Odd", "BestEffort"), quota("c")]
     [line] = QuotaBook(quotas, []).warn_of_unknown_scopes()
-    assert line == "ResourceQuota shop/a and 1 more: spec.scopes: Odd is not looked at"
+    assert line == "ResourceQuota shop/a and 1 more: spec.scopes: Odd is ignored"
     assert list(QuotaBook([quota()], []).warn_of_unknown_scopes()) == []
 
 

@@ -11,7 +11,7 @@ import { ScaleLegend } from "./price_scale.js";
 import { layout, neighbour, ribbon, ways } from "./sankey_layout.js";
 import { Tooltip } from "./tooltip.js";
 
-const TITLES = ["Classes", "Placed on, or kept waiting by", "Outcome"];
+const TITLES = ["Classes", "Placed on, or prevented by", "Outcome"];
 const LEAST_WIDTH = 820;
 const ARROWS = new Set(["ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight", "Home", "End"]);
 

@@ -61,7 +61,7 @@ function Legend({ metric, scale, flags, only, setOnly }) {
   );
   return html`<div class="flow-foot">
     <${ScaleLegend} label=${METRICS[metric].title} low="0 %" high="${scale / 10} %" />
-    <span class="flags" role="group" aria-label="Show only nodes that are">
+    <span class="flags" role="group" aria-label="Show only nodes with this flag">
       ${FLAGS.map(
         ([bit, word, sign], i) =>
           numbers[i] > 0 &&

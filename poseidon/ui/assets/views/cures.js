@@ -50,7 +50,7 @@ function useCures(pod) {
         announce(
           found.state === "done"
             ? `${many(found.cures.length, "cure")} found`
-            : "No cures could be worked out",
+            : "The search for cures failed",
         );
       },
       (error) => error.name !== "AbortError" && setState({ found: null, error, working: false }),
@@ -134,13 +134,13 @@ export function Cures({ pod, auto = false }) {
     <${Failure}
       error=${
         error ??
-        (found?.state === "failed" ? { message: found.error ?? "No cures could be worked out." } : null)
+        (found?.state === "failed" ? { message: found.error ?? "The search for cures failed." } : null)
       }
     />
     ${
       done &&
       found.cures.length === 0 &&
-      html`<${Empty} tight title="No cure was found">${found.note || "No change that is known of would make it fit."}<//>`
+      html`<${Empty} tight title="No cure was found">${found.note || "No change that was tried would make the pod fit."}<//>`
     }
     ${
       done &&

@@ -100,7 +100,7 @@ function ClassBody({ node, flow }) {
     </dl>
     ${
       data.keptBack.length > 0 &&
-      html`<${Section} title="What keeps the rest waiting" hint="machines, when the round had ended">
+      html`<${Section} title="Why the other pods wait" hint="machines, when the round had ended">
       <${Refusals} refusals=${data.keptBack} />
     <//>`
     }

@@ -151,7 +151,7 @@ const KINDS = { preempted: "bad", moved: "accent", evicted: "warn" };
 
 function Evictions({ evictions, now }) {
   if (!evictions.length)
-    return html`<${Empty} title="Nobody had to make way">Preemptions and moves are shown here as they happen.<//>`;
+    return html`<${Empty} title="No evictions">Preemptions and moves are shown here as they happen.<//>`;
   return html`<div class="scroll" tabindex="0" role="region" aria-label="Preemptions and moves as a table">
     <table>
       <${Head} columns=${["When", "What", "Pod", "Node", "For", "State"]} />

@@ -80,14 +80,14 @@ export function Instead({ state, tall }) {
 const WHY_NOT = {
   manifests: "Files of manifests do not tell this; a running pair does.",
   rounds: "Saved rounds do not tell this; a running pair does.",
-  live: "The running pair does not tell this: it may be of an older version, or unreachable.",
+  live: "The running programs do not provide this: they may be of an older version, or unreachable.",
 };
 
 export function Unavailable({ what, session }) {
   return html`
     <${Card}>
       <${Empty} title="${what} is not known here">
-        ${own(WHY_NOT, session.source) ?? "The source does not tell this."}
+        ${own(WHY_NOT, session.source) ?? "The source does not have this."}
     <//>
   <//>`;
 }

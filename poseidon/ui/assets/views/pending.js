@@ -20,7 +20,7 @@ function PodsOf({ group, by, cures }) {
   const now = useNow();
   const data = state.data ?? state.previous;
   if (!data) return html`<${Instead} state=${state} tall=${120} />`;
-  if (!data.items.length) return html`<${Empty} tight title="None of them waits any more" />`;
+  if (!data.items.length) return html`<${Empty} tight title="None of these pods waits any more" />`;
   return html`<table class="bare">
       <thead>
         <tr>

@@ -53,7 +53,7 @@ export function PodPage({ name, session }) {
 
 function Waiting({ data, cures }) {
   return html`<${Card} title=${data.phase === "gated" ? "Why it is gated" : "Why it waits"}>
-    <p class="name">${data.reason || "No reason is known yet."}</p>
+    <p class="name">${data.reason || "The reason is not known yet."}</p>
     ${
       data.outlook.length > 0 &&
       html`

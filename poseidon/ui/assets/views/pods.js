@@ -91,7 +91,7 @@ function PodList({ query }) {
         data &&
         data.items.length === 0 &&
         html`
-          <${Empty} title="No such pod">${q ? "No pod has this in its name." : "There is none in this phase."}
+          <${Empty} title="No such pod">${q ? "No pod's name contains this text." : "No pod is in this phase."}
         <//>`
       }
       ${

@@ -113,7 +113,7 @@ export function Search() {
 function Found({ found, chosen, pick }) {
   if (found === null) return html`<div class="found" id="found"><p class="none">Searching</p></div>`;
   if (!found.items.length) {
-    const why = found.error ? found.error.message : "No pod has this in its name.";
+    const why = found.error ? found.error.message : "No pod's name contains this text.";
     return html`<div class="found" id="found"><p class="none">${why}</p></div>`;
   }
   // The press, not the click: the box must not lose the focus first.

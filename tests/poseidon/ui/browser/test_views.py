@@ -29,7 +29,7 @@ VIEWS = {
     ],
     "#/flow?round=3": ["The flow of round 3 is not kept", "The newest round"],
     "#/flow": [
-        "Placed on, or kept waiting by",
+        "Placed on, or prevented by",
         "eu-west-1b",
         "train-large-0",
         "waiting",
@@ -42,7 +42,7 @@ VIEWS = {
         "nvidia.com/gpu 1",
         "network_overhead",
         "4,311 machines",
-        "What keeps the rest waiting",
+        "Why the other pods wait",
         "didn't match pod anti-affinity rules",
     ],
     "#/flow?at=k2&round=1100": ["Machines that refuse them", "9,712", "Classes that wait for it"],
