@@ -4,9 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from firmament.core.constraints.ruleset import Attraction, ClassRules, Exclusion, Inclination, RuleSet
+from firmament.core.constraints.ruleset import (
+    Attraction,
+    ClassRules,
+    Counter,
+    Exclusion,
+    Inclination,
+    RuleSet,
+)
 from firmament.core.reasons import Reason
-from tests.support.rules import soft_spreading, spreading
+from tests.support.rules import ints, soft_spreading, spreading
 
 KINDS = {
     "adds": (ClassRules(adds=(0,)), (False, False)),
@@ -66,3 +73,13 @@ def test_checks_are_all_counters_that_are_read():
     assert EVERY.checks == 4
     near = Attraction((0, 1, 2), own=False, reason=Reason.NOT_NEAR)
     assert ClassRules(adds=(5,), attraction=near).checks == 3
+
+
+def test_tasks_matter_elsewhere_by_counters_of_several_machines_or_by_constraints_of_models():
+    single = Counter(ints(0, 1), ints(0, 0), ints(0, 0), coarse=False)
+    zones = Counter(ints(0, 0), ints(0), ints(0), coarse=True)
+    rules = RuleSet(
+        [single, zones],
+        {0: ClassRules(adds=(0,)), 1: ClassRules(adds=(0, 1)), 2: ClassRules(modelled=True)},
+    )
+    assert [rules.matters_elsewhere(cls) for cls in range(4)] == [False, True, True, False]

@@ -27,6 +27,7 @@ from firmament.core.queue.namespace_turns import Turns
 from firmament.core.rules.registry import default_rules
 from firmament.core.state.cluster import Cluster
 from firmament.core.state.waiting import hold_back, pass_over
+from tests.firmament.core.rules.quotas.quota_scene import flavor, quota
 from tests.support.core import GIB, START, machine, task_class, uids
 from tests.support.rules import ints
 
@@ -305,3 +306,24 @@ def test_classes_in_other_rows_are_followed_and_a_class_that_is_gone_ends_it(kep
     assert [part.cls for part in kept.gangs.held["a"].parts] == [-1]
     kept.refresh()
     assert kept.held() == {}
+
+
+def test_nothing_is_kept_for_a_gang_that_lacks_quota():
+    kept = Kept(flavor("any"), quota("team", {"any": {"cpu": 2000}}))
+    kept.apply([ClassDefined(5, task_class(1000, queue="team")), JobDefined(Job("a", min_members=2))])
+    kept.apply([TasksSubmitted(5, uids("a", 2), job="a")])
+    kept.passed_over("a")
+    kept.refresh()
+    assert kept.gangs.due == {"a"}
+    kept.gangs.open_round(kept.cluster)
+    cls = kept.cluster.classes.row(5)
+    kept.gangs.keep(kept.cluster, {"a": [KeptPart("m0", cls, 1), KeptPart("m1", cls, 1)]}, START)
+    kept.refresh()
+    assert kept.gangs.held.keys() == {"a"}
+    kept.apply([quota("team", {"any": {"cpu": 1999}})])
+    kept.refresh()
+    assert not kept.gangs.held
+    assert kept.counts("a") == [0, 0]
+    kept.gangs.due = frozenset({"a"})
+    kept.refresh()
+    assert not kept.gangs.due, "room would not help it"

@@ -185,6 +185,14 @@ def test_one_that_is_bound_meanwhile_stays():
     assert free(made) == {"m": 2000, "n": 4000}
 
 
+def test_one_that_is_reported_as_bound_meanwhile_stays_although_nothing_else_has_changed():
+    made = waiting()
+    result = raced(made, BindingReport("p", "m", bound=True))
+    assert moves(result) == {}
+    assert states(made) == {"big": ("BOUND", "m"), "p": ("BOUND", "m")}
+    assert free(made) == {"m": -1000, "n": 4000}
+
+
 def test_one_whose_place_becomes_free_meanwhile_stays():
     made = waiting()
     assert raced(made, TaskRemoved("big")).deltas == ()
@@ -380,6 +388,23 @@ def test_what_others_have_too_much_of_does_not_matter_to_who_asks_for_none_of_it
     made = beside_another(running("m", "greedy", cpu=0, memory=9, priority=30))
     made.apply([TaskRemoved("other")])
     assert made.run_round().deltas == (Delta(DeltaKind.PLACE, "p", "m"), WITHDRAWN)
+
+
+def test_it_is_not_enough_where_the_order_of_arrival_matters():
+    made = beside_another()
+    made._cluster.tasks.displacing[made._cluster.tasks.row_of["p"]] = True
+    made.apply([TaskRemoved("other")])
+    assert moves(made.run_round()) == {}
+    assert states(made)["p"] == ("ASSUMED", "m")
+
+
+def test_a_task_that_has_got_its_place_anew_since_is_not_moved_for_what_was_before():
+    made = waiting()
+    cluster, row = made._cluster, made._cluster.tasks.row_of["p"]
+    came = int(cluster.tasks.came[row])
+    for noted, due in ((came, True), (came - 1, False)):
+        made._requeue.moves._requeued = {row: noted}
+        assert made._requeue.moves.due(cluster) is due
 
 
 def test_it_is_not_enough_on_a_machine_that_is_closed_meanwhile():

@@ -11,10 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from firmament.core.events import ClassDefined, TaskRemoved, TasksSubmitted
-from firmament.core.requeue.set_aside import find_culprits, waiting_classes
+from firmament.core.requeue.set_aside import SetAside, find_culprits, waiting_classes
 from firmament.core.scheduler import Scheduler
+from firmament.core.state import transitions
 from tests.support.core import machine, messages, placed, scheduler, task_class, tasks
 from tests.support.effort import examples
+from tests.support.rules import ints
 
 BAD, GOOD = task_class(cpu=200), task_class(cpu=100)
 WHY = "the scheduler fails over pods like this one"
@@ -109,6 +111,19 @@ def test_a_round_of_some_classes_leaves_out_the_others_and_tells_them_nothing(co
     assert [opened.snapshot.problem.counts.sum()] == [1]
     core.try_all_again()
     assert set(placed(core.run_round())) == {"good", "third"}
+
+
+def test_only_tasks_without_a_place_are_set_aside_and_classes_that_are_gone_are_forgotten():
+    made = scheduler(machine(), *tasks(1, "waits", "placed", content=BAD))
+    cluster, row = made._cluster, made._cluster.tasks.row_of
+    transitions.assume(cluster, ints(row["placed"]), ints(0))
+    aside = SetAside()
+    aside.add(cluster, [task_class(cpu=77)], "gone")
+    aside.add(cluster, [BAD], WHY)
+    assert aside.why == {BAD: WHY}
+    assert aside.choose(cluster, ints(row["waits"], row["placed"]), None).tolist() == []
+    assert cluster.tasks.refused[[row["waits"], row["placed"]]].tolist() == [True, False]
+    assert aside.untold == {"waits": WHY}
 
 
 def test_classes_that_wait_are_those_of_tasks_that_rounds_would_take():

@@ -150,3 +150,20 @@ def test_amounts_are_those_of_tasks_of_at_least_a_priority_on_known_machines():
     promise(made, a="m")
     assert cpu(made, least_of_others=4) == [100, 0]
     assert [others.highest_below(priority) for priority in (1, 2, 4, 10)] == [None, 1, 3, 9]
+
+
+def test_a_round_of_more_important_tasks_may_use_what_is_kept_for_others():
+    made = cluster()
+    rows = {uid: made.tasks.row_of[uid] for uid in "abc"}
+    column = made.resources.names.index("cpu")
+    assert made.sum_promised_beside(ints(rows["a"])) is None
+    made.promises.others.put("x", b'{"machine": "m", "priority": 2, "requests": {"cpu": 50}}')
+
+    def kept(*uids: str) -> list[int]:
+        found = made.sum_promised_beside(ints(*(rows[uid] for uid in uids)))
+        return [0, 0] if found is None else found[:, column].tolist()
+
+    assert kept("a") == kept("a", "b") == kept() == [50, 0]
+    assert kept("c") == kept("a", "c") == [0, 0]
+    free = made.free_beside(ints(rows["a"]))[:, column].tolist()
+    assert free == [3950, 4000]
