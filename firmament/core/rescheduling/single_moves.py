@@ -19,7 +19,7 @@ from itertools import islice
 import numpy as np
 
 from cost_models.interface import Int64
-from firmament.core.flow.problem import COST_UNITS_PER_POINT
+from firmament.core.flow.problem import COST_UNITS_PER_POINT, PlacementProblem
 from firmament.core.flow.residual import Residual
 from firmament.core.ranks import rank
 from firmament.core.rescheduling.plan_moves import MovePlan, PlanOptions, PricedMove
@@ -31,6 +31,8 @@ from firmament.core.snapshot.running_as_waiting import RunningSnapshot
 _MOST_PASSES = 8
 _TARGETS = 32
 """Most machines that are considered for the tasks of a class in a pass: the cheapest."""
+_CELLS = 2**22
+"""Figures of a block of shapes on all machines: some 100 MB while they are put in order."""
 _CLOSED = 2**40
 """Cost units that stand for a machine that does not take a task."""
 
@@ -126,7 +128,7 @@ def _judge(scheduler: Scheduler, uids: Sequence[str]) -> _Standing | None:
     if staying is None:
         return None
     snapshot = staying.snapshot
-    kind, shape = _list_kinds(staying), snapshot.problem.shape
+    kind = _list_kinds(staying)
     cost = np.zeros(len(kind), dtype=np.int64)
     turn = rank(staying.home)
     for number in range(int(turn.max()) + 1):
@@ -139,10 +141,7 @@ def _judge(scheduler: Scheduler, uids: Sequence[str]) -> _Standing | None:
             cost[[row_of[uid] for uid in lifted.snapshot.uids]] = problem.cost[
                 problem.shape[_list_kinds(lifted)], lifted.home
             ]
-    fits = Residual(snapshot.problem).fits_of(np.unique(shape).tolist())
-    units = snapshot.problem.cost[shape].astype(np.int64)
-    charged = np.where([fits[each] for each in shape.tolist()], units, _CLOSED)
-    targets = np.argsort(charged, axis=1, kind="stable")[:, :_TARGETS]
+    targets, target_cost = _find_cheapest(snapshot.problem)
     pinned = np.isin(kind, sorted(snapshot.problem.pins))
     return _Standing(
         snapshot.uids,
@@ -151,8 +150,29 @@ def _judge(scheduler: Scheduler, uids: Sequence[str]) -> _Standing | None:
         staying.home,
         np.where(pinned, 0, cost),
         targets,
-        np.take_along_axis(charged, targets, axis=1),
+        target_cost,
     )
+
+
+def _find_cheapest(problem: PlacementProblem) -> tuple[Int64, Int64]:
+    """Return the machines that are cheapest for one more task of each class, and cost units there: [C, N], [C, N].
+
+    Shapes are taken in blocks of at most `_CELLS` figures, so that little more than the answer is held.
+    """
+    shapes, place = np.unique(problem.shape, return_inverse=True)
+    residual = Residual(problem)
+    targets: list[Int64] = []
+    costs: list[Int64] = []
+    step = max(1, _CELLS // max(1, problem.machines))
+    for first in range(0, len(shapes), step):
+        block = shapes[first : first + step]
+        fits = residual.fits_of(block.tolist())
+        open_to = [fits[shape] for shape in block.tolist()]
+        charged = np.where(open_to, problem.cost[block].astype(np.int64), _CLOSED)
+        # A copy, so that the whole order is not kept.
+        targets.append(np.argsort(charged, axis=1, kind="stable")[:, :_TARGETS].copy())
+        costs.append(np.take_along_axis(charged, targets[-1], axis=1))
+    return np.concatenate(targets)[place], np.concatenate(costs)[place]
 
 
 def _list_kinds(running: RunningSnapshot) -> Int64:

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cost_models.devices.gap_values import value_gaps
-from cost_models.devices.gpu_prices import CAUTION, MARGIN, GpuPrices
+from cost_models.devices.gpu_prices import AMPLE, CAUTION, MARGIN, GpuPrices
 from firmament.core.configuration import WeightedModel
 from firmament.core.scheduler import Scheduler
 from tests.cost_models.devices.oracle import Node, Pod, fits, place
@@ -39,8 +39,21 @@ class PricedCluster:
         self.open = {
             pod: sum(len(node.gpus) for node in nodes if len(node.gpus) >= pod.gpus) for pod, _ in usual
         }
+        self.margin = self.find_margin(nodes, usual)
         self.rates = [self.learn(node) for node in nodes]
         self.worths = [self.judge(row, node) for row, node in enumerate(nodes)]
+
+    def find_margin(self, nodes: Sequence[Node], usual: Usual) -> float:
+        """1 where there is plenty of cpu for all that comes until devices are filled, else up to `MARGIN`."""
+        fills = sum(times * pod.gpus * self.values[pod.milli // 10] for pod, times in usual if pod.gpus)
+        needs = sum(times * pod.cpu for pod, times in usual)
+        gaps = sum(self.values[left // 10] for node in nodes for left in node.gpus)
+        there = sum(node.cpu for node in nodes if node.gpus)
+        if not needs or not gaps:
+            return 1.0
+        if not fills or not there:
+            return MARGIN
+        return float(min(MARGIN, max(1.0, AMPLE * needs * gaps / fills / there)))
 
     def learn(self, node: Node) -> tuple[float, float]:
         """How much cpu tasks need for each device that they fill here, and the deviation of that."""
@@ -54,7 +67,7 @@ class PricedCluster:
             return 0.0, 0.0
         rate = sum(weight * cpu for weight, cpu, _ in who) / filled
         square = sum(weight * (cpu - rate * fills) ** 2 for weight, cpu, fills in who)
-        return MARGIN * rate, sqrt(square / filled)
+        return self.margin * rate, sqrt(square / filled)
 
     def judge(self, row: int, node: Node) -> float:
         """V of what a node has left; ``row``: its place among the cluster's nodes."""
@@ -90,16 +103,24 @@ def test_a_figure_worked_out_by_hand():
     # Half of the usual tasks want 0.81 of a device, half 0.19 of it, all the same cpu per device that they fill.
     usual = show_pods([Pod(8, 1, 810), Pod(0, 1, 190)], [5, 5])
     usual = replace(usual, requests=usual.requests * np.array([0, 1, 0]))
-    nodes = show_nodes([Node(16, (190, 190)), Node(16, (1000, 0)), Node(4, (1000, 0)), Node(16)])
+    nodes = [Node(16, (190, 190)), Node(16, (1000, 0)), Node(4, (1000, 0)), Node(16)]
     ask = show_pods([Pod(0, 1, 190), Pod(8, 1, 810), Pod(8)], [1, 1, 1], usual)
-    raw = GpuPrices().assess(nodes, ask).raw
+    raw = GpuPrices().assess(show_nodes(nodes), ask).raw
     # 0.81 uses a device, and 0.19 finds room beside it. So gaps of 0.19 are worth nothing, nor is the rest of a device.
     assert raw[0].tolist() == pytest.approx([0, 0, 0, 0], abs=0.02)
     assert raw[1, 1] == pytest.approx(1)
-    # Each device is to have 8.8 of cpu. With 16 of it, a task that takes 8 leaves it short by 0.8: 1 / 11 of a device.
-    # With 4, 5 / 11 of a device can be filled, and nothing once a task has taken them.
-    assert raw[2].tolist() == pytest.approx([0, 1 / 11, 0, 0], abs=0.02)
-    assert GpuPrices().assess(nodes, show_pods([Pod(4)], [1], usual)).raw[0, 2] == pytest.approx(
+    # Each device is to have 8 of cpu. With 16 of it, a task that takes 8 leaves enough.
+    assert raw[2].tolist() == pytest.approx([0, 0, 0, 0], abs=0.02)
+    # With 12, 4 are lacking: half of a device.
+    raw = GpuPrices().assess(show_nodes([*nodes, Node(12, (1000, 0))]), ask).raw
+    assert raw[2, 4] == pytest.approx(1 / 2, abs=0.02)
+    # With two more devices and no more cpu, there are 36 of it for four devices that need 32, not 1.3 times as much.
+    scarce = show_nodes([*nodes, Node(0, (1000, 1000))])
+    raw = GpuPrices().assess(scarce, ask).raw
+    # So each device is to have 8.8. With 16, a task that takes 8 leaves it short by 0.8: 1 / 11 of a device. With 4,
+    # 5 / 11 of a device can be filled, and nothing once a task has taken them.
+    assert raw[2].tolist() == pytest.approx([0, 1 / 11, 0, 0, 0], abs=0.02)
+    assert GpuPrices().assess(scarce, show_pods([Pod(4)], [1], usual)).raw[0, 2] == pytest.approx(
         5 / 11, abs=0.02
     )
 

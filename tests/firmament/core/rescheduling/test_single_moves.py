@@ -14,6 +14,7 @@ from firmament.core.events import BindingReport, ClassDefined, RecordUpserted, T
 from firmament.core.flow.problem import COST_UNITS_PER_POINT
 from firmament.core.flow.residual import Residual
 from firmament.core.record_kinds import DEVICE_CLASS_RECORD
+from firmament.core.rescheduling import single_moves
 from firmament.core.rescheduling.plan_moves import MovePlan, PlanOptions
 from firmament.core.rescheduling.rehearsal import move
 from firmament.core.rescheduling.single_moves import plan_single_moves
@@ -93,7 +94,7 @@ def plan(core: Scheduler, pods: Mapping[str, int], most: int = 100) -> MovePlan:
 def test_each_move_gains_what_models_say_step_by_step(overlays: Sequence[tuple[str, int]], off: float):
     """``off``: the copy that is asked about counts among the usual pods of ``gpu_prices``."""
     made = 0
-    for seed in range(examples(12, least=4)):
+    for seed in range(examples(20, least=8)):
         core, pods = worn_cluster(seed, overlays)
         before = places(core, pods)
         moves = plan(core, pods).moves
@@ -147,3 +148,10 @@ def test_the_most_moves_are_kept_to_and_the_best_come_first():
     saved = sum(each.gain + PRICE for each in every.moves)
     assert every.cost_after == pytest.approx(every.cost_before - saved)
     assert plan(core, pods) == every
+
+
+def test_blocks_of_shapes_change_nothing(monkeypatch):
+    found = [plan(*worn_cluster(seed)) for seed in range(4)]
+    monkeypatch.setattr(single_moves, "_CELLS", 1)
+    assert [plan(*worn_cluster(seed)) for seed in range(4)] == found
+    assert any(each.moves for each in found)
