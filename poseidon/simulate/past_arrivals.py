@@ -40,7 +40,7 @@ class PastTask(NamedTuple):
 
 
 class ExpectedArrivals(NamedTuple):
-    """N tasks that arrive in one simulated future, in order."""
+    """The tasks that arrive in one simulated future: N, in order of arrival."""
 
     arrival: Float64
     """float64[N]: seconds from now."""

@@ -31,7 +31,7 @@ def wait_rows(waits: Iterable[WaitingTimes]) -> list[tuple[str, ...]]:
 
 
 def format_span(seconds: float | None) -> str:
-    """Return a span of time as people say it: 0s, 45s, 12m, 3.5h; "-" for none."""
+    """Return a span of time as people state it: 0s, 45s, 12m, 3.5h; "-" for none."""
     if seconds is None:
         return "-"
     if seconds < 120.0:

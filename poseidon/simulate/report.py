@@ -18,7 +18,7 @@ PERCENTILES = (50, 90, 99, 100)
 
 @dataclass(frozen=True, slots=True)
 class WaitingTimes:
-    """How long tasks of one kind waited for their first node, in seconds; None if no task got a node."""
+    """Seconds that the tasks of one kind waited for their first node; None if none of them got a node."""
 
     kind: str
     """Name of the kind of tasks."""
@@ -94,7 +94,9 @@ class SimulationReport:
     """Processor seconds of the run, and percentiles of the rounds' durations, on this machine."""
 
     def as_json(self, *, timed: bool = True) -> dict[str, Any]:
-        """Return the report for programs; unless ``timed``, only the part that is equal in every run."""
+        """Return the report as the documented JSON object; unless ``timed``, only the part that is equal in
+        every run.
+        """
         found = asdict(self)
         if not timed:
             del found["seconds"]
@@ -102,11 +104,11 @@ class SimulationReport:
 
 
 class ReportSource(Protocol):
-    """Source of a report: a simulation, or the recorded course of a real cluster."""
+    """The data that a report needs: of a simulation, or of the recorded course of a real cluster."""
 
     @property
     def record(self) -> Record:
-        """Measurements over time."""
+        """Measurements over simulated time."""
 
     @property
     def tasks(self) -> TaskColumns:
@@ -114,11 +116,11 @@ class ReportSource(Protocol):
 
     @property
     def machines(self) -> SimulatedMachines:
-        """The nodes."""
+        """The nodes of the simulation."""
 
     @property
     def kinds(self) -> TaskKinds:
-        """The kinds of tasks."""
+        """The kinds of tasks of the simulation."""
 
     @property
     def arrived(self) -> int:
@@ -130,7 +132,7 @@ class ReportSource(Protocol):
 
 
 def make_report(simulation: ReportSource) -> SimulationReport:
-    """Return the report on a simulation until now."""
+    """Return the report on a simulation up to now."""
     record, tasks = simulation.record, simulation.tasks
     resources = simulation.machines.resources
     requested = np.array(record.requested, dtype=np.float64).reshape(-1, len(resources))

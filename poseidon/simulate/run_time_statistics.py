@@ -30,7 +30,7 @@ TAIL = 0.5
 
 @dataclass(frozen=True, slots=True)
 class KnownRuns:
-    """Distribution of the run times of one family, as drawn for one simulated continuation."""
+    """A distribution of the run times of one family of tasks, as drawn for one simulated continuation."""
 
     seconds: Float64
     """float64[R+1]: 0, and the run times of the tasks that have ended, ascending."""
@@ -66,7 +66,7 @@ class KnownRuns:
 
 @dataclass(frozen=True, slots=True)
 class PastRuns:
-    """R tasks of one family that run or have ended, at least one of which has ended."""
+    """The run times of a family's R tasks that run or have ended, of which at least one has ended."""
 
     age: Float64
     """float64[R]: seconds for which each had run when it ended, or until now."""
@@ -78,7 +78,7 @@ class PastRuns:
     """float64[R]: how much each tells, from 0 to 1 for a task of the family itself."""
 
     def estimate(self, weights: Float64 | None = None, longer: float = LONGER) -> KnownRuns:
-        """Return the distribution of run times.
+        """Return the distribution of run times that weighted tasks give.
 
         ``weights``: float64[R], above 0, the weight of each task, None for ``weight``. ``longer``: the weight of a
         task that outlives all.
@@ -138,7 +138,7 @@ class DrawnRuns:
 
 @dataclass(frozen=True, slots=True)
 class RunTimes:
-    """The knowledge about the run times of N tasks."""
+    """Estimates of the run times of N tasks."""
 
     family: Int64
     """int64[N]: family of each task; tasks of one family have similar run times."""

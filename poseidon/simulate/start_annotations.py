@@ -26,7 +26,7 @@ EXPECTED = "firmament.io/expected-start"
 
 
 def list_asking(manifests: Manifests) -> frozenset[str]:
-    """Return the pods without a node that ask for their expected start, as ``namespace/name``."""
+    """Return the pods without a node whose annotation asks for their expected start, as ``namespace/name``."""
     return frozenset(get_qualified_name(pod.metadata) for pod in manifests.pods if _asks(pod))
 
 

@@ -14,7 +14,7 @@ NEVER = -1.0
 
 
 class TaskProgress(IntEnum):
-    """State of a task."""
+    """The states of a simulated task."""
 
     TO_COME = 0
     WAITING = 1
@@ -44,7 +44,7 @@ class TaskColumns:
         self._left_of_gang: Int64 = np.bincount(in_gangs) if len(in_gangs) else np.zeros(0, dtype=np.int64)
 
     def arrive(self, tasks: Int64) -> None:
-        """Mark tasks as waiting."""
+        """Mark tasks as arrived and waiting."""
         self.state[tasks] = TaskProgress.WAITING
 
     def place(self, task: int, machine: int, now: float) -> None:
@@ -57,7 +57,7 @@ class TaskColumns:
         heappush(self._ends, (now + float(self.left[task]), task, now))
 
     def begin_at(self, tasks: Int64, begun: Float64) -> None:
-        """Change the begin of running tasks; their ends move with it."""
+        """Set the times at which running tasks began; their ends move with them."""
         for task, when in zip(tasks.tolist(), begun.tolist(), strict=True):
             if self.first_begun[task] == self.begun[task]:
                 self.first_begun[task] = when
@@ -65,7 +65,7 @@ class TaskColumns:
             heappush(self._ends, (when + float(self.left[task]), task, when))
 
     def stand(self, task: int, machine: int, now: float) -> None:
-        """Start a task on a machine without a wait, as another scheduler has placed it."""
+        """Record that a task runs on a machine although no round has placed it: another scheduler has."""
         self.place(task, machine, now)
         self.first_begun[task] = self.work.arrival[task]
 

@@ -52,7 +52,7 @@ class Accounts:
         self._issued: dict[str, tuple[str, float]] = {}
 
     def answer(self, body: bytes, namespace: str, name: str) -> Object:
-        """Answer a TokenRequest for a service account. Raises ``ApiError`` 400."""
+        """Answer a TokenRequest for a service account with a new token. Raises ``ApiError`` 400."""
         seconds = max(_SHORTEST, errors.decode_as(_TokenRequest, body, _UNREADABLE).spec.expiration_seconds)
         token, until = self.issue(namespace, name, seconds)
         return {
@@ -149,7 +149,9 @@ class RoleBasedAccess:
         self.used: dict[str, set[Attributes]] = {}
 
     def answer(self, body: bytes, user: str) -> Object:
-        """Answer a SelfSubjectAccessReview. Raises ``ApiError`` 400."""
+        """Answer a SelfSubjectAccessReview: whether ``user`` has the right that ``body`` names. Raises
+        ``ApiError`` 400.
+        """
         asked = errors.decode_as(_AccessReview, body, _UNREADABLE).spec.resource_attributes
         resource = f"{asked.resource}/{asked.subresource}" if asked.subresource else asked.resource
         wanted = Attributes(asked.verb, asked.group, resource, asked.namespace, asked.name)
@@ -164,7 +166,7 @@ class RoleBasedAccess:
         self.used.setdefault(user, set()).add(attributes)
 
     def allows(self, user: str, wanted: Attributes) -> bool:
-        """Return whether ``user`` may do what is ``wanted``."""
+        """Return whether the roles of ``user`` allow the request with the attributes ``wanted``."""
         if user == ADMINISTRATOR:
             return True
         self._read_anew()

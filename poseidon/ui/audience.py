@@ -10,7 +10,7 @@ PATIENCE = 30.0
 
 
 class Audience:
-    """The requests of people who look at the page. ``clock`` is monotonic."""
+    """Knows from requests whether people look at the page. ``clock`` is monotonic."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
@@ -24,16 +24,14 @@ class Audience:
         self._came.set()
 
     def looks(self, subject: str = "") -> bool:
-        """Return whether a page has lately asked for a subject, or for any subject (""); an open stream asks all the
-        time.
-        """
+        """Return whether a page has lately asked for a subject, or for any ("") ; an open stream asks all the time."""
         if not subject and self.streams:
             return True
         at = self._asked_at.get(subject)
         return at is not None and self._clock() - at <= PATIENCE
 
     async def wait(self) -> None:
-        """Wait until somebody looks at the page."""
+        """Wait until a page is open somewhere."""
         while not self.looks():
             self._came.clear()
             await self._came.wait()

@@ -55,7 +55,7 @@ _PROGRESS = {
 
 
 class Cures:
-    """The searches for cures. ``clock`` is monotonic."""
+    """The searches for cures that users of the dashboard have begun. ``clock`` is monotonic."""
 
     def __init__(self, worker: Jobs, given: ClusterInput, clock: Callable[[], float]) -> None:
         self._worker = worker

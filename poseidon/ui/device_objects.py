@@ -47,7 +47,7 @@ class DeviceObjects:
                 self._slices.setdefault(node, {})[uid] = _read_slice(found.spec)
 
     def claims_changed(self, changes: Sequence[Change[ResourceClaim]]) -> None:
-        """Take changed ResourceClaims over: which devices each of them has now."""
+        """Store changed ResourceClaims, by the devices that each of them has now."""
         for uid, found in changes:
             key = self._claims.remove(uid) if found is None else self._claims.put(uid, found)
             if key:

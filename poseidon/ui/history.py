@@ -28,7 +28,7 @@ class _Step(NamedTuple):
 
 
 class FigureHistory:
-    """The figures of each reading. ``latest``: those of the last one, None if it has none."""
+    """The figures of each reading of the programs' metrics. ``latest``: those of the last one, None if it has none."""
 
     def __init__(self) -> None:
         self._steps: deque[_Step] = deque(maxlen=_MOST)

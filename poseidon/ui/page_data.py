@@ -22,7 +22,7 @@ SolverState = Literal["connected", "refused", "unreachable", "embedded"]
 
 @dataclass(slots=True)
 class Capabilities:
-    """Which views have data to show."""
+    """The views for which there are data."""
 
     figures: bool = False
     """Rates, times and queues."""
@@ -44,7 +44,7 @@ class Capabilities:
 
 @dataclass(slots=True)
 class About:
-    """The source of the data. ``warnings``: lines for people."""
+    """The source of the dashboard's data. ``warnings``: lines for people."""
 
     source: Kind
     title: str
@@ -75,7 +75,7 @@ class BridgeStanding:
     since: float = 0.0
 
     def note_answer(self, at: float, *, answers: bool) -> bool:
-        """Note whether the bridge has answered; return whether that has changed."""
+        """Record whether the bridge has answered; return whether that has changed."""
         if answers == self.answers or (not answers and self.answers is None):
             return False
         self.answers, self.since = answers, at
@@ -104,7 +104,7 @@ class LeaderStanding:
 
 @dataclass(slots=True)
 class Known:
-    """Everything that the dashboard can show."""
+    """The present data of everything that the dashboard can show."""
 
     about: About
     """The source of the data, and the available views."""

@@ -10,7 +10,7 @@ _FAULTS = (aiohttp.ClientError, OSError, TimeoutError, ValueError)
 
 
 async def page(url: str) -> str | None:
-    """Return the text of the page at a URL, None if it cannot be read."""
+    """Return the text that a program serves at a URL, None if it cannot be read."""
     try:
         async with aiohttp.ClientSession(timeout=_PATIENCE) as session, session.get(url) as answer:
             if answer.status != 200:
@@ -21,5 +21,5 @@ async def page(url: str) -> str | None:
 
 
 def configz(metrics_url: str) -> str:
-    """Return the URL of the configuration of the program with this URL of metrics."""
+    """Return the URL of the configuration of the program whose metrics are at this URL."""
     return f"{metrics_url.rsplit('/', 1)[0]}/configz"

@@ -60,7 +60,8 @@ class _Finding:
 
 
 class Queues:
-    """Queues of an input, and when pods that wait in them are expected to get nodes. ``clock`` is monotonic.
+    """Describes the queues of an input, and when pods that wait in them are expected to get nodes. ``clock`` is
+    monotonic.
 
     ``expect`` returns the latter, by ``queues`` and ``workloads``; it is called in the worker's process.
     """

@@ -60,7 +60,7 @@ class RoundBook:
         self._summaries.update(found)
 
     def clear(self) -> None:
-        """Forget all rounds, as another solver numbers its rounds anew."""
+        """Forget all rounds, as another solver begins with its own numbers."""
         self._summaries.clear()
         self._flows.clear()
 

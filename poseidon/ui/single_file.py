@@ -58,7 +58,7 @@ def single_file(title: str, address: str, answers: Mapping[str, Any]) -> str:
 def describe_file_session(
     source: str, capability: str, at: float = 0.0, warnings: Iterable[str] = ()
 ) -> dict[str, Any]:
-    """Return what a page without a server has in place of the answer to ``/session``.
+    """Return the session of a page without a server, in place of the answer to ``/session``.
 
     ``source`` says what the page shows, ``capability`` is the only view that it has.
     """

@@ -8,7 +8,9 @@ SUBJECTS = ("session", "overview", "flow", "cluster", "pending", "groups")
 
 
 class Versions:
-    """Version numbers of subjects: changes are marked at any rate; ``publish`` raises numbers and calls listeners."""
+    """Version numbers of subjects: changes are marked at any time; ``publish`` raises the numbers and calls
+    listeners.
+    """
 
     def __init__(self) -> None:
         self._numbers = dict.fromkeys(SUBJECTS, 1)
@@ -39,5 +41,5 @@ class Versions:
         return True
 
     def listen(self, listener: Callable[[], None]) -> None:
-        """Have ``listener`` called after each ``publish`` with changes."""
+        """Call ``listener`` after each ``publish`` with changes, from now on."""
         self._listeners.append(listener)

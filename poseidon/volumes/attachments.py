@@ -91,7 +91,7 @@ class AttachedVolumes:
         return Counter(attachments(each.driver) for each in self._find_unknown(node))
 
     def not_needed(self, node: str, keys: Iterable[str]) -> Counter[str]:
-        """Return, by resource, how many attachments a pod with these claims and disks does not need free on a machine.
+        """Return, by resource, how many attachments a pod with these claims and disks need not request on a machine.
 
         These are its volumes that are attached there already, and all volumes that pods which are gone have left
         attached, as these will be detached soon.

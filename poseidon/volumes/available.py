@@ -47,7 +47,7 @@ class _Reservation:
 
 
 class AvailableVolumes:
-    """Volumes by the machines that reach them, and their reservations for claims.
+    """Available volumes by the machines that reach them, with their reservations for claims.
 
     A reserved volume counts only for profiles that the profile of its claim implies, until the reservation
     ends: the claim's pod still requests its units. Volumes that are not local are offered without a number,
@@ -112,7 +112,7 @@ class AvailableVolumes:
     # --- claims --------------------------------------------------------------------------------------------
 
     def want(self, profile: Profile) -> bool:
-        """Let machines offer volumes for a claim's profile from now on; return whether the profile is new.
+        """Offer volumes for a claim's profile on machines from now on; return whether the profile is new.
 
         Profiles are never removed, since a profile that a claim had once is likely to come again.
         """
@@ -125,7 +125,7 @@ class AvailableVolumes:
         return False
 
     def list_implied(self, profile: Profile) -> list[Profile]:
-        """Return the wanted profiles of which a claim with this profile uses a unit, its own among them."""
+        """Return the wanted profiles whose offers a claim with this profile reduces, its own among them."""
         return [each for each in self._wanted.get(profile.storage_class, ()) if implies(profile, each)]
 
     def reserve(self, claim: str, profile: Profile, node: str) -> Volume | None:

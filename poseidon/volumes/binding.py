@@ -81,7 +81,7 @@ class VolumeBindings:
         return ""
 
     def claim_changed(self, key: str) -> None:
-        """Go on with the bindings of a claim that has changed, or whose volume has changed."""
+        """Continue the bindings of a claim that has changed, or whose volume has changed."""
         claim = self._storage.claim(key)
         if claim is None or claim.bound:
             self._available.release(key)
@@ -91,7 +91,7 @@ class VolumeBindings:
                 self._look(uid, pod, key)
 
     def node_gone(self, name: str) -> None:
-        """Give up the bindings for a machine that is gone."""
+        """Give up the bindings for a machine that does not exist any more."""
         for uid in [uid for uid, pod in self._under_way.items() if pod.node == name]:
             self._settle(uid, f"node {name} is gone")
 

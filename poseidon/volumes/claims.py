@@ -22,7 +22,7 @@ class Users:
         self._users: dict[str, str | set[str]] = {}
 
     def add(self, key: str, uid: str) -> None:
-        """Add a user (uid) of a claim."""
+        """Add a user (uid) to a claim."""
         known = self._users.get(key)
         if known is None or known == uid:
             self._users[key] = uid
@@ -32,7 +32,7 @@ class Users:
             self._users[key] = {known, uid}
 
     def remove(self, key: str, uid: str) -> None:
-        """Remove a user (uid) of a claim."""
+        """Remove a user of a claim."""
         known = self._users.get(key)
         if isinstance(known, set):
             known.discard(uid)

@@ -20,7 +20,7 @@ _FACTS = frozenset({"record", "record_removed", "machine_sample", "machine_sampl
 
 @dataclass(slots=True)
 class RecordedTask:
-    """A recorded task."""
+    """A task of a recorded cluster."""
 
     uid: str
     """Its uid."""
@@ -42,7 +42,7 @@ class RecordedTask:
 
 @dataclass(frozen=True, slots=True)
 class RecordedKind:
-    """A kind of task."""
+    """A kind of task of a recorded cluster."""
 
     task_class: pb.TaskClass
     """Class of the tasks."""

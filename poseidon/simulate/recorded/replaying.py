@@ -23,7 +23,7 @@ MOST_DIFFERENCES = 100
 
 
 class Difference(NamedTuple):
-    """A task about which a round decided otherwise when it was replayed."""
+    """A task for which a round decided otherwise when it was replayed."""
 
     round: int
     """Number of the round."""
@@ -37,7 +37,7 @@ class Difference(NamedTuple):
 
 @dataclass(slots=True)
 class ReplayedDecisions:
-    """The result of deciding the rounds of a recording again."""
+    """The rounds of a recording compared with their repetition."""
 
     streams: int = 0
     """Number of streams, each of which begins with a snapshot."""
@@ -130,7 +130,7 @@ def decide_again(
     configuration: Document | None = None,
     note: Callable[[ReplayedDecisions], object] = lambda _: None,
 ) -> ReplayedDecisions:
-    """Decide all rounds of a recording again, under ``configuration`` or, if None, the recorded one.
+    """Decide all rounds of a recording again, under ``configuration`` or, if None, the recorded one, and compare.
 
     ``note`` gets the comparison so far after each round. Raises ``ConfigurationError`` if the recorded configuration
     cannot be used.

@@ -33,7 +33,7 @@ _SAMPLES = 200
 
 @dataclass(slots=True)
 class RecordedCourse:
-    """The recorded course of the cluster, in the form of a finished simulation."""
+    """The course of a recorded cluster, in the form of a finished simulation."""
 
     record: Record
     """Measurements for the report."""

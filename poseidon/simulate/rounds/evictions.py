@@ -39,7 +39,9 @@ class EvictionsUnderWay:
         return task in self._begun
 
     def add(self, victim: int, written: float) -> None:
-        """Evict a running task when its eviction is written, in seconds since the beginning."""
+        """Begin the eviction of a running task; ``written``: when the API server is asked, in seconds since
+        the beginning.
+        """
         self._begun[victim] = float(self._tasks.begun[victim])
         heappush(self._written, (written, self._turns, victim, self._begun[victim]))
         self._turns += 1
@@ -51,14 +53,16 @@ class EvictionsUnderWay:
         return self._written[0][0] if self._written else None
 
     def take_written(self, now: float) -> list[int]:
-        """Return the victims that run on until their evictions are written by ``now``, in this order."""
+        """Return, in order, the victims whose evictions are written by ``now``; until then they run on."""
         found = []
         while (when := self.find_next_written()) is not None and when <= now:
             found.append(heappop(self._written)[2])
         return found
 
     def promise(self, task: int, machine: str, victims: Iterable[int]) -> bool:
-        """Keep a placement until victims have left, in the place of an earlier one; return False if all have left."""
+        """Keep a placement until its victims have left; it replaces an earlier one. Return False if all
+        have left already.
+        """
         self._promises.pop(task, None)
         left = {each for each in victims if each in self._begun}
         if left:
@@ -70,20 +74,20 @@ class EvictionsUnderWay:
         return task in self._promises
 
     def let_leave(self, tasks: Iterable[int]) -> None:
-        """Note that tasks have left their nodes."""
+        """Record that tasks have left their nodes."""
         gone = {each for each in tasks if self._begun.pop(each, None) is not None}
         for promise in self._promises.values() if gone else ():
             promise.victims.difference_update(gone)
 
     def take_ready(self) -> list[Promise]:
-        """Return the placements that wait for nobody any more, and forget them."""
+        """Return the placements whose victims have all left, and forget them."""
         ready = [promise for promise in self._promises.values() if not promise.victims]
         for promise in ready:
             del self._promises[promise.task]
         return ready
 
     def break_promises(self, *, victim: int | None = None, machine: str | None = None) -> None:
-        """Forget the placements that wait for a victim, or that are on a machine."""
+        """Forget the placements that wait for a victim, or are on a machine."""
         for promise in [*self._promises.values()]:
             if victim in promise.victims or promise.machine == machine:
                 del self._promises[promise.task]

@@ -54,7 +54,7 @@ class QueueHeads:
         """When the next round may begin, in seconds since the beginning."""
 
     def add(self, tasks: Int64, work: Work) -> list[int]:
-        """Let tasks wait, those of a gang together; return the others, which are in no queue."""
+        """Add waiting tasks to their queues, those of a gang together; return the others, which are in no queue."""
         gangs: dict[tuple[int, int], list[int]] = {}
         outside = []
         for task, gang in zip(tasks.tolist(), work.gang[tasks].tolist(), strict=True):
@@ -69,7 +69,7 @@ class QueueHeads:
         return outside
 
     def take_heads(self) -> list[Head]:
-        """Remove the first of each queue of those that are not set aside, and return them."""
+        """Remove and return the first entry of each queue, apart from those set aside."""
         aside = set().union(*self._aside.values())
         heads = []
         for name, kinds in self._waiting.items():
@@ -79,11 +79,11 @@ class QueueHeads:
         return heads
 
     def hold(self, heads: Iterable[Head]) -> None:
-        """Keep the queues of ``heads``, which wait for victims to leave, from sending another one into a round."""
+        """Exclude the queues of ``heads``, which wait for victims to leave, from sending another head into a round."""
         self._held.update((head.queue, head) for head in heads)
 
     def release(self, waits: Callable[[int], bool]) -> list[Head]:
-        """Return the heads passed to ``hold`` whose victims have left, and let their queues take part again.
+        """Return the heads passed to ``hold`` whose victims have left, and admit their queues to rounds again.
 
         ``waits``: whether a task waits for victims.
         """
@@ -93,7 +93,8 @@ class QueueHeads:
         return found
 
     def put_back(self, refused: Iterable[Head], moved: Collection[str]) -> int:
-        """Let the gangs and pods wait again that a round has refused; return how many refusals are news to write.
+        """Return gangs and pods that a round has refused to their queues; return how many refusals are new and must be
+        written.
 
         ``moved``: roots of the trees in which the round placed others; kinds refused in another tree are set aside.
         """
@@ -111,18 +112,20 @@ class QueueHeads:
         return news
 
     def requeue_later(self, queues: Iterable[str], now: float) -> None:
-        """Note that something has changed in some queues: kinds set aside in their trees take part again soon."""
+        """Record that some queues have changed: kinds of tasks set aside in their trees take part again soon."""
         for root in self.find_roots(queues):
             self._requeued.setdefault(root, now + self._requeue_after)
 
     def requeue_due(self, now: float) -> None:
-        """Let the kinds take part again that were set aside, in the trees whose time for that has come."""
+        """Admit to rounds again the kinds that were set aside, in the trees whose time for that has come."""
         for root in [root for root, when in self._requeued.items() if when <= now + 1e-9]:
             del self._requeued[root]
             self._aside.pop(root, None)
 
     def find_next_requeue(self) -> float | None:
-        """Return when the next kinds that were set aside take part again, None if nothing has changed for any."""
+        """Return when the next kinds that were set aside take part in rounds again, None if nothing has
+        changed for any.
+        """
         return min((when for root, when in self._requeued.items() if root in self._aside), default=None)
 
     def find_roots(self, queues: Iterable[str]) -> set[str]:

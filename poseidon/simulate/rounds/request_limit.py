@@ -10,22 +10,22 @@ from poseidon.simulate.workloads.columns import ALONE
 
 
 class RequestBucket(TokenBucket):
-    """The requests of the scheduler, by what is decided."""
+    """A token bucket for the requests that a scheduler sends for its decisions."""
 
     def __init__(self, limit: RequestLimit) -> None:
         super().__init__(limit.per_second, limit.burst)
         self._limit = limit
 
     def send_placements(self, gangs: Iterable[int], now: float) -> list[float]:
-        """Return when the placement of each pod is written, given the gang of each."""
+        """Return when the placement of each pod is written to the API server, given the gang of each."""
         return self._send(gangs, self._limit.per_pod, self._limit.per_gang, now)
 
     def send_evictions(self, gangs: Iterable[int], now: float) -> list[float]:
-        """Return when the eviction of each pod is written, given the gang of each."""
+        """Return when the eviction of each pod is written to the API server, given the gang of each."""
         return self._send(gangs, self._limit.per_eviction, self._limit.per_evicted_gang, now)
 
     def send_refusals(self, count: int, now: float) -> float:
-        """Return when it is written why ``count`` gangs and pods were refused."""
+        """Return when the refusals of ``count`` gangs and pods are written to the API server."""
         return self.send(self._limit.per_refusal * count, now)
 
     def _send(self, gangs: Iterable[int], per_pod: float, per_gang: float, now: float) -> list[float]:

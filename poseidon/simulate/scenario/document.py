@@ -21,7 +21,7 @@ Name: TypeAlias = Annotated[str, Field(pattern=r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-
 
 
 class Autoscaling(Section):
-    """Autoscaling of a pool: nodes come while pods wait, and go when they are empty."""
+    """Autoscaling of a pool: nodes are added while pods wait, and removed when they are empty."""
 
     least: Annotated[int, Field(ge=0, le=1_000_000)] = 0
     """Minimum number of nodes."""
@@ -64,7 +64,7 @@ class Failures(Section):
 
 
 class Drain(Section):
-    """A drain: nodes are emptied for maintenance."""
+    """A drain of nodes, which are emptied for maintenance."""
 
     at: Span
     """Begin, in seconds from the beginning."""
@@ -134,7 +134,7 @@ class Generator(Section):
 
 
 class CreationLimit(Section):
-    """How fast Kueue's generator creates nodes, queues and workloads; who asks first is served first."""
+    """The rates at which Kueue's generator creates nodes, queues and workloads; requests are served in order."""
 
     per_second: Annotated[float, Field(gt=0, allow_inf_nan=False)]
     """Requests per second for objects of one kind."""

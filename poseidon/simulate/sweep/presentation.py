@@ -46,7 +46,7 @@ def sweep_lines(plan: SweepPlan, rows: Sequence[Row]) -> list[str]:
 
 
 def sweep_page(plan: SweepPlan, rows: Sequence[Row], title: str) -> str:
-    """Return the page of a sweep: the best runs, and for each setting the mean of each figure over all others."""
+    """Return the web page of a sweep: the best runs, and for each setting the mean of each figure over all others."""
     headings = list_headings(plan)
     table = Table(headings, best_rows(plan, rows), len(plan.document.minimise))
     sections = [Section("Runs that no other beats", table=table)]

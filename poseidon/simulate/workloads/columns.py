@@ -58,7 +58,7 @@ class Work:
         )
 
     def come_before(self, horizon: float) -> Work:
-        """Return the tasks that arrive before ``horizon``, in seconds from the beginning."""
+        """Return the tasks that arrive before ``horizon``, in seconds since the beginning."""
         return self.take_first(int(np.searchsorted(self.arrival, horizon, side="left")))
 
 

@@ -42,7 +42,7 @@ def template_of(kind: WorkKind) -> WorkTemplate:
 def generate(
     part: Generator, requests: Float64, offered: float, horizon: float, random: np.random.Generator
 ) -> Work:
-    """Return the tasks that arrive before ``horizon``, in seconds.
+    """Return generated work: the tasks that arrive before ``horizon``, in seconds.
 
     ``requests``: float64[kinds], amount that a task of each kind requests of the resource by which load is counted;
     ``offered``: the cluster's amount of this resource, in the same unit. Raises ``ValueError`` if a kind requests none.

@@ -14,7 +14,7 @@ from poseidon.testbed.objects.errors import ApiError
 
 @dataclass(slots=True)
 class Fault:
-    """A fault for matching requests.
+    """A fault that requests meet if they match it.
 
     Of the matching requests, the first ``skip`` pass, and the next ``times`` are hit. The steps come in the
     order of the fields. With ``after``, ``cut`` or ``code`` hide from the client that its request has worked.
@@ -58,7 +58,7 @@ class Fault:
             raise ValueError(f"fault on {self.path}: code: {self.code} is no error; give 400 to 599")
 
     def strikes(self, method: str, path: str) -> bool:
-        """Return whether this request is hit, and count it."""
+        """Return whether the fault hits this request; if so, count it."""
         if self.method not in ("", method) or re.fullmatch(self.path, path) is None:
             return False
         self._seen += 1
@@ -72,7 +72,7 @@ class Fault:
         self._released.set()
 
     async def delay_request(self) -> None:
-        """Wait as long as the request has to, possibly for ever."""
+        """Wait as long as the fault delays the request, possibly for ever."""
         if self.delay:
             await asyncio.sleep(self.delay)
         if self.hold:
@@ -87,7 +87,7 @@ class Fault:
 
 
 class FaultPlan:
-    """The faults of a cluster; of several that match a request the first added one hits."""
+    """The faults of a simulated cluster; of several that match a request, the one added first hits."""
 
     def __init__(self) -> None:
         self._faults: list[Fault] = []
@@ -98,7 +98,7 @@ class FaultPlan:
         return fault
 
     def clear(self) -> None:
-        """Remove all faults; requests that already wait for ever still do."""
+        """Remove all faults; requests that already wait for ever go on waiting."""
         self._faults.clear()
 
     def strike(self, method: str, path: str) -> Fault | None:

@@ -41,7 +41,7 @@ class WriteLimits:
 
     @property
     def any(self) -> bool:
-        """Whether there is any limit."""
+        """Whether writes are limited at all."""
         return bool(self.rate or self.latency or self.in_flight)
 
 

@@ -38,7 +38,7 @@ _LONGEST_PAUSE = 1.0
 
 @dataclass(frozen=True, slots=True)
 class ReportOptions:
-    """How nodes report. Times are in seconds.
+    """The ways in which nodes report their use. Times are in seconds.
 
     A node is measured every ``interval``; clients see the report ``lag`` later. Nodes in ``missing`` never report,
     nodes in ``stale`` only once.
@@ -57,7 +57,7 @@ class ReportOptions:
 
 
 class Reporter(Protocol):
-    """Something that reports measured use."""
+    """A simulated program that reports measured use."""
 
     def advance(self, now: float) -> float | None:
         """Do the work that is due at ``now`` (seconds since the epoch); return when work is due next, None for
@@ -179,7 +179,9 @@ class MetricsServer:
         self._next = float("-inf")
 
     def advance(self, now: float) -> float:
-        """Scrape if that is due at ``now``, and serve scrapes whose lag is over; return when work is due next."""
+        """Scrape nodes if that is due at ``now``, and serve scrapes older than the lag; return when work is
+        due next.
+        """
         if now >= self._next:
             self._use.refresh()
             time = now if self._next == float("-inf") else self._next

@@ -36,7 +36,7 @@ class ClaimSimulation:
         self._waiting: set[str] = set()
 
     def advance(self, now: float) -> float | None:  # noqa: ARG002 - driven as what has to wait is
-        """Handle all changes, including those that this call makes; return None, as no work is ever due later."""
+        """Handle all changes, including those that this call makes; return None, as no work is due at a later time."""
         while self._take_in():
             pass
         return None

@@ -119,7 +119,7 @@ class DeviceOracle:
         """A line for each device that two claims had at the same time."""
 
     def advance(self, now: float) -> float | None:  # noqa: ARG002 - driven as what has to wait is
-        """Check all changes since the last call."""
+        """Check all changes of claims since the last call."""
         for gone, record in self._changes.take_changes()[1]:
             self._note(record.key, [] if gone else list_results(decode(record)))
         return None

@@ -91,7 +91,7 @@ def _is_selected(selector: Object | None, node: Object) -> bool:
 
 
 def annotations_of(obj: Object) -> dict[str, str]:
-    """Return the annotations of an object."""
+    """Return an object's annotations."""
     found: dict[str, str] = obj["metadata"].get("annotations") or {}
     return found
 
@@ -124,7 +124,7 @@ def is_for(volume: Object, claim: Object) -> bool:
 
 
 def is_fit(volume: Object, claim: Object) -> bool:
-    """Return whether a volume is free and suits a claim."""
+    """Return whether a volume is free and satisfies a claim."""
     offered, asked = volume["spec"], claim["spec"]
     return (
         not offered.get("claimRef")

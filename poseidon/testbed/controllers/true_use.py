@@ -44,7 +44,7 @@ class Use(NamedTuple):
     memory: int = 0
 
     def plus(self, other: Use) -> Use:
-        """Return the sum."""
+        """Return the sum of two amounts of use."""
         return Use(self.cpu + other.cpu, self.memory + other.memory)
 
 

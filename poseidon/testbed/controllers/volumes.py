@@ -43,14 +43,14 @@ class Provisioning(Enum):
 
 
 def as_annotated(claim: Object, node: str) -> Provisioning:  # noqa: ARG001 - the signature of a provisioner
-    """Return what a claim's annotation says; without one, the volume is created."""
+    """Return what a claim's annotation demands of its provisioner; without one, the volume is created."""
     text = annotations_of(claim).get(PROVISIONING, Provisioning.PROVIDE.value)
     known = {each.value: each for each in Provisioning}
     return known.get(text, Provisioning.PROVIDE)
 
 
 class VolumeSimulation:
-    """Binds claims to volumes and creates volumes, ``delay`` seconds after the request.
+    """Binds claims to volumes, and creates volumes, ``delay`` seconds after the request.
 
     ``provisioner`` says what to do for a claim and its selected node ("" for an immediate class).
     """

@@ -116,7 +116,7 @@ class Stack:
         return await self.page.read_address()
 
     async def guard(self, work: Coroutine[Any, Any, T]) -> T:
-        """Await ``work``; raise ``ChildDiedError`` as soon as a started process ends."""
+        """Await ``work``; raise ``ChildDiedError`` as soon as a process ends that was started here."""
         task = asyncio.ensure_future(work)
         ends = {asyncio.ensure_future(child.wait()): child for child in self._children() if child.started}
         try:

@@ -30,7 +30,7 @@ class _Metadata(Preconditions):
 
 
 class Binding(msgspec.Struct):
-    """A ``v1`` Binding: the pod is named by the URL or by ``metadata``, the node by ``target``."""
+    """A ``v1`` Binding: the URL or ``metadata`` names the pod, ``target`` the node."""
 
     kind: str = "Binding"
     metadata: _Metadata = msgspec.field(default_factory=_Metadata)

@@ -18,7 +18,7 @@ MAIN = ("cpu", "memory", "pods")
 
 
 class Happening(NamedTuple):
-    """Something that happened to a node; ``at``: seconds since the epoch; ``pod``: None if no pod is concerned."""
+    """An event of a node's history; ``at``: seconds since the epoch; ``pod``: None if no pod is concerned."""
 
     at: float
     what: str
@@ -26,7 +26,7 @@ class Happening(NamedTuple):
 
 
 class Columns(NamedTuple):
-    """Columns of a node in a heat map. Shares are per mille of what the node offers, None if unknown."""
+    """The figures of a node in a heat map. Shares are per mille of what the node offers, None if unknown."""
 
     cpu: int | None
     """Requested cpu."""

@@ -72,7 +72,7 @@ _KINDS_WITH_PARTS = frozenset({SIGS_POD_GROUP, BUNDLE, KAI_POD_GROUP, POD_GANG, 
 
 
 class Disruption(Struct, frozen=True, gc=False):
-    """Why a pod is to leave its node: the condition ``DisruptionTarget``."""
+    """The condition ``DisruptionTarget`` of a pod, which says why it is to leave its node."""
 
     at: float
     reason: str
@@ -176,7 +176,7 @@ class NodeFacts:
 
 
 class Recorder:
-    """Makes records in which equal requests share one object."""
+    """Reads pods and nodes into records, in which equal requests share one object."""
 
     def __init__(self) -> None:
         self._requests: dict[tuple[tuple[str, int], ...], Mapping[str, int]] = {}

@@ -138,7 +138,7 @@ class ClusterStore:
         return min((self.pods[uid].name for uid in uids if uid in self.pods), default=None)
 
     def forget_old(self, now: float) -> None:
-        """Forget pods that went long ago, and the oldest of too many."""
+        """Forget pods that were deleted long ago and, if there are too many, those deleted first."""
         while self.gone:
             oldest = next(iter(self.gone.values()))
             if now - oldest.gone <= GONE_SECONDS and len(self.gone) <= MOST_GONE:
@@ -146,7 +146,7 @@ class ClusterStore:
             self.gone.popitem(last=False)
 
     def pod(self, name: str) -> PodEntry | None:
-        """Return the pod ``namespace/name``, else the last pod of this name that has gone, else None."""
+        """Return the pod ``namespace/name``; if it was deleted, the last pod of this name; None if there was none."""
         uid = self._names.get(name)
         if uid is not None:
             return self.pods[uid]
@@ -240,7 +240,7 @@ class ClusterStore:
     # --- the whole -------------------------------------------------------------------------------------------
 
     def counts(self) -> tuple[int, int, int]:
-        """Return the numbers of pods that are bound, that wait, and of other pods."""
+        """Return the numbers of bound pods, of waiting pods, and of other pods."""
         return self.bound, len(self.waiting), len(self.pods) - self.bound - len(self.waiting)
 
 

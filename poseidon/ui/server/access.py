@@ -33,7 +33,7 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """Who may use the dashboard.
+    """The rules for who may use the dashboard.
 
     ``token``: "" for none; ``proxy_header``: header of a logged-in user, accepted from ``proxies``; ``names``: further
     names of this host.
@@ -69,7 +69,8 @@ class Access:
         return None
 
     def refusal(self, headers: Mapping[str, str], cookie: str, peer: str) -> Refusal | None:
-        """Return the refusal of a request without valid cookie or proxy, else None; ``peer``: address of the sender.
+        """Return the refusal of a request without a valid cookie or proxy, None for others; ``peer``: address of the
+        sender.
 
         A token in the header Authorization is checked separately: see ``bearer``.
         """

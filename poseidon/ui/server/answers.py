@@ -35,7 +35,7 @@ class _Kept(NamedTuple):
 
 
 class Answers:
-    """Makes answers. Views are kept by subject and parameters until their subject changes.
+    """Makes answers to requests. Views are kept by subject and parameters until their subject changes.
 
     ``wall`` returns seconds since the epoch.
     """
@@ -62,7 +62,7 @@ class Answers:
         return _response(request, kept, {"ETag": tag})
 
     def fresh(self, request: web.Request, value: Mapping[str, Any], version: int = 0) -> web.Response:
-        """Answer with a value that is not kept."""
+        """Answer with a value that is not kept for other requests."""
         return _response(request, self._encode(value, version), {})
 
     def _encode(self, value: Mapping[str, Any], version: int) -> _Kept:

@@ -125,7 +125,7 @@ class Server:
         return app
 
     async def publish(self) -> None:
-        """Publish changes once a second, for ever."""
+        """Publish changes once a second, until cancelled."""
         while True:
             await asyncio.sleep(intervals.PUBLISH_SECONDS)
             self._versions.publish()

@@ -45,12 +45,12 @@ class Connections:
         self._busy.discard(transport)
 
     def note_request(self, transport: asyncio.Transport | None) -> None:
-        """Note that a connection's request has come whole and is being answered."""
+        """Record that a connection's request has been read completely and is being answered."""
         if transport is not None and self._waiting.pop(transport, None) is not None:
             self._busy.add(transport)
 
     def note_answer(self, transport: asyncio.Transport | None) -> None:
-        """Note that a connection's answer is ready, so that it waits for the client again."""
+        """Record that a connection's answer is ready, so that it waits for the client again."""
         if transport is not None and transport in self._busy:
             self._busy.discard(transport)
             self._waiting[transport] = self._clock() + self._idle
@@ -62,7 +62,7 @@ class Connections:
             self._abort(transport)
 
     async def watch(self) -> None:
-        """Sweep for ever."""
+        """Close such connections again and again, until cancelled."""
         while True:
             await asyncio.sleep(SWEEP_SECONDS)
             self.sweep()
@@ -95,18 +95,18 @@ class Counted(asyncio.Protocol):
             self._inner.connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Pass the event on."""
+        """Pass the event ``data_received`` on."""
         if self._transport is not None:
             self._inner.data_received(data)
 
     def eof_received(self) -> bool | None:
-        """Pass the event on."""
+        """Pass the event ``eof_received`` on."""
         return self._inner.eof_received() if self._transport is not None else None
 
     def pause_writing(self) -> None:
-        """Pass the event on."""
+        """Pass the event ``pause_writing`` on."""
         self._inner.pause_writing()
 
     def resume_writing(self) -> None:
-        """Pass the event on."""
+        """Pass the event ``resume_writing`` on."""
         self._inner.resume_writing()

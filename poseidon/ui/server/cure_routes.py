@@ -59,7 +59,7 @@ class CureRoutes:
         return response
 
     async def state(self, request: web.Request) -> web.Response:
-        """Return the progress of the search, and its results."""
+        """Return the progress of a search, and its results."""
         found = self._get_cures().state(request.match_info["id"])
         if found is None:
             raise ClientError(404, "nothing was asked under this number lately")

@@ -54,18 +54,18 @@ class FlowRoutes:
         return self._answers.view(request, "flow", key, draw)
 
     async def cls(self, request: web.Request) -> web.Response:
-        """Return a class in detail."""
+        """Return a class of the flow in detail."""
         flow, labels = await self._fetch_flow(request), self._labels(self._group_by(request))
         page = parameters.page(request, 50)
         return self._answer_found(request, class_detail(flow, request.match_info["id"], labels, *page))
 
     async def constraint(self, request: web.Request) -> web.Response:
-        """Return a constraint in detail."""
+        """Return a constraint of the flow in detail."""
         flow = await self._fetch_flow(request)
         return self._answer_found(request, constraint_detail(flow, request.match_info["id"]))
 
     async def machines(self, request: web.Request) -> web.Response:
-        """Return a group of machines in detail."""
+        """Return a group of machines of the flow in detail."""
         flow, group_by = await self._fetch_flow(request), self._group_by(request)
         page = parameters.page(request, 50)
         name, labels = request.match_info["id"], self._labels(group_by)

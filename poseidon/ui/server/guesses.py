@@ -10,14 +10,14 @@ _MOST_PEERS = 1024
 
 
 class Guesses:
-    """Counts wrong tokens by the address that they came from. ``clock`` is monotonic."""
+    """Counts wrong tokens by the address of the sender. ``clock`` is monotonic."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
         self._wrong: OrderedDict[str, tuple[float, int]] = OrderedDict()
 
     def too_many(self, peer: str) -> bool:
-        """Return whether tokens from an address are not to be checked for now."""
+        """Return whether tokens from an address must not be checked at present."""
         begun, count = self._wrong.get(peer, (0.0, 0))
         return count >= MOST and self._clock() - begun < SECONDS
 

@@ -31,7 +31,7 @@ class Limits:
 
 
 class Gate:
-    """Lets a limited number of requests in at a time."""
+    """Limits the number of requests that are answered at a time."""
 
     def __init__(self, most: int) -> None:
         self._most = most

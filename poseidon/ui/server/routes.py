@@ -55,7 +55,7 @@ class Routes:
         return self._answers.fresh(request, value, self._known.versions.get("session"))
 
     async def overview(self, request: web.Request) -> web.Response:
-        """Return the state of the whole pair."""
+        """Return the overview: the state of solver, bridge and cluster."""
         return self._answers.view(request, "overview", ("overview",), lambda: overview(self._known))
 
     async def cluster(self, request: web.Request) -> web.Response:

@@ -54,7 +54,9 @@ _FLOW_SECONDS = 300.0
 
 @dataclass(frozen=True, slots=True)
 class FileInput:
-    """What a dashboard of files shows. ``manifests``: None for saved rounds alone; ``given``: for a worker process."""
+    """The input of a dashboard of files. ``manifests``: None for saved rounds alone; ``given``: for a
+    worker process.
+    """
 
     title: str
     given: ClusterInput

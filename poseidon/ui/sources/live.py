@@ -57,7 +57,7 @@ class LiveOptions:
 
 
 class LiveSource:
-    """A source that reads a running pair; while nobody looks, it reads only figures, at a slower pace."""
+    """A source that reads a running pair; while no page is open, it reads only figures, at a slower pace."""
 
     def __init__(self, environment: Environment, options: LiveOptions, audience: Audience) -> None:
         versions = Versions()
@@ -85,7 +85,7 @@ class LiveSource:
         self._reflectors = followers(environment, self.known, self._measured)
 
     async def run(self) -> None:
-        """Watch objects and poll the programs for ever."""
+        """Watch objects and poll the programs until cancelled."""
         async with asyncio.TaskGroup() as parts:
             for each in self._reflectors:
                 parts.create_task(each.run())

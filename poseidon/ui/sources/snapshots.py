@@ -16,12 +16,14 @@ _CHUNK = 1 << 20
 
 
 class SnapshotError(Exception):
-    """A path that cannot be shown; the text is one line for people."""
+    """A path whose content cannot be shown; the text is one line for people."""
 
 
 @dataclass(slots=True)
 class Snapshots:
-    """What given paths hold: ``manifests`` (paths), ``rounds`` (saved ones, in order), ``warnings`` for people."""
+    """The contents of given paths: ``manifests`` (paths), ``rounds`` (saved ones, in order), ``warnings``
+    for people.
+    """
 
     manifests: list[str] = field(default_factory=list)
     rounds: list[SavedRound] = field(default_factory=list)

@@ -122,7 +122,7 @@ class SolverPoll:
 
     @property
     def flow_is_old(self) -> bool:
-        """Whether there may be a newer flow, and the solver was not asked for it just now."""
+        """Whether the solver may have a newer flow, and has not just been asked for it."""
         since = time.monotonic() - self._flow_asked
         return (
             self._known.rounds.latest > self._flow_of and since >= intervals.FLOW_SECONDS

@@ -22,7 +22,7 @@ class Source(Protocol):
     known: Known
 
     async def run(self) -> None:
-        """Keep ``known`` up to date, for ever or until all is read."""
+        """Update ``known``, until cancelled or until all is read."""
         ...
 
     async def flow(self, number: int) -> pb.RoundFlow | None:

@@ -20,7 +20,9 @@ def group_of(entry: NodeEntry | None, level: str) -> str:
 
 
 def cluster(store: ClusterStore, level: str | None) -> dict[str, Any]:
-    """Return the documented JSON object. ``level``: the label to group by, None for the most useful one."""
+    """Return the documented JSON object of the cluster. ``level``: the label to group by, None for the most
+    useful one.
+    """
     levels = store.groupings()
     chosen = levels[0] if level is None else level
     entries = sorted(store.iter_nodes(), key=lambda each: (group_of(each, chosen), each.name))

@@ -20,7 +20,7 @@ MOST_DEVICES, MOST_USERS = 200, 20
 
 
 def node(known: Known, name: str, offset: int, limit: int) -> dict[str, Any] | None:
-    """Return the documented JSON object, None if there is no such node."""
+    """Return the documented JSON object of a node, None if there is no such node."""
     store = known.store
     entry = store.nodes.get(name)
     if entry is None or entry.facts is None:

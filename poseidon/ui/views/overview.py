@@ -20,7 +20,9 @@ _MOST_RESOURCES = 50
 
 
 def overview(known: Known) -> dict[str, Any]:
-    """Return the documented JSON object. All counts are of one moment: that of the last figures, if there are any."""
+    """Return the documented JSON object of the overview. All counts are of one moment: that of the last
+    figures, if any.
+    """
     latest = known.history.latest
     shown = set(known.rounds.list_rounds())
     return {

@@ -42,7 +42,7 @@ def by_reason(pods: Iterable[PodEntry]) -> dict[str, list[PodEntry]]:
 
 
 def pending(store: ClusterStore, by: str, offset: int, limit: int, now: float) -> dict[str, Any]:
-    """Return the documented JSON object; ``by``: reason or class."""
+    """Return the documented JSON object of waiting pods; ``by``: reason or class."""
     if by == "class":
         grouped: dict[str, list[PodEntry]] = {}
         for each in store.waiting.values():

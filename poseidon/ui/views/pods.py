@@ -40,7 +40,7 @@ class PodQuery(NamedTuple):
 
 
 def pods(store: ClusterStore, query: PodQuery, offset: int, limit: int) -> dict[str, Any]:
-    """Return the documented JSON object: pods in order of names; pods that are gone, the latest first."""
+    """Return the documented JSON object of pods, in order of names; of deleted pods, the latest first."""
     found = _filter_pods(_candidates(store, query), query)
     return {"total": len(found), "items": [_item(each) for each in found[offset : offset + limit]]}
 
@@ -95,7 +95,9 @@ def phase_of(record: PodEntry) -> str:
 def pod(
     known: Known, record: PodEntry, found: Mapping[str, Verdict] | None, problem: str | None
 ) -> dict[str, Any]:
-    """Return the documented JSON object. ``found``: the verdict of each node; ``problem``: why there are none."""
+    """Return the documented JSON object of a pod. ``found``: the verdict of each node; ``problem``: why
+    there are none.
+    """
     flow = known.rounds.flow(0)
     group = record.group
     return {

@@ -22,7 +22,7 @@ _NAMED = 3
 
 @dataclass(frozen=True, slots=True)
 class ClusterInput:
-    """The input of a job; "" stands for what is not given."""
+    """The input of a job in the worker process; "" stands for what is not given."""
 
     paths: tuple[str, ...] = ()
     """Manifests: files and folders; none for a live cluster."""

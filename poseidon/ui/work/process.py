@@ -29,7 +29,7 @@ class BusyError(JobError):
 
 
 class Jobs(Protocol):
-    """A worker that does jobs."""
+    """The interface of a worker that does jobs."""
 
     async def do(self, job: Callable[[], T], seconds: float, begun: Callable[[], None] = ...) -> T:
         """Return what a job returns, or raise ``JobError``: see ``Worker``."""

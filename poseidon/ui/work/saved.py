@@ -16,7 +16,7 @@ _NAME = re.compile(r"round-(\d{1,18})", re.ASCII)
 
 
 class Stats(msgspec.Struct):
-    """Figures of a round, named as in the protocol."""
+    """The figures of a round, named as in the protocol."""
 
     machines: int = 0
     """Machines."""

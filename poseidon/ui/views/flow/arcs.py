@@ -22,7 +22,7 @@ class Arc(NamedTuple):
 
 
 class Price(NamedTuple):
-    """What the placement of a task cost: ``cost`` of all models together, and the price of its machine, in points."""
+    """The cost of one task's placement: ``cost`` of all models together, and the price of its machine, in points."""
 
     machine: str
     cost: float
@@ -38,7 +38,7 @@ def arcs_of(flow: pb.RoundFlow) -> Iterator[Arc]:
 
 
 def models_of(flow: pb.RoundFlow, arc: int) -> dict[str, float]:
-    """Return what each model charged on an arc."""
+    """Return the points that each model charged on an arc."""
     arcs = len(flow.arc_class)
     return {
         name: flow.model_cost[row * arcs + arc]
@@ -48,7 +48,7 @@ def models_of(flow: pb.RoundFlow, arc: int) -> dict[str, float]:
 
 
 def price_of(flow: pb.RoundFlow, uid: str) -> Price | None:
-    """Return what the placement of a task cost, None if this round did not place it."""
+    """Return the cost of a task's placement, None if this round did not place it."""
     try:
         place = list(flow.arc_uids).index(uid)
     except ValueError:

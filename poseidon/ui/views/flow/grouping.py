@@ -14,7 +14,7 @@ NOT_KNOWN = "not known"
 
 @dataclass(frozen=True, slots=True)
 class Grouped:
-    """Labels of reasons (``constraints``) and of groups of machines, and the index of each class and machine in these.
+    """The labels of reasons (``constraints``) and of groups of machines, and by class and machine the index in these.
 
     The index is None for classes without waiting tasks.
     """

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def groups(known: Known) -> dict[str, Any]:
-    """Return the documented JSON object."""
+    """Return the documented JSON object of groups."""
     members: Members = {}
     for each in known.store.pods.values():
         if each.group is not None:
