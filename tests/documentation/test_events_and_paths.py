@@ -18,7 +18,7 @@ from tests.poseidon.ui.served import FakeSource
 
 OPERATIONS = text("docs/operations.md")
 DASHBOARD = text("docs/dashboard.md")
-PROGRAMS = (ROOT / "poseidon/commands/run.py", ROOT / "firmament/server/process.py")
+PROGRAMS = (ROOT / "poseidon/commands/run.py", ROOT / "firmament/server/solver_server.py")
 
 
 def listed(table: str) -> list[str]:

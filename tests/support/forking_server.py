@@ -34,7 +34,7 @@ from cost_models.registry import available, model_class
 MODULES: Final = (
     "firmament.cli",
     "firmament.commands.serve",
-    "firmament.server.process",
+    "firmament.server.solver_server",
     "poseidon.cli",
     "poseidon.commands.run",
     "poseidon.commands.ui",

@@ -11,8 +11,8 @@ import grpc
 
 from firmament.configuration.document import SchedulerConfiguration
 from firmament.server.access.address import ListenAddress
-from firmament.server.process import ServeOptions, SolverServer
 from firmament.server.rounds.round_saver import SavedRoundsFolder
+from firmament.server.solver_server import ServeOptions, SolverServer
 from firmament.solvers.process_solver import DEFAULT_SOLVER
 from protos.firmament.v1 import scheduler_pb2 as pb
 from protos.firmament.v1 import scheduler_pb2_grpc

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from firmament.server.process import steady_clock
+from firmament.server.solver_server import steady_clock
 
 
 def test_it_goes_on_as_it_began_whatever_the_wall_says():

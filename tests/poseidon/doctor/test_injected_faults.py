@@ -20,7 +20,7 @@ from click.testing import CliRunner
 from firmament.configuration.document import SchedulerConfiguration
 from firmament.server.access.address import ListenAddress
 from firmament.server.access.credentials import parse_clients
-from firmament.server.process import ServeOptions, SolverServer
+from firmament.server.solver_server import ServeOptions, SolverServer
 from poseidon.cli import main
 from poseidon.testbed.api_server import discovery
 from poseidon.testbed.kubeconfig import write_kubeconfig

@@ -13,7 +13,7 @@ from prometheus_client import CollectorRegistry
 
 from firmament.configuration.document import SchedulerConfiguration
 from firmament.server.access.address import ListenAddress
-from firmament.server.process import ServeOptions, SolverServer
+from firmament.server.solver_server import ServeOptions, SolverServer
 from poseidon.bridge.metrics import BridgeMetrics
 from poseidon.bridge.solver_stream.session import Session, SessionOptions
 from poseidon.bridge.state import BridgeState

@@ -17,7 +17,7 @@ from firmament.configuration.document import SchedulerConfiguration
 from firmament.inspection.client import QuestionError, solver_client
 from firmament.server.access.address import ListenAddress
 from firmament.server.access.credentials import parse_clients
-from firmament.server.process import ServeOptions, SolverServer
+from firmament.server.solver_server import ServeOptions, SolverServer
 from poseidon.testbed.harness.child import Child
 from poseidon.testbed.kubeconfig import write_kubeconfig
 from protos.conventions.tls import TlsError, TlsFiles

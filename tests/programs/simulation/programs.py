@@ -15,9 +15,9 @@ from firmament.server.cluster import ServedCluster
 from firmament.server.cluster_registry import ClusterRegistry
 from firmament.server.driving.loop import RoundRunner
 from firmament.server.metrics import Metrics
-from firmament.server.process import steady_clock
 from firmament.server.service import SchedulerService
 from firmament.server.session import SessionSettings
+from firmament.server.solver_server import steady_clock
 from firmament.solvers.base import FlowProblem, FlowSolution, SolverError, SolverTimeoutError
 from firmament.solvers.ortools_solver import OrToolsSolver
 from poseidon.bridge.options import BridgeOptions
