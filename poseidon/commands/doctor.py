@@ -63,7 +63,7 @@ def doctor(*, config: Path | None, leader_elect: bool | None, output: str) -> No
 
 async def examine(transport: Transport, options: BridgeOptions) -> list[Finding]:
     """Return the findings about the API server of ``transport`` and the solvers of ``options``."""
-    from poseidon.doctor.checks import examine
+    from poseidon.doctor.connection_checks import examine
     from poseidon.leadership.elector import own_namespace
 
     observer = name_observer(get_chosen_solvers().cluster, "doctor")

@@ -10,7 +10,7 @@ import pytest
 import yaml
 from jsonschema import Draft7Validator
 
-from poseidon.doctor.checks import OLDEST_MINOR
+from poseidon.doctor.connection_checks import OLDEST_MINOR
 from tests.deploy.manifests import BESIDE, DEPLOY, WITHIN
 
 
