@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from poseidon.custom_records import CustomResource, Reading
-from poseidon.disruption_budgets.budget_answers import is_counted
+from poseidon.disruption_budgets.eviction_answers import is_counted
 from poseidon.kube.api.collections import BUDGETS
 from poseidon.kube.api.pod_groups import DisruptionBudget
 from poseidon.kube.parsing.defects import Defect

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec.structs import replace
 
-from poseidon.disruption_budgets.budget_answers import is_known_unready, parse_selector
+from poseidon.disruption_budgets.eviction_answers import is_known_unready, parse_selector
 from poseidon.kube.api.metadata import Number
 from poseidon.kube.api.pod_groups import DisruptionBudget, DisruptionBudgetStatus
 from poseidon.kube.api.pods import Pod

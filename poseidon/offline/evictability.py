@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from poseidon.devices.claims import find_tie
 from poseidon.devices.needs import DeviceNeeds
-from poseidon.disruption_budgets.budget_answers import BudgetAnswers
+from poseidon.disruption_budgets.eviction_answers import BudgetAnswers
 from poseidon.kube.api.pods import Pod
 from poseidon.manifests.loader import Manifests
 from poseidon.offline.cluster import OfflineCluster

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from poseidon.disruption_budgets.budget_answers import BudgetAnswers
+from poseidon.disruption_budgets.eviction_answers import BudgetAnswers
 from poseidon.embedding import load_configuration
 from poseidon.kube.api.devices import ResourceClaim
 from poseidon.kube.quarantine import Quarantine

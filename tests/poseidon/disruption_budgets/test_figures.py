@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.support.figures import read_figures
 
 FIGURES = {
-    "poseidon.disruption_budgets.budget_answers:_MOST_UNCONFIRMED": 2000,
+    "poseidon.disruption_budgets.eviction_answers:_MOST_UNCONFIRMED": 2000,
     "poseidon.disruption_budgets.records:_MOST_ALLOWED": 2_147_483_647,
 }
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from poseidon.disruption_budgets.budget_answers import BudgetAnswers
+from poseidon.disruption_budgets.eviction_answers import BudgetAnswers
 from poseidon.kube.api.decoding import convert_object
 from poseidon.kube.api.pods import Pod
 from poseidon.offline.evictability import MoveRules, RunningPods, goes_with_its_node

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from poseidon.disruption_budgets.budget_answers import (
+from poseidon.disruption_budgets.eviction_answers import (
     BudgetAnswers,
     is_counted,
     is_known_unready,
