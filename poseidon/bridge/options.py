@@ -9,7 +9,7 @@ from poseidon.bridge.watched_pods import ANY_SCHEDULER
 from poseidon.configuration.document import BridgeConfiguration
 from poseidon.kube.environment import ReflectorOptions
 from poseidon.kube.write.binder import BinderOptions
-from poseidon.kube.write.retries import WriteBehindOptions
+from poseidon.kube.write.write_retries import WriteBehindOptions
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from poseidon.kube.client.media_types import MERGE_PATCH
 from poseidon.kube.environment import Environment
 from poseidon.kube.parsing.label_syntax import key_fault, value_fault
 from poseidon.kube.write.evictor import is_budget_refusal, post_eviction
-from poseidon.kube.write.retries import RetryOptions, Tries
+from poseidon.kube.write.write_retries import RetryOptions, Tries
 from poseidon.pods.moves import MOVE_TO, MOVE_UNTIL
 
 T = TypeVar("T")

@@ -19,7 +19,7 @@ import msgspec
 
 from poseidon.kube.client.errors import ApiError, KubeError, UnreachableError
 from poseidon.kube.environment import Environment
-from poseidon.kube.write.retries import RetryOptions, Tries, WorkerPool
+from poseidon.kube.write.write_retries import RetryOptions, Tries, WorkerPool
 
 _log = logging.getLogger(__name__)
 _ASSIGNED = re.compile(r'already assigned to node "([^"]*)"')

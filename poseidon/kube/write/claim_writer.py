@@ -12,7 +12,7 @@ from poseidon.kube.api.storage import BOUND_BY_CONTROLLER, SELECTED_NODE
 from poseidon.kube.client.errors import ApiError, KubeError
 from poseidon.kube.client.media_types import MERGE_PATCH
 from poseidon.kube.environment import Environment
-from poseidon.kube.write.retries import RetryOptions, Tries, WorkerPool
+from poseidon.kube.write.write_retries import RetryOptions, Tries, WorkerPool
 
 _log = logging.getLogger(__name__)
 _AT_A_TIME = 16

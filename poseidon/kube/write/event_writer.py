@@ -19,7 +19,7 @@ from poseidon.kube.api.metadata import ObjectRef, PodRef, timestamp
 from poseidon.kube.client.errors import ApiError
 from poseidon.kube.client.media_types import MERGE_PATCH
 from poseidon.kube.environment import Environment
-from poseidon.kube.write.retries import WriteBehind, WriteBehindOptions
+from poseidon.kube.write.write_retries import WriteBehind, WriteBehindOptions
 
 _ACTIONS = {
     EventReason.SCHEDULED: "Binding",

@@ -18,7 +18,7 @@ from poseidon.kube.api.metadata import PodRef, timestamp
 from poseidon.kube.client.errors import ApiError, KubeError
 from poseidon.kube.client.media_types import STRATEGIC_MERGE_PATCH
 from poseidon.kube.write.joint_evictions import JointEviction
-from poseidon.kube.write.retries import RetryOptions, Tries, WorkerPool
+from poseidon.kube.write.write_retries import RetryOptions, Tries, WorkerPool
 
 if TYPE_CHECKING:
     from poseidon.kube.client.transport import Transport

@@ -14,7 +14,7 @@ from poseidon.kube.api.pod_groups import PodGroupStatus
 from poseidon.kube.client.errors import ApiError
 from poseidon.kube.client.media_types import MERGE_PATCH, STRATEGIC_MERGE_PATCH
 from poseidon.kube.environment import Environment
-from poseidon.kube.write.retries import WriteBehind, WriteBehindOptions
+from poseidon.kube.write.write_retries import WriteBehind, WriteBehindOptions
 
 _INVALID = 422
 _ALREADY_BOUND = "already bound to a node"

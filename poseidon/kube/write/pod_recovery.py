@@ -19,7 +19,7 @@ from poseidon.kube.client.backoff import Backoff
 from poseidon.kube.client.errors import ApiError, KubeError
 from poseidon.kube.environment import Environment
 from poseidon.kube.write.evictor import post_eviction
-from poseidon.kube.write.retries import RetryOptions, Tries, outrun
+from poseidon.kube.write.write_retries import RetryOptions, Tries, outrun
 
 Object = dict[str, Any]
 T = TypeVar("T")

@@ -12,7 +12,7 @@ from poseidon.kube.api.metadata import ObjectRef
 from poseidon.kube.client.errors import ApiError, KubeError
 from poseidon.kube.client.media_types import JSON_PATCH
 from poseidon.kube.environment import Environment
-from poseidon.kube.write.retries import RetryOptions, Tries, WorkerPool, outrun
+from poseidon.kube.write.write_retries import RetryOptions, Tries, WorkerPool, outrun
 
 _AT_A_TIME = 16
 

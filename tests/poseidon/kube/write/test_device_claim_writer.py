@@ -19,7 +19,7 @@ from poseidon.kube.client.settings import ConnectionSettings
 from poseidon.kube.client.transport import Transport
 from poseidon.kube.environment import Environment
 from poseidon.kube.write.device_claim_writer import DeviceClaimWrite, DeviceClaimWriter, WriteEnd
-from poseidon.kube.write.retries import RetryOptions
+from poseidon.kube.write.write_retries import RetryOptions
 from tests.poseidon.devices.objects import allocation, claim
 from tests.poseidon.kube.scripted_api import json, scripted, status
 from tests.support.waiting import until

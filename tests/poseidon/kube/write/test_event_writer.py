@@ -17,7 +17,7 @@ from poseidon.kube.client.settings import ConnectionSettings
 from poseidon.kube.client.transport import Transport
 from poseidon.kube.environment import Environment
 from poseidon.kube.write.event_writer import EventWriter
-from poseidon.kube.write.retries import WriteBehindOptions
+from poseidon.kube.write.write_retries import WriteBehindOptions
 from poseidon.testbed.api_server.faults import Fault
 from poseidon.testbed.objects.resources import EVENTS
 from poseidon.testbed.objects.store import decode

@@ -23,7 +23,7 @@ from poseidon.kube.write.evictor import (
     is_budget_refusal,
     post_eviction,
 )
-from poseidon.kube.write.retries import RetryOptions
+from poseidon.kube.write.write_retries import RetryOptions
 
 POD = "/api/v1/namespaces/ns/pods/p"
 WITHDRAWN = "nobody needs its place any more"

@@ -18,7 +18,7 @@ from poseidon.kube.client.settings import ConnectionSettings
 from poseidon.kube.client.transport import Transport
 from poseidon.kube.environment import Environment
 from poseidon.kube.write.evictor import EvictionOutcome, EvictionRequest, Evictor
-from poseidon.kube.write.retries import RetryOptions
+from poseidon.kube.write.write_retries import RetryOptions
 from poseidon.testbed.api_server.faults import Fault
 from poseidon.testbed.api_server.options import ClusterOptions
 from tests.support.cluster import pod, running_cluster

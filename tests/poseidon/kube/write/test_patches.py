@@ -23,7 +23,7 @@ from poseidon.kube.write.patch_writer import (
     QueueStatusWrite,
     merge_writes,
 )
-from poseidon.kube.write.retries import RetryOptions, WriteBehindOptions, outrun
+from poseidon.kube.write.write_retries import RetryOptions, WriteBehindOptions, outrun
 
 POD = PodRef("u", "ns", "p")
 MAP = ConfigMapWrite("u", "ns", "m", {"a": "1"}, {})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from random import Random
 
 from poseidon.kube.client.errors import ApiError, UnreachableError
-from poseidon.kube.write.retries import RetryOptions, Tries
+from poseidon.kube.write.write_retries import RetryOptions, Tries
 
 OPTIONS = RetryOptions(attempts=3, throttled_seconds=10.0, backoff_initial=1.0, backoff_cap=4.0)
 BUSY = ApiError(429, "TooManyRequests", "busy", retry_after=7.0)

@@ -13,8 +13,8 @@ from poseidon.kube.api.metadata import ObjectRef
 from poseidon.kube.client.settings import ConnectionSettings
 from poseidon.kube.client.transport import Transport
 from poseidon.kube.environment import Environment
-from poseidon.kube.write.retries import RetryOptions
 from poseidon.kube.write.suspension_writer import SuspensionEnd, SuspensionWrite, SuspensionWriter
+from poseidon.kube.write.write_retries import RetryOptions
 from tests.poseidon.kube.scripted_api import json, scripted, status
 from tests.support.waiting import until
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import asynccontextmanager
 
-from poseidon.kube.write.retries import WorkerPool
+from poseidon.kube.write.write_retries import WorkerPool
 from tests.support.waiting import until
 
 

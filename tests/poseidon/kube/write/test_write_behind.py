@@ -13,7 +13,7 @@ from prometheus_client import CollectorRegistry
 from poseidon.kube.client.errors import ApiError, UnreachableError
 from poseidon.kube.client.metrics import KubeMetrics
 from poseidon.kube.environment import Environment
-from poseidon.kube.write.retries import WriteBehind, WriteBehindOptions
+from poseidon.kube.write.write_retries import WriteBehind, WriteBehindOptions
 from tests.support.waiting import until
 
 if TYPE_CHECKING:
