@@ -24,7 +24,7 @@ import numpy as np
 
 from cost_models.checks.model_answers import ANSWER_CHECKS
 from cost_models.checks.per_machine import check_per_machine
-from cost_models.checks.probing import Check, Probe, equal, require
+from cost_models.checks.probing import Check, Probe, are_equal, require
 from cost_models.checks.sample_inputs import (
     Case,
     of_machines,
@@ -34,7 +34,7 @@ from cost_models.checks.sample_inputs import (
 )
 from cost_models.declarations import declaration_faults
 from cost_models.interface import CostModel
-from cost_models.registry import available
+from cost_models.registry import list_available
 
 
 def check_model(model: CostModel, more: Sequence[Case] = (), *, registered: bool = True) -> None:
@@ -61,7 +61,7 @@ def check_declaration(model: CostModel) -> None:
 
 def check_registration(model: CostModel) -> None:
     """Check that the installed entry point called ``name`` provides a model of this kind."""
-    kinds, name, kind = available(), model.name, getattr(model, "kind", None)
+    kinds, name, kind = list_available(), model.name, getattr(model, "kind", None)
     require(name in kinds, model, f"no entry point is called {name!r}; installed: {', '.join(kinds)}")
     require(kinds[name] == kind, model, f"kind is {kind!r}, that of its entry point {kinds[name]!r}")
 
@@ -75,7 +75,9 @@ def check_purity(model: CostModel, cases: Sequence[Case]) -> None:
     """
     first = [_answers(model, case) for case in cases]
     for case, before in zip(reversed(cases), reversed(first), strict=True):
-        require(equal(before, _answers(model, case)), model, "equal inputs give different answers", case.name)
+        require(
+            are_equal(before, _answers(model, case)), model, "equal inputs give different answers", case.name
+        )
 
 
 def _answers(model: CostModel, case: Case) -> list[Any]:
@@ -83,7 +85,7 @@ def _answers(model: CostModel, case: Case) -> list[Any]:
     given = copy.deepcopy((case.machines, case.shapes))
     probe = Probe(model, case)
     answers: list[Any] = [probe.answer(), *probe.crowding_rows()]
-    require(equal(given, (case.machines, case.shapes)), model, "the inputs were written to", case.name)
+    require(are_equal(given, (case.machines, case.shapes)), model, "the inputs were written to", case.name)
     return answers
 
 

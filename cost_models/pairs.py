@@ -77,11 +77,11 @@ class PairTerms:
         """Number of kinds: N."""
         return len(self.group)
 
-    def exceeding(self, limit: float) -> Bool:
+    def find_exceeding(self, limit: float) -> Bool:
         """Return the pairs of domains whose rating is above a limit: bool[D, D]."""
         return self.rating > limit
 
-    def keeping(self, limit: float) -> Bool:
+    def find_keeping(self, limit: float) -> Bool:
         """Return the pairs of domains whose rating is at most a limit: bool[D, D]."""
         return self.rating <= limit
 

@@ -57,7 +57,7 @@ def _find_entry_points(folders: tuple[tuple[str, int], ...]) -> Mapping[str, Ent
     return MappingProxyType({point.name: point for point in found})
 
 
-def available(classes: Mapping[str, Any] = NONE) -> dict[str, Kind]:
+def list_available(classes: Mapping[str, Any] = NONE) -> dict[str, Kind]:
     """Return names of all installed models and whether each is a base policy or an overlay, sorted by name.
 
     A model that cannot be imported is left out, so that the others remain usable. ``classes``: of models that a program

@@ -154,7 +154,7 @@ def describe_outcome(explanation: PodExplanation) -> tuple[str, ...]:
             first = f"A round now gives pod {name} node {standing.node}{_charge(explanation)}."
         case PodOutcome.PREEMPTS:
             first = (
-                f"A round now gives pod {name} node {standing.node} once {conditions(standing.after)} gone"
+                f"A round now gives pod {name} node {standing.node} once {phrase_conditions(standing.after)} gone"
                 f"{_charge(explanation)}."
             )
         case _:
@@ -162,7 +162,7 @@ def describe_outcome(explanation: PodExplanation) -> tuple[str, ...]:
     return first, f"{counted} once the round is done."
 
 
-def conditions(pods: Iterable[str]) -> str:
+def phrase_conditions(pods: Iterable[str]) -> str:
     """Return the names of pods and a verb: ``a, b are``."""
     named = list(pods)
     return f"{', '.join(named)} {'is' if len(named) == 1 else 'are'}"

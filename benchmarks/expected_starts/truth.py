@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from poseidon.kube.api.metadata import timestamp
+from poseidon.kube.api.metadata import format_time
 from poseidon.kube.api.nodes import Node
 from poseidon.kube.api.pods import Pod
 from poseidon.manifests.loader import Manifests
@@ -65,7 +65,7 @@ def _describe_pods(simulation: Simulation, which: Int64, ends: Float64) -> Itera
             "namespace": NAMESPACE,
             "uid": name_of(task),
             "annotations": annotations,
-            "creationTimestamp": timestamp(begin + float(work.arrival[task])),
+            "creationTimestamp": format_time(begin + float(work.arrival[task])),
             "ownerReferences": [
                 {"apiVersion": "batch/v1", "kind": "Job", "name": owner, "uid": owner, "controller": True}
             ],
@@ -80,9 +80,9 @@ def _describe_pods(simulation: Simulation, which: Int64, ends: Float64) -> Itera
 
 def _describe_run(begin: float, begun: float, end: float, state: int) -> dict[str, Any]:
     """Return the status of a pod that runs or has ended."""
-    started = timestamp(begin + begun)
+    started = format_time(begin + begun)
     if state == TaskProgress.RUNNING:
         return {"phase": "Running", "startTime": started}
-    terminated = {"startedAt": started, "finishedAt": timestamp(begin + end), "exitCode": 0}
+    terminated = {"startedAt": started, "finishedAt": format_time(begin + end), "exitCode": 0}
     containers = [{"name": "main", "state": {"terminated": terminated}}]
     return {"phase": "Succeeded", "startTime": started, "containerStatuses": containers}

@@ -17,7 +17,7 @@ import numpy as np
 from benchmarks.algorithm import AlgorithmRun, run_events
 from benchmarks.environment import environment
 from benchmarks.scenario import GIB, Scenario, machine_events, task_events
-from cost_models.registry import available, load_model
+from cost_models.registry import list_available, load_model
 from firmament.configuration.document import BASE_POLICIES
 from firmament.core.configuration import CoreConfiguration, WeightedModel
 from firmament.core.events import ClassDefined, Event, MachineUpserted, RecordUpserted
@@ -35,7 +35,7 @@ GBIT = 10**9
 
 def list_installed() -> list[str]:
     """Return names of the base policies that are installed."""
-    return sorted(set(BASE_POLICIES) & set(available()))
+    return sorted(set(BASE_POLICIES) & set(list_available()))
 
 
 def measure_policies(

@@ -14,7 +14,7 @@ class BadRecordError(ValueError):
     """A payload that cannot be used; the message says which field and why."""
 
 
-def json_object(payload: bytes) -> dict[str, Any]:
+def parse_object(payload: bytes) -> dict[str, Any]:
     """Return the JSON object in a payload; raises ``BadRecordError``."""
     try:
         entry = json.loads(payload)
@@ -25,14 +25,14 @@ def json_object(payload: bytes) -> dict[str, Any]:
     return entry
 
 
-def whole(where: str, value: object, least: int, most: int) -> int:
+def check_whole(where: str, value: object, least: int, most: int) -> int:
     """Return a whole number within bounds; raises ``BadRecordError``, which begins with ``where``."""
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
         raise BadRecordError(f"{where} is not a whole number from {least} to {most}")
     return value
 
 
-def number(where: str, value: object, least: float, most: float) -> float:
+def check_number(where: str, value: object, least: float, most: float) -> float:
     """Return a number within bounds; raises ``BadRecordError``, which begins with ``where``."""
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not least <= value <= most:
         raise BadRecordError(f"{where} is not a number from {least:g} to {most:g}")

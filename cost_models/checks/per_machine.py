@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from cost_models.api.assessment import PAIRWISE
-from cost_models.checks.probing import Probe, equal
+from cost_models.checks.probing import Probe, are_equal
 from cost_models.checks.sample_inputs import Case
 from cost_models.interface import Assessment, Bool, CostModel, Int64, answers_expire
 
@@ -83,7 +83,7 @@ def _require_same(probe: Probe, whole: Assessment, part: Assessment, shapes: Int
     found = _plain(part, (len(shapes), len(machines)))
     for name in PAIRWISE:
         probe.require(
-            equal(getattr(expected, name), getattr(found, name)),
+            are_equal(getattr(expected, name), getattr(found, name)),
             f"per_machine is true, but {name} depends on other shapes or machines, on counts, or on the time",
         )
 

@@ -102,7 +102,7 @@ def describe_value(value: object) -> str:
     return f"{value.dtype}{list(value.shape)}" if isinstance(value, np.ndarray) else type(value).__name__
 
 
-def equal(one: Any, other: Any) -> bool:
+def are_equal(one: Any, other: Any) -> bool:
     """Return whether two values (dataclasses, sequences, mappings, arrays) are equal throughout; NaN equals
     NaN.
     """
@@ -112,7 +112,7 @@ def equal(one: Any, other: Any) -> bool:
     if type(one) is not type(other):
         return False
     if hasattr(one, "__dataclass_fields__"):
-        return all(equal(getattr(one, name), getattr(other, name)) for name in one.__dataclass_fields__)
+        return all(are_equal(getattr(one, name), getattr(other, name)) for name in one.__dataclass_fields__)
     if isinstance(one, Sequence) and not isinstance(one, (str, bytes)):
-        return len(one) == len(other) and all(map(equal, one, other))
+        return len(one) == len(other) and all(map(are_equal, one, other))
     return bool(one == other)

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from cost_models.api.parsed_records import BadRecordError, whole
+from cost_models.api.parsed_records import BadRecordError, check_whole
 from cost_models.interface import Float64, Int64, MachineColumns, ShapeRow
 
 ANNOTATION = "firmament.io/inputs"
@@ -53,7 +53,7 @@ def _block(index: int, entry: Any) -> Block:
     unknown = sorted(set(entry) - {"bytes", "machine", "rack"})
     if unknown:
         raise BadRecordError(f"[{index}] has the unknown key {unknown[0][:40]!r}")
-    size = whole(f"[{index}].bytes", entry.get("bytes"), 0, MOST_BYTES)
+    size = check_whole(f"[{index}].bytes", entry.get("bytes"), 0, MOST_BYTES)
     block = Block(size, _names(index, entry, "machine"), _names(index, entry, "rack"))
     if not block.machines and not block.racks:
         raise BadRecordError(f"[{index}] names neither machine nor rack")

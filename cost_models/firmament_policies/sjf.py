@@ -26,7 +26,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from cost_models.api.parsed_records import BadRecordError, RecordParser, json_object, number
+from cost_models.api.parsed_records import BadRecordError, RecordParser, check_number, parse_object
 from cost_models.interface import Assessment, BaseModel, MachineColumns, Needs, Range, ShapeBatch
 
 HISTORY = "RuntimeHistory"
@@ -73,8 +73,8 @@ class Sjf(BaseModel):
 def _parse(payload: bytes) -> tuple[float, float]:
     """Return the count and the mean of a record. Raises ``BadRecordError``."""
     try:
-        document = json_object(payload)
-        count = number("count", document.get("count"), 1, 2**53)
-        return count, number("meanSeconds", document.get("meanSeconds"), 0, LONGEST)
+        document = parse_object(payload)
+        count = check_number("count", document.get("count"), 1, 2**53)
+        return count, check_number("meanSeconds", document.get("meanSeconds"), 0, LONGEST)
     except BadRecordError as error:
         raise BadRecordError('payload is not {"count": N, "meanSeconds": S}') from error

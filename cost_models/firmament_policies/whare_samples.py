@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from cost_models.api.parsed_records import BadRecordError, json_object, number, whole
+from cost_models.api.parsed_records import BadRecordError, check_number, check_whole, parse_object
 from cost_models.firmament_policies.task_types import TaskType
 
 RECORD_KIND = "WhareMapSample"
@@ -90,17 +90,17 @@ def _means(samples: Iterable[tuple[Key, Sample]]) -> dict[Key, float]:
 
 def parse_sample(payload: bytes) -> Sample:
     """Read one payload; raises ``BadRecordError``."""
-    entry = json_object(payload)
+    entry = parse_object(payload)
     unknown = sorted(set(entry) - _KEYS)
     if unknown:
         raise BadRecordError(f"unknown key {unknown[0][:40]!r}")
-    seconds = number("runtimeSeconds", entry.get("runtimeSeconds"), 1e-6, 1e9)
-    instructions = number("instructions", entry.get("instructions"), 1.0, 1e24)
+    seconds = check_number("runtimeSeconds", entry.get("runtimeSeconds"), 1e-6, 1e9)
+    instructions = check_number("instructions", entry.get("instructions"), 1.0, 1e24)
     return Sample(
         program=_text(entry, "program"),
         machine_type=_text(entry, "machineType"),
         figure=seconds * PICO / instructions,
-        runs=whole("count", entry.get("count", 1), 1, MOST),
+        runs=check_whole("count", entry.get("count", 1), 1, MOST),
         co_runners=_co_runners(entry["coRunners"]) if "coRunners" in entry else None,
     )
 
@@ -109,7 +109,7 @@ def _co_runners(value: Any) -> CoRunners:
     names = {kind.name.lower(): kind for kind in TaskType}
     if not isinstance(value, dict) or not set(value) <= set(names):
         raise BadRecordError(f"coRunners is not an object with keys among {', '.join(names)}")
-    return tuple(whole(f"coRunners.{name}", value.get(name, 0), 0, MOST) for name in names)
+    return tuple(check_whole(f"coRunners.{name}", value.get(name, 0), 0, MOST) for name in names)
 
 
 def _text(entry: Mapping[str, Any], key: str) -> str:

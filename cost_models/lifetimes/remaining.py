@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from cost_models.api.parsed_records import BadRecordError, json_object, number, whole
+from cost_models.api.parsed_records import BadRecordError, check_number, check_whole, parse_object
 from cost_models.interface import Float64, Int64
 
 HISTORY = "RuntimeHistory"
@@ -87,17 +87,17 @@ def parse_history(payload: bytes) -> dict[float, int]:
 
     A record without ``runs`` counts as if all had run for the mean.
     """
-    document = json_object(payload)
+    document = parse_object(payload)
     runs = document.get("runs")
     if runs is None:
-        count = whole("count", document.get("count"), 1, 2**53)
-        return {number("meanSeconds", document.get("meanSeconds"), 0, _LONGEST): count}
+        count = check_whole("count", document.get("count"), 1, 2**53)
+        return {check_number("meanSeconds", document.get("meanSeconds"), 0, _LONGEST): count}
     if not isinstance(runs, list) or len(runs) > _MOST_RUNS:
         raise BadRecordError(f"runs is no list of at most {_MOST_RUNS} pairs [seconds, count]")
     found: dict[float, int] = {}
     for index, pair in enumerate(runs):
         if not isinstance(pair, list) or len(pair) != 2:
             raise BadRecordError(f"runs[{index}] is no pair [seconds, count]")
-        seconds = number(f"runs[{index}][0]", pair[0], 0, _LONGEST)
-        found[seconds] = found.get(seconds, 0) + whole(f"runs[{index}][1]", pair[1], 1, 2**53)
+        seconds = check_number(f"runs[{index}][0]", pair[0], 0, _LONGEST)
+        found[seconds] = found.get(seconds, 0) + check_whole(f"runs[{index}][1]", pair[1], 1, 2**53)
     return found

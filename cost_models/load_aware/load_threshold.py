@@ -40,11 +40,11 @@ from cost_models.load_aware.annotations import NODE_ANNOTATIONS, POD_ANNOTATIONS
 from cost_models.load_aware.arguments import MODEL, read_settings
 from cost_models.load_aware.machine_use import machine_use
 from cost_models.load_aware.risk import subtract_margins
-from cost_models.load_aware.room import judge_machines, rooms
+from cost_models.load_aware.room import compute_rooms, judge_machines
 from cost_models.load_aware.scores import Weights, compute_used_growth, percent_per_unit
 from cost_models.load_aware.scoring import Scorer
-from cost_models.load_aware.task_use import estimates, scale_request
-from cost_models.load_aware.thresholds import allocatable_amounts, thresholds
+from cost_models.load_aware.task_use import estimate_tasks, scale_request
+from cost_models.load_aware.thresholds import allocatable_amounts, find_thresholds
 
 
 class LoadThreshold(BaseModel):
@@ -79,9 +79,9 @@ class LoadThreshold(BaseModel):
         """
         settings = self._settings
         load = machines.load or _nothing_reported(machines)
-        expected = estimates(shapes.rows, shapes.requests, machines.resources, settings)
+        expected = estimate_tasks(shapes.rows, shapes.requests, machines.resources, settings)
         custom = node_annotations(machines.names, machines.annotations)
-        limits = thresholds(machines, settings, custom)
+        limits = find_thresholds(machines, settings, custom)
         use = machine_use(
             machines,
             load,
@@ -89,7 +89,7 @@ class LoadThreshold(BaseModel):
             prod=settings.score_prod or bool(limits.prod.any()),
             alone=any(each.kind for each in (*limits.aggregations, settings.score_aggregation)),
         )
-        space, charged = subtract_margins(rooms(use, limits), use, expected.amounts, shapes.counts)
+        space, charged = subtract_margins(compute_rooms(use, limits), use, expected.amounts, shapes.counts)
         daemons = np.array([row.daemon for row in shapes.rows], dtype=np.bool_)
         eligible = _eligible(machines, shapes) if settings.hot == "leastLoaded" else None
         running = None if settings.risk.deviation else use.tasks  # margins do not add up over tasks

@@ -16,7 +16,7 @@ from cost_models.load_aware.arguments import Settings
 from cost_models.load_aware.joint_rows import EXCEEDED, Rooms, UsageRoom, joint_rows, refusal_reasons
 from cost_models.load_aware.machine_use import Use
 from cost_models.load_aware.task_use import RunningTasks
-from cost_models.load_aware.thresholds import NO_LIMIT, Thresholds, headroom
+from cost_models.load_aware.thresholds import NO_LIMIT, Thresholds, compute_headroom
 
 Int16: TypeAlias = NDArray[np.int16]
 
@@ -42,7 +42,7 @@ class Verdicts:
     excess: dict[int, Float64]
 
 
-def rooms(use: Use, limits: Thresholds) -> Rooms:
+def compute_rooms(use: Use, limits: Thresholds) -> Rooms:
     """Compare the use of all machines with their thresholds; return the room that is left."""
     kinds = np.array([each.kind != "" for each in limits.aggregations], dtype=np.bool_)
     used = use.aggregate(limits.aggregations[0])
@@ -126,7 +126,7 @@ def _compute_room(use: Use, percent: Int64, allocatable: Int64, used: tuple[Int6
     estimated = unknown if settings.missing == "estimate" else np.zeros_like(unknown)
     held = np.where(estimated[:, None], used[1], used[0]) if estimated.any() else used[0]
     refused[~any_of_row(percent > 0)] = _OPEN
-    left = headroom(percent, allocatable, held, settings.rounding)
+    left = compute_headroom(percent, allocatable, held, settings.rounding)
     left[ignored] = NO_LIMIT
     return UsageRoom(
         left=np.ascontiguousarray(left.T),

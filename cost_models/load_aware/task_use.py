@@ -62,7 +62,7 @@ class Estimates:
     notes: tuple[str, ...]
 
 
-def estimates(
+def estimate_tasks(
     rows: Sequence[ShapeRow], requests: Int64, resources: Sequence[str], settings: Settings
 ) -> Estimates:
     """Estimate the tasks of every shape; ``requests``: int64[S, K] in the order of ``resources``."""
@@ -149,7 +149,7 @@ class RunningTasks:
     def from_machines(cls, machines: MachineColumns, load: Load, settings: Settings) -> RunningTasks:
         """Return the tasks on ``machines``."""
         assigned = load.assigned
-        kinds = estimates(assigned.kinds, assigned.requests, machines.resources, settings)
+        kinds = estimate_tasks(assigned.kinds, assigned.requests, machines.resources, settings)
         # Pods that only reserve a place for other pods use nothing themselves.
         holding = [row.annotations.get(RESERVE_POD) == "true" for row in assigned.kinds]
         counted = ~np.array(holding, dtype=np.bool_)

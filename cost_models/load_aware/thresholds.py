@@ -38,7 +38,7 @@ class Thresholds:
     allocatable: Int64
 
 
-def thresholds(machines: MachineColumns, settings: Settings, custom: NodeAnnotations) -> Thresholds:
+def find_thresholds(machines: MachineColumns, settings: Settings, custom: NodeAnnotations) -> Thresholds:
     """Return the thresholds of all machines: a machine's own, else the configuration's."""
     count = machines.count
     common = settings.aggregated_thresholds or settings.thresholds
@@ -76,7 +76,7 @@ def allocatable_amounts(
     return amounts
 
 
-def headroom(percent: Int64, allocatable: Int64, used: Int64, rounding: Rounding) -> Int64:
+def compute_headroom(percent: Int64, allocatable: Int64, used: Int64, rounding: Rounding) -> Int64:
     """Return how much more may be used without reaching a threshold: int64[M, R], negative where one is
     exceeded.
 

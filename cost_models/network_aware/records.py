@@ -19,7 +19,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
 
-from cost_models.api.parsed_records import BadRecordError, json_object, whole
+from cost_models.api.parsed_records import BadRecordError, check_whole, parse_object
 
 APP_GROUP, TOPOLOGY = "AppGroup", "NetworkTopology"
 REGION, ZONE = "region", "zone"
@@ -55,7 +55,7 @@ class TopologyRecord:
 
 def parse_app_group(payload: bytes) -> AppGroupRecord:
     """Read an AppGroup; raises ``BadRecordError``."""
-    entry = json_object(payload)
+    entry = parse_object(payload)
     workloads = [_mapping(each, "workloads") for each in _list(entry, "workloads")]
     selector_of: dict[str, str] = {}
     order: dict[str, int] = {}
@@ -84,7 +84,7 @@ def parse_app_group(payload: bytes) -> AppGroupRecord:
 
 def parse_topology(payload: bytes) -> TopologyRecord:
     """Read a NetworkTopology; raises ``BadRecordError``."""
-    entry = json_object(payload)
+    entry = parse_object(payload)
     weights = _mapping(entry.get("weights", {}), "weights")
     return TopologyRecord(
         {name: _levels(levels, f"weights.{name}") for name, levels in weights.items()},
@@ -128,4 +128,4 @@ def _text(entry: Mapping[str, Any], name: str) -> str:
 
 def _count(entry: Mapping[str, Any], name: str, default: int) -> int:
     value = entry.get(name, default)
-    return whole(f"{name}: {value!r}", value, 0, LARGEST)
+    return check_whole(f"{name}: {value!r}", value, 0, LARGEST)

@@ -77,7 +77,10 @@ def _of_pair(terms: PairTerms, pair: int, placed: PlacedKinds) -> tuple[Float64,
     per_domain = np.bincount(terms.domain[where], minlength=terms.domains)
     here = np.bincount(where, minlength=len(terms.domain))
     own = np.diag_indices(terms.domains)
-    keeps, exceeds = terms.keeping(float(terms.limit[pair])), terms.exceeding(float(terms.limit[pair]))
+    keeps, exceeds = (
+        terms.find_keeping(float(terms.limit[pair])),
+        terms.find_exceeding(float(terms.limit[pair])),
+    )
     at = terms.domain
     cost = (terms.cost @ per_domain)[at] - here * terms.cost[own][at]
     kept = (keeps.astype(np.int64) @ per_domain)[at] + here * (1 - keeps[own].astype(np.int64)[at])

@@ -50,7 +50,7 @@ def filter_rows(
     for shape in np.flatnonzero(requests.checked[:shapes]).tolist():
         key = _key(requests, shape)
         if key not in unaligned:
-            unaligned[key] = room.failing(shape)
+            unaligned[key] = room.find_failing_unit(shape)
         failing = unaligned[key]
         for unit in np.unique(failing[failing >= 0]).tolist():
             reason = _reason(requests, shape, unit)

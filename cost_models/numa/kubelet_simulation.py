@@ -92,7 +92,7 @@ class ZoneRoom:
             room[where] = self._admit(shapes[where], where, np.ones(len(where), dtype=np.int64), book=False)
         return room
 
-    def first(self, shape: int) -> tuple[Int64, Bool]:
+    def try_one_task(self, shape: int) -> tuple[Int64, Bool]:
         """Try one task of a shape on each machine; return which unit found no zone, int64[M], and the zones taken,
         bool[M, Z].
 
@@ -102,8 +102,8 @@ class ZoneRoom:
         machines = np.arange(len(self.policy))
         return self._try(self.left.copy(), np.full(len(machines), shape), machines)
 
-    def failing(self, shape: int) -> Int64:
-        """Return only the first result of ``first``, which is faster."""
+    def find_failing_unit(self, shape: int) -> Int64:
+        """Return only the first result of ``try_one_task``, which is faster."""
         machines = np.arange(len(self.policy))
         shapes = np.full(len(machines), shape)
         policy = self.policies(shapes, machines)
@@ -225,7 +225,7 @@ class ZoneRoom:
         return admitted
 
     def _try(self, trial: Int64, shapes: Int64, machines: Int64) -> tuple[Int64, Bool]:
-        """Admit one task to each machine's zones in ``trial``; return as ``first``. A refused task leaves a part
+        """Admit one task to each machine's zones in ``trial``; return as ``try_one_task``. A refused task leaves a part
         booked.
         """
         requests = self.requests

@@ -169,7 +169,7 @@ def _replay(room: ZoneRoom, table: ZoneTable, arrivals: Arrivals | None, kinds: 
     """Book the tasks that records do not count yet; return what zones have left of the resources that they list:
     int64[R, M, Z].
 
-    ``first``: row in ``room`` of the first of ``kinds``.
+    ``try_one_task``: row in ``room`` of the first of ``kinds``.
     """
     if arrivals is None:
         return table.amounts[0]
@@ -218,7 +218,7 @@ def _remoteness(room: ZoneRoom, table: ZoneTable, shapes: int) -> Float64:
     """
     remoteness = np.zeros((shapes, table.machines))
     for shape in range(shapes):
-        _, used = room.first(shape)
+        _, used = room.try_one_task(shape)
         pairs = used[:, :, None] & used[:, None, :]
         count = pairs.sum(axis=(1, 2))
         mean = np.where(pairs, table.distance, 0).sum(axis=(1, 2)) / np.maximum(count, 1)

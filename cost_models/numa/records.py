@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from cost_models.api.parsed_records import BadRecordError, json_object, number, whole
+from cost_models.api.parsed_records import BadRecordError, check_number, check_whole, parse_object
 from cost_models.interface import Bool, Int64
 
 RECORD_KIND = "NodeResourceTopology"
@@ -68,7 +68,7 @@ class ZoneTopology:
 
 def parse_topology(payload: bytes) -> ZoneTopology:
     """Read one payload; raises ``BadRecordError``."""
-    entry = json_object(payload)
+    entry = parse_object(payload)
     zones, updated = _zones(entry), entry.get("updated")
     resources = tuple(sorted({name for zone in zones for name in zone["resources"]}))
     amounts = np.zeros((3, len(resources), len(zones)), dtype=np.int64)
@@ -82,8 +82,10 @@ def parse_topology(payload: bytes) -> ZoneTopology:
     return ZoneTopology(
         policy=POLICIES.index(_word(entry, "policy", POLICIES)),
         pod_scope=_word(entry, "scope", SCOPES) == "pod",
-        max_zones=whole("maxNUMANodes", entry.get("maxNUMANodes", DEFAULT_MAX_ZONES), 1, MOST_MAX_ZONES),
-        updated=math.nan if updated is None else number("updated, in seconds,", updated, 0, LARGEST),
+        max_zones=check_whole(
+            "maxNUMANodes", entry.get("maxNUMANodes", DEFAULT_MAX_ZONES), 1, MOST_MAX_ZONES
+        ),
+        updated=math.nan if updated is None else check_number("updated, in seconds,", updated, 0, LARGEST),
         ids=ids,
         resources=resources,
         amounts=amounts,
@@ -101,7 +103,7 @@ def _zones(entry: Mapping[str, Any]) -> list[dict[str, Any]]:
     if not isinstance(zones, list) or not all(isinstance(zone, dict) for zone in zones):
         raise BadRecordError("zones is not a list of objects")
     for zone in zones:
-        whole("zones.id", zone.get("id"), 0, MOST_ZONES - 1)
+        check_whole("zones.id", zone.get("id"), 0, MOST_ZONES - 1)
         if not isinstance(zone.setdefault("resources", {}), dict):
             raise BadRecordError(f"resources of zone {zone['id']} is not an object")
         if not isinstance(zone.setdefault("costs", {}), dict):
@@ -119,7 +121,9 @@ def _amounts(zone: Mapping[str, Any], name: str) -> tuple[int, int, int]:
     where = f"{name[:80]!r} of zone {zone['id']}"
     if not isinstance(given, dict) or "available" not in given:
         raise BadRecordError(f"{where} is not an object with an amount that is available")
-    found = [whole(f"{key} of {where}", given.get(key, given["available"]), 0, LARGEST) for key in _AMOUNTS]
+    found = [
+        check_whole(f"{key} of {where}", given.get(key, given["available"]), 0, LARGEST) for key in _AMOUNTS
+    ]
     allocatable = max(found[0], found[1])
     return found[0], allocatable, max(allocatable, found[2])
 
@@ -131,7 +135,9 @@ def _distances(zones: list[dict[str, Any]]) -> Int64:
     for position, zone in enumerate(zones):
         for other, cost in zone["costs"].items():
             if other in index:
-                distance[position, index[other]] = whole(f"costs of zone {zone['id']}", cost, 0, LARGEST)
+                distance[position, index[other]] = check_whole(
+                    f"costs of zone {zone['id']}", cost, 0, LARGEST
+                )
     return distance
 
 

@@ -20,7 +20,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from cost_models.api.parsed_records import BadRecordError, json_object
+from cost_models.api.parsed_records import BadRecordError, parse_object
 from cost_models.group_terms import GroupRules, LevelRule
 
 TREE_NAME = "tree"
@@ -45,7 +45,7 @@ class TreeRecord:
 
 def parse_tree(payload: bytes) -> TreeRecord:
     """Read a tree; raises ``BadRecordError``."""
-    fields = json_object(payload)
+    fields = parse_object(payload)
     levels = fields.get("levels", list(DEFAULT_LEVELS))
     if not isinstance(levels, list) or not levels or not all(isinstance(name, str) for name in levels):
         raise BadRecordError(f"levels is {levels!r}; it must be a list of at least one name")
@@ -77,7 +77,7 @@ def _gather(units: Mapping[str, Any], above: tuple[str, ...], paths: dict[str, t
 
 def parse_group(payload: bytes) -> GroupRules:
     """Read a group's rules; raises ``BadRecordError``."""
-    fields = json_object(payload)
+    fields = parse_object(payload)
     constraints = fields.get("constraints", {})
     if not isinstance(constraints, dict):
         raise BadRecordError(f"constraints is {constraints!r}; it must be a map")

@@ -34,10 +34,10 @@ from cost_models.interface import Assessment, BaseModel, MachineColumns, Needs, 
 from cost_models.tree_groups.records import TREE_NAME, TreeRecord, parse_group, parse_tree
 from cost_models.tree_groups.trees import (
     NODE_LEVEL,
-    by_default,
-    by_labels,
-    by_record,
     level_names,
+    place_by_default,
+    place_by_labels,
+    place_by_record,
 )
 
 MODEL_NAME = "topology"
@@ -75,9 +75,9 @@ class Topology(BaseModel):
         """
         record, groups, notes = self._read(machines.records)
         if record is not None:
-            tree = by_record(record, machines)
+            tree = place_by_record(record, machines)
         else:
-            tree = by_labels(self._labels, machines) if self._labels else by_default(machines)
+            tree = place_by_labels(self._labels, machines) if self._labels else place_by_default(machines)
         notes += _unknown(groups, tree.levels)
         resources = () if record is None else record.resources
         return TopologyTerms(tree.levels, tree.paths, groups, self._choice, resources, notes)
@@ -99,7 +99,7 @@ class Topology(BaseModel):
     def _levels(self, tree: TreeRecord | None, machines: MachineColumns) -> tuple[str, ...]:
         if tree is not None:
             return tree.list_level_names()
-        return (*level_names(self._labels), NODE_LEVEL) if self._labels else by_default(machines).levels
+        return (*level_names(self._labels), NODE_LEVEL) if self._labels else place_by_default(machines).levels
 
 
 def _unknown(groups: Mapping[str, GroupRules], levels: Sequence[str]) -> tuple[str, ...]:

@@ -24,7 +24,7 @@ class TreePositions:
     paths: tuple[tuple[str, ...] | None, ...]
 
 
-def by_record(record: TreeRecord, machines: MachineColumns) -> TreePositions:
+def place_by_record(record: TreeRecord, machines: MachineColumns) -> TreePositions:
     """Place machines in the tree that a record states. Levels are named from the bottom; those above the
     names have none.
     """
@@ -38,7 +38,7 @@ def by_record(record: TreeRecord, machines: MachineColumns) -> TreePositions:
     return TreePositions(levels, tuple(paths))
 
 
-def by_labels(keys: Sequence[str], machines: MachineColumns) -> TreePositions:
+def place_by_labels(keys: Sequence[str], machines: MachineColumns) -> TreePositions:
     """Place machines by the values of some labels, from the top; machines that lack one are outside the tree."""
     paths: list[tuple[str, ...] | None] = []
     for name, labels in zip(machines.names, machines.labels, strict=True):
@@ -56,9 +56,9 @@ def level_names(keys: Sequence[str]) -> tuple[str, ...]:
     return tuple(name if taken.count(name) == 1 else key for name, key in zip(short, keys, strict=True))
 
 
-def by_default(machines: MachineColumns) -> TreePositions:
+def place_by_default(machines: MachineColumns) -> TreePositions:
     """Place machines by the label of Sakkara's racks if every machine has it; else all of them side by side."""
     if machines.count and all(labels.get(RACK_LABEL) for labels in machines.labels):
-        racks = by_labels((RACK_LABEL,), machines)
+        racks = place_by_labels((RACK_LABEL,), machines)
         return TreePositions(("rack", NODE_LEVEL), racks.paths)
     return TreePositions((NODE_LEVEL,), tuple((name,) for name in machines.names))

@@ -26,13 +26,13 @@ def draw(folder: Path) -> None:
 
 def pictures() -> dict[str, str]:
     """Return the drawings of all base policies' networks as SVG text, by name of the file."""
-    from cost_models.registry import available
+    from cost_models.registry import list_available
     from firmament.configuration.document import BASE_POLICIES
     from firmament.pictures.drawing import draw as drawn
-    from firmament.pictures.example import example
+    from firmament.pictures.example import solve_example
     from firmament.solvers.ortools_solver import OrToolsSolver
 
     done = {}
-    for policy in sorted(set(BASE_POLICIES) & set(available())):
-        done[f"{policy}.svg"] = drawn(*example(policy, OrToolsSolver()), f"The policy {policy}", NOTE)
+    for policy in sorted(set(BASE_POLICIES) & set(list_available())):
+        done[f"{policy}.svg"] = drawn(*solve_example(policy, OrToolsSolver()), f"The policy {policy}", NOTE)
     return done

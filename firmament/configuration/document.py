@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, PrivateAttr, StrictInt, model_validator
 
 from cost_models.interface import ModelArgumentError, ModelDeclarationError
-from cost_models.registry import NONE, UnknownModelError, available, load_model, model_class
+from cost_models.registry import NONE, UnknownModelError, list_available, load_model, model_class
 from firmament.configuration.sections import (
     FairShareSection,
     LimitSection,
@@ -258,7 +258,7 @@ def _one_model_fault(
     name, args = section.get("name"), section.get("args", {})
     if not isinstance(name, str):
         return
-    kinds = available(classes)
+    kinds = list_available(classes)
     wanted, elsewhere = ("policy", "costModels") if base else ("overlay", "policy")
     if kinds.get(name, wanted) != wanted:
         role = "a base policy" if base else "an overlay"

@@ -38,7 +38,7 @@ def order_by(keys: Int64) -> Int64:
     return np.argsort((keys - least) * len(keys) + np.arange(len(keys)))
 
 
-def runs(ordered: NDArray[np.integer[Any]]) -> tuple[Int64, Int64]:
+def find_runs(ordered: NDArray[np.integer[Any]]) -> tuple[Int64, Int64]:
     """Return the start and length of each run of equal keys in ``ordered`` keys; int64[E] each."""
     borders = np.ones(len(ordered) + 1, dtype=np.bool_)
     np.not_equal(ordered[1:], ordered[:-1], out=borders[1:-1])
@@ -48,7 +48,7 @@ def runs(ordered: NDArray[np.integer[Any]]) -> tuple[Int64, Int64]:
 
 def rank_in_runs(ordered: NDArray[np.integer[Any]]) -> Int64:
     """Return how many equal keys are before each of the ``ordered`` keys: int64[N]."""
-    return np.arange(len(ordered)) - np.repeat(*runs(ordered))
+    return np.arange(len(ordered)) - np.repeat(*find_runs(ordered))
 
 
 def rank(keys: Int64) -> Int64:
@@ -59,17 +59,17 @@ def rank(keys: Int64) -> Int64:
     return found
 
 
-def distinct(keys: Int64) -> tuple[Int64, Int64]:
+def count_distinct(keys: Int64) -> tuple[Int64, Int64]:
     """Return the distinct keys, ascending, and how often each occurs; int64[E] each."""
     ordered = np.sort(keys)
-    starts, lengths = runs(ordered)
+    starts, lengths = find_runs(ordered)
     return ordered[starts], lengths
 
 
 def group_rows(keys: Int64) -> list[Int64]:
     """Return the rows of each distinct key, by ascending key, in their order; keys as for ``order_by``."""
     order = order_by(keys)
-    starts = runs(keys[order])[0].tolist()
+    starts = find_runs(keys[order])[0].tolist()
     return [order[begin:end] for begin, end in pairwise([*starts, len(order)])] if len(keys) else []
 
 
@@ -86,7 +86,7 @@ def count_up(lengths: Int64) -> Int64:
 
 
 def sum_before_in_runs(values: NDArray[Any], starts: Int64, lengths: Int64) -> NDArray[Any]:
-    """Return, for each of ``values``, the sum of the values before it in its run; runs as from ``runs``."""
+    """Return, for each of ``values``, the sum of the values before it in its run; runs as from ``find_runs``."""
     before = np.cumsum(values) - values
     before -= np.repeat(before[starts], lengths)
     return before

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cost_models.interface import Int64
-from firmament.core.ranks import order_of, runs
+from firmament.core.ranks import find_runs, order_of
 
 Lengths: TypeAlias = NDArray[np.signedinteger[Any]]
 
@@ -21,7 +21,7 @@ class ArcBlock:
     """Arcs from ``ends`` to ``others`` (int64[A]), sorted by end, with ``lengths`` (int[A])."""
 
     def __init__(self, ends: Int64, others: Int64, lengths: Lengths) -> None:
-        self._first, _ = runs(ends)
+        self._first, _ = find_runs(ends)
         self._nodes, self._others, self._lengths = ends[self._first], others, lengths
         self._through = np.empty(len(others), dtype=lengths.dtype)
 

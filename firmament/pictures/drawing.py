@@ -55,7 +55,9 @@ def draw(outcome: FlowOutcome, classes: Sequence[str], machines: Sequence[str], 
     for each in sorted(shown, key=lambda line: line.flow > 0):  # thick lines over thin ones
         colour = svg.PALE if each.flow == 0 else svg.LOST if _is_lost(outcome, each) else svg.FLOW
         body.append(
-            svg.line(places[each.tail], places[each.head], colour=colour, width=1 + 2 * min(each.flow, 3))
+            svg.draw_line(
+                places[each.tail], places[each.head], colour=colour, width=1 + 2 * min(each.flow, 3)
+            )
         )
     body += [_label(outcome, each, places) for each in shown]
     network = outcome.network
@@ -67,7 +69,7 @@ def draw(outcome: FlowOutcome, classes: Sequence[str], machines: Sequence[str], 
     for index, row in enumerate(network.machines.tolist()):
         body += _node(places[2 * count + index], machines[row])
     body += _node(places[len(places) - 1], "sink", width=70)
-    return svg.document(WIDTH, height, f"{title}. {note}", body)
+    return svg.make_document(WIDTH, height, f"{title}. {note}", body)
 
 
 def lines(outcome: FlowOutcome) -> list[Line]:
@@ -138,4 +140,4 @@ def _label(outcome: FlowOutcome, line: Line, places: Sequence[Point]) -> str:
 def _node(at: Point, words: str, *, colour: str = svg.INK, width: int = _NODE[0]) -> list[str]:
     """Return a box with words, wider than usual if the words need it."""
     width = min(max(width, 7 * len(words) + 12), _WIDEST)
-    return [svg.box(at, (width, _NODE[1]), colour=colour), svg.draw_text(at, words, colour=colour)]
+    return [svg.draw_box(at, (width, _NODE[1]), colour=colour), svg.draw_text(at, words, colour=colour)]

@@ -43,13 +43,13 @@ _SECONDS = {"program-a": 90.0, "program-b": 30.0}
 _SLOWER_ON_SMALL = {"program-a": 1.5, "program-b": 3.0}
 
 
-def example(policy: str, solver: Solver) -> tuple[FlowOutcome, tuple[str, ...], tuple[str, ...]]:
+def solve_example(policy: str, solver: Solver) -> tuple[FlowOutcome, tuple[str, ...], tuple[str, ...]]:
     """Return the network of the example with an optimal flow under a base policy, and the labels of classes and
     machines.
 
     The policy gets no arguments. Raises ``UnknownModelError``.
     """
-    problem_of = scheduler(policy, solver).open_round().snapshot
+    problem_of = make_scheduler(policy, solver).open_round().snapshot
     assert problem_of is not None
     residual = Residual(problem_of.problem)
     fits = {shape: residual.fits(shape) for shape in problem_of.problem.shape.tolist()}
@@ -60,15 +60,15 @@ def example(policy: str, solver: Solver) -> tuple[FlowOutcome, tuple[str, ...], 
     return outcome, names, problem_of.machine_names
 
 
-def scheduler(policy: str, solver: Solver) -> Scheduler:
+def make_scheduler(policy: str, solver: Solver) -> Scheduler:
     """Return a scheduler with a base policy that knows the machines and tasks of the example."""
     configuration = CoreConfiguration(policy=WeightedModel(load_model(policy, {})))
     made = Scheduler(configuration=configuration, solver=solver, clock=lambda: 0.0)
-    made.apply(events())
+    made.apply(list_example_events())
     return made
 
 
-def events() -> Sequence[Event]:
+def list_example_events() -> Sequence[Event]:
     """Return the example as events for the core."""
     happened: list[Event] = [_machine(row) for row in range(len(MACHINES))]
     for name, number in _TYPES.items():

@@ -19,7 +19,7 @@ CHARACTER = 8
 """Approximate width of a character of a label."""
 
 
-def document(width: int, height: int, title: str, body: Iterable[str]) -> str:
+def make_document(width: int, height: int, title: str, body: Iterable[str]) -> str:
     """Return an SVG document with a white background, or a dark one for readers who prefer that.
 
     ``title``: text for readers who cannot see the picture.
@@ -33,7 +33,7 @@ def document(width: int, height: int, title: str, body: Iterable[str]) -> str:
     return "\n".join([head, f"<title>{escape(title)}</title>", style, ground, *body, "</svg>", ""])
 
 
-def line(start: tuple[int, int], end: tuple[int, int], *, colour: str, width: float = 1) -> str:
+def draw_line(start: tuple[int, int], end: tuple[int, int], *, colour: str, width: float = 1) -> str:
     """Return a straight line as SVG."""
     return (
         f'<line x1="{start[0]}" y1="{start[1]}" x2="{end[0]}" y2="{end[1]}" '
@@ -41,7 +41,7 @@ def line(start: tuple[int, int], end: tuple[int, int], *, colour: str, width: fl
     )
 
 
-def box(centre: tuple[int, int], size: tuple[int, int], *, colour: str = INK) -> str:
+def draw_box(centre: tuple[int, int], size: tuple[int, int], *, colour: str = INK) -> str:
     """Return a rectangle with rounded corners as SVG."""
     x, y = centre[0] - size[0] // 2, centre[1] - size[1] // 2
     return (

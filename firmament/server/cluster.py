@@ -131,11 +131,11 @@ class ServedCluster:
                 self._aside = None
                 self._rest()
 
-    def lapse(self) -> None:
+    def end_grace_period(self) -> None:
         """Let any driver take over at once, as the last driver will not come back."""
         with self._lock:
             if self.driver is None:
-                self._fencing.lapse()
+                self._fencing.end_grace_period()
 
     def begin_snapshot(self, driver: Driver) -> None:
         """Begin a new state in addition to the present one; an unfinished new state is dropped."""

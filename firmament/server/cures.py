@@ -33,7 +33,7 @@ class CureSearches:
         self._copy: ProcessCopy | None = None
         self._closed = threading.Event()
 
-    def ask(self, cluster: ServedCluster, uid: str, fixed: Sequence[str]) -> bytes:
+    def find_cures(self, cluster: ServedCluster, uid: str, fixed: Sequence[str]) -> bytes:
         """Return a serialised ``FoundCures`` for a task; ``fixed``: uids of tasks that may not be moved.
 
         Raises ``BusySearchError``, ``CopyError``, ``NoStateError`` or ``UnknownTaskError``.

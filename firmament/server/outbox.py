@@ -137,7 +137,7 @@ class SignsOfLife:
         self._sequence = 0
 
     @contextmanager
-    def during(self, sequence: int) -> Iterator[None]:
+    def repeat_during(self, sequence: int) -> Iterator[None]:
         """Return the context in which a message is handled; ``sequence``: the last acknowledged batch."""
         self._since, self._sequence = asyncio.get_running_loop().time(), sequence
         try:

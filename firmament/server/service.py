@@ -218,7 +218,7 @@ class SchedulerService:
         try:
             async with self._answering(context):
                 return await self._questions.ask(
-                    lambda: self._cures.ask(cluster, request.task, request.fixed)
+                    lambda: self._cures.find_cures(cluster, request.task, request.fixed)
                 )
         except UnknownTaskError:
             await _abort_unknown(request, context)

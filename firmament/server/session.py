@@ -141,7 +141,7 @@ class Session:
             # A goodbye and a broken connection look the same to ``_read``, but a broken one also cancels this method:
             # gRPC reports the two in either order.
             await asyncio.sleep(_CANCELLED_WITHIN)
-            await asyncio.to_thread(self._cluster.lapse)
+            await asyncio.to_thread(self._cluster.end_grace_period)
 
     async def _take_over(self) -> None:
         """Become the cluster's driver; raises ``StaleDriverError``.
@@ -189,7 +189,7 @@ class Session:
         """Handle the driver's messages one by one, until it closes its side or breaks the protocol."""
         try:
             async for message in messages:
-                with self._alive.during(self._sequence):
+                with self._alive.repeat_during(self._sequence):
                     await self._handle(message)
             self._said_goodbye = True
             self._outbox.close(Ending(), flush=True)

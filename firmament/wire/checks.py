@@ -44,7 +44,7 @@ def check_required(subject: str, field: str, value: str) -> str:
     return value
 
 
-def quantities(subject: str, field: str, items: Iterable[pb.Quantity | pb.Usage]) -> dict[str, Any]:
+def decode_quantities(subject: str, field: str, items: Iterable[pb.Quantity | pb.Usage]) -> dict[str, Any]:
     """Return amounts by resource, integers or measured values: each 0 to 2^53, and each resource once at most."""
     amounts: dict[str, Any] = {}
     for item in items:
@@ -63,12 +63,12 @@ def check_sorted_quantities(
     subject: str, field: str, items: Iterable[pb.Quantity]
 ) -> tuple[tuple[str, int], ...]:
     """Return amounts as pairs sorted by resource, so that equal amounts give equal values; checks them as
-    ``quantities`` does.
+    ``decode_quantities`` does.
     """
-    return tuple(sorted(quantities(subject, field, items).items()))
+    return tuple(sorted(decode_quantities(subject, field, items).items()))
 
 
-def whole(subject: str, field: str, amount: int, remedy: str = f"send 0 to {MAX_QUANTITY}") -> int:
+def check_amount(subject: str, field: str, amount: int, remedy: str = f"send 0 to {MAX_QUANTITY}") -> int:
     """Return an amount, such as bytes; refuse one below 0 or above 2^53."""
     if not 0 <= amount <= MAX_QUANTITY:
         raise _no_amount(subject, field, amount, remedy)
@@ -89,7 +89,9 @@ def check_within(subject: str, field: str, value: int, least: int, most: int) ->
     return value
 
 
-def one_of(subject: str, field: str, value: str, allowed: Collection[str], what: str, more: str = "") -> str:
+def check_choice(
+    subject: str, field: str, value: str, allowed: Collection[str], what: str, more: str = ""
+) -> str:
     """Return ``value``; refuse one that is not ``allowed``, as "is not WHAT; use one of ALLOWED MORE"."""
     if value not in allowed:
         raise refuse(
@@ -98,7 +100,7 @@ def one_of(subject: str, field: str, value: str, allowed: Collection[str], what:
     return value
 
 
-def moment(subject: str, field: str, value: float) -> float:
+def check_time(subject: str, field: str, value: float) -> float:
     """Return a time in seconds since the epoch, or a duration: not negative, not after the year 9999."""
     if not 0 <= value <= LATEST:  # also false for NaN
         raise refuse(subject, field, f"{value} is not a time; send seconds since the epoch")
@@ -116,13 +118,13 @@ def task_uids(subject: str, values: Sequence[str]) -> tuple[str, ...]:
     return uids
 
 
-def parallel(subject: str, field: str, values: Sequence[object], count: int) -> None:
+def check_length(subject: str, field: str, values: Sequence[object], count: int) -> None:
     """Check that a list that is parallel to ``uids`` is empty or has ``count`` entries."""
     if len(values) not in (0, count):
         raise refuse(subject, field, f"has {len(values)} entries for {count} uids; send one each, or none")
 
 
-def each(decode: Decoder[T]) -> Decoder[tuple[T, ...]]:
+def decode_each(decode: Decoder[T]) -> Decoder[tuple[T, ...]]:
     """Return a decoder of repeated fields that decodes each message with ``decode``."""
 
     def decode_all(subject: str, field: str, messages: Iterable[Any]) -> tuple[T, ...]:
@@ -131,11 +133,11 @@ def each(decode: Decoder[T]) -> Decoder[tuple[T, ...]]:
     return decode_all
 
 
-def distinct(decode: Decoder[tuple[Any, ...]], kind: Callable[..., T]) -> Decoder[tuple[T, ...]]:
+def decode_distinct(decode: Decoder[tuple[Any, ...]], kind: Callable[..., T]) -> Decoder[tuple[T, ...]]:
     """Return a decoder of repeated fields whose distinct values are sorted; ``decode`` returns the
     arguments of ``kind``.
     """
-    every = each(decode)
+    every = decode_each(decode)
     return lambda subject, field, messages: tuple(
         kind(*arguments) for arguments in sorted(set(every(subject, field, messages)))
     )
@@ -148,15 +150,15 @@ SET_OPERATORS: frozenset[str] = OPERATORS - {"Gt", "Lt"}
 """Operators of selectors of tasks or namespaces."""
 
 
-def node_term(subject: str, field: str, message: pb.NodeSelectorTerm) -> NodeSelectorTerm:
+def decode_node_term(subject: str, field: str, message: pb.NodeSelectorTerm) -> NodeSelectorTerm:
     """Check and decode the message of a node selector term. Raises ``InvalidEventError``."""
     return NodeSelectorTerm(
-        labels=requirements(subject, f"{field}.labels", message.labels),
-        fields=requirements(subject, f"{field}.fields", message.fields),
+        labels=decode_requirements(subject, f"{field}.labels", message.labels),
+        fields=decode_requirements(subject, f"{field}.fields", message.fields),
     )
 
 
-def requirements(
+def decode_requirements(
     subject: str, field: str, items: Iterable[pb.Requirement], operators: frozenset[str] = OPERATORS
 ) -> tuple[Requirement, ...]:
     """Check and decode requirements of a selector, as core/v1 checks them. Raises ``InvalidEventError``."""
@@ -168,7 +170,7 @@ def _requirement(subject: str, field: str, message: pb.Requirement, operators: f
     operator, values = message.operator, tuple(message.values)
     if not message.key:
         raise refuse(subject, f"{field}.key", "is empty; it is required")
-    one_of(subject, f"{field}.operator", operator, operators, "an operator")
+    check_choice(subject, f"{field}.operator", operator, operators, "an operator")
     if operator in {"In", "NotIn"} and not values:
         raise refuse(subject, f"{field}.values", f"is empty; {operator} needs at least one value")
     if operator in {"Exists", "DoesNotExist"} and values:

@@ -25,15 +25,15 @@ from firmament.core.model import (
 from firmament.wire.checks import (
     SET_OPERATORS,
     Decoder,
+    check_amount,
+    check_choice,
     check_required,
     check_sorted_quantities,
     check_within,
-    each,
-    node_term,
-    one_of,
+    decode_each,
+    decode_node_term,
+    decode_requirements,
     refuse,
-    requirements,
-    whole,
 )
 from protos.firmament.v1 import scheduler_pb2 as pb
 
@@ -45,13 +45,13 @@ _ALL_ADDRESSES = "0.0.0.0"  # noqa: S104 - compared with, never listened on
 
 def check_effect(subject: str, field: str, effect: str) -> str:
     """Return a taint's effect; refuse one that Kubernetes does not know."""
-    return one_of(subject, f"{field}.effect", effect, EFFECTS, "an effect")
+    return check_choice(subject, f"{field}.effect", effect, EFFECTS, "an effect")
 
 
 # --- what tasks ask for ---------------------------------------------------------------------------------------------
 
 
-def attachment(subject: str, field: str, message: pb.Attachment) -> tuple[str, str]:
+def decode_attachment(subject: str, field: str, message: pb.Attachment) -> tuple[str, str]:
     """Decode an `Attachment`: return its resource and volume."""
     for name in ("resource", "volume"):
         if not getattr(message, name):
@@ -59,7 +59,7 @@ def attachment(subject: str, field: str, message: pb.Attachment) -> tuple[str, s
     return message.resource, message.volume
 
 
-def container(subject: str, field: str, message: pb.Container) -> Container:
+def decode_container(subject: str, field: str, message: pb.Container) -> Container:
     """Check and decode a container."""
     kind = _CONTAINER_KINDS.get(message.kind)
     if kind is None:
@@ -70,19 +70,19 @@ def container(subject: str, field: str, message: pb.Container) -> Container:
     )
 
 
-def port(subject: str, field: str, message: pb.HostPort) -> tuple[int, str, str]:
+def decode_port(subject: str, field: str, message: pb.HostPort) -> tuple[int, str, str]:
     """Decode a `HostPort`: return its port, protocol and address."""
     port = check_within(subject, f"{field}.port", message.port, 1, 65535)
-    protocol = one_of(subject, f"{field}.protocol", message.protocol or "TCP", PROTOCOLS, "a protocol")
+    protocol = check_choice(subject, f"{field}.protocol", message.protocol or "TCP", PROTOCOLS, "a protocol")
     return port, protocol, "" if message.ip == _ALL_ADDRESSES else message.ip
 
 
-def disk(subject: str, field: str, message: pb.Disk) -> tuple[str, bool, bool]:
+def decode_disk(subject: str, field: str, message: pb.Disk) -> tuple[str, bool, bool]:
     """Decode a `Disk`: return its name, whether it is only read, and whether it is a claim."""
     return check_required(subject, f"{field}.name", message.name), message.read_only, message.claim
 
 
-def storage(kind: type[Storage], together: str) -> Decoder[tuple[Storage, ...]]:
+def make_storage_decoder(kind: type[Storage], together: str) -> Decoder[tuple[Storage, ...]]:
     """Return a decoder of entries by storage class; each has the bytes of the largest volume, and of field
     ``together``.
     """
@@ -91,8 +91,8 @@ def storage(kind: type[Storage], together: str) -> Decoder[tuple[Storage, ...]]:
         found: dict[str, Storage] = {}
         for index, message in enumerate(messages):
             where = f"{field}[{index}]"
-            largest = whole(subject, f"{where}.largest", message.largest)
-            total = whole(subject, f"{where}.{together}", getattr(message, together))
+            largest = check_amount(subject, f"{where}.largest", message.largest)
+            total = check_amount(subject, f"{where}.{together}", getattr(message, together))
             name = check_required(subject, f"{where}.storage_class", message.storage_class)
             if name in found:
                 fault = f"{name} is given twice; send one entry for each"
@@ -103,11 +103,11 @@ def storage(kind: type[Storage], together: str) -> Decoder[tuple[Storage, ...]]:
     return decode
 
 
-storage_rooms = storage(StorageRoom, "capacity")
+storage_rooms = make_storage_decoder(StorageRoom, "capacity")
 """Decodes the volumes for which a machine has room, by storage class."""
 
 
-def task_claim(subject: str, field: str, message: pb.TaskClaim) -> TaskClaim:
+def decode_task_claim(subject: str, field: str, message: pb.TaskClaim) -> TaskClaim:
     """Check and decode a task's claim of devices."""
     check_required(f"{subject}: {field}", "name", message.name)
     if bool(message.claim) == bool(message.spec):
@@ -122,20 +122,22 @@ def task_claim(subject: str, field: str, message: pb.TaskClaim) -> TaskClaim:
 def decode_preferred(subject: str, field: str, message: pb.PreferredTerm) -> PreferredTerm:
     """Check and decode a preferred term of node affinity."""
     weight = check_within(subject, f"{field}.weight", message.weight, 1, 100)
-    return PreferredTerm(weight, node_term(subject, f"{field}.term", message.term))
+    return PreferredTerm(weight, decode_node_term(subject, f"{field}.term", message.term))
 
 
-def volume(subject: str, field: str, message: pb.VolumeRule) -> VolumeRule:
+def decode_volume(subject: str, field: str, message: pb.VolumeRule) -> VolumeRule:
     """Check and decode the rule for the machines that reach a volume."""
     return VolumeRule(
-        each(node_term)(subject, f"{field}.terms", message.terms), message.reason, message.in_use
+        decode_each(decode_node_term)(subject, f"{field}.terms", message.terms),
+        message.reason,
+        message.in_use,
     )
 
 
-def toleration(subject: str, field: str, message: pb.Toleration) -> Toleration:
+def decode_toleration(subject: str, field: str, message: pb.Toleration) -> Toleration:
     """Check and decode a toleration."""
     allowed = ("Equal", "Exists", "Gt", "Lt")
-    operator = one_of(subject, f"{field}.operator", message.operator or "Equal", allowed, "an operator")
+    operator = check_choice(subject, f"{field}.operator", message.operator or "Equal", allowed, "an operator")
     if not message.key and operator != "Exists":
         raise refuse(subject, f"{field}.key", "is empty; only Exists takes every key")
     if message.effect:
@@ -146,14 +148,14 @@ def toleration(subject: str, field: str, message: pb.Toleration) -> Toleration:
 # --- rules between tasks --------------------------------------------------------------------------------------------
 
 
-def task_term(subject: str, field: str, message: pb.TaskTerm, *, weighted: bool = False) -> TaskTerm:
+def decode_task_term(subject: str, field: str, message: pb.TaskTerm, *, weighted: bool = False) -> TaskTerm:
     """Check and decode a term of pod affinity or anti-affinity; a ``weighted`` one needs a weight."""
     weight = check_within(subject, f"{field}.weight", message.weight, 1, 100) if weighted else 0
     key = check_required(f"{subject}: {field}", "topology_key", message.topology_key)
     return TaskTerm(key, _selector(subject, f"{field}.selector", message.selector), weight)
 
 
-def spread_rule(subject: str, field: str, message: pb.SpreadRule) -> SpreadRule:
+def decode_spread_rule(subject: str, field: str, message: pb.SpreadRule) -> SpreadRule:
     """Check and decode a topology spread rule."""
     if message.max_skew < 1:
         raise refuse(subject, f"{field}.max_skew", f"{message.max_skew} is out of range; use 1 or more")
@@ -176,9 +178,9 @@ def _selector(subject: str, field: str, message: pb.TaskSelector) -> TaskSelecto
     by_label = None
     if message.HasField("namespaces_by_label"):
         where, given = f"{field}.namespaces_by_label", message.namespaces_by_label.labels
-        by_label = requirements(subject, where, given, operators=SET_OPERATORS)
+        by_label = decode_requirements(subject, where, given, operators=SET_OPERATORS)
     return TaskSelector(
-        labels=requirements(subject, f"{field}.labels", message.labels, operators=SET_OPERATORS),
+        labels=decode_requirements(subject, f"{field}.labels", message.labels, operators=SET_OPERATORS),
         nothing=message.nothing,
         namespaces=tuple(sorted(set(message.namespaces))),
         namespace_labels=by_label,

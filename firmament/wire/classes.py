@@ -13,7 +13,15 @@ from typing import Any, NamedTuple
 
 from firmament.core.model import QOS_CLASSES, Disk, HostPort, NewStorage, TaskClass
 from firmament.wire import class_rules as rules
-from firmament.wire.checks import Decoder, check_sorted_quantities, distinct, each, node_term, one_of, refuse
+from firmament.wire.checks import (
+    Decoder,
+    check_choice,
+    check_sorted_quantities,
+    decode_distinct,
+    decode_each,
+    decode_node_term,
+    refuse,
+)
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 _OF_NO_USE_BEYOND = ("images", "containers", "limits")
@@ -64,17 +72,17 @@ _FIELDS: Mapping[str, Decoder[Any]] = {
     "annotations": _pairs,
     "machine": _plain,
     "invalid": _plain,
-    "ports": distinct(rules.port, HostPort),
+    "ports": decode_distinct(rules.decode_port, HostPort),
     "images": _texts,
     "terminating": _plain,
     "runs_to_completion": _plain,
     "run_seconds": _plain,
-    "attachments": distinct(rules.attachment, lambda *names: names),
-    "new_storage": rules.storage(NewStorage, "total"),
-    "disks": distinct(rules.disk, Disk),
-    "claims": each(rules.task_claim),
-    "containers": each(rules.container),
-    "qos": partial(one_of, allowed=QOS_CLASSES, what="a QoS class", more=", or none"),
+    "attachments": decode_distinct(rules.decode_attachment, lambda *names: names),
+    "new_storage": rules.make_storage_decoder(NewStorage, "total"),
+    "disks": decode_distinct(rules.decode_disk, Disk),
+    "claims": decode_each(rules.decode_task_claim),
+    "containers": decode_each(rules.decode_container),
+    "qos": partial(check_choice, allowed=QOS_CLASSES, what="a QoS class", more=", or none"),
     "overhead": check_sorted_quantities,
     "limits": check_sorted_quantities,
     "service_class": _plain,
@@ -90,15 +98,15 @@ _FIELDS: Mapping[str, Decoder[Any]] = {
 
 _RULES: Mapping[str, Decoder[Any]] = {
     "node_selector": _pairs,
-    "required": each(node_term),
-    "preferred": each(rules.decode_preferred),
-    "tolerations": each(rules.toleration),
-    "affinity": each(rules.task_term),
-    "anti_affinity": each(rules.task_term),
-    "preferred_affinity": each(partial(rules.task_term, weighted=True)),
-    "preferred_anti_affinity": each(partial(rules.task_term, weighted=True)),
-    "spread": each(rules.spread_rule),
-    "volumes": each(rules.volume),
+    "required": decode_each(decode_node_term),
+    "preferred": decode_each(rules.decode_preferred),
+    "tolerations": decode_each(rules.decode_toleration),
+    "affinity": decode_each(rules.decode_task_term),
+    "anti_affinity": decode_each(rules.decode_task_term),
+    "preferred_affinity": decode_each(partial(rules.decode_task_term, weighted=True)),
+    "preferred_anti_affinity": decode_each(partial(rules.decode_task_term, weighted=True)),
+    "spread": decode_each(rules.decode_spread_rule),
+    "volumes": decode_each(rules.decode_volume),
 }
 """Decoders, by field, of the rules about where tasks may go."""
 

@@ -29,15 +29,15 @@ from firmament.core.events import (
 )
 from firmament.core.model import MAX_QUANTITY, NO_ANNOTATIONS, Image, Job, JobGroup, Machine, Taint
 from firmament.wire.checks import (
+    check_amount,
+    check_length,
     check_required,
     check_sorted_quantities,
-    each,
-    moment,
-    parallel,
-    quantities,
+    check_time,
+    decode_each,
+    decode_quantities,
     refuse,
     task_uids,
-    whole,
 )
 from firmament.wire.class_rules import check_effect, storage_rooms
 from firmament.wire.classes import class_from_proto
@@ -84,14 +84,14 @@ def _machine(message: pb.Machine) -> Event:
     return MachineUpserted(
         Machine(
             name=message.name,
-            allocatable=quantities(subject, "allocatable", message.allocatable),
+            allocatable=decode_quantities(subject, "allocatable", message.allocatable),
             labels=dict(message.labels),
-            taints=each(_taint)(subject, "taints", message.taints),
+            taints=decode_each(_taint)(subject, "taints", message.taints),
             unschedulable=message.unschedulable,
             not_ready=message.not_ready,
             annotations=dict(message.annotations) if message.annotations else NO_ANNOTATIONS,
-            images=each(_image)(subject, "images", message.images),
-            total=quantities(subject, "total", message.total),
+            images=decode_each(_image)(subject, "images", message.images),
+            total=decode_quantities(subject, "total", message.total),
             attached=tuple(message.attached),
             storage=storage_rooms(subject, "storage", message.storage) if message.storage else (),
         )
@@ -99,7 +99,7 @@ def _machine(message: pb.Machine) -> Event:
 
 
 def _image(subject: str, field: str, message: pb.Image) -> Image:
-    return Image(tuple(message.names), whole(subject, f"{field}.size", message.size, "send bytes"))
+    return Image(tuple(message.names), check_amount(subject, f"{field}.size", message.size, "send bytes"))
 
 
 def _taint(subject: str, field: str, message: pb.Taint) -> Taint:
@@ -117,7 +117,7 @@ def _job(message: pb.Job) -> Event:
             size=message.size,
             min_members=message.min_members,
             namespace=message.namespace,
-            gang_seconds=moment(f"Job {job_id}", "gang_seconds", message.gang_seconds),
+            gang_seconds=check_time(f"Job {job_id}", "gang_seconds", message.gang_seconds),
             was_whole=message.was_whole,
             disrupted_whole=message.disrupted_whole,
             least_room=check_sorted_quantities(f"Job {job_id}", "least_room", message.least_room)
@@ -219,9 +219,9 @@ def _moments(subject: str, field: str, values: Iterable[float], count: int) -> t
     times = tuple(values)
     if not times:
         return times
-    parallel(subject, field, times, count)
+    check_length(subject, field, times, count)
     for index, value in enumerate(times):
-        moment(subject, f"{field}[{index}]", value)
+        check_time(subject, f"{field}[{index}]", value)
     return times
 
 
@@ -229,7 +229,7 @@ def _members(kind: str, message: pb.TaskBatch | pb.BoundTasks) -> tuple[tuple[st
     """Return uids and names of a batch of tasks; refuse a batch without class."""
     uids, names = task_uids(kind, message.uids), tuple(message.names)
     subject = f"{kind} of {uids[0]}"
-    parallel(subject, "names", names, len(uids))
+    check_length(subject, "names", names, len(uids))
     if not message.task_class:
         raise refuse(subject, "task_class", "is 0; name the class that describes these tasks")
     return uids, names
@@ -239,13 +239,13 @@ def _machine_sample(message: pb.MachineSample) -> Event:
     subject = f"MachineSample {check_required('MachineSample', 'machine', message.machine)}"
     return MachineSampled(
         machine=message.machine,
-        time=moment(subject, "time", message.time),
-        usage=quantities(subject, "usage", message.usage),
-        interval=moment(subject, "report_interval", message.report_interval),
+        time=check_time(subject, "time", message.time),
+        usage=decode_quantities(subject, "usage", message.usage),
+        interval=check_time(subject, "report_interval", message.report_interval),
         no_usage=message.no_usage,
-        windows=each(_read_window)(subject, "windows", message.windows),
+        windows=decode_each(_read_window)(subject, "windows", message.windows),
         own_windows=message.own_windows,
-        system=quantities(subject, "system", message.system),
+        system=decode_quantities(subject, "system", message.system),
         tasks=_read_task_uses(subject, message.tasks) if message.HasField("tasks") else None,
     )
 
@@ -253,8 +253,8 @@ def _machine_sample(message: pb.MachineSample) -> Event:
 def _read_window(subject: str, field: str, message: pb.WindowUsage) -> WindowUse:
     return WindowUse(
         type=check_required(subject, f"{field}.type", message.type),
-        seconds=moment(subject, f"{field}.seconds", message.seconds),
-        usage=quantities(subject, f"{field}.usage", message.usage),
+        seconds=check_time(subject, f"{field}.seconds", message.seconds),
+        usage=decode_quantities(subject, f"{field}.usage", message.usage),
     )
 
 
@@ -267,7 +267,7 @@ def _read_task_uses(subject: str, message: pb.TaskUsages) -> TaskUses:
         raise refuse(subject, "tasks.resources", "has an empty name or one twice; name each resource once")
     if len(set(uids)) != len(uids):
         raise refuse(subject, "tasks.tasks", "has a uid twice; send each task once")
-    parallel(subject, "tasks.prod", message.prod, len(uids))
+    check_length(subject, "tasks.prod", message.prod, len(uids))
     if not all(0 <= amount <= MAX_QUANTITY for amount in amounts):  # also false for NaN
         raise refuse(subject, "tasks.amounts", f"has an entry that is no amount; send 0 to {MAX_QUANTITY}")
     return TaskUses(uids, resources, amounts, tuple(message.prod))
@@ -276,7 +276,9 @@ def _read_task_uses(subject: str, message: pb.TaskUsages) -> TaskUses:
 def _task_sample(message: pb.TaskSample) -> Event:
     subject = f"TaskSample {check_required('TaskSample', 'task', message.task)}"
     return TaskSampled(
-        message.task, moment(subject, "time", message.time), quantities(subject, "usage", message.usage)
+        message.task,
+        check_time(subject, "time", message.time),
+        decode_quantities(subject, "usage", message.usage),
     )
 
 

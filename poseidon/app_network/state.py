@@ -10,7 +10,7 @@ from poseidon.app_network.options import NetworkArguments, NetworkOptions
 from poseidon.app_network.proposals import Notice, Proposal
 from poseidon.app_network.spec.keys import APP_GROUP_KIND, TOPOLOGY_KIND, ObjectKey
 from poseidon.app_network.topologies import MapName, Topologies
-from poseidon.kube.api.metadata import timestamp
+from poseidon.kube.api.metadata import format_time
 from poseidon.kube.api.other_projects.app_network import AppGroup, NetworkTopology
 from poseidon.kube.api.resource import Change
 from poseidon.kube.quarantine import Quarantine
@@ -96,7 +96,7 @@ class NetworkBook:
     def reconcile(self, key: ObjectKey, now: float) -> tuple[Proposal, list[Notice]] | None:
         """Return what to write into an object, and messages for people; None if it does not exist or fails."""
         with self._quarantine.attempt(f"statuses of {key.kind}", f"{key.namespace}/{key.name}"):
-            return self._of_kind[key.kind].reconcile(key, self.members, timestamp(now))
+            return self._of_kind[key.kind].reconcile(key, self.members, format_time(now))
         return None
 
     def _demands(self, app_group: str) -> tuple[Demand, ...]:

@@ -171,7 +171,7 @@ class Bridge:
             self._environment, book, events, self._on_changed, may_begin=self._leadership.wait_elected
         )
 
-    def unready(self) -> str:
+    def explain_unready(self) -> str:
         """Return what is missing before pods can be placed, or before standing by; "" for nothing. Callable
         from any thread.
         """

@@ -59,11 +59,15 @@ class Supervisor:
         self.registry = CollectorRegistry()
         """The metrics of the present bridge. They begin at zero with each bridge, as in a new process."""
 
-    def unready(self) -> str:
+    def explain_unready(self) -> str:
         """Return what is missing before pods can be placed, or before standing by; "" for nothing. Callable
         from any thread.
         """
-        return self._present.unready() if self._present is not None else "asking the solver what it needs"
+        return (
+            self._present.explain_unready()
+            if self._present is not None
+            else "asking the solver what it needs"
+        )
 
     async def run(self, stop: asyncio.Event) -> None:
         """Run bridges until ``stop`` is set. Raises whatever breaks a bridge, and ``LeadershipLostError``."""

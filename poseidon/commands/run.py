@@ -232,7 +232,7 @@ async def _bridge(arguments: _Arguments) -> None:
             arguments.metrics,
             application(
                 lambda: supervisor.registry,
-                {"/livez": heartbeat.fault, "/readyz": supervisor.unready},
+                {"/livez": heartbeat.fault, "/readyz": supervisor.explain_unready},
                 {
                     "/configz": lambda _: options.configuration.effective_yaml(),
                     "/debug/pod/": lambda uid: "\n".join(stories.list_lines(uid)),

@@ -67,17 +67,17 @@ def _show(looks: Iterator[Figures], *, once: bool) -> None:
     from rich.console import Console
     from rich.live import Live
 
-    from poseidon.live.top import screen
+    from poseidon.live.top import make_screen
 
     console = Console(highlight=False)
     if once or not console.is_terminal:
         for found in looks:
-            console.print(screen(found))
+            console.print(make_screen(found))
             if once:
                 return
     with Live(console=console, screen=True, auto_refresh=False) as live:
         for found in looks:
-            live.update(screen(found), refresh=True)
+            live.update(make_screen(found), refresh=True)
 
 
 def _looks(bridge: str, solver: str, interval: float) -> Iterator[Figures]:

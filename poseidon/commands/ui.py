@@ -169,12 +169,16 @@ def ui(
         return
     if now is not None:
         raise click.UsageError("--now is for files; name some with --snapshot")
-    from poseidon.ui.program_pages import configz
+    from poseidon.ui.program_pages import get_configz_url
 
     options = _live_options(bridge, solver, config)
     kubeconfig, context = get_chosen_context()
     given = ClusterInput(
-        (), str(kubeconfig or ""), context or "", str(config or ""), (configz(solver), configz(bridge))
+        (),
+        str(kubeconfig or ""),
+        context or "",
+        str(config or ""),
+        (get_configz_url(solver), get_configz_url(bridge)),
     )
     event_loop.run(_serve_live(connect(), options, given, serving))
 

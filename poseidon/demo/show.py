@@ -60,7 +60,7 @@ class Show:
         """Run until cancelled; if the API server refuses a request, skip the present scene (gang, shortage, drain)."""
         await self._try(ensure_namespace(self._transport, NAMESPACE))
         self._say("a pod arrives that fits nowhere: show/tape-archive-000 wants a node with tape")
-        await self._try(self._create([show_objects.misfit()]))
+        await self._try(self._create([show_objects.make_misfit()]))
         while True:
             await self.beat()
             await self._sleep(BEAT)
@@ -74,10 +74,10 @@ class Show:
         if turn == _GANG:
             members = 2 * self._batch
             self._say(f"a gang arrives: show/gang-{number}, all {members} pods at once or none")
-            await self._try(self._create(show_objects.gang(f"gang-{number}", members, seconds=20)))
+            await self._try(self._create(show_objects.make_gang(f"gang-{number}", members, seconds=20)))
         elif turn == _SHORTAGE:
             gpus = show_objects.count_gpus(len(self._nodes))
-            pods = list(show_objects.shortage(f"train-{number}", gpus, seconds=12))
+            pods = list(show_objects.make_shortage(f"train-{number}", gpus, seconds=12))
             self._say(
                 f"a shortage begins: {len(pods)} pods of show/train-{number} want a GPU each, of {gpus}"
             )
@@ -123,7 +123,7 @@ class Show:
             name = {"name": pod["metadata"]["name"], "namespace": pod["metadata"]["namespace"]}
             body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": name}
             if await self._ask(self._transport.post(f"{_path(pod)}/eviction", msgspec.json.encode(body))):
-                await self._create([show_objects.replacement(pod, self._number)])
+                await self._create([show_objects.make_replacement(pod, self._number)])
 
     async def _cordon(self, node: str, *, cordoned: bool) -> None:
         patch = msgspec.json.encode({"spec": {"unschedulable": cordoned}})

@@ -76,7 +76,7 @@ def job_pods(
         }
 
 
-def gang(name: str, members: int, *, seconds: float) -> Sequence[Object]:
+def make_gang(name: str, members: int, *, seconds: float) -> Sequence[Object]:
     """Return a PodGroup that needs all of its members, and the members."""
     group = {
         "apiVersion": "scheduling.x-k8s.io/v1alpha1",
@@ -87,17 +87,17 @@ def gang(name: str, members: int, *, seconds: float) -> Sequence[Object]:
     return [group, *job_pods(name, members, {"cpu": "200m", "memory": "128Mi"}, seconds=seconds, group=name)]
 
 
-def shortage(name: str, gpus: int, *, seconds: float) -> Iterator[Object]:
+def make_shortage(name: str, gpus: int, *, seconds: float) -> Iterator[Object]:
     """Yield pods that request one GPU each, more than there are GPUs."""
     return job_pods(name, gpus + max(2, gpus // 3), {"cpu": "100m", GPU: "1"}, seconds=seconds)
 
 
-def misfit() -> Object:
+def make_misfit() -> Object:
     """Return a pod that fits on no node: no node has the label that it selects."""
     return next(job_pods("tape-archive", 1, {"cpu": "100m"}, seconds=60, nodeSelector={"disk": "tape"}))
 
 
-def replacement(pod: Object, number: int) -> Object:
+def make_replacement(pod: Object, number: int) -> Object:
     """Return the pod with which its controller would replace an evicted one."""
     metadata, spec = pod["metadata"], dict(pod["spec"])
     spec.pop("nodeName", None)

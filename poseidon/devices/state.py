@@ -23,7 +23,7 @@ from poseidon.devices.known_pods import ClaimUsers, KnownPod, PlacedPod
 from poseidon.devices.options import DeviceOptions
 from poseidon.devices.records import encode_claim
 from poseidon.kube.api.devices import Json, ResourceClaim
-from poseidon.kube.api.metadata import PodRef, timestamp
+from poseidon.kube.api.metadata import PodRef, format_time
 from poseidon.kube.api.resource import Change
 from poseidon.kube.write.device_claim_writer import DeviceClaimWrite, WriteEnd
 
@@ -318,7 +318,7 @@ class DeviceState:
         if problem := self._use.find_conflict(named.key, allocation, makes_way):
             return problem
         if has_conditions(allocation):
-            allocation = {**allocation, "allocationTimestamp": timestamp(self._wall())}
+            allocation = {**allocation, "allocationTimestamp": format_time(self._wall())}
         self._writes.count_on(named.key, placement.pod.uid, allocation)
         self._note_use(named.key)
         return ""

@@ -17,7 +17,7 @@ from collections.abc import Iterable
 from poseidon.kube.api.pod_groups import DisruptionBudget
 from poseidon.kube.api.pods import Pod
 from poseidon.kube.parsing.defects import Defect
-from poseidon.pod_rules.label_selectors import requirements
+from poseidon.pod_rules.label_selectors import parse_requirements
 from poseidon.volumes.matching import holds
 from poseidon.volumes.records import Condition
 
@@ -46,7 +46,7 @@ def parse_selector(budget: DisruptionBudget) -> tuple[Condition, ...] | None:
     if budget.spec.selector is None:
         return None
     defects: list[Defect] = []
-    found = requirements(budget.spec.selector, "", defects)
+    found = parse_requirements(budget.spec.selector, "", defects)
     return None if defects else tuple((each.key, each.operator, tuple(each.values)) for each in found)
 
 

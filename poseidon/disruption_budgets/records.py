@@ -9,7 +9,7 @@ from poseidon.disruption_budgets.eviction_answers import is_counted
 from poseidon.kube.api.collections import BUDGETS
 from poseidon.kube.api.pod_groups import DisruptionBudget
 from poseidon.kube.parsing.defects import Defect
-from poseidon.pod_rules.label_selectors import requirements
+from poseidon.pod_rules.label_selectors import parse_requirements
 from poseidon.pods.classes import ClassTable
 from protos.firmament.v1 import scheduler_pb2 as pb
 
@@ -31,7 +31,7 @@ def describe(found: DisruptionBudget) -> tuple[bytes, pb.TaskSelector, tuple[Def
     defects: list[Defect] = []
     namespace = found.metadata.namespace or "default"
     selector = found.spec.selector
-    labels = requirements(selector, "spec.selector", defects) if selector is not None else []
+    labels = parse_requirements(selector, "spec.selector", defects) if selector is not None else []
     nothing = selector is None or bool(defects)
     status = found.status
     payload = {

@@ -24,7 +24,7 @@ _WAITING: Mapping[str, str] = {
 }
 
 
-def screen(found: Figures) -> RenderableType:
+def make_screen(found: Figures) -> RenderableType:
     """Return the screen: state of the pair, waiting pods by what they wait for, and times."""
     return Group(_line(found), Text(), _waiting(found), Text(), _times(found))
 

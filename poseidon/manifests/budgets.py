@@ -17,7 +17,7 @@ from poseidon.kube.api.metadata import Number
 from poseidon.kube.api.pod_groups import DisruptionBudget, DisruptionBudgetStatus
 from poseidon.kube.api.pods import Pod
 from poseidon.kube.parsing.defects import Defect
-from poseidon.pod_rules.label_selectors import requirements
+from poseidon.pod_rules.label_selectors import parse_requirements
 from poseidon.volumes.matching import holds
 
 
@@ -38,7 +38,7 @@ def budget_defects(found: DisruptionBudget) -> Iterator[Defect]:
             )
     if spec.selector is not None:
         defects: list[Defect] = []
-        requirements(spec.selector, "spec.selector", defects)
+        parse_requirements(spec.selector, "spec.selector", defects)
         yield from defects
 
 

@@ -9,7 +9,7 @@ from poseidon.custom_records import NameIndex, Outbox
 from poseidon.kube.api.nodes import Node, Taint
 from poseidon.kube.parsing.defects import Defect
 from poseidon.kube.parsing.quantities import MAX_AMOUNT
-from poseidon.pod_rules.label_selectors import one_of
+from poseidon.pod_rules.label_selectors import format_choice
 from poseidon.pod_rules.node_affinity import EFFECTS, feature_labels
 from poseidon.pods.requests_and_limits import amounts
 from poseidon.pods.visibility import filter_by_prefix
@@ -81,7 +81,9 @@ def _is_sound(taint: Taint, path: str, defects: list[Defect]) -> bool:
         defects.append(Defect(f"{path}.key", "missing; name the taint"))
         return False
     if taint.effect not in EFFECTS:
-        defects.append(Defect(f"{path}.effect", f"unknown effect {taint.effect!r}; use {one_of(EFFECTS)}"))
+        defects.append(
+            Defect(f"{path}.effect", f"unknown effect {taint.effect!r}; use {format_choice(EFFECTS)}")
+        )
         return False
     return True
 

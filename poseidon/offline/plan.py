@@ -18,7 +18,7 @@ from poseidon.offline.movable import PaidMove, find_migrations
 from poseidon.offline.planned_groups import Decided, PlannedGroup, plan_groups
 from poseidon.offline.planned_queues import PlannedQueue, plan_queues
 from poseidon.pod_groups.groups import Groups
-from poseidon.pod_groups.membership import membership
+from poseidon.pod_groups.membership import find_membership
 from poseidon.pods.tasks import workload_of
 from protos.firmament.v1 import scheduler_pb2 as pb
 
@@ -253,7 +253,7 @@ def schedule_pods(cluster: OfflineCluster, manifests: Manifests) -> Plan:
 
 def _name_workload(pod: Pod) -> str:
     """Return the name of a pod's workload: its controller's, else its group's, else its own name."""
-    found = None if pod.metadata.controller() else membership(pod)
+    found = None if pod.metadata.controller() else find_membership(pod)
     if found is None:
         return workload_of(pod)
     kind, namespace, name = found.source

@@ -26,10 +26,10 @@ from poseidon.pod_groups.membership import (
     ObjectKey,
     Progress,
     find_domain_group,
+    find_membership,
     gang_key,
     get_placement_time,
     is_mirror,
-    membership,
     part_in,
     progress_of,
 )
@@ -215,7 +215,7 @@ class GroupMembers:
         A group with a domain comes before a queue: most of its pods are created only once the first pod has a node, so
         that pod cannot wait for all pods of its owner.
         """
-        return membership(pod) or find_domain_group(pod) or self.find_owner_gang(uid, pod)
+        return find_membership(pod) or find_domain_group(pod) or self.find_owner_gang(uid, pod)
 
     def _leave_leaf(self, uid: str) -> None:
         leaf = self._leaf_of.pop(uid, None)
@@ -226,7 +226,7 @@ class GroupMembers:
 
     def put_foreign(self, uid: str, pod: Pod) -> None:
         """Add or update a pod of another scheduler: while it waits, its group may not become whole here."""
-        member = membership(pod) if progress_of(pod) is Progress.WAITING else None
+        member = find_membership(pod) if progress_of(pod) is Progress.WAITING else None
         if member is None or member.share:
             self._drop_foreign(uid)
             return

@@ -244,7 +244,7 @@ def gang_key(pod: Pod) -> ObjectKey:
     return ObjectKey(SIGS_POD_GROUP, pod.metadata.namespace or "default", gang_name(pod.metadata))
 
 
-def bundle(gangs: tuple[str, ...]) -> Membership:
+def make_bundle(gangs: tuple[str, ...]) -> Membership:
     """Return the group of several gangs (``namespace/name``, sorted) that are placed together."""
     namespace = gangs[0].partition("/")[0]
     names = "+".join(each.removeprefix(f"{namespace}/") for each in gangs)
@@ -256,7 +256,7 @@ def is_mirror(pod: Pod) -> bool:
     return MIRROR_ANNOTATION in pod.metadata.annotations and bool(pod.spec.node_name)
 
 
-def membership(pod: Pod) -> Membership | None:
+def find_membership(pod: Pod) -> Membership | None:
     """Return the group that a pod names, None for none.
 
     Kubernetes' own references come first, then the labels, then annotations. The annotation of the original Poseidon,
@@ -312,7 +312,7 @@ def _of_others(metadata: ObjectMeta, namespace: str) -> Membership | None:
     name = gang_name(metadata)
     if name:
         gangs, _ = list_bundled_gangs(gang_terms(metadata), f"{namespace}/{name}")
-        return bundle(gangs) if gangs else Membership(ObjectKey(SIGS_POD_GROUP, namespace, name))
+        return make_bundle(gangs) if gangs else Membership(ObjectKey(SIGS_POD_GROUP, namespace, name))
     for key in VOLCANO_KEYS:
         name = annotations.get(key) or labels.get(key, "")
         if name:

@@ -53,7 +53,7 @@ from poseidon.pod_groups.membership import (
     MemberPart,
     Membership,
     ObjectKey,
-    bundle,
+    make_bundle,
 )
 from poseidon.pod_groups.readers.exclusive_topology import (
     read_demand_by_domain,
@@ -189,7 +189,7 @@ class Sources:
             return member
         own = f"{member.source.namespace}/{member.source.name}"
         gangs, _ = list_bundled_gangs(gang_terms(entry.found.metadata), own)
-        return bundle(gangs) if gangs else member
+        return make_bundle(gangs) if gangs else member
 
     def demand(self, member: Membership, stated: Collection[MemberPart] = ()) -> Demand | None:
         """Return the requirements of a group; None while nothing describes it. ``stated``: the parts of its pods."""

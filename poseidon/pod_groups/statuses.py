@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
-from poseidon.kube.api.metadata import timestamp
+from poseidon.kube.api.metadata import format_time
 from poseidon.kube.api.pod_groups import PodGroup, PodGroupStatus
 from poseidon.kube.quarantine import Quarantine
 from poseidon.kube.write.patch_writer import GroupStatusWrite
@@ -83,7 +83,7 @@ class PodGroupStatuses:
         phase = phase_of(counts, found.spec.min_member)
         started = told.schedule_start_time
         if started is None and phase != PENDING:
-            started = timestamp(self._wall())
+            started = format_time(self._wall())
         ended = counts[Progress.SUCCEEDED] + counts[Progress.FAILED]
         return PodGroupStatus(
             phase=phase,
@@ -115,7 +115,7 @@ def phase_of(counts: Mapping[Progress, int], needed: int) -> str:
     return SCHEDULED if placed >= needed else SCHEDULING
 
 
-class FormerWholeness:
+class GangsCompleteBeforeRestart:
     """Finds, once after the start, the gangs that were complete before, by their phases and the age of their
     placements.
 
@@ -129,7 +129,7 @@ class FormerWholeness:
         self._wall = wall
         self._phases: dict[str, str] | None = {}
 
-    def object_seen(self, uid: str, found: Source) -> None:
+    def note_phase(self, uid: str, found: Source) -> None:
         """Record an object's phase, which an earlier process has written; ignored after ``take_jobs``."""
         if self._phases is not None and isinstance(found, PodGroup):
             self._phases[uid] = found.status.phase

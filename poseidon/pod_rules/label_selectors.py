@@ -18,18 +18,20 @@ _INTEGER = re.compile(r"[+-]?\d{1,18}", re.ASCII)
 _MATCH, _MISMATCH = "matchLabelKeys", "mismatchLabelKeys"
 
 
-def requirements(selector: LabelSelector, path: str, defects: list[Defect]) -> list[pb.Requirement]:
+def parse_requirements(selector: LabelSelector, path: str, defects: list[Defect]) -> list[pb.Requirement]:
     """Return all conditions of a selector, each once, in a fixed order."""
     defects.extend(label_defects(selector.match_labels, f"{path}.matchLabels"))
     equal = [
         pb.Requirement(key=key, operator="In", values=[value]) for key, value in selector.match_labels.items()
     ]
-    return distinct([*equal, *_expressions(selector.match_expressions, f"{path}.matchExpressions", defects)])
+    return drop_repeated(
+        [*equal, *_expressions(selector.match_expressions, f"{path}.matchExpressions", defects)]
+    )
 
 
-def distinct(found: Iterable[pb.Requirement]) -> list[pb.Requirement]:
+def drop_repeated(found: Iterable[pb.Requirement]) -> list[pb.Requirement]:
     """Return each condition once, in canonical order."""
-    by_content = {canonical(each): each for each in found}
+    by_content = {encode_canonically(each): each for each in found}
     return [by_content[content] for content in sorted(by_content)]
 
 
@@ -96,7 +98,7 @@ def parse_requirement(
     if fault:
         defects.append(Defect(f"{path}.key", fault))
     if given.operator not in operators:
-        problem = f"unknown operator {given.operator!r}; use {one_of(operators)}"
+        problem = f"unknown operator {given.operator!r}; use {format_choice(operators)}"
         defects.append(Defect(f"{path}.operator", problem))
     elif given.operator in ("In", "NotIn") and not count:
         defects.append(Defect(f"{path}.values", f"{given.operator} needs at least one value"))
@@ -105,10 +107,10 @@ def parse_requirement(
     elif given.operator in ("Gt", "Lt") and (count != 1 or not _INTEGER.fullmatch(given.values[0])):
         problem = f"{given.operator} needs exactly one integer, got {list(given.values)}"
         defects.append(Defect(f"{path}.values", problem))
-    return requirement(given)
+    return make_requirement(given)
 
 
-def requirement(given: LabelSelectorRequirement | NodeSelectorRequirement) -> pb.Requirement:
+def make_requirement(given: LabelSelectorRequirement | NodeSelectorRequirement) -> pb.Requirement:
     """Return a condition as a message, unchecked."""
     return pb.Requirement(key=given.key, operator=given.operator, values=sorted(set(given.values)))
 
@@ -126,12 +128,12 @@ def _expressions(
         )
 
 
-def canonical(message: Message) -> bytes:
+def encode_canonically(message: Message) -> bytes:
     """Return bytes that are equal for messages of equal content, to serve as keys and to sort messages."""
     return message.SerializeToString(deterministic=True)
 
 
-def one_of(words: Sequence[str]) -> str:
+def format_choice(words: Sequence[str]) -> str:
     """Return words as a choice: ``a, b or c``."""
     return f"{', '.join(words[:-1])} or {words[-1]}"
 

@@ -15,7 +15,12 @@ from poseidon.kube.api.pod_rules import (
 from poseidon.kube.api.pods import PodSpec
 from poseidon.kube.parsing.defects import Defect
 from poseidon.kube.parsing.label_syntax import label_defects
-from poseidon.pod_rules.label_selectors import canonical, one_of, parse_requirement, requirement
+from poseidon.pod_rules.label_selectors import (
+    encode_canonically,
+    format_choice,
+    make_requirement,
+    parse_requirement,
+)
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
@@ -58,7 +63,7 @@ def parse_required_terms(
     if not terms:
         defects.append(Defect(path, "empty, so no node could match; give at least one term"))
     found = [_parse_term(term, f"{path}[{index}]", defects) for index, term in enumerate(terms)]
-    return sorted(found, key=canonical)
+    return sorted(found, key=encode_canonically)
 
 
 def parse_preferred_terms(affinity: NodeAffinity, defects: list[Defect]) -> list[pb.PreferredTerm]:
@@ -73,7 +78,7 @@ def parse_preferred_terms(affinity: NodeAffinity, defects: list[Defect]) -> list
         term = _parse_term(preferred.preference, f"{path}.preference", defects)
         if term.labels or term.fields:
             found.append(pb.PreferredTerm(weight=preferred.weight, term=term))
-    return sorted(found, key=canonical)
+    return sorted(found, key=encode_canonically)
 
 
 def tolerations(given: Iterable[Toleration], defects: list[Defect]) -> list[pb.Toleration]:
@@ -83,7 +88,7 @@ def tolerations(given: Iterable[Toleration], defects: list[Defect]) -> list[pb.T
         path = f"spec.tolerations[{index}]"
         operator = toleration.operator or "Equal"
         if operator not in TOLERATING:
-            problem = f"unknown operator {operator!r}; use {one_of(TOLERATING)}"
+            problem = f"unknown operator {operator!r}; use {format_choice(TOLERATING)}"
             defects.append(Defect(f"{path}.operator", problem))
         elif operator == "Exists" and toleration.value:
             defects.append(Defect(f"{path}.value", "must be empty when the operator is Exists; remove it"))
@@ -97,7 +102,7 @@ def tolerations(given: Iterable[Toleration], defects: list[Defect]) -> list[pb.T
                 Defect(f"{path}.operator", "must be Exists when the key is empty, which means every taint")
             )
         if toleration.effect and toleration.effect not in EFFECTS:
-            problem = f"unknown effect {toleration.effect!r}; use {one_of(EFFECTS)}"
+            problem = f"unknown effect {toleration.effect!r}; use {format_choice(EFFECTS)}"
             defects.append(Defect(f"{path}.effect", problem))
         content = (toleration.key, operator, toleration.value, toleration.effect)
         found[content] = pb.Toleration(
@@ -115,19 +120,21 @@ def _parse_term(term: NodeSelectorTerm, path: str, defects: list[Defect]) -> pb.
         _field_requirement(requirement, f"{path}.matchFields[{index}]", defects)
         for index, requirement in enumerate(term.match_fields)
     ]
-    return pb.NodeSelectorTerm(labels=sorted(labels, key=canonical), fields=sorted(fields, key=canonical))
+    return pb.NodeSelectorTerm(
+        labels=sorted(labels, key=encode_canonically), fields=sorted(fields, key=encode_canonically)
+    )
 
 
 def _field_requirement(given: NodeSelectorRequirement, path: str, defects: list[Defect]) -> pb.Requirement:
     if given.key != NAME_FIELD:
         defects.append(Defect(f"{path}.key", f"unknown field {given.key!r}; only {NAME_FIELD} is supported"))
     if given.operator not in FIELD_OPERATORS:
-        problem = f"unknown operator {given.operator!r} for a field; use {one_of(FIELD_OPERATORS)}"
+        problem = f"unknown operator {given.operator!r} for a field; use {format_choice(FIELD_OPERATORS)}"
         defects.append(Defect(f"{path}.operator", problem))
     elif len(given.values) != 1:
         problem = f"{given.operator} on a field needs exactly one value, got {len(given.values)}"
         defects.append(Defect(f"{path}.values", problem))
-    return requirement(given)
+    return make_requirement(given)
 
 
 def feature_labels(declared: Iterable[str]) -> dict[str, str]:

@@ -8,7 +8,12 @@ from poseidon.kube.api.metadata import ObjectMeta
 from poseidon.kube.api.pod_rules import PodAffinity, PodAffinityTerm
 from poseidon.kube.parsing.defects import Defect
 from poseidon.kube.parsing.label_syntax import key_fault, namespace_fault
-from poseidon.pod_rules.label_selectors import canonical, distinct, label_key_requirements, requirements
+from poseidon.pod_rules.label_selectors import (
+    drop_repeated,
+    encode_canonically,
+    label_key_requirements,
+    parse_requirements,
+)
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 GROUP_LABEL = "group of pods"
@@ -25,7 +30,7 @@ def parse_required_terms(
     found = {}
     for index, term in enumerate(rules.required):
         message = _parse_term(term, f"{path}.{_REQUIRED}[{index}]", metadata, defects)
-        found[canonical(message)] = message
+        found[encode_canonically(message)] = message
     return [found[content] for content in sorted(found)]
 
 
@@ -43,7 +48,7 @@ def parse_preferred_terms(
         else:
             problem = f"{preferred.weight} is out of range; give a weight from 1 to 100"
             defects.append(Defect(f"{where}.weight", problem))
-    return sorted(found, key=canonical)
+    return sorted(found, key=encode_canonically)
 
 
 def topology_key_defects(key: str, path: str) -> list[Defect]:
@@ -75,15 +80,15 @@ def _selector(
     by_label = _namespaces_by_label(term, path, defects)
     if term.label_selector is None:
         return pb.TaskSelector(nothing=True)
-    own = requirements(term.label_selector, f"{path}.labelSelector", defects)
+    own = parse_requirements(term.label_selector, f"{path}.labelSelector", defects)
     if by_label is not None and not by_label.labels:
         # All namespaces are selected, so names of single ones add nothing.
-        return pb.TaskSelector(labels=distinct([*own, *added]), namespaces_by_label=by_label)
+        return pb.TaskSelector(labels=drop_repeated([*own, *added]), namespaces_by_label=by_label)
     names = set(term.namespaces)
     if not names and by_label is None:
         names = {metadata.namespace or "default"}
     return pb.TaskSelector(
-        labels=distinct([*own, *added]), namespaces=sorted(names), namespaces_by_label=by_label
+        labels=drop_repeated([*own, *added]), namespaces=sorted(names), namespaces_by_label=by_label
     )
 
 
@@ -92,7 +97,7 @@ def _namespaces_by_label(
 ) -> pb.NamespaceSelector | None:
     if term.namespace_selector is None:
         return None
-    labels = requirements(term.namespace_selector, f"{path}.namespaceSelector", defects)
+    labels = parse_requirements(term.namespace_selector, f"{path}.namespaceSelector", defects)
     return pb.NamespaceSelector(labels=labels)
 
 

@@ -6,7 +6,12 @@ from poseidon.kube.api.metadata import ObjectMeta
 from poseidon.kube.api.pod_rules import TopologySpreadConstraint
 from poseidon.kube.api.pods import PodSpec
 from poseidon.kube.parsing.defects import Defect
-from poseidon.pod_rules.label_selectors import distinct, label_key_requirements, one_of, requirements
+from poseidon.pod_rules.label_selectors import (
+    drop_repeated,
+    format_choice,
+    label_key_requirements,
+    parse_requirements,
+)
 from poseidon.pod_rules.pod_affinity import topology_key_defects
 from protos.firmament.v1 import scheduler_pb2 as pb
 
@@ -57,7 +62,7 @@ def _selector(
     added = label_key_requirements(given, metadata.labels, path, defects, match=constraint.match_label_keys)
     if given is None:
         return pb.TaskSelector(nothing=True)
-    labels = distinct([*requirements(given, f"{path}.labelSelector", defects), *added])
+    labels = drop_repeated([*parse_requirements(given, f"{path}.labelSelector", defects), *added])
     if not labels:  # kube-scheduler's countPodsMatchSelector counts nobody for it
         return pb.TaskSelector(nothing=True)
     return pb.TaskSelector(labels=labels, namespaces=[metadata.namespace or "default"])
@@ -68,7 +73,7 @@ def _defects(constraint: TopologySpreadConstraint, path: str) -> list[Defect]:
     if not 1 <= constraint.max_skew <= _LARGEST:
         found.append(Defect(f"{path}.maxSkew", f"{constraint.max_skew} is out of range; give 1 or more"))
     if constraint.when_unsatisfiable not in UNSATISFIABLE:
-        problem = f"unknown value {constraint.when_unsatisfiable!r}; use {one_of(UNSATISFIABLE)}"
+        problem = f"unknown value {constraint.when_unsatisfiable!r}; use {format_choice(UNSATISFIABLE)}"
         found.append(Defect(f"{path}.whenUnsatisfiable", problem))
     if constraint.min_domains is not None:
         if not 1 <= constraint.min_domains <= _LARGEST:
@@ -82,5 +87,7 @@ def _defects(constraint: TopologySpreadConstraint, path: str) -> list[Defect]:
         ("nodeTaintsPolicy", constraint.node_taints_policy),
     ):
         if policy and policy not in POLICIES:
-            found.append(Defect(f"{path}.{field}", f"unknown policy {policy!r}; use {one_of(POLICIES)}"))
+            found.append(
+                Defect(f"{path}.{field}", f"unknown policy {policy!r}; use {format_choice(POLICIES)}")
+            )
     return found

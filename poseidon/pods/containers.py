@@ -9,7 +9,7 @@ from ipaddress import ip_address
 
 from poseidon.kube.api.pods import Container, ContainerPort, PodSpec
 from poseidon.kube.parsing.defects import Defect
-from poseidon.pod_rules.label_selectors import one_of
+from poseidon.pod_rules.label_selectors import format_choice
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 PROTOCOLS = ("TCP", "UDP", "SCTP")
@@ -20,7 +20,7 @@ _LONGEST_DISK = 500
 _ALL_ADDRESSES = "0.0.0.0"  # noqa: S104 - compared with, never listened on
 
 
-def host_ports(spec: PodSpec, defects: list[Defect]) -> list[pb.HostPort]:
+def list_host_ports(spec: PodSpec, defects: list[Defect]) -> list[pb.HostPort]:
     """Return the ports of the node that the pod takes for as long as it runs, each once.
 
     Those of containers and sidecars count; an ordinary init container has ended when the rest starts. On the
@@ -87,7 +87,7 @@ def _defects(port: ContainerPort, path: str, *, host_network: bool) -> list[Defe
         problem = f"{port.host_port} differs from the containerPort, which hostNetwork does not allow"
         found.append(Defect(f"{path}.hostPort", problem))
     if port.protocol and port.protocol not in PROTOCOLS:
-        problem = f"unknown protocol {port.protocol!r}; use {one_of(PROTOCOLS)}"
+        problem = f"unknown protocol {port.protocol!r}; use {format_choice(PROTOCOLS)}"
         found.append(Defect(f"{path}.protocol", problem))
     if port.host_ip and not _is_address(port.host_ip):
         found.append(Defect(f"{path}.hostIP", f"{port.host_ip!r} is not an IP address; correct it"))

@@ -23,7 +23,7 @@ from poseidon.pod_rules.node_affinity import (
     tolerations,
 )
 from poseidon.pod_rules.topology_spread import spread_rules
-from poseidon.pods.containers import disks, host_ports, images
+from poseidon.pods.containers import disks, images, list_host_ports
 from poseidon.pods.estimates import service_class
 from poseidon.pods.requests_and_limits import (
     add_annotated_bandwidth,
@@ -148,7 +148,7 @@ def describe(source: ClassSource, visibility: Visibility) -> tuple[pb.TaskClass,
         requests=quantities(requests),
         assumed=quantities(compute_assumed_requests(spec)),
         annotations=source.metadata.annotations,
-        ports=host_ports(spec, defects),
+        ports=list_host_ports(spec, defects),
         disks=[pb.Disk(name=name, read_only=read_only) for name, read_only in source.disks],
         never_preempts=source.never_preempts,
         runs_to_completion=source.runs_to_completion,

@@ -15,7 +15,7 @@ from poseidon.kube.api.other_projects.queues import (
 )
 from poseidon.kube.parsing.defects import Defect, list_defects, shorten
 from poseidon.kube.parsing.label_syntax import label_defects
-from poseidon.pod_rules.label_selectors import requirements
+from poseidon.pod_rules.label_selectors import parse_requirements
 from poseidon.queues.model import (
     ANY,
     BEST_EFFORT,
@@ -168,7 +168,7 @@ def _read_queue(queue: ClusterQueue, flavors: Mapping[str, Flavor], *, fair: boo
     cohort = read_reference(named, "spec.cohortName", defects)
     weight = read_weight(spec.fair_sharing, defects)
     if spec.namespace_selector is not None:
-        requirements(spec.namespace_selector, "spec.namespaceSelector", defects)
+        parse_requirements(spec.namespace_selector, "spec.namespaceSelector", defects)
     order = _choose(spec.queueing_strategy, (BEST_EFFORT, STRICT), "spec.queueingStrategy", defects)
     fungibility = spec.flavor_fungibility or FlavorFungibility()
     when_can_borrow = _choose(

@@ -10,7 +10,7 @@ import msgspec
 
 from poseidon.kube.api import kinds
 from poseidon.kube.api.kinds import WatchedKind
-from poseidon.kube.api.metadata import Condition, timestamp
+from poseidon.kube.api.metadata import Condition, format_time
 from poseidon.kube.api.other_projects.queues import ClusterQueue, LocalQueue
 from poseidon.kube.write.patch_writer import QueueStatusWrite
 from poseidon.queues.book import QueueBook
@@ -209,7 +209,7 @@ class QueueStatuses:
             "status": status,
             "reason": reason,
             "message": message,
-            "lastTransitionTime": since or timestamp(self._wall()),
+            "lastTransitionTime": since or format_time(self._wall()),
         }
         return [*kept, active]
 

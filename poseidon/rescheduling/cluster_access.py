@@ -9,7 +9,7 @@ import msgspec
 
 from poseidon.kube.api.collections import NODES, PODS
 from poseidon.kube.api.decoding import MalformedObjectError, decode_object, decode_page
-from poseidon.kube.api.metadata import KubeStruct, PodRef, timestamp
+from poseidon.kube.api.metadata import KubeStruct, PodRef, format_time
 from poseidon.kube.api.nodes import Node
 from poseidon.kube.api.pods import Pod
 from poseidon.kube.client.errors import ApiError
@@ -84,7 +84,7 @@ class ClusterAccess:
 
     async def announce(self, pod: PodRef, node: str, until: float) -> None:
         """Annotate a pod: its replacement is meant for ``node`` until a time (seconds since the epoch)."""
-        await self.annotate(pod, {MOVE_TO: node, MOVE_UNTIL: timestamp(until)})
+        await self.annotate(pod, {MOVE_TO: node, MOVE_UNTIL: format_time(until)})
 
     async def withdraw(self, pod: PodRef) -> None:
         """Remove the annotations of an announced move from a pod."""

@@ -13,7 +13,7 @@ from poseidon.kube.api.pods import Pod
 from poseidon.manifests.loader import Manifests
 from poseidon.offline.cluster import OfflineCluster
 from poseidon.offline.feeding import as_pending
-from poseidon.pod_groups.membership import membership
+from poseidon.pod_groups.membership import find_membership
 from poseidon.pods.run_times import find_last_end, find_run_seconds
 from poseidon.pods.tasks import workload_of
 from poseidon.simulate.classes import TemplateError, translate_pods
@@ -102,7 +102,7 @@ def learn_run_times(
         first, end = seconds(pod.status.start_time), _find_end(pod)
         if first is not None and (end is not None or pod.status.phase == "Running"):
             run = _Run(first, max(now, first) if end is None else end, end is not None)
-            gang = membership(pod)
+            gang = find_membership(pod)
             key: Hashable = place if gang is None else (gang, first // _TOGETHER)
             families.find(pod)
             for kin in _list_kin(find_family(pod)):
@@ -137,7 +137,7 @@ def _collect_runs(own: Sequence[_Run], others: Sequence[_Run]) -> PastRuns:
 def _number_gangs(pods: Iterable[Pod]) -> Int64:
     """Return a number for each gang, ``ALONE`` for pods that are in none: int64[N]."""
     numbers: dict[Hashable, int] = {}
-    found = (membership(pod) for pod in pods)
+    found = (find_membership(pod) for pod in pods)
     return np.array(
         [ALONE if each is None else numbers.setdefault(each, len(numbers)) for each in found], dtype=np.int64
     )
@@ -210,7 +210,7 @@ def _add_kinds(pods: Sequence[Pod], cluster: OfflineCluster, simulation: Simulat
 
 def _find_submission(pod: Pod, created: float) -> tuple[Hashable, bool]:
     """Return a key that pods submitted together share (None for a single pod), and whether they are placed together."""
-    member = membership(pod)
+    member = find_membership(pod)
     if member is not None:
         return member, True
     return None if pod.metadata.controller() is None else (workload_of(pod), created // _TOGETHER), False

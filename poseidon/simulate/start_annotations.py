@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from poseidon.kube.api.metadata import PodRef, timestamp
+from poseidon.kube.api.metadata import PodRef, format_time
 from poseidon.kube.api.pods import Pod
 from poseidon.kube.client.errors import ApiError
 from poseidon.manifests.loader import Manifests
@@ -38,8 +38,8 @@ def describe_start(start: ExpectedStart, now: float) -> str:
     """Return the value of the annotation `EXPECTED`; ``now``: when the start was computed, seconds since the epoch."""
     times = {"median": start.median, "earliest": start.low, "latest": start.high}
     answer = {
-        "computed": timestamp(now),
-        **{name: None if each is None else timestamp(now + each) for name, each in times.items()},
+        "computed": format_time(now),
+        **{name: None if each is None else format_time(now + each) for name, each in times.items()},
         "lookedAhead": round(start.ahead),
     }
     return msgspec.json.encode(answer).decode()

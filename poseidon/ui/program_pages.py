@@ -9,7 +9,7 @@ _MOST_BYTES = 2**24
 _FAULTS = (aiohttp.ClientError, OSError, TimeoutError, ValueError)
 
 
-async def page(url: str) -> str | None:
+async def read_page(url: str) -> str | None:
     """Return the text that a program serves at a URL, None if it cannot be read."""
     try:
         async with aiohttp.ClientSession(timeout=_PATIENCE) as session, session.get(url) as answer:
@@ -20,6 +20,6 @@ async def page(url: str) -> str | None:
         return None
 
 
-def configz(metrics_url: str) -> str:
+def get_configz_url(metrics_url: str) -> str:
     """Return the URL of the configuration of the program whose metrics are at this URL."""
     return f"{metrics_url.rsplit('/', 1)[0]}/configz"

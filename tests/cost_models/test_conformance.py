@@ -29,9 +29,9 @@ from cost_models.interface import (
     ShapeBatch,
     SparseArcs,
 )
-from cost_models.registry import available, load_model
+from cost_models.registry import list_available, load_model
 
-MODELS = sorted(available())
+MODELS = sorted(list_available())
 
 
 class Sound(BaseModel):

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from cost_models.conformance import check_declaration
 from cost_models.declarations import METHODS, declaration_faults
 from cost_models.interface import BaseModel, ModelDeclarationError, Range
-from cost_models.registry import available, load_model
+from cost_models.registry import list_available, load_model
 from firmament.cli import main as firmament
 from firmament.configuration.document import SchedulerConfiguration, build_core
 from poseidon.cli import main as poseidon
@@ -138,7 +138,7 @@ def test_every_promised_method_is_asked_for():
 
 def test_a_model_that_nobody_uses_keeps_nobody_from_working(site: Path):
     install_model(site, MISSPELT)
-    assert "declared" not in available()
+    assert "declared" not in list_available()
     assert build_core(SchedulerConfiguration()).policy.model.name == "cpu_mem"
 
 

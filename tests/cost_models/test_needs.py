@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from cost_models.interface import ModelDeclarationError, Needs
-from cost_models.registry import available, load_model
+from cost_models.registry import list_available, load_model
 from firmament.core.configuration import CoreConfiguration, WeightedModel
 from poseidon.pods.visibility import WHEN_UNTOLD, not_understood, visible_to
 from tests.support.models import NEEDS, Stated, indifferent
@@ -65,7 +65,7 @@ def test_needs_are_values():
         replace(EVERYTHING, labels=["app"])  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("name", available())
+@pytest.mark.parametrize("name", list_available())
 def test_what_a_model_needs_is_what_the_bridge_shows(name: str):
     needs = load_model(name, {}).needs
     shown = visible_to(needs.words())
@@ -85,7 +85,7 @@ def test_all_words_are_understood():
 
 
 def test_a_solver_that_does_not_say_gets_what_any_known_model_needs():
-    needs = Needs.merge(load_model(name, {}).needs for name in available())
+    needs = Needs.merge(load_model(name, {}).needs for name in list_available())
     shown, untold = (
         visible_to(needs.words()),
         visible_to({*WHEN_UNTOLD, *(f"records:{each}" for each in needs.records)}),

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from cost_models.api.parsed_records import RecordParser, json_object, number
+from cost_models.api.parsed_records import RecordParser, check_number, parse_object
 
 
 def parser(seen: list[bytes]) -> RecordParser[float]:
     def parse(payload: bytes) -> float:
         seen.append(payload)
-        return number("x", json_object(payload)["x"], 0, 9)
+        return check_number("x", parse_object(payload)["x"], 0, 9)
 
     return RecordParser(parse)
 

@@ -37,7 +37,7 @@ from cost_models.interface import (
     SparseArcs,
     answers_expire,
 )
-from cost_models.registry import available, load_model
+from cost_models.registry import list_available, load_model
 from tests.cost_models.columns import machine_columns
 
 HOLDING = {
@@ -72,14 +72,14 @@ def rich_case() -> Case:
 
 def models() -> list[CostModel]:
     """All registered models that hold by machine, with arguments that matter."""
-    given: list[tuple[str, dict[str, object]]] = [(name, {}) for name in sorted(available())]
+    given: list[tuple[str, dict[str, object]]] = [(name, {}) for name in sorted(list_available())]
     given += [("cpu_mem", {"availability": each}) for each in ("utilisation", "reservation")]
     given += [("cpu_mem", {"expirationSeconds": 6}), ("random", {"seed": 3})]
     return [model for name, args in given if (model := load_model(name, args)).promises.per_machine]
 
 
 def test_who_promises():
-    assert {name for name in available() if load_model(name, {}).promises.per_machine} == HOLDING
+    assert {name for name in list_available() if load_model(name, {}).promises.per_machine} == HOLDING
 
 
 @pytest.mark.parametrize("model", models(), ids=lambda model: model.name)

@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 
 from cost_models.interface import Assessment, CostModel, JointRows, MachineColumns, ShapeBatch, SparseArcs
-from cost_models.registry import available, load_model
+from cost_models.registry import list_available, load_model
 from firmament.core.configuration import WeightedModel
 from tests.support.core import machine, messages, placed, scheduler, task_class, tasks, uids
 from tests.support.models import Stated
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "02-cost-model" / "node_price.py"
-POLICIES = sorted(name for name, kind in available().items() if kind == "policy")
+POLICIES = sorted(name for name, kind in list_available().items() if kind == "policy")
 
 
 def exacting(machines: MachineColumns, shapes: ShapeBatch) -> Assessment:
@@ -78,7 +78,7 @@ def test_what_overlays_and_policy_charge_adds_up(policy: str):
 def overlays() -> dict[str, Callable[[], CostModel]]:
     """Every overlay that is installed, and the example's, by name."""
     made: dict[str, Callable[[], CostModel]] = {
-        name: partial(load_model, name, {}) for name, kind in available().items() if kind == "overlay"
+        name: partial(load_model, name, {}) for name, kind in list_available().items() if kind == "overlay"
     }
     spec = importlib.util.spec_from_file_location("example_node_price", EXAMPLE)
     assert spec is not None

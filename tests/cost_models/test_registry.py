@@ -9,7 +9,7 @@ import pytest
 
 from cost_models.firmament_policies.cpu_mem import CpuMem
 from cost_models.interface import ModelArgumentError
-from cost_models.registry import UnknownModelError, available, load_model
+from cost_models.registry import UnknownModelError, list_available, load_model
 from tests.cost_models.packages import install
 
 MODEL = """
@@ -38,7 +38,7 @@ def third_party(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_models_of_this_package_are_available():
-    kinds = available()
+    kinds = list_available()
     assert kinds["cpu_mem"] == "policy"
     assert kinds["trivial"] == "policy"
     assert list(kinds) == sorted(kinds)
@@ -62,17 +62,17 @@ def test_an_unknown_argument_names_the_model_and_the_argument():
 
 @pytest.mark.usefixtures("third_party")
 def test_a_model_of_another_package_is_found():
-    assert available()["threshold"] == "overlay"
+    assert list_available()["threshold"] == "overlay"
     assert load_model("threshold", {"percent": 80}).percent == 80  # type: ignore[attr-defined]
 
 
 def test_a_package_that_is_installed_while_this_runs_is_found(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(str(tmp_path))
     os.utime(tmp_path, (0, 0))  # or both could happen in one tick of the file system's clock
-    assert "later" not in available()
+    assert "later" not in list_available()
     (tmp_path / "third_party_later.py").write_text(MODEL)
     install(tmp_path, "third-party", "later = third_party_later:Threshold")
-    assert available()["later"] == "overlay"
+    assert list_available()["later"] == "overlay"
 
 
 @pytest.mark.usefixtures("third_party")

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from prometheus_client import CollectorRegistry, ProcessCollector
 from prometheus_client.metrics import MetricWrapperBase
 
-from cost_models.registry import available
+from cost_models.registry import list_available
 from firmament.cli import main as firmament
 from firmament.configuration.document import RoundSection, SchedulerConfiguration
 from firmament.core.reasons import TOO_FEW_PLACES, Reason, lack_of
@@ -118,14 +118,14 @@ def test_each_reason_of_the_solver_stands_somewhere(reason: Reason):
 
 def test_documented_policies_exist():
     named = {codes(row[0])[0] for row in rows(section(text("docs/cost-models.md"), "Base policies"))}
-    kinds = available()
+    kinds = list_available()
     assert {"cpu_mem", "trivial"} <= named
     assert {kinds.get(name) for name in named} == {"policy"}
 
 
 def test_the_overlays_are_all_there():
     registered = tomllib.loads(text("pyproject.toml"))["project"]["entry-points"]["firmament.cost_models"]
-    kinds = available()
+    kinds = list_available()
     named = {codes(row[0])[0] for row in rows(section(text("docs/cost-models.md"), "Overlays"))}
     assert named == {name for name in registered if kinds[name] == "overlay"}
 

@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 from cost_models.conformance import check_model
-from cost_models.registry import available, load_model
+from cost_models.registry import list_available, load_model
 from poseidon.cli import main
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -50,7 +50,7 @@ def _forget_the_module():
 
 
 def test_it_is_found_and_conforms(site: Path):
-    assert available()[MODULE] == "overlay"
+    assert list_available()[MODULE] == "overlay"
     model = load_model(MODULE, {"dearest": 2.0, "limit": 1.0})
     assert Path(sys.modules[type(model).__module__].__file__ or "").parent == site
     check_model(model)

@@ -12,8 +12,8 @@ from poseidon.explanations import (
     PodStanding,
     Remedy,
     Verdict,
-    conditions,
     describe_outcome,
+    phrase_conditions,
     plain,
     read_verdicts,
 )
@@ -108,7 +108,7 @@ def test_without_a_round_the_node_that_it_runs_on_is_said(node, said):
 
 @pytest.mark.parametrize(("pods", "said"), [(["a"], "a is"), (["a", "b"], "a, b are"), ([], " are")])
 def test_the_verb_agrees_with_the_number_of_pods(pods, said):
-    assert conditions(iter(pods)) == said
+    assert phrase_conditions(iter(pods)) == said
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Final, NoReturn
 
-from cost_models.registry import available, model_class
+from cost_models.registry import list_available, model_class
 
 MODULES: Final = (
     "firmament.cli",
@@ -189,7 +189,7 @@ def main(lifeline: int, listener: int, folder: Path) -> None:
     """Import everything, fork on demand, and in what was forked do as was ordered."""
     for module in MODULES:
         import_module(module)
-    for model in available():
+    for model in list_available():
         model_class(model)
     gc.collect()
     gc.freeze()

@@ -10,7 +10,7 @@ from cost_models.interface import Bool, Int64
 from firmament.core.flow.heights_and_prices import entries
 from firmament.core.flow.problem import Assignments, PlacementProblem
 from firmament.core.flow.residual import Residual
-from firmament.core.ranks import order_by, runs, sum_before_in_runs
+from firmament.core.ranks import find_runs, order_by, sum_before_in_runs
 
 
 def remaining_after(problem: PlacementProblem, placed: Assignments) -> Residual:
@@ -63,7 +63,7 @@ class MovingRoom:
     def find_overfilled(self, shapes: Int64, targets: Int64) -> Bool:
         """Return the arrivals for which there is no room once all earlier ones are on the same machine: bool[A]."""
         order = order_by(targets)
-        starts, lengths = runs(targets[order])
+        starts, lengths = find_runs(targets[order])
         limits = list(self._residual.limits())
         lacking = np.zeros(len(shapes), dtype=np.bool_)
         if not len(shapes):

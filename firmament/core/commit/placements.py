@@ -127,7 +127,9 @@ def assume_placements(
         machines = list(compress(machines, kept.tolist()))
     depends_on = binding_dependencies(snapshot.problem.rules, decided.cls[where], decided.row[where], uids)
     if ordered.any():
-        for place, leader in chain(cluster, decided.task[where], ordered[where], snapshot.came).items():
+        for place, leader in find_predecessors(
+            cluster, decided.task[where], ordered[where], snapshot.came
+        ).items():
             depends_on[place] = tuple(dict.fromkeys((*depends_on.get(place, ()), leader)))
     at = {int(index): place for place, index in enumerate(where)} if allocations else {}
     given = {at[index]: each for index, each in allocations.items()}
@@ -250,7 +252,7 @@ def keeps_order(snapshot: Snapshot, cls: Int64, row: Int64) -> Bool:
     return kept
 
 
-def chain(cluster: Cluster, tasks: Int64, ordered: Bool, came: int) -> dict[int, str]:
+def find_predecessors(cluster: Cluster, tasks: Int64, ordered: Bool, came: int) -> dict[int, str]:
     """Return, by index, the uid that each placement waits for; only for placements that wait.
 
     ``tasks``: int64[N], rows of tasks that have just been assumed, in order of admission; ``ordered``: bool[N]. Tasks

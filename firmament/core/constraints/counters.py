@@ -86,9 +86,9 @@ class RuleState:
         if domain < 0:
             return False
         count = self.counts[spreading.counter][domain]
-        return bool(count + spreading.own - self.emptiest(spreading) <= spreading.max_skew)
+        return bool(count + spreading.own - self.count_in_emptiest_domain(spreading) <= spreading.max_skew)
 
-    def emptiest(self, spreading: RequiredSpread) -> int:
+    def count_in_emptiest_domain(self, spreading: RequiredSpread) -> int:
         """Return the fewest tasks in any domain that the spread considers; 0 if there are fewer domains than it
         demands.
         """
@@ -179,6 +179,6 @@ class RuleState:
     def _uneven(self, spreading: RequiredSpread, at: Int64 | None) -> list[tuple[AnyReason, Bool]]:
         domain = spreading.key_domain if at is None else spreading.key_domain[at]
         lacking = domain < 0
-        limit = spreading.max_skew - spreading.own + self.emptiest(spreading)
+        limit = spreading.max_skew - spreading.own + self.count_in_emptiest_domain(spreading)
         full = np.append(self.counts[spreading.counter] > limit, False)[domain]
         return [(spreading.lacking, lacking)] * bool(lacking.any()) + [(spreading.reason, full)]

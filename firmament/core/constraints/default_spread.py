@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from cost_models.interface import Bool, Float64, Int64
-from firmament.core.ranks import distinct
+from firmament.core.ranks import count_distinct
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class SpreadTerms:
         """
         width = np.int64(len(self.domain))
         before = self.resident_group * width + self.resident_machine
-        return distinct(np.concatenate([before, np.repeat(groups * width + machines, counts)]))
+        return count_distinct(np.concatenate([before, np.repeat(groups * width + machines, counts)]))
 
     def in_domains(self, groups: Int64, machines: Int64, counts: Int64) -> Int64:
         """Return tasks of each group in each domain, counted as by ``count_by_machine``: int64[G, D]."""

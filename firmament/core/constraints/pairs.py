@@ -150,8 +150,8 @@ def compare_with_limits(terms: PairTerms, limits: Float64) -> dict[float, Int64]
     """
     found = {}
     for limit in np.unique(limits).tolist():
-        exceeds = terms.exceeding(limit).astype(np.int64)
-        found[limit] = exceeds if terms.strict else exceeds - terms.keeping(limit)
+        exceeds = terms.find_exceeding(limit).astype(np.int64)
+        found[limit] = exceeds if terms.strict else exceeds - terms.find_keeping(limit)
     return found
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from cost_models.interface import Bool, Int64
-from firmament.core.filters.root_causes import RootCauses, root_causes
+from firmament.core.filters.root_causes import RootCauses, make_root_causes
 from firmament.core.queue.importance import Importance
 from firmament.core.ranks import places_in
 from firmament.core.reasons import Stage, summarise
@@ -113,7 +113,7 @@ class PreemptionReasons:
         lacking = find_refusals_by_resource(
             free[some][:, : len(request)], request, self._cluster.resources.names
         )
-        counts = dict(root_causes(int(some.sum()), lacking).counts())
+        counts = dict(make_root_causes(int(some.sum()), lacking).counts())
         lacks_nothing = (
             rows[some][~np.logical_or.reduce([each.refused for each in lacking])] if lacking else rows[some]
         )

@@ -100,12 +100,12 @@ class RootCauses:
 
     def drop_lack(self) -> RootCauses:
         """Return the root causes as if no resources were lacking."""
-        return root_causes(
+        return make_root_causes(
             len(self.code), [each for each in self.refusals if each.cause.reason.stage != Stage.RESOURCES]
         )
 
 
-def root_causes(
+def make_root_causes(
     machines: int,
     refusals: Iterable[MachineRefusal],
     standing: tuple[Sequence[MachineRefusal], Codes] | None = None,

@@ -1,7 +1,7 @@
 """Finds what keeps tasks off machines: rules about machines (by shape), pins and room (by class), rules between tasks.
 
-Rules come in kube-scheduler's order of filters, and the first that refuses a machine counts (`root_causes` puts the
-others in between).
+Rules are asked in kube-scheduler's order of filters, and the first that refuses a machine counts (`make_root_causes`
+puts the others in between).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 
 from cost_models.interface import Bool, Int64
 from firmament.core.constraints.counters import RuleState
-from firmament.core.filters.root_causes import Codes, RootCauses, root_causes, rule_refusals
+from firmament.core.filters.root_causes import Codes, RootCauses, make_root_causes, rule_refusals
 from firmament.core.model import TaskClass
 from firmament.core.reasons import Cause, Stage, StatedReason
 from firmament.core.rules.framework.node_rule import MachineRefusal
@@ -146,5 +146,5 @@ def verdict(
     found += rule_refusals(rules.refusals(index))
     told = static.refusals() if refusals is None else refusals
     if pins:
-        return root_causes(len(cluster.machines), [*pins, *told, *found, *others])
-    return root_causes(len(cluster.machines), [*found, *others], (told, static.code))
+        return make_root_causes(len(cluster.machines), [*pins, *told, *found, *others])
+    return make_root_causes(len(cluster.machines), [*found, *others], (told, static.code))

@@ -31,7 +31,7 @@ from firmament.core.flow.optimality.primal_dual_repair import repair_flow
 from firmament.core.flow.price_estimate.equilibrium import estimate_prices
 from firmament.core.flow.problem import Assignments
 from firmament.core.flow.residual import Residual
-from firmament.core.flow.truncation import find_unfilled_machines, plan_steps, solve_near
+from firmament.core.flow.truncation import find_unfilled_machines, plan_steps, solve_at_truncated_costs
 from firmament.core.flow.tuning import FlowTuning
 from firmament.solvers.base import FlowSolution, Solver, SolverTimeoutError
 
@@ -274,7 +274,9 @@ class _Generation:
         missing arcs violate: they are added, and the flow is repaired.
         """
         network = self._network()
-        near = solve_near(network, self._estimate, self.solver, self.time_limit, self.tuning.truncation)
+        near = solve_at_truncated_costs(
+            network, self._estimate, self.solver, self.time_limit, self.tuning.truncation
+        )
         flows = self._count(near.solution)
         if near.cut is None:
             return _SolvedNetwork(network, *self._price(network, flows))

@@ -14,7 +14,7 @@ from firmament.core.constraints.pairs import NO_PAIRS, PairRules
 from firmament.core.constraints.quota_terms import QuotaTerms
 from firmament.core.constraints.ruleset import NO_RULES, RuleSet
 from firmament.core.flow.heights_and_prices import NO_HEIGHTS, DualPrices, RoundHeights
-from firmament.core.ranks import distinct
+from firmament.core.ranks import count_distinct
 from firmament.core.tree_solver.groups import NO_GROUPS, GroupTerms
 from firmament.solvers.base import Int32
 
@@ -221,7 +221,7 @@ class Assignments:
         ``classes``, ``machines``: int64[N], class and machine of each task.
         """
         width = 1 + machines.max(initial=0)
-        pairs, count = distinct(classes * width + machines)
+        pairs, count = count_distinct(classes * width + machines)
         return cls(*np.divmod(pairs, width), count)
 
     @classmethod

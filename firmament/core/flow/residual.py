@@ -11,7 +11,7 @@ from cost_models.interface import Bool, Float64, Int64, Ledger, SharedLedger
 from firmament.core.constraints.model_limits import JointRoom
 from firmament.core.constraints.quota_room import QuotaRoom
 from firmament.core.flow.problem import Assignments, PlacementProblem, take_oldest
-from firmament.core.ranks import rank_in_runs, runs, sum_before_in_runs
+from firmament.core.ranks import find_runs, rank_in_runs, sum_before_in_runs
 
 UNLIMITED = int(np.iinfo(np.int64).max) // 4
 """Room where no row limits anything; above any sum of amounts."""
@@ -304,7 +304,7 @@ def _limit_to_shared_rows(
         if len(touched) == 0:
             continue
         by_row = touched[np.lexsort((standing[touched], row[touched]))]
-        before = sum_before_in_runs(amount[by_row] * count[by_row], *runs(row[by_row]))
+        before = sum_before_in_runs(amount[by_row] * count[by_row], *find_runs(row[by_row]))
         room = np.maximum(joint.left[row[by_row]] - before, 0)
         count[by_row] = np.minimum(count[by_row], room // amount[by_row])
     return count

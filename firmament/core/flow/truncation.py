@@ -61,7 +61,7 @@ class CutOptimum:
     cut: Network | None
 
 
-def solve_near(
+def solve_at_truncated_costs(
     network: Network,
     estimate: PriceEstimate,
     solver: Solver,

@@ -9,7 +9,7 @@ import numpy as np
 
 from cost_models.interface import Bool, Int64
 from firmament.core.flow.column_generation import FlowOutcome
-from firmament.core.flow.network.network import compute_unscheduled_penalties, dearest_path, staircase
+from firmament.core.flow.network.network import compute_unscheduled_penalties, dearest_path, sum_steps
 from firmament.core.flow.optimality.node_prices import NotOptimalError, node_prices
 from firmament.core.flow.problem import Assignments, PlacementProblem, take_oldest
 from firmament.core.flow.residual import Residual
@@ -34,7 +34,7 @@ def compute_charged_cost(problem: PlacementProblem, placed: Assignments) -> int:
     shapes = problem.shape[placed.cls]
     models = int((problem.cost[shapes, placed.machine].astype(np.int64) * placed.count).sum())
     on_machine = placed.count_per_machine(problem.machines)
-    return models + int((problem.crowd * staircase(on_machine, problem.crowd_step())).sum())
+    return models + int((problem.crowd * sum_steps(on_machine, problem.crowd_step())).sum())
 
 
 def least_cost(problem: PlacementProblem, placed: Assignments) -> int:

@@ -149,6 +149,6 @@ class Placed:
             self, assignments=assignments, figures=self.figures + StageFigures(admit_seconds=seconds)
         )
 
-    def also(self, assignments: Assignments, seconds: float) -> Placed:
+    def add_assignments(self, assignments: Assignments, seconds: float) -> Placed:
         """Return a copy with additional assignments; ``seconds`` are added to the time of admission."""
         return self.replace_assignments(Assignments.join([self.assignments, assignments]), seconds)

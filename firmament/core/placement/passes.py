@@ -59,7 +59,7 @@ def place_all(residual: Residual, means: Means) -> Placed:
     if nothing_fits or not residual.remaining.any():
         return placed
     watch = means.stopwatch()
-    return placed.also(place_greedily(residual), watch.seconds())
+    return placed.add_assignments(place_greedily(residual), watch.seconds())
 
 
 def solve_in_turn(

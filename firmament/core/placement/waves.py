@@ -36,7 +36,7 @@ def place_in_waves(board: Board, means: Means) -> Placed:
     pinned_up_to = means.tuning.pinned_up_to
     placed = solve_waves(board, lambda first: plan_wave(board, pinned_up_to, first=first), means)
     watch = means.stopwatch()
-    return placed.also(place_leftovers(board), watch.seconds())
+    return placed.add_assignments(place_leftovers(board), watch.seconds())
 
 
 def solve_waves(board: Board, plan: Callable[[bool], Wave | None], means: Means) -> Placed:

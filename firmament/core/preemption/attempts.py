@@ -28,7 +28,7 @@ from firmament.core.preemption.quotas.hindsight import spare_needless_victims
 from firmament.core.preemption.quotas.reclaim import QuotaReclaim
 from firmament.core.preemption.quotas.rivals import RivalPlaces
 from firmament.core.preemption.quotas.strict_order import find_behind
-from firmament.core.preemption.reprieve import evictions
+from firmament.core.preemption.reprieve import list_decisions
 from firmament.core.preemption.stages import Stages
 from firmament.core.preemption.tree_groups.groups import preempt_for_group, waiting_together
 from firmament.solvers.base import Solver
@@ -90,7 +90,7 @@ def preempt(
         now = attempts.find_best(now, np.flatnonzero(band & (gang < 0)))
     if preemption.reclaims.any():
         now, placed = _reclaim_quota(now, preemption.reclaims & ~behind, placed, solver, gang, need)
-    return waiting_together(problem, evictions(now)), placed
+    return waiting_together(problem, list_decisions(now)), placed
 
 
 def _reclaim_quota(

@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from cost_models.interface import Bool, Float64, Int64
-from firmament.core.ranks import runs
+from firmament.core.ranks import find_runs
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ class Bundles:
         if len(parts) == 1:
             return found
         order = np.lexsort((*reversed(found.keys()), found.rows))
-        return found.select(order[runs(found.rows[order])[0]])
+        return found.select(order[find_runs(found.rows[order])[0]])
 
     def or_better(self, other: Bundles) -> Bundles:
         """Return the better of two bundles for each machine; of equal ones, this one."""

@@ -128,7 +128,7 @@ def _leaves_room(now: PreemptionState, machine: int, guests: list[int], size: In
     return bool((now.room[machine] >= size)[needed & (size > 0)].all())
 
 
-def evictions(now: PreemptionState) -> tuple[PreemptionDecision, ...]:
+def list_decisions(now: PreemptionState) -> tuple[PreemptionDecision, ...]:
     """Return the decisions, one per place given.
 
     All tasks that get a place on a machine wait for all victims there. The victims are evicted for the first of these

@@ -8,7 +8,7 @@ import numpy as np
 
 from cost_models.interface import Bool
 from firmament.core.board.board import Board
-from firmament.core.filters.root_causes import RootCauses, root_causes, rule_refusals
+from firmament.core.filters.root_causes import RootCauses, make_root_causes, rule_refusals
 from firmament.core.flow.problem import Assignments, PlacementProblem
 from firmament.core.reasons import too_few_places
 from firmament.core.rules.framework.node_rule import MachineRefusal
@@ -59,7 +59,7 @@ def _causes(board: Board, cls: int, others: Sequence[MachineRefusal], resources:
     lacking = find_refusals_by_resource(
         board.residual.free.T, problem.requests[int(problem.shape[cls])], resources
     )
-    return root_causes(problem.machines, [*others, *lacking, *rule_refusals(board.refusals(cls))])
+    return make_root_causes(problem.machines, [*others, *lacking, *rule_refusals(board.refusals(cls))])
 
 
 def _nearest(causes: RootCauses) -> Bool:

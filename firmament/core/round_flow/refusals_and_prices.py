@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cost_models.interface import Bool, Float64, Int64
-from firmament.core.filters.root_causes import root_causes
+from firmament.core.filters.root_causes import make_root_causes
 from firmament.core.flow.optimality.node_prices import NotOptimalError, least_class_prices
 from firmament.core.flow.problem import COST_UNITS_PER_POINT, Assignments, PlacementProblem
 from firmament.core.flow.residual import Residual
@@ -49,7 +49,7 @@ def find_gates(
     )
     found = {}
     for shape in largest_shapes(problem, problem.counts).tolist():
-        causes = root_causes(
+        causes = make_root_causes(
             problem.machines,
             [*refusals(shape), *find_refusals_by_resource(problem.free, problem.requests[shape], resources)],
         )

@@ -30,7 +30,7 @@ class ShapeKinds:
         return self.cluster.requests.rows(kinds.tolist())[0]
 
 
-def arrivals(cluster: Cluster, kinds: Collection[str], *, without: int = -1) -> Arrivals | None:
+def list_arrivals(cluster: Cluster, kinds: Collection[str], *, without: int = -1) -> Arrivals | None:
     """Return bound and assumed tasks on machines with records of ``kinds``, except the task in row ``without``.
 
     None if there are no such records.
@@ -83,7 +83,7 @@ class SampledWindows:
         return self.samples.window(kind, seconds, self.machines)
 
 
-def load(cluster: Cluster, *, without: int = -1) -> Load:
+def collect_load(cluster: Cluster, *, without: int = -1) -> Load:
     """Return the reported use of machines and of the tasks on them, except the task in row ``without``."""
     machines = cluster.machines
     samples, rows = machines.samples, len(machines)
@@ -97,7 +97,7 @@ def load(cluster: Cluster, *, without: int = -1) -> Load:
     )
 
 
-def unseen(cluster: Cluster, *, without: int = -1) -> Int64:
+def compute_unseen_use(cluster: Cluster, *, without: int = -1) -> Int64:
     """Return the use that the newest reports may not show yet, by tasks placed after the report before the last:
     int64[M, K].
 
@@ -179,7 +179,7 @@ def _mask_unknown(times: Float64) -> Float64:
     return times if known.all() else np.where(known, times, np.nan)
 
 
-def residents(cluster: Cluster, *, without: int = -1) -> Residents:
+def count_residents(cluster: Cluster, *, without: int = -1) -> Residents:
     """Count bound and assumed tasks per machine and shape, except the task in row ``without``.
 
     Tasks on unknown machines are left out.

@@ -58,7 +58,7 @@ def preemption_problem(
     may &= reach > standing.min()
     if not (may.any() or claims.any()):
         return None
-    known = budgets(cluster)
+    known = read_budgets(cluster)
     kinds, kind, counted = _split_kinds(tasks, rows, known)
     covered_by, allowed = _budgets(cluster, context.evictions, known, kinds, counted)
     of_classes = [jobs[gang] if gang >= 0 else "" for gang in groups.gang.tolist()]
@@ -285,7 +285,7 @@ class Budget:
     disrupted: frozenset[str] = frozenset()
 
 
-def budgets(cluster: Cluster) -> dict[str, Budget]:
+def read_budgets(cluster: Cluster) -> dict[str, Budget]:
     """Return the disruption budgets of a cluster by name of their records; a malformed budget covers no task."""
     return {
         name: _parse(payload)

@@ -42,7 +42,12 @@ from firmament.core.scoring.round_assessment import (
     worth_keeping,
 )
 from firmament.core.snapshot.grouping import RoundContext, TaskGroups, group_admitted, ranks
-from firmament.core.snapshot.model_inputs import arrivals, load, residents, unseen
+from firmament.core.snapshot.model_inputs import (
+    collect_load,
+    compute_unseen_use,
+    count_residents,
+    list_arrivals,
+)
 from firmament.core.snapshot.pod_sets import pin_started_pod_sets
 from firmament.core.snapshot.preemption_candidates import preemption_problem
 from firmament.core.state.cluster import NO_NEEDS, Cluster
@@ -275,10 +280,10 @@ def model_columns(
         usage_time=machines.usage_time,
         records=cluster.records.payloads,
         now=now,
-        residents=residents(cluster, without=without) if needs.residents else None,
-        load=load(cluster, without=without) if needs.load else None,
-        arrivals=arrivals(cluster, needs.arrivals, without=without) if needs.arrivals else None,
-        unseen=unseen(cluster, without=without) if reported and needs.unseen else None,
+        residents=count_residents(cluster, without=without) if needs.residents else None,
+        load=collect_load(cluster, without=without) if needs.load else None,
+        arrivals=list_arrivals(cluster, needs.arrivals, without=without) if needs.arrivals else None,
+        unseen=compute_unseen_use(cluster, without=without) if reported and needs.unseen else None,
         unstated=unstated if unstated.any() else None,
         scarce=scarce_columns(cluster.resources.names, capacity),
         devices=show_devices(cluster, needs.devices, left_out) if needs.devices else None,

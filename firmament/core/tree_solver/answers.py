@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from cost_models.interface import Int64
 from firmament.core.tree_solver import regular
 from firmament.core.tree_solver.questions import Profile, Questions
-from firmament.core.tree_solver.reach import ReachableShares, Shares, caps
+from firmament.core.tree_solver.reach import ReachableShares, Shares, compute_caps
 from firmament.core.tree_solver.tree import Rule, Tree
 
 PART = 64
@@ -107,7 +107,7 @@ def _of_leaves(
     objectives: Objectives = np.zeros(len(asked.units), dtype=object)
     held: list[Sequence[int] | Int64] = [()] * len(asked.units)
     for batch in asked.batches:
-        most = caps(shares, batch.children, batch.exists) * shares.step
+        most = compute_caps(shares, batch.children, batch.exists) * shares.step
         price, space = cost[batch.children], room[batch.children]
         counts = regular.assign_counts(batch.profiles, most, price, space)
         total = (counts * price).sum(axis=1).astype(object)

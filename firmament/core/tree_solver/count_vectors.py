@@ -15,7 +15,7 @@ from operator import or_
 import numpy as np
 from numpy.typing import NDArray
 
-from firmament.core.tree_solver.regular import pack_profiles, spread
+from firmament.core.tree_solver.regular import pack_profiles, spread_profiles
 
 Table = NDArray[np.object_]
 
@@ -48,7 +48,7 @@ def _solve_without_gaps(sets: Sequence[int], units: int, pack: bool, total: int)
     most = (
         np.array([sorted((counts.bit_length() - 1 for counts in sets), reverse=True)], dtype=np.int64) // step
     )
-    fill = pack_profiles if pack else spread
+    fill = pack_profiles if pack else spread_profiles
     profile = fill(most, lowest(union) // step, units, np.array([total // step]))[0]
     return tuple((profile[profile > 0] * step).tolist())
 

@@ -12,7 +12,7 @@ import numpy as np
 from cost_models.interface import Bool, Int64
 from firmament.core.tree_solver import regular
 from firmament.core.tree_solver.count_vectors import best_profile
-from firmament.core.tree_solver.reach import ReachableShares, Shares, batches, caps, plain
+from firmament.core.tree_solver.reach import ReachableShares, Shares, batches, compute_caps, find_regular
 from firmament.core.tree_solver.tree import Rule, Tree, limits
 
 Profile = tuple[int, ...]
@@ -77,12 +77,12 @@ def _answer(
     """Return the questions about ``shares`` of ``units`` above ``level``, with the best profile of each."""
     below, first = found.shares[level], tree.first_children(level)
     number, least = limits(rule).units, below.least // below.step
-    fill = regular.pack_profiles if rule.kind == "pack" else regular.spread
-    simple = plain(below, first)[units]
+    fill = regular.pack_profiles if rule.kind == "pack" else regular.spread_profiles
+    simple = find_regular(below, first)[units]
     quick = np.flatnonzero(simple)
     done = []
     for positions, children, exists in batches(first, units[quick]):
-        most = -np.sort(-caps(below, children, exists), axis=1)
+        most = -np.sort(-compute_caps(below, children, exists), axis=1)
         profiles = fill(most, least, number, shares[quick[positions]] // below.step) * below.step
         done.append(Batch(quick[positions], children, exists, profiles))
     others = {}

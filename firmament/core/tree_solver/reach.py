@@ -55,7 +55,7 @@ class Shares:
         return highest
 
 
-def plain(shares: Shares, first: Int64) -> Bool:
+def find_regular(shares: Shares, first: Int64) -> Bool:
     """Return whether all children of a parent are regular: bool[parents]; ``first``: the first child of each."""
     strange = np.append(0, np.cumsum(~shares.regular))
     return strange[first[1:]] == strange[first[:-1]]
@@ -80,7 +80,7 @@ def batches(first: Int64, parents: Int64) -> Iterator[tuple[Int64, Int64, Bool]]
             yield positions, children, exists
 
 
-def caps(shares: Shares, children: Int64, exists: Bool) -> Int64:
+def compute_caps(shares: Shares, children: Int64, exists: Bool) -> Int64:
     """Return the most pods that each child can hold, in steps: int64[R, C]; 0 where there is no child, or
     it can hold none.
     """
@@ -149,13 +149,13 @@ def _totals(
 
     They are rows of bool[parents, size + 1] for parents whose children are all regular, and sets for the others.
     """
-    simple = plain(below, first)
+    simple = find_regular(below, first)
     top = size // below.step
     rows = np.zeros((len(first) - 1, size + 1), dtype=np.bool_)
     parents = np.flatnonzero(simple)
     for positions, children, exists in batches(first, parents):
-        most = -np.sort(-caps(below, children, exists), axis=1)
-        found = regular.totals(most, below.least // below.step, units, top)
+        most = -np.sort(-compute_caps(below, children, exists), axis=1)
+        found = regular.find_totals(most, below.least // below.step, units, top)
         rows[parents[positions], : top * below.step + 1 : below.step] = found
     allowed = progression(bound.low, min(bound.high or size, size), bound.step)
     count = np.arange(size + 1)

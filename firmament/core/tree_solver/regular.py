@@ -12,7 +12,7 @@ import numpy as np
 from cost_models.interface import Bool, Int64
 
 
-def totals(caps: Int64, least: int, units: int, size: int) -> Bool:
+def find_totals(caps: Int64, least: int, units: int, size: int) -> Bool:
     """Return the totals that each row's children can hold together: bool[rows, size + 1].
 
     ``units``: exactly so many children are used, 0 for any number. K children hold any total from K times the least to
@@ -46,7 +46,7 @@ def pack_profiles(caps: Int64, least: int, units: int, shares: Int64) -> Int64:
     return np.where(after >= 0, profile, 0)
 
 
-def spread(caps: Int64, least: int, units: int, shares: Int64) -> Int64:
+def spread_profiles(caps: Int64, least: int, units: int, shares: Int64) -> Int64:
     """Return the most even profile of each row that sums to its share: int64[rows, children].
 
     As many children are used as the least allows, filled to one level like connected vessels; the rest goes to the

@@ -67,7 +67,7 @@ class ExactSolver:
         enough = int((np.clip(slots, 0, size) + held).sum()) >= size
         found = reach(tree, slots, size, rules, held) if enough else None
         if found is None or not found.whole >> size & 1:
-            return shortage(tree, slots, size, rules, held)
+            return find_shortage(tree, slots, size, rules, held)
         if counted is not None:
             found = replace(found, room=room_of(tree, counted, held))
         return divide(tree, found, size, rules, cost, _SIGN[self.choice])
@@ -104,7 +104,7 @@ def divide(
 # --- Why a group cannot be placed: the level and the rule that cannot be kept, and how many pods could be placed.
 
 
-def shortage(tree: Tree, slots: Int64, size: int, rules: Sequence[Rule], held: Int64) -> Shortage:
+def find_shortage(tree: Tree, slots: Int64, size: int, rules: Sequence[Rule], held: Int64) -> Shortage:
     """Return why a group cannot be placed; arguments as of `ExactSolver.place`.
 
     Rules are added from the leaves up; the first level that leaves no placement gets the blame.
@@ -189,7 +189,7 @@ def _each(rule: Rule) -> str:
 # --- Rules that cannot be kept on a tree however empty it is.
 
 
-def inconsistencies(
+def list_inconsistencies(
     rules: Sequence[Rule], levels: Sequence[str], size: int, units: Sequence[int]
 ) -> tuple[str, ...]:
     """Return a line for people on each of a group's rules that the tree cannot keep however empty it is; () if there

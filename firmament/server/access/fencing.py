@@ -47,6 +47,6 @@ class Fencing:
         """Record that the driver has gone, perhaps because its stream broke."""
         self._lapses = self._monotonic() + GRACE_SECONDS
 
-    def lapse(self) -> None:
+    def end_grace_period(self) -> None:
         """End the grace period: the last driver will not come back."""
         self._lapses = float("-inf")

@@ -28,7 +28,7 @@ from poseidon.pod_groups.group import Group
 from poseidon.pod_groups.groups import GroupChange, Groups
 from poseidon.pod_groups.kinds import GROUP_KINDS
 from poseidon.pod_groups.membership import BUNDLE, POD_GROUP, SIGS_POD_GROUP
-from poseidon.pod_groups.statuses import FormerWholeness, PodGroupStatuses
+from poseidon.pod_groups.statuses import GangsCompleteBeforeRestart, PodGroupStatuses
 from poseidon.pods.classes import ClassTable
 from poseidon.pods.tasks import Task
 from protos.conventions.command_line import format_count, format_count_with_verb
@@ -79,7 +79,7 @@ class Gangs:
         """Who is in which group, and what each asks for."""
         self._statuses = PodGroupStatuses(groups, wall, quarantine)
         self._conditions = GroupConditions(wall)
-        self._former = FormerWholeness(groups, options.timeout, wall)
+        self._former = GangsCompleteBeforeRestart(groups, options.timeout, wall)
         self.topology = TopologyGroups(groups, arguments, wall, self._name_of, records, actions, quarantine)
         self._said: dict[str, dict[tuple[str, str], str]] = {}
         self.wanted_kinds: set[str] = set()
@@ -100,7 +100,7 @@ class Gangs:
         def take_changes(changes: Sequence[Change[Source]]) -> None:
             for change in changes:
                 if change.object is not None:
-                    self._former.object_seen(change.uid, change.object)
+                    self._former.note_phase(change.uid, change.object)
                     self.groups.put_source(kind, change.uid, change.object)
                     continue
                 self.groups.remove_source(change.uid)

@@ -14,7 +14,7 @@ from poseidon.group_trees.status.group_status import Outlook, gist
 from poseidon.group_trees.status.members import Member
 from poseidon.group_trees.status.written import Values, WrittenTexts
 from poseidon.kube.api.event_reasons import ConditionType, EventReason
-from poseidon.kube.api.metadata import Condition, ObjectRef, timestamp
+from poseidon.kube.api.metadata import Condition, ObjectRef, format_time
 from poseidon.kube.api.pod_groups import CompositePodGroup, NativePodGroup
 from poseidon.kube.write.patch_writer import GroupConditionWrite
 from poseidon.lifecycle.actions import Action, AnnounceGroup
@@ -165,7 +165,7 @@ class GroupConditions:
         if (told.status, told.gist) == (status, reasons_of(message)):
             self._told[uid] = told
             return None
-        since = told.since if told.status == status and told.since else timestamp(self._wall())
+        since = told.since if told.status == status and told.since else format_time(self._wall())
         self._told[uid] = _Told(status, reasons_of(message), since)
         condition = Condition(_type_of(found), status, UNSCHEDULABLE if waits else SCHEDULED, message, since)
         namespace = found.metadata.namespace or "default"

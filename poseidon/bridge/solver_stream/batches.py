@@ -66,7 +66,7 @@ class Window:
         """The number of the first batch that is not acknowledged; None if all are."""
         return self._acknowledged + 1 if self._sent > self._acknowledged else None
 
-    async def silent(self, seconds: float) -> int:
+    async def wait_for_silence(self, seconds: float) -> int:
         """Wait until a batch has waited ``seconds`` to twice that without any message from the solver; return its
         number.
 

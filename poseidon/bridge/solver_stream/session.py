@@ -273,7 +273,7 @@ class Session:
 
     async def _watch(self, window: Window) -> None:
         """Raise ``StreamLostError`` once a batch waits and the solver stays silent."""
-        oldest = await window.silent(self._silence_timeout)
+        oldest = await window.wait_for_silence(self._silence_timeout)
         self._metrics.silences.inc()
         raise StreamLostError(
             f"{self._target}: event batch {oldest} not acknowledged within {self._silence_timeout:g} s"

@@ -158,7 +158,7 @@ def seconds(time: str | None) -> float | None:
     return found if EARLIEST <= found <= LATEST else None
 
 
-def timestamp(seconds: float) -> str:
+def format_time(seconds: float) -> str:
     """Write seconds since the epoch as Kubernetes writes times: RFC 3339, UTC, whole seconds."""
     return _timestamp(math.floor(seconds))
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from poseidon.kube.api.event_reasons import EventReason
-from poseidon.kube.api.metadata import ObjectRef, PodRef, timestamp
+from poseidon.kube.api.metadata import ObjectRef, PodRef, format_time
 from poseidon.kube.client.errors import ApiError
 from poseidon.kube.client.media_types import MERGE_PATCH
 from poseidon.kube.environment import Environment
@@ -110,7 +110,7 @@ class EventWriter(WriteBehind[_Write]):
             if not error.already_exists:
                 raise
             if write.renews:
-                renewed = msgspec.json.encode({"lastTimestamp": timestamp(write.at)})
+                renewed = msgspec.json.encode({"lastTimestamp": format_time(write.at)})
                 await self._transport.patch(f"{path}/{write.name}", renewed, MERGE_PATCH)
         if write.reason == EventReason.FAILED_SCHEDULING:
             self._remember(write.about.uid, _Posted(write.name, 1))
@@ -121,7 +121,7 @@ class EventWriter(WriteBehind[_Write]):
         """Update the event that was posted before; return False if the server has let it expire."""
         change = {
             "count": posted.times + 1,
-            "lastTimestamp": timestamp(write.at),
+            "lastTimestamp": format_time(write.at),
             "message": write.message[:_MAX_MESSAGE],
         }
         path = f"/api/v1/namespaces/{write.about.namespace}/events/{posted.name}"
@@ -141,7 +141,7 @@ class EventWriter(WriteBehind[_Write]):
             self._posted.popitem(last=False)
 
     def _body(self, write: _Write) -> dict[str, Any]:
-        about, at = write.about, timestamp(write.at)
+        about, at = write.about, format_time(write.at)
         return {
             "apiVersion": "v1",
             "kind": "Event",

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from poseidon.kube.api.event_reasons import ConditionType
-from poseidon.kube.api.metadata import PodRef, timestamp
+from poseidon.kube.api.metadata import PodRef, format_time
 from poseidon.kube.client.errors import ApiError, KubeError
 from poseidon.kube.client.media_types import STRATEGIC_MERGE_PATCH
 from poseidon.kube.write.joint_evictions import JointEviction
@@ -164,7 +164,7 @@ class Evictor(WorkerPool[EvictionRequest]):
             "status": "True",
             "reason": "PreemptionByScheduler",
             "message": request.message,
-            "lastTransitionTime": timestamp(self._environment.wall()),
+            "lastTransitionTime": format_time(self._environment.wall()),
         }
         told = {"metadata": {"uid": pod.uid}, "status": {"conditions": [condition]}}
         await self._transport.patch(f"{pod.path}/status", msgspec.json.encode(told), STRATEGIC_MERGE_PATCH)

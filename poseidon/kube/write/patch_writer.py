@@ -9,7 +9,7 @@ import msgspec
 
 from poseidon.kube.api.collections import COMPOSITE_POD_GROUPS, NATIVE_POD_GROUPS
 from poseidon.kube.api.event_reasons import ConditionType
-from poseidon.kube.api.metadata import Condition, PodRef, timestamp
+from poseidon.kube.api.metadata import Condition, PodRef, format_time
 from poseidon.kube.api.pod_groups import PodGroupStatus
 from poseidon.kube.client.errors import ApiError
 from poseidon.kube.client.media_types import MERGE_PATCH, STRATEGIC_MERGE_PATCH
@@ -96,7 +96,7 @@ class _Unscheduled(NamedTuple):
             "message": self.message,
         }
         if self.since is not None:
-            condition["lastTransitionTime"] = timestamp(self.since)
+            condition["lastTransitionTime"] = format_time(self.since)
         return _conditions(f"{self.pod.path}/status", self.pod.uid, condition)
 
 

@@ -92,7 +92,7 @@ class PodRecovery:
         if obstacle:
             _log.warning('refused pod is left as it is pod=%s because="%s"', pod, obstacle)
             return "left"
-        body = successor(found, {self._annotation: str(times)})
+        body = make_successor(found, {self._annotation: str(times)})
         # Rights, quotas and admission are checked while the pod still exists, under a temporary name.
         probe = {**body, "metadata": {**body["metadata"], "generateName": pod.name[:50] + _PROBE_SUFFIX}}
         del probe["metadata"]["name"]
@@ -176,7 +176,7 @@ class PodRecovery:
         return await Tries(_RETRIES, self._random).persist(attempt, self._sleep, outrun)
 
 
-def successor(pod: Object, annotations: dict[str, str]) -> Object:
+def make_successor(pod: Object, annotations: dict[str, str]) -> Object:
     """Return the manifest of the same pod as before any scheduler saw it, with added annotations.
 
     Fields that the API server or admission sets anew are left out: identity, node, status, resolved priority.

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from poseidon.lifecycle.actions import Action, Evict, WithdrawEviction
-from poseidon.lifecycle.evictions.review import Asked, EvictionReview, Verdict
+from poseidon.lifecycle.evictions.review import EvictionReview, ProposedRound, Verdict
 from poseidon.lifecycle.phases import UNDER_WAY, Event, Phase, PodRecord
 from poseidon.lifecycle.pod_records import PodRecords
 from poseidon.lifecycle.refused_deltas import Kind, Reason, Refusals
@@ -71,7 +71,7 @@ class Evictions:
                 places.append(delta)
             elif delta.kind == pb.Delta.PLACE and self.tasks.get(delta.task) is not None:
                 unmade.add(delta.task)
-        verdicts = self.review.list_staying(Asked(victims, places, frozenset(unmade)))
+        verdicts = self.review.list_staying(ProposedRound(victims, places, frozenset(unmade)))
         return [(victims.pop(uid), verdict) for uid, verdict in verdicts.items()]
 
     def messages(self, result: pb.RoundResult, victims: Mapping[str, pb.Delta]) -> dict[str, str]:

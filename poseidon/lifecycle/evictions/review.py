@@ -34,7 +34,7 @@ class Verdict(NamedTuple):
     words: str
 
 
-class Asked(NamedTuple):
+class ProposedRound(NamedTuple):
     """A round's proposals: victims by uid, placements that can be made, and uids of tasks whose placement cannot."""
 
     victims: Mapping[str, pb.Delta]
@@ -80,7 +80,7 @@ class EvictionReview:
         self._evicts = evicts
         self._takes_quota = takes_quota
 
-    def list_staying(self, asked: Asked) -> dict[str, Verdict]:
+    def list_staying(self, asked: ProposedRound) -> dict[str, Verdict]:
         """Return the victims (uids) that have to stay, and why. All must be known pods on the expected nodes."""
         inquiry = _Inquiry(self._tasks, self._gangs, asked, self._evicts, self._takes_quota)
         inquiry.settle()
@@ -102,7 +102,7 @@ class _Inquiry:
         self,
         tasks: PodRecords,
         gangs: GangView,
-        asked: Asked,
+        asked: ProposedRound,
         evicts: Callable[[PodRecord], bool],
         takes_quota: Callable[[PodRecord, PodRecord], bool],
     ) -> None:

@@ -14,8 +14,8 @@ from poseidon.kube.api.pods import Pod, claims_of
 from poseidon.kube.api.storage import CsiStorageCapacity, PersistentVolume, StorageClass
 from poseidon.offline.audit.commands import commands
 from poseidon.offline.audit.findings import CureStep
-from poseidon.pod_groups.membership import membership
-from poseidon.pod_rules.label_selectors import canonical
+from poseidon.pod_groups.membership import find_membership
+from poseidon.pod_rules.label_selectors import encode_canonically
 from poseidon.pod_rules.pod_affinity import parse_required_terms
 from poseidon.pods.requests_and_limits import amounts
 from poseidon.pods.tasks import workload_of
@@ -115,7 +115,7 @@ class Objects:
 
 def _change_group(pod: Pod, step: CureStep) -> CureStep | None:
     """Return a step as one about the constraint of the pod's group, None if the pod has no group."""
-    found = membership(pod)
+    found = find_membership(pod)
     if found is None:
         return None
     key = step.subject.rpartition(" by ")[2]
@@ -145,7 +145,7 @@ def _places_of_terms(pod: Pod, rules: PodAffinity | None) -> list[int]:
     places: dict[bytes, int] = {}
     for index, term in enumerate(rules.required if rules else ()):
         for each in parse_required_terms(PodAffinity(required=(term,)), "", pod.metadata, []):
-            places.setdefault(canonical(each), index)
+            places.setdefault(encode_canonically(each), index)
     return [places[content] for content in sorted(places)]
 
 

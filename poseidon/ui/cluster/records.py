@@ -23,7 +23,7 @@ from poseidon.pod_groups.membership import (
     MemberPart,
     Membership,
     find_domain_group,
-    membership,
+    find_membership,
     part_in,
 )
 from poseidon.pod_groups.readers.exclusive_topology import read_domain_part
@@ -295,7 +295,7 @@ def _read_start(pod: Pod) -> float:
 
 def _group(pod: Pod) -> Membership | None:
     """Return the group that a pod names, or with which it shares a domain, shortened."""
-    found = membership(pod) or find_domain_group(pod)
+    found = find_membership(pod) or find_domain_group(pod)
     if found is None:
         return None
     source = found.source._replace(name=found.source.name[:_MOST_NAME])

@@ -153,7 +153,7 @@ class Server:
             return error_response(429, "too many wrong tokens; try again in a minute", wait)
         if self._access.knows(given):
             return None
-        self._guesses.wrong(peer)
+        self._guesses.count_wrong_token(peer)
         return error_response(401, "this is not the token")
 
     async def _handle(self, request: web.Request, handler: Handler) -> web.StreamResponse:

@@ -11,7 +11,7 @@ from poseidon.ui.server.answers import Answers, ClientError
 from poseidon.ui.server.routes import PREFIX
 from poseidon.ui.views.cluster import group_of
 from poseidon.ui.views.flow.details import class_detail, constraint_detail, machines_detail
-from poseidon.ui.views.flow.sankey import sankey
+from poseidon.ui.views.flow.sankey import draw_sankey
 
 if TYPE_CHECKING:
     from aiohttp import web
@@ -48,7 +48,7 @@ class FlowRoutes:
 
         def draw() -> dict[str, Any]:
             levels, labels = known.store.groupings(), self._labels(group_by)
-            return sankey(flow, known.rounds.list_rounds(), group_by, levels, labels, classes, groups)
+            return draw_sankey(flow, known.rounds.list_rounds(), group_by, levels, labels, classes, groups)
 
         key = ("flow", flow.round, group_by, classes, groups)
         return self._answers.view(request, "flow", key, draw)

@@ -21,7 +21,7 @@ class Guesses:
         begun, count = self._wrong.get(peer, (0.0, 0))
         return count >= MOST and self._clock() - begun < SECONDS
 
-    def wrong(self, peer: str) -> None:
+    def count_wrong_token(self, peer: str) -> None:
         """Count a wrong token from an address."""
         begun, count = self._wrong.pop(peer, (self._clock(), 0))
         if self._clock() - begun >= SECONDS:

@@ -10,12 +10,12 @@ from poseidon.ui.cluster.records import BOUND, GONE, PENDING
 from poseidon.ui.server import parameters
 from poseidon.ui.server.answers import Answers, ClientError
 from poseidon.ui.sources.source import NotExplainedError
-from poseidon.ui.views.cluster import cluster
-from poseidon.ui.views.groups.all_groups import groups
-from poseidon.ui.views.nodes import node
-from poseidon.ui.views.overview import overview
-from poseidon.ui.views.pending import pending
-from poseidon.ui.views.pods import PodQuery, pod, pods
+from poseidon.ui.views.cluster import show_cluster
+from poseidon.ui.views.groups.all_groups import show_groups
+from poseidon.ui.views.nodes import show_node
+from poseidon.ui.views.overview import show_overview
+from poseidon.ui.views.pending import show_pending
+from poseidon.ui.views.pods import PodQuery, show_pod, show_pods
 
 if TYPE_CHECKING:
     from aiohttp import web
@@ -56,19 +56,19 @@ class Routes:
 
     async def overview(self, request: web.Request) -> web.Response:
         """Return the overview: the state of solver, bridge and cluster."""
-        return self._answers.view(request, "overview", ("overview",), lambda: overview(self._known))
+        return self._answers.view(request, "overview", ("overview",), lambda: show_overview(self._known))
 
     async def cluster(self, request: web.Request) -> web.Response:
         """Return all nodes as columns, for the heat map."""
         level = parameters.text(request, "level") if "level" in request.query else None
         key = ("cluster", level)
-        return self._answers.view(request, "cluster", key, lambda: cluster(self._known.store, level))
+        return self._answers.view(request, "cluster", key, lambda: show_cluster(self._known.store, level))
 
     async def node(self, request: web.Request) -> web.Response:
         """Return a node in full."""
         name = request.match_info["name"]
         offset, limit = parameters.page(request, 100)
-        found = node(self._known, name, offset, limit)
+        found = show_node(self._known, name, offset, limit)
         if found is None:
             raise ClientError(404, f"there is no node {name}")
         return self._answers.fresh(request, found, self._known.versions.get("cluster"))
@@ -82,7 +82,7 @@ class Routes:
         key = ("pending", by, offset, limit)
         store = self._known.store
         return self._answers.view(
-            request, "pending", key, lambda: pending(store, by, offset, limit, self._wall())
+            request, "pending", key, lambda: show_pending(store, by, offset, limit, self._wall())
         )
 
     async def pods(self, request: web.Request) -> web.Response:
@@ -93,7 +93,7 @@ class Routes:
         names = ("node", "namespace", "reason", "class", "q")
         query = PodQuery(phase, *(parameters.text(request, name) for name in names))
         offset, limit = parameters.page(request, 100, parameters.MOST_PODS)
-        found = pods(self._known.store, query, offset, limit)
+        found = show_pods(self._known.store, query, offset, limit)
         return self._answers.fresh(request, found, self._known.versions.get("cluster"))
 
     async def answer_pod(self, request: web.Request) -> web.Response:
@@ -110,9 +110,9 @@ class Routes:
                 found = await self._source.verdicts(record)
             except NotExplainedError as error:
                 problem = str(error)
-        value = pod(self._known, record, found, problem)
+        value = show_pod(self._known, record, found, problem)
         return self._answers.fresh(request, value, self._known.versions.get("pending"))
 
     async def groups(self, request: web.Request) -> web.Response:
         """Return groups of pods that belong together."""
-        return self._answers.view(request, "groups", ("groups",), lambda: groups(self._known))
+        return self._answers.view(request, "groups", ("groups",), lambda: show_groups(self._known))

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from poseidon.live.figures import compute_figures, parse_metrics
-from poseidon.ui.program_pages import page
+from poseidon.ui.program_pages import read_page
 from poseidon.ui.views.overview import standing
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ class MetricsPoll:
     async def step(self, now: float) -> None:
         """Read the metrics once; ``now``: seconds since the epoch."""
         known, looked = self._known, self._clock()
-        pages = await asyncio.gather(*map(page, self._urls))
+        pages = await asyncio.gather(*map(read_page, self._urls))
         # In a thread: a page may have tens of thousands of lines, and answers must not wait.
         values = await asyncio.to_thread(_together, *pages)
         if known.bridge.note_answer(now, answers=values is not None):

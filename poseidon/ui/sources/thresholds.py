@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from poseidon.ui.program_pages import configz, page
+from poseidon.ui.program_pages import get_configz_url, read_page
 
 if TYPE_CHECKING:
     from poseidon.configuration.document import BridgeConfiguration
@@ -36,7 +36,7 @@ async def thresholds_of(
     """Return the thresholds of a configuration, else of the configuration that the solver serves; None if unknown."""
     if configuration is not None:
         return thresholds_in([each.model_dump() for each in configuration.all_cost_models])
-    text = await page(configz(solver_url))
+    text = await read_page(get_configz_url(solver_url))
     try:
         document: Any = yaml.safe_load(text) if text else None
     except (yaml.YAMLError, RecursionError):

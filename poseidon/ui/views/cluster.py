@@ -19,7 +19,7 @@ def group_of(entry: NodeEntry | None, level: str) -> str:
     return entry.facts.labels.get(level, "")
 
 
-def cluster(store: ClusterStore, level: str | None) -> dict[str, Any]:
+def show_cluster(store: ClusterStore, level: str | None) -> dict[str, Any]:
     """Return the documented JSON object of the cluster. ``level``: the label to group by, None for the most
     useful one.
     """

@@ -19,7 +19,7 @@ MOST_DEVICES, MOST_USERS = 200, 20
 """Most devices of a node, most claims of a device and most pods of a claim in one answer."""
 
 
-def node(known: Known, name: str, offset: int, limit: int) -> dict[str, Any] | None:
+def show_node(known: Known, name: str, offset: int, limit: int) -> dict[str, Any] | None:
     """Return the documented JSON object of a node, None if there is no such node."""
     store = known.store
     entry = store.nodes.get(name)

@@ -19,7 +19,7 @@ _MOST_REASONS = 20
 _MOST_RESOURCES = 50
 
 
-def overview(known: Known) -> dict[str, Any]:
+def show_overview(known: Known) -> dict[str, Any]:
     """Return the documented JSON object of the overview. All counts are of one moment: that of the last
     figures, if any.
     """

@@ -41,7 +41,7 @@ def by_reason(pods: Iterable[PodEntry]) -> dict[str, list[PodEntry]]:
     return found
 
 
-def pending(store: ClusterStore, by: str, offset: int, limit: int, now: float) -> dict[str, Any]:
+def show_pending(store: ClusterStore, by: str, offset: int, limit: int, now: float) -> dict[str, Any]:
     """Return the documented JSON object of waiting pods; ``by``: reason or class."""
     if by == "class":
         grouped: dict[str, list[PodEntry]] = {}

@@ -39,7 +39,7 @@ class PodQuery(NamedTuple):
     text: str = ""
 
 
-def pods(store: ClusterStore, query: PodQuery, offset: int, limit: int) -> dict[str, Any]:
+def show_pods(store: ClusterStore, query: PodQuery, offset: int, limit: int) -> dict[str, Any]:
     """Return the documented JSON object of pods, in order of names; of deleted pods, the latest first."""
     found = _filter_pods(_candidates(store, query), query)
     return {"total": len(found), "items": [_item(each) for each in found[offset : offset + limit]]}
@@ -92,7 +92,7 @@ def phase_of(record: PodEntry) -> str:
     return GONE if record.gone else record.phase
 
 
-def pod(
+def show_pod(
     known: Known, record: PodEntry, found: Mapping[str, Verdict] | None, problem: str | None
 ) -> dict[str, Any]:
     """Return the documented JSON object of a pod. ``found``: the verdict of each node; ``problem``: why
@@ -118,7 +118,7 @@ def pod(
         "tolerations": list(record.rules.tolerations),
         "claims": show_claims(known, record),
         "reason": record.reason,
-        "story": story(record),
+        "story": list_story(record),
         "verdicts": None if found is None else _verdicts(found, record.node or record.nominated),
         "verdictsError": problem,
         "price": _price(record, flow, found),
@@ -127,7 +127,7 @@ def pod(
     }
 
 
-def story(record: PodEntry) -> list[dict[str, Any]]:
+def list_story(record: PodEntry) -> list[dict[str, Any]]:
     """Return the history of a pod, as far as its object shows it, oldest first."""
     told = [(record.created, "created")]
     told += [(at, text) for at, text in record.said]
@@ -160,7 +160,7 @@ def _outlook(record: PodEntry) -> Iterable[str]:
 
 
 def draw_explanation(explanation: PodExplanation, at: float) -> dict[str, Any]:
-    """Return the JSON object of ``pod`` for an explanation: with verdicts, without the pod's history."""
+    """Return the JSON object of ``show_pod`` for an explanation: with verdicts, without the pod's history."""
     return {
         "at": at,
         "version": 1,

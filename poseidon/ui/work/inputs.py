@@ -102,12 +102,12 @@ async def _find_configuration(given: ClusterInput) -> tuple[BridgeConfiguration,
 
     Also return whether it is not the default one.
     """
-    from poseidon.ui.program_pages import page
+    from poseidon.ui.program_pages import read_page
 
     if given.config:
         return _configuration(Path(given.config)), True
     for url in given.configz:
-        if (text := await page(url)) is not None:
+        if (text := await read_page(url)) is not None:
             with TemporaryDirectory() as aside:
                 file = Path(aside) / "configz.yaml"
                 file.write_text(text, encoding="utf-8")

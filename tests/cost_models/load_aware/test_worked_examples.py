@@ -15,7 +15,7 @@ from cost_models.load_aware.arguments import Strategy
 from cost_models.load_aware.scores import packing_score, variation_score
 from cost_models.load_aware.scoring import predict_cpu
 from cost_models.load_aware.task_use import estimate
-from cost_models.load_aware.thresholds import NO_LIMIT, headroom
+from cost_models.load_aware.thresholds import NO_LIMIT, compute_headroom
 from firmament.core.events import MachineSampled, MachineUpserted
 from firmament.core.model import Machine, TaskClass
 from tests.cost_models.load_aware.oracle import Args, Node, Pod, Report, go_round
@@ -102,21 +102,21 @@ def one(value: int) -> Int64:
 
 @given(st.integers(1, 100), st.integers(1, 2**53), st.integers(0, 2**53))
 def test_room_is_exact(percent: int, offered: int, used: int):
-    left = int(headroom(one(percent), one(offered), one(used), "exact")[0, 0])
+    left = int(compute_headroom(one(percent), one(offered), one(used), "exact")[0, 0])
     assert Fraction(used + left, offered) * 100 < percent
     assert Fraction(used + left + 1, offered) * 100 >= percent
 
 
 @given(st.integers(1, 100), st.one_of(st.integers(1, 10**6), st.integers(1, 2**46)))
 def test_room_with_upstream_s_rounding_is_what_upstream_computes(percent: int, offered: int):
-    left = int(headroom(one(percent), one(offered), one(0), "upstream")[0, 0])
+    left = int(compute_headroom(one(percent), one(offered), one(0), "upstream")[0, 0])
     assert go_round(left / offered * 100) <= percent
     assert go_round((left + 1) / offered * 100) > percent
 
 
 def test_no_threshold_and_nothing_to_take_a_part_of_limit_nothing():
     percent, offered, used = (np.array([row], dtype=np.int64) for row in ([0, 65], [100, 0], [10**6, 10**6]))
-    assert headroom(percent, offered, used, "exact").tolist() == [[NO_LIMIT, NO_LIMIT]]
+    assert compute_headroom(percent, offered, used, "exact").tolist() == [[NO_LIMIT, NO_LIMIT]]
 
 
 @pytest.mark.parametrize(("since", "counts"), [(180, False), (179, True)])

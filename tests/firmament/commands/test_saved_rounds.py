@@ -10,7 +10,7 @@ import networkx as nx
 import pytest
 from click.testing import CliRunner, Result
 
-from cost_models.registry import available
+from cost_models.registry import list_available
 from firmament.cli import main
 from firmament.commands import draw, replay
 from firmament.commands.draw import pictures
@@ -182,7 +182,7 @@ def test_a_network_that_cannot_be_read(tmp_path: Path):
 
 def test_every_base_policy_has_a_picture():
     drawn = pictures()
-    assert sorted(drawn) == sorted(f"{name}.svg" for name in BASE_POLICIES if name in available())
+    assert sorted(drawn) == sorted(f"{name}.svg" for name in BASE_POLICIES if name in list_available())
     assert all("<svg" in each for each in drawn.values())
     assert "The policy quincy" in drawn["quincy.svg"]
 

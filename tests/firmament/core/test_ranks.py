@@ -21,15 +21,15 @@ from firmament.core.model import TaskClass
 from firmament.core.ranks import (
     SHORT,
     ColumnMarks,
+    count_distinct,
     count_up,
-    distinct,
+    find_runs,
     group_rows,
     order_by,
     order_of,
     places_in,
     rank,
     rank_in_runs,
-    runs,
     sum_before_in_runs,
 )
 from firmament.core.resources import (
@@ -61,7 +61,7 @@ def test_orders_and_ranks(keys: list[int]):
     order = sorted(range(len(keys)), key=lambda row: (keys[row], row))
     assert order_by(given).tolist() == order
     assert rank(given).tolist() == [keys[:row].count(key) for row, key in enumerate(keys)]
-    values, counts = distinct(given)
+    values, counts = count_distinct(given)
     assert dict(zip(values.tolist(), counts.tolist(), strict=True)) == Counter(keys)
     assert values.tolist() == sorted({*keys})
     groups = [[row for row, key in enumerate(keys) if key == value] for value in sorted({*keys})]
@@ -75,9 +75,9 @@ def test_orders_of_numbers(number: int):
 
 
 def test_runs():
-    starts, lengths = runs(ints(4, 4, 7, 9, 9, 9))
+    starts, lengths = find_runs(ints(4, 4, 7, 9, 9, 9))
     assert (starts.tolist(), lengths.tolist()) == ([0, 2, 3], [2, 1, 3])
-    assert [each.tolist() for each in runs(ints())] == [[], []]
+    assert [each.tolist() for each in find_runs(ints())] == [[], []]
     assert rank_in_runs(ints(4, 4, 7, 9, 9, 9)).tolist() == [0, 1, 0, 0, 1, 2]
     sums = sum_before_in_runs(ints(1, 2, 5, 3, 4, 6), starts, lengths)
     assert sums.tolist() == [0, 1, 0, 0, 3, 7]

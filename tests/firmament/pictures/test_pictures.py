@@ -10,17 +10,17 @@ from xml.etree import ElementTree as ET
 import pytest
 from click.testing import CliRunner
 
-from cost_models.registry import available
+from cost_models.registry import list_available
 from firmament.cli import main
 from firmament.commands.draw import pictures
 from firmament.configuration.document import BASE_POLICIES
 from firmament.pictures.drawing import lines
-from firmament.pictures.example import JOBS, MACHINES, example, scheduler
+from firmament.pictures.example import JOBS, MACHINES, make_scheduler, solve_example
 from firmament.pictures.svg import CHARACTER
 from firmament.solvers.ortools_solver import OrToolsSolver
 
 CHECKED_IN = Path(__file__).resolve().parents[3] / "docs" / "pictures"
-POLICIES = sorted(set(BASE_POLICIES) & set(available()))
+POLICIES = sorted(set(BASE_POLICIES) & set(list_available()))
 SVG = "{http://www.w3.org/2000/svg}"
 
 
@@ -51,7 +51,7 @@ def test_the_page_of_pictures_shows_every_one():
 
 @pytest.mark.parametrize("policy", POLICIES)
 def test_all_tasks_but_one_are_placed(policy):
-    result = scheduler(policy, OrToolsSolver()).run_round()
+    result = make_scheduler(policy, OrToolsSolver()).run_round()
     assert sorted(delta.machine for delta in result.deltas) == sorted(MACHINES)
     assert len({delta.uid for delta in result.deltas}) == 4
     left = [uid for group in result.unscheduled for uid in group.uids]
@@ -60,7 +60,7 @@ def test_all_tasks_but_one_are_placed(policy):
 
 @pytest.mark.parametrize("policy", POLICIES)
 def test_the_network_shows_every_arc_and_its_flow(policy):
-    outcome, jobs, machines = example(policy, OrToolsSolver())
+    outcome, jobs, machines = solve_example(policy, OrToolsSolver())
     assert machines == MACHINES
     assert jobs == tuple(JOBS)
     assert outcome.certified
@@ -78,7 +78,7 @@ def test_policies_tell_machines_or_jobs_apart():
     """Inputs of the example reach the policies: only those that are meant to cost all pairs the same."""
     indifferent = set()
     for policy in POLICIES:
-        outcome, _, _ = example(policy, OrToolsSolver())
+        outcome, _, _ = solve_example(policy, OrToolsSolver())
         columns = outcome.network.blocks[0]
         if len(set(outcome.network.problem.costs[columns].tolist())) == 1:
             indifferent.add(policy)

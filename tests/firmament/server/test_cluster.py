@@ -272,13 +272,13 @@ def test_an_older_driver_waits_for_the_one_that_has_gone_unless_that_one_has_sai
     )
     newer, older = Quiet(), Quiet()
     cluster.attach(newer, 2)
-    cluster.lapse()
+    cluster.end_grace_period()
     with pytest.raises(StaleDriverError, match="cluster 'c' is driven with fencing number 2; 1 is older"):
         cluster.attach(older, 1)
     cluster.detach(newer)
     with pytest.raises(StaleDriverError, match="cluster 'c' was driven with fencing number 2 until just now"):
         cluster.attach(older, 1)
-    cluster.lapse()
+    cluster.end_grace_period()
     assert cluster.attach(older, 1) is None
 
 

@@ -88,7 +88,7 @@ async def _heard(signs: SignsOfLife, outbox: DriverOutbox, *, seconds: float) ->
     """How often a driver hears of a message that waits so long, or until it has heard of it."""
     heard = 0
     telling = asyncio.create_task(signs.run())
-    with signs.during(7):
+    with signs.repeat_during(7):
         until = asyncio.get_running_loop().time() + seconds
         while asyncio.get_running_loop().time() < until and not heard:
             try:

@@ -14,20 +14,20 @@ from firmament.wire.checks import (
     LATEST,
     LONGEST_NAME,
     SET_OPERATORS,
+    check_amount,
+    check_choice,
+    check_length,
     check_required,
     check_sorted_quantities,
+    check_time,
     check_within,
-    distinct,
-    each,
-    moment,
-    node_term,
-    one_of,
-    parallel,
-    quantities,
+    decode_distinct,
+    decode_each,
+    decode_node_term,
+    decode_quantities,
+    decode_requirements,
     refuse,
-    requirements,
     task_uids,
-    whole,
 )
 from protos.firmament.v1 import scheduler_pb2 as pb
 
@@ -60,9 +60,9 @@ def quantity(name: str, amount: int) -> pb.Quantity:
 
 def test_amounts():
     given = [quantity("b", MAX_QUANTITY), quantity("a", 0)]
-    assert quantities("o", "free", given) == {"b": MAX_QUANTITY, "a": 0}
+    assert decode_quantities("o", "free", given) == {"b": MAX_QUANTITY, "a": 0}
     assert check_sorted_quantities("o", "free", given) == (("a", 0), ("b", MAX_QUANTITY))
-    assert quantities("o", "use", [pb.Usage(resource="a", amount=0.5)]) == {"a": 0.5}
+    assert decode_quantities("o", "use", [pb.Usage(resource="a", amount=0.5)]) == {"a": 0.5}
 
 
 @pytest.mark.parametrize(
@@ -82,13 +82,13 @@ def test_amounts():
     ],
 )
 def test_what_are_no_amounts(items: list[Any], expected: str):
-    assert fault(lambda: quantities("o", "free", items)) == expected
+    assert fault(lambda: decode_quantities("o", "free", items)) == expected
 
 
 def test_whole_amounts_and_ranges():
-    assert [whole("o", "bytes", each) for each in (0, MAX_QUANTITY)] == [0, MAX_QUANTITY]
-    assert fault(lambda: whole("o", "bytes", -1, "send more")) == "o: bytes: -1 is negative; send more"
-    assert fault(lambda: whole("o", "bytes", MAX_QUANTITY + 1)).endswith(
+    assert [check_amount("o", "bytes", each) for each in (0, MAX_QUANTITY)] == [0, MAX_QUANTITY]
+    assert fault(lambda: check_amount("o", "bytes", -1, "send more")) == "o: bytes: -1 is negative; send more"
+    assert fault(lambda: check_amount("o", "bytes", MAX_QUANTITY + 1)).endswith(
         f"is absurdly large; send 0 to {MAX_QUANTITY}"
     )
     assert [check_within("o", "f", each, 2, 4) for each in (2, 4)] == [2, 4]
@@ -99,16 +99,16 @@ def test_whole_amounts_and_ranges():
 
 
 def test_choices():
-    assert one_of("o", "f", "a", ("b", "a"), "a letter") == "a"
-    assert fault(lambda: one_of("o", "f", "c", ("b", "a"), "a letter", ", or none")) == (
+    assert check_choice("o", "f", "a", ("b", "a"), "a letter") == "a"
+    assert fault(lambda: check_choice("o", "f", "c", ("b", "a"), "a letter", ", or none")) == (
         "o: f: 'c' is not a letter; use one of a, b, or none"
     )
 
 
 def test_moments():
-    assert [moment("o", "at", each) for each in (0.0, LATEST)] == [0.0, LATEST]
+    assert [check_time("o", "at", each) for each in (0.0, LATEST)] == [0.0, LATEST]
     for value in (-0.5, LATEST + 1, math.nan, math.inf):
-        assert fault(lambda value=value: moment("o", "at", value)) == (  # type: ignore[misc]
+        assert fault(lambda value=value: check_time("o", "at", value)) == (  # type: ignore[misc]
             f"o: at: {value} is not a time; send seconds since the epoch"
         )
 
@@ -124,10 +124,10 @@ def test_uids():
 
 
 def test_parallel_lists():
-    parallel("o", "names", [], 2)
-    parallel("o", "names", ["a", "b"], 2)
+    check_length("o", "names", [], 2)
+    check_length("o", "names", ["a", "b"], 2)
     for values in (["a"], ["a", "b", "c"]):
-        assert fault(lambda values=values: parallel("o", "names", values, 2)) == (  # type: ignore[misc]
+        assert fault(lambda values=values: check_length("o", "names", values, 2)) == (  # type: ignore[misc]
             f"o: names: has {len(values)} entries for 2 uids; send one each, or none"
         )
 
@@ -136,8 +136,8 @@ def test_repeated_fields_are_decoded_one_by_one_or_as_a_set():
     def decode(subject: str, field: str, message: int) -> tuple[str, int]:
         return f"{subject} {field}", message
 
-    assert each(decode)("o", "f", [5, 6]) == (("o f[0]", 5), ("o f[1]", 6))
-    every = distinct(lambda _subject, _field, message: message, lambda *given: given)
+    assert decode_each(decode)("o", "f", [5, 6]) == (("o f[0]", 5), ("o f[1]", 6))
+    every = decode_distinct(lambda _subject, _field, message: message, lambda *given: given)
     assert every("o", "f", [(2, 1), (1, 5), (2, 1)]) == ((1, 5), (2, 1))
 
 
@@ -158,7 +158,7 @@ def requirement(operator: str, *values: str, key: str = "k") -> pb.Requirement:
     ],
 )
 def test_requirements(operator: str, values: str):
-    assert requirements("o", "f", [requirement(operator, *values)]) == (
+    assert decode_requirements("o", "f", [requirement(operator, *values)]) == (
         Requirement("k", operator, tuple(values)),
     )
 
@@ -181,20 +181,22 @@ def test_requirements(operator: str, values: str):
     ],
 )
 def test_what_are_no_requirements(message: pb.Requirement, expected: str):
-    assert fault(lambda: requirements("o", "f", [message])) == f"o: {expected}"
+    assert fault(lambda: decode_requirements("o", "f", [message])) == f"o: {expected}"
 
 
 def test_selectors_of_tasks_compare_no_numbers():
-    assert fault(lambda: requirements("o", "f", [requirement("Gt", "1")], SET_OPERATORS)) == (
+    assert fault(lambda: decode_requirements("o", "f", [requirement("Gt", "1")], SET_OPERATORS)) == (
         "o: f[0].operator: 'Gt' is not an operator; use one of DoesNotExist, Exists, In, NotIn"
     )
 
 
 def test_terms_of_nodes():
     message = pb.NodeSelectorTerm(labels=[requirement("Exists")], fields=[requirement("In", "a", key="n")])
-    assert node_term("o", "f", message) == NodeSelectorTerm(
+    assert decode_node_term("o", "f", message) == NodeSelectorTerm(
         (Requirement("k", "Exists"),), (Requirement("n", "In", ("a",)),)
     )
     for field in ("labels", "fields"):
         wrong = pb.NodeSelectorTerm(**{field: [requirement("In")]})
-        assert fault(lambda wrong=wrong: node_term("o", "f", wrong)).startswith(f"o: f.{field}[0].values")  # type: ignore[misc]
+        assert fault(lambda wrong=wrong: decode_node_term("o", "f", wrong)).startswith(
+            f"o: f.{field}[0].values"
+        )  # type: ignore[misc]

@@ -110,7 +110,7 @@ async def test_a_solver_that_comes_later_is_told_what_it_needs(cluster, api):
     async with running_solver(solver) as port:
         pass
     async with living(cluster, port, ask_seconds=0.1) as lives:
-        await until(lambda: not lives.unready().startswith("asking"))
+        await until(lambda: not lives.explain_unready().startswith("asking"))
         solver.needs = TIER
         async with running_solver(solver, port):
             await until(lambda: solver.synced and uid in solver.view.tasks)

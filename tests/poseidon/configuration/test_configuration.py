@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from cost_models.registry import available
+from cost_models.registry import list_available
 from firmament.configuration.document import BASE_POLICIES, SchedulerConfiguration, build_core, load
 from firmament.core.configuration import RoundOptions
 from poseidon.configuration.document import load as load_bridge
@@ -223,7 +223,7 @@ def test_building_from_values_checks_models_too():
 
 
 def test_every_named_policy_and_overlay_is_there():
-    kinds = available()
+    kinds = list_available()
     assert [name for name in BASE_POLICIES if kinds.get(name) != "policy"] == []
     overlays = {"network_overhead", "numa_fit", "load_threshold", "topology"}
     assert [name for name in sorted(overlays) if kinds.get(name) != "overlay"] == []

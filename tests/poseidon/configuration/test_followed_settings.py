@@ -114,7 +114,7 @@ ROWS: tuple[tuple[str, dict[str, Any], dict[str, Any], str], ...] = (
     ("network.controllers", {}, {"network": {"controllers": "never"}}, "NetworkController"),
     ("network.percentile", {}, {"network": {"percentile": "p99"}}, "Topologies"),
     ("network.bandwidthAnnotations", {}, {"network": {"bandwidthAnnotations": True}}, "Visibility"),
-    ("gangs.timeout", {}, {"gangs": {"timeout": 7}}, "FormerWholeness"),
+    ("gangs.timeout", {}, {"gangs": {"timeout": 7}}, "GangsCompleteBeforeRestart"),
     ("evictions.perSecond", {}, {"evictions": {"perSecond": 7}}, "EvictionRate"),
     ("evictions.burst", {}, {"evictions": {"burst": 7}}, "EvictionRate"),
     ("moves.keepPlaces", {}, {"moves": {"keepPlaces": True}}, "KeptPlaces"),

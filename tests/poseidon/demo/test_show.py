@@ -27,7 +27,7 @@ from poseidon.demo.show_objects import (
     add_gpus,
     count_gpus,
     job_pods,
-    replacement,
+    make_replacement,
 )
 from poseidon.demo.workload import example_paths, load_workload
 from poseidon.kube.client.settings import ConnectionSettings
@@ -134,7 +134,7 @@ async def test_an_api_server_that_refuses_does_not_end_the_show():
 def test_replacements_keep_what_their_controllers_would():
     (pod,) = job_pods("job", 1, {"cpu": "1"}, seconds=8)
     pod["spec"]["nodeName"] = "n1"
-    again = replacement(replacement(pod, 3), 7)
+    again = make_replacement(make_replacement(pod, 3), 7)
     assert again["metadata"]["name"] == "job-000-again7"
     assert again["metadata"]["annotations"] == {RUN_SECONDS: "8"}
     assert again["metadata"]["ownerReferences"] == pod["metadata"]["ownerReferences"]

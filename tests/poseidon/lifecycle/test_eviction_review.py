@@ -10,9 +10,9 @@ import pytest
 from poseidon.lifecycle.evictions.rate import EvictionLimits, EvictionRate
 from poseidon.lifecycle.evictions.review import (
     SYSTEM_CRITICAL,
-    Asked,
     EvictionReview,
     GangView,
+    ProposedRound,
     outranks,
 )
 from poseidon.lifecycle.phases import PodRecord
@@ -108,7 +108,7 @@ def review(
         lambda guest, victim: (guest.task.uid, victim.task.uid) in taken,
     )
     deltas = {uid: pb.Delta(kind=pb.Delta.PREEMPT, task=uid, machine=node) for uid, node in victims.items()}
-    staying = found.list_staying(Asked(deltas, places, frozenset(unmade)))
+    staying = found.list_staying(ProposedRound(deltas, places, frozenset(unmade)))
     return {uid: (verdict.reason, verdict.words) for uid, verdict in staying.items()}
 
 

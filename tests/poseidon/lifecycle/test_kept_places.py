@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from poseidon.bridge.state import BridgeState
 from poseidon.configuration.document import BridgeConfiguration
-from poseidon.kube.api.metadata import timestamp
+from poseidon.kube.api.metadata import format_time
 from poseidon.lifecycle.nominations import MoveOptions
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.poseidon.bridge.objects import gone, node, pod, present
@@ -61,7 +61,7 @@ class Moving(Harness):
 
 
 def moving(found, to, until):
-    annotations = {"firmament.io/move-to": to, "firmament.io/move-until": timestamp(until)}
+    annotations = {"firmament.io/move-to": to, "firmament.io/move-until": format_time(until)}
     return replace(found, metadata=replace(found.metadata, annotations=annotations))
 
 

@@ -18,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import poseidon
-from cost_models.registry import available, model_class
+from cost_models.registry import list_available, model_class
 from poseidon.devices.sharing.virtual_claims import CONTAINERS
 from poseidon.kube.api.decoding import MalformedObjectError, decode_object
 from poseidon.kube.api.metadata import ObjectMeta
@@ -84,7 +84,7 @@ def test_every_annotation_that_the_code_reads_is_on_the_list():
 
 
 def test_what_the_installed_cost_models_need_is_on_the_list():
-    for name in available():
+    for name in list_available():
         needs = model_class(name).needs
         for key in (*needs.annotations, *needs.machine_annotations):
             assert is_kept(key), f"{key}: add it to poseidon/live/redaction.py"

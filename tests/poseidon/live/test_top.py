@@ -13,7 +13,7 @@ from rich.console import Console
 
 from poseidon.cli import main
 from poseidon.live.figures import compute_figures, parse_metrics
-from poseidon.live.top import screen
+from poseidon.live.top import make_screen
 from poseidon.testbed.seeding import NodeShape
 from tests.programs.end_to_end.scene import free_port, names, scene
 from tests.support.waiting import until
@@ -76,7 +76,7 @@ def test_where_nothing_was_there_is_no_figure():
 def test_what_people_see():
     console = Console(width=100, record=True, file=open("/dev/null", "w"))  # noqa: SIM115, PTH123 - nothing is written
     console.print(
-        screen(
+        make_screen(
             compute_figures(
                 parse_metrics(page(150, (50, 100, 100))), parse_metrics(page(100, (0, 0, 0))), 2.0
             )
@@ -144,7 +144,7 @@ def test_odd_samples_are_left_out(line, queues):
     found = compute_figures(parse_metrics(f"{line}\n"), None, 0.0)
     assert (found.nodes, found.arcs, found.queues) == (0, 0, queues)
     assert math.isnan(found.binding.median)
-    Console(file=io.StringIO()).print(screen(found))
+    Console(file=io.StringIO()).print(make_screen(found))
 
 
 @pytest.mark.parametrize("page", ["{}", "poseidon_nodes{", "poseidon_nodes", "<html>", "\ufffd\ufffd x 1"])

@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from poseidon.bridge.state import BridgeState
-from poseidon.kube.api.metadata import Condition, timestamp
+from poseidon.kube.api.metadata import Condition, format_time
 from poseidon.kube.api.pod_groups import PodGroupStatus
 from poseidon.kube.api.resource import Change
 from poseidon.pod_groups.membership import POD_GROUP, WORKLOAD
@@ -21,7 +21,7 @@ TIMEOUT = 600.0
 def scheduled(name, seconds_ago, **group):
     """A pod that has had its node for so long."""
     made = pod(name, node="n1", phase="Running", **group)
-    since = Condition(type="PodScheduled", status="True", last_transition_time=timestamp(NOW - seconds_ago))
+    since = Condition(type="PodScheduled", status="True", last_transition_time=format_time(NOW - seconds_ago))
     return replace(made, status=replace(made.status, conditions=(since,)))
 
 

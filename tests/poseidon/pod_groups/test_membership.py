@@ -16,13 +16,13 @@ from poseidon.pod_groups.membership import (
     Membership,
     ObjectKey,
     Progress,
-    bundle,
     find_domain_group,
+    find_membership,
     gang_key,
     get_placement_time,
     is_mirror,
     kueue_group,
-    membership,
+    make_bundle,
     part_in,
     progress_of,
 )
@@ -101,24 +101,24 @@ GANGS = {"gang.scheduling.koordinator.sh/groups": '["ns/s", "ns/other", "b/c"]'}
     ],
 )
 def test_a_pod_names_one_group(found, kind, name):
-    member = membership(found)
+    member = find_membership(found)
     assert (member.source if member else None) == (ObjectKey(kind, "ns", name) if kind else None)
 
 
 def test_parts_copies_and_shares_are_read():
-    assert membership(pod(**WORKLOAD)) == Membership(ObjectKey("Workload", "ns", "w"), "part", "2")
-    share = membership(pod(annotations=SHARE, owner="Job"))
+    assert find_membership(pod(**WORKLOAD)) == Membership(ObjectKey("Workload", "ns", "w"), "part", "2")
+    share = find_membership(pod(annotations=SHARE, owner="Job"))
     assert share is not None
     assert share.share == "50"
-    empty = membership(pod(annotations={"firmament-gang-scheduling": ""}, owner="Job"))
+    empty = find_membership(pod(annotations={"firmament-gang-scheduling": ""}, owner="Job"))
     assert empty is not None
     assert empty.share == '""'
-    assert membership(pod(PLUGINS, namespace="")) == Membership(ObjectKey("PodGroup", "default", "g"))
+    assert find_membership(pod(PLUGINS, namespace="")) == Membership(ObjectKey("PodGroup", "default", "g"))
 
 
 def test_gangs_that_go_together_are_one_group():
-    found = membership(pod(SIGS, GANGS))
-    assert found == bundle(("b/c", "ns/other", "ns/s"))
+    found = find_membership(pod(SIGS, GANGS))
+    assert found == make_bundle(("b/c", "ns/other", "ns/s"))
     assert found is not None
     assert found.source == ObjectKey("Gangs (gang.scheduling.koordinator.sh)", "b", "c+ns/other+ns/s")
     assert [each.name for each in found.sources] == ["c", "other", "s"]

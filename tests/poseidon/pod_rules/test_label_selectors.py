@@ -10,13 +10,13 @@ from poseidon.kube.api.decoding import convert_object
 from poseidon.kube.api.pod_rules import LabelSelector, LabelSelectorRequirement, NodeSelectorRequirement
 from poseidon.kube.parsing.defects import Defect
 from poseidon.pod_rules.label_selectors import (
-    canonical,
-    distinct,
+    drop_repeated,
+    encode_canonically,
+    format_choice,
     label_key_requirements,
     matches_labels,
-    one_of,
     parse_requirement,
-    requirements,
+    parse_requirements,
 )
 from protos.firmament.v1 import scheduler_pb2 as pb
 
@@ -37,7 +37,7 @@ def asked(found: list[pb.Requirement]) -> list[tuple[str, str, list[str]]]:
 
 def test_labels_and_expressions_are_asked_once_each_with_values_in_order():
     defects: list[Defect] = []
-    found = requirements(
+    found = parse_requirements(
         selector(condition("b", "In", "2", "1", "2"), condition("a", "In", "x"), a="x"), "spec.s", defects
     )
     assert defects == []
@@ -49,12 +49,14 @@ def test_the_order_of_conditions_does_not_matter():
         selector(condition("a", "Exists"), b="1"),
         selector(condition("b", "In", "1"), condition("a", "Exists")),
     )
-    assert requirements(one, "", []) == requirements(two, "", [])
+    assert parse_requirements(one, "", []) == parse_requirements(two, "", [])
 
 
 def test_faults_name_their_place():
     defects: list[Defect] = []
-    requirements(selector(condition("b", "In", "ok", "-"), condition("", "Exists"), a="-"), "spec.s", defects)
+    parse_requirements(
+        selector(condition("b", "In", "ok", "-"), condition("", "Exists"), a="-"), "spec.s", defects
+    )
     assert [each.field for each in defects] == [
         "spec.s.matchLabels[a]",
         "spec.s.matchExpressions[0].values[1]",
@@ -200,10 +202,10 @@ def test_labels_match_if_they_meet_all_conditions(given, matches):
 
 def test_equal_content_is_equal_bytes_and_kept_once():
     some = [pb.Requirement(key="b", operator="Exists"), pb.Requirement(key="a", operator="Exists")]
-    assert [each.key for each in distinct([*some, *some])] == ["a", "b"]
-    assert canonical(some[0]) == canonical(pb.Requirement(key="b", operator="Exists"))
+    assert [each.key for each in drop_repeated([*some, *some])] == ["a", "b"]
+    assert encode_canonically(some[0]) == encode_canonically(pb.Requirement(key="b", operator="Exists"))
 
 
 @pytest.mark.parametrize(("words", "text"), [(("a", "b"), "a or b"), (("a", "b", "c"), "a, b or c")])
 def test_choices_are_listed(words, text):
-    assert one_of(words) == text
+    assert format_choice(words) == text

@@ -16,7 +16,7 @@ from poseidon.pod_groups.membership import (
     YUNIKORN,
     Membership,
     ObjectKey,
-    bundle,
+    make_bundle,
 )
 from poseidon.pods.tasks import identity, job_id, parts_of
 
@@ -30,7 +30,7 @@ bundles = st.sets(
     st.builds("{}/{}".format, namespaces, st.text(alphabet="a-.", min_size=1, max_size=3)),
     min_size=2,
     max_size=4,
-).map(lambda gangs: bundle(tuple(sorted(gangs))))
+).map(lambda gangs: make_bundle(tuple(sorted(gangs))))
 members = st.builds(
     Membership,
     st.builds(ObjectKey, kinds, namespaces, words),

@@ -12,7 +12,7 @@ from typing import cast
 import pytest
 from msgspec.structs import replace
 
-from poseidon.kube.api.metadata import Condition, PodRef, timestamp
+from poseidon.kube.api.metadata import Condition, PodRef, format_time
 from poseidon.kube.api.nodes import Node, Taint
 from poseidon.kube.api.pods import Pod, PodStatus
 from poseidon.pods.moves import MOVE_TO, MOVE_UNTIL
@@ -131,7 +131,7 @@ class Pretended:
         assert pod.uid not in self.evicted
         self.evicted.append(pod.uid)
         self.ending[pod.uid] = self.now + self.random.random() * 5
-        self._change(pod.uid, deletion_timestamp=timestamp(self.now + 5))
+        self._change(pod.uid, deletion_timestamp=format_time(self.now + 5))
         self.check()
         return Eviction()
 
@@ -217,7 +217,7 @@ def single(change) -> tuple[MoveOutcome, Pretended]:
 
 
 def announced(until: float) -> dict[str, str]:
-    return {MOVE_TO: "n1", MOVE_UNTIL: timestamp(until)}
+    return {MOVE_TO: "n1", MOVE_UNTIL: format_time(until)}
 
 
 def test_a_move_that_was_announced_and_never_made_is_made_later():

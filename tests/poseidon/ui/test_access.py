@@ -225,10 +225,10 @@ async def test_no_further_token_is_looked_at_after_many_wrong_ones():
 def test_wrong_tokens_are_counted_for_so_many_addresses():
     guesses = Guesses(lambda: 0.0)
     for _ in range(MOST):
-        guesses.wrong("first")
+        guesses.count_wrong_token("first")
     assert guesses.too_many("first")
     for number in range(1024):
-        guesses.wrong(f"peer-{number}")
+        guesses.count_wrong_token(f"peer-{number}")
     assert not guesses.too_many("first")
 
 

@@ -6,7 +6,7 @@ import msgspec
 
 from poseidon.kube.api.devices import ResourceClaim, ResourceSlice
 from poseidon.kube.api.resource import Change
-from poseidon.ui.views.nodes import node
+from poseidon.ui.views.nodes import show_node
 from tests.poseidon.ui.objects import known, make_node, make_pod, store
 
 
@@ -33,7 +33,7 @@ def cluster():
 
 
 def shown(found, name="n1"):
-    answer = node(found, name, 0, 10)
+    answer = show_node(found, name, 0, 10)
     assert answer is not None
     devices = answer["devices"]
     return devices["free"], {

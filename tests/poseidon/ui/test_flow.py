@@ -12,8 +12,8 @@ from poseidon.explanations import Charge, Verdict
 from poseidon.ui.round_book import RoundBook
 from poseidon.ui.views.flow.arcs import class_label, price_of
 from poseidon.ui.views.flow.details import class_detail, constraint_detail, machines_detail
-from poseidon.ui.views.flow.sankey import sankey
-from poseidon.ui.views.pods import pod
+from poseidon.ui.views.flow.sankey import draw_sankey
+from poseidon.ui.views.pods import show_pod
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.poseidon.ui.objects import NOW, known, make_node, make_pod, record, store
 
@@ -62,7 +62,7 @@ def one_flow() -> pb.RoundFlow:
 
 
 def drawn(classes=30, groups=20):
-    return sankey(one_flow(), [7], "zone", ["zone", ""], ZONES.__getitem__, classes, groups)
+    return draw_sankey(one_flow(), [7], "zone", ["zone", ""], ZONES.__getitem__, classes, groups)
 
 
 def links(found):
@@ -112,7 +112,7 @@ def test_nothing_gates_what_is_placed():
     flow = one_flow()
     del flow.classes[0].kept_back[:]
     flow.classes[0].placed, flow.classes[0].tasks = 6, 6
-    found = sankey(flow, [7], "zone", ["zone", ""], ZONES.__getitem__, 30, 20)
+    found = draw_sankey(flow, [7], "zone", ["zone", ""], ZONES.__getitem__, 30, 20)
     assert [each for each in found["nodes"] if each["layer"] == "constraints"] == []
     assert {each["source"][0] + each["target"][0] for each in found["links"]} == {"cg", "gu"}
 
@@ -120,10 +120,10 @@ def test_nothing_gates_what_is_placed():
 def test_solvers_of_older_releases_tell_only_what_was_so_at_the_beginning():
     flow = one_flow()
     del flow.classes[0].kept_back[:]
-    found = sankey(flow, [7], "zone", ["zone", ""], ZONES.__getitem__, 30, 20)
+    found = draw_sankey(flow, [7], "zone", ["zone", ""], ZONES.__getitem__, 30, 20)
     assert [each["label"] for each in found["nodes"] if each["layer"] == "constraints"] == [TAINT]
     del flow.classes[0].refusals[:]
-    found = sankey(flow, [7], "zone", ["zone", ""], ZONES.__getitem__, 30, 20)
+    found = draw_sankey(flow, [7], "zone", ["zone", ""], ZONES.__getitem__, 30, 20)
     assert [each["label"] for each in found["nodes"] if each["layer"] == "constraints"] == ["not known"]
 
 
@@ -220,7 +220,7 @@ def test_what_a_pod_has_cost():
         name: Verdict(True, (), cost, {"m": Charge(True, 0.0, None, cost)})
         for name, cost in zip(ZONES, (0.0, 1.0, 3.0, 9.0), strict=True)
     }
-    shown = pod(everything, record(found, "x/p"), said, None)
+    shown = show_pod(everything, record(found, "x/p"), said, None)
     # a2 costs 1 + 4; b1 would cost 3 + 0, and nothing costs less
     assert shown["price"] == {
         "round": 7,
@@ -239,7 +239,7 @@ def test_who_took_the_room():
     everything = known(found)
     everything.rounds.put_flow(one_flow())
     refused = Verdict(False, ("Insufficient cpu",), 0.0, {}, lacks_only_room=True)
-    shown = pod(everything, record(found, "x/p"), dict.fromkeys(("a1", "a2"), refused), None)
+    shown = show_pod(everything, record(found, "x/p"), dict.fromkeys(("a1", "a2"), refused), None)
     assert shown["room"] == [{"class": "x/ReplicaSet/web", "tasks": 2, "node": "a1"}]
 
 

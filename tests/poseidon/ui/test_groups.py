@@ -12,7 +12,7 @@ from poseidon.kube.api.pod_groups import PodGroup
 from poseidon.kube.api.resource import Change
 from poseidon.pod_groups.membership import POD_GROUP
 from poseidon.ui.views.groups import applications
-from poseidon.ui.views.groups.all_groups import groups
+from poseidon.ui.views.groups.all_groups import show_groups
 from poseidon.ui.views.groups.applications import cost_between
 from tests.poseidon.ui.objects import gone, known, make_node, make_pod, store
 
@@ -91,7 +91,7 @@ def everything():
 
 
 def test_gangs(everything):
-    (gang,) = groups(everything)["gangs"]
+    (gang,) = show_groups(everything)["gangs"]
     assert gang == {
         "name": "a/gang",
         "kind": "PodGroup",
@@ -107,12 +107,12 @@ def test_gangs(everything):
 def test_a_gang_that_is_whole_waits_for_nothing(everything):
     gone(everything.store, "uid-a/g2")
     everything.store.pods_changed([Change("uid-a/g2", make_pod("a/g2", node="n2", labels=GANG))])
-    (gang,) = groups(everything)["gangs"]
+    (gang,) = show_groups(everything)["gangs"]
     assert (gang["status"], gang["message"], gang["bound"]) == ("Bound", "", 2)
 
 
 def test_trees(everything):
-    (tree,) = groups(everything)["trees"]
+    (tree,) = show_groups(everything)["trees"]
     assert tree == {
         "group": "a/ring",
         "status": "Bound",
@@ -124,7 +124,7 @@ def test_trees(everything):
 
 
 def test_applications(everything):
-    (app,) = groups(everything)["applications"]
+    (app,) = show_groups(everything)["applications"]
     assert (app["appGroup"], app["zones"]) == ("default/shop", ["z1", "z2"])
     web = {"workload": "web", "order": 1, "zones": {"z1": 1, "z2": 1}, "pending": 0}
     db = {"workload": "db", "order": 2, "zones": {"z1": 2}, "pending": 1}
@@ -153,7 +153,7 @@ def test_objects_come_and_go(everything):
     everything.groups.app_groups_changed([Change("app", None)])
     everything.groups.group_config_maps_changed([Change("m", None)])
     everything.groups.groups_changed(POD_GROUP, [Change("g", None)])
-    found = groups(everything)
+    found = show_groups(everything)
     assert found["applications"] == []
     (tree,) = found["trees"]
     assert tree["group"] == "a/ring"
@@ -164,7 +164,7 @@ def test_objects_come_and_go(everything):
 def test_who_had_to_go():
     target = {"type": "DisruptionTarget", "status": "True", "reason": "EvictionByEvictionAPI"}
     found = store(make_pod("a/x", node="n", conditions=[target]))
-    (one,) = groups(known(found))["evictions"]
+    (one,) = show_groups(known(found))["evictions"]
     assert (one["pod"], one["node"], one["kind"], one["for"], one["state"]) == (
         "a/x",
         "n",

@@ -21,12 +21,12 @@ from poseidon.pod_groups.membership import NATIVE_POD_GROUP, POD_GROUP, WORKLOAD
 from poseidon.ui.cluster.records import BOUND
 from poseidon.ui.sources.following import zones_taker
 from poseidon.ui.sources.measured import MeasuredUse
-from poseidon.ui.views.cluster import cluster
-from poseidon.ui.views.groups.all_groups import groups
-from poseidon.ui.views.nodes import node
-from poseidon.ui.views.overview import overview
-from poseidon.ui.views.pending import pending
-from poseidon.ui.views.pods import PodQuery, pod, pods
+from poseidon.ui.views.cluster import show_cluster
+from poseidon.ui.views.groups.all_groups import show_groups
+from poseidon.ui.views.nodes import show_node
+from poseidon.ui.views.overview import show_overview
+from poseidon.ui.views.pending import show_pending
+from poseidon.ui.views.pods import PodQuery, show_pod, show_pods
 from tests.poseidon.ui.objects import NOW, Wall, known, make_node, store
 from tests.poseidon.ui.test_flow import one_flow
 from tests.programs.hostile.objects import Mallory
@@ -68,19 +68,19 @@ def written(value) -> None:
 
 def every_view(found) -> None:
     kept = found.store
-    written(overview(found))
-    written(groups(found))
-    written(pods(kept, PodQuery(), 0, 10_000))
+    written(show_overview(found))
+    written(show_groups(found))
+    written(show_pods(kept, PodQuery(), 0, 10_000))
     for by in ("reason", "class"):
-        written(pending(kept, by, 0, 200, NOW))
+        written(show_pending(kept, by, 0, 200, NOW))
     for level in kept.groupings()[:3]:
-        written(cluster(kept, level))
+        written(show_cluster(kept, level))
     for name in list(kept.nodes):
-        written(node(found, name, 0, 200))
+        written(show_node(found, name, 0, 200))
     refused = Verdict(False, ("Insufficient cpu",), 0.0, {}, lacks_only_room=True)
     said = dict.fromkeys(kept.nodes, refused)
     for each in [*kept.pods.values(), *kept.gone.values()]:
-        written(pod(found, each, said, None))
+        written(show_pod(found, each, said, None))
 
 
 def test_every_view_is_made_of_whatever_there_is():

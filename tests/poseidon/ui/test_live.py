@@ -25,7 +25,7 @@ from poseidon.ui.audience import PATIENCE, Audience
 from poseidon.ui.sources.live import LiveOptions, LiveSource
 from poseidon.ui.sources.source import NotExplainedError
 from poseidon.ui.sources.thresholds import thresholds_in
-from poseidon.ui.views.overview import overview
+from poseidon.ui.views.overview import show_overview
 from protos.firmament.v1 import scheduler_pb2 as pb
 from protos.firmament.v1 import scheduler_pb2_grpc as pb_grpc
 from tests.poseidon.ui.objects import NOW
@@ -258,9 +258,9 @@ async def test_all_figures_of_the_overview_are_of_one_moment():
             create_object(cluster.operations, pod(f"p{number}"))
         await until(lambda: len(known.store.waiting) == 3, within=20)
         found.audience.streams = 1
-        await until(lambda: overview(known)["pods"]["pending"] == 3, within=20)
+        await until(lambda: show_overview(known)["pods"]["pending"] == 3, within=20)
         known.store.waiting.clear()  # what changes after the last look
-        shown = overview(known)
+        shown = show_overview(known)
         assert shown["history"]["pending"][-1] == shown["pods"]["pending"] == shown["waiting"]["new"]
         assert sum(each["pods"] for each in shown["pendingByReason"]) == shown["pods"]["pending"]
 

@@ -19,7 +19,7 @@ from poseidon.pod_groups.membership import (
     VOLCANO_POD_GROUP,
 )
 from poseidon.ui.views.groups import nested
-from poseidon.ui.views.groups.all_groups import groups
+from poseidon.ui.views.groups.all_groups import show_groups
 from tests.poseidon.ui.objects import known, make_node, make_pod, store
 
 ZONE, RACK = "topology.kubernetes.io/zone", "example.com/rack"
@@ -51,7 +51,7 @@ def cluster(*pods):
 
 
 def only_tree(found):
-    answer = groups(found)
+    answer = show_groups(found)
     assert answer["gangs"] == answer["trees"] == []
     (tree,) = answer["nested"]
     return tree
@@ -164,7 +164,7 @@ def test_pods_that_have_succeeded_are_not_missed(composed):
 
 def test_a_tree_that_is_refused_stands_among_the_gangs(composed):
     put(composed, COMPOSITE_POD_GROUP, ("llm", composite("llm-1")))
-    answer = groups(composed)
+    answer = show_groups(composed)
     assert answer["nested"] == []
     assert [(each["name"], each["wanted"], each["bound"]) for each in answer["gangs"]] == [("a/llm", 0, 4)]
 
@@ -255,7 +255,7 @@ def test_groups_of_kai_and_grove():
         POD_GANG,
         ("gang", {"podgroups": [{"name": "router", "minReplicas": 1}, {"name": "decode", "minReplicas": 2}]}),
     )
-    answer = {each["name"]: each for each in groups(found)["nested"]}
+    answer = {each["name"]: each for each in show_groups(found)["nested"]}
     assert rows(answer["a/kai"], "name", "members", "total") == [
         ("kai", 1, 2),
         ("left", 1, 1),
@@ -292,7 +292,7 @@ def test_volcano_divides_pods_by_labels_and_places_them_in_hyper_nodes():
     members = [{"type": "Node", "selector": {"regexMatch": {"pattern": "^n[12]$"}}}]
     switch = msgspec.convert({"metadata": {"name": "s1"}, "spec": {"tier": 1, "members": members}}, HyperNode)
     found.groups.hyper_nodes_changed([Change("s1", switch)])
-    (tree,) = groups(found)["nested"]
+    (tree,) = show_groups(found)["nested"]
     assert rows(tree, "level", "name", "members", "total") == [
         (0, "all of v", 1, 1),
         (1, "parts", 1, 2),
@@ -301,7 +301,7 @@ def test_volcano_divides_pods_by_labels_and_places_them_in_hyper_nodes():
     ]
     assert domains(tree)["parts/x"] == {"topology.volcano.sh/tier-1": ["s1"]}
     found.groups.hyper_nodes_changed([Change("s1", None)])
-    assert groups(found)["nested"] == []  # no such tier: its fault stands among the gangs
+    assert show_groups(found)["nested"] == []  # no such tier: its fault stands among the gangs
 
 
 def test_an_answer_is_bounded(composed, monkeypatch):

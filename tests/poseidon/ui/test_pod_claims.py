@@ -12,8 +12,8 @@ from poseidon.kube.api.resource import Change
 from poseidon.manifests.loader import load_manifests
 from poseidon.ui.sources.files import FileInput, FileSource
 from poseidon.ui.views.claims import show_claims
-from poseidon.ui.views.nodes import node
-from poseidon.ui.views.pods import pod
+from poseidon.ui.views.nodes import show_node
+from poseidon.ui.views.pods import show_pod
 from poseidon.ui.work.inputs import ClusterInput
 from tests.poseidon.ui.objects import Wall, known, make_node, make_pod, record, store
 from tests.poseidon.ui.test_snapshots import InProcess
@@ -105,16 +105,16 @@ async def test_after_a_plan_of_files_claims_have_the_devices_that_it_gives_them(
         lambda: source.known.about.warnings and "stand as after a plan" in source.known.about.warnings[-1]
     )
     run.cancel()
-    answer = node(source.known, "a100-1", 0, 10)
+    answer = show_node(source.known, "a100-1", 0, 10)
     assert answer is not None
     assert answer["devices"]["free"] == 0
     assert {one["pods"][0] for each in answer["devices"]["items"] for one in each["claims"]} == {
         "ml/train-0",
         "ml/train-1",
     }
-    placed = pod(source.known, record(source.known.store, "ml/train-0"), None, None)
+    placed = show_pod(source.known, record(source.known.store, "ml/train-0"), None, None)
     (own,) = placed["claims"]
     assert own["waits"] == ""
     assert own["devices"][0].startswith("gpu.example.com/a100-1/")
-    waiting = pod(source.known, record(source.known.store, "ml/train-5"), None, None)
+    waiting = show_pod(source.known, record(source.known.store, "ml/train-5"), None, None)
     assert [each["waits"] for each in waiting["claims"]] == ["has no devices yet"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from poseidon.ui.cluster.pod_rules import NO_RULES, pod_rules
-from poseidon.ui.views.pods import pod
+from poseidon.ui.views.pods import show_pod
 from tests.poseidon.ui.objects import known, make_node, make_pod, record, store
 
 REQUIRED, PREFERRED = (f"{how}DuringSchedulingIgnoredDuringExecution" for how in ("required", "preferred"))
@@ -85,6 +85,6 @@ def test_what_is_very_long_is_cut():
 
 def test_the_page_of_a_pod_has_them():
     found = store(make_node("n1"), make_pod("a/p", cpu="1500m", memory="2Gi", **RULES))
-    shown = pod(known(found), record(found, "a/p"), None, None)
+    shown = show_pod(known(found), record(found, "a/p"), None, None)
     assert shown["requests"] == {"cpu": "1500m", "memory": "2Gi"}
     assert (len(shown["selectors"]), len(shown["tolerations"])) == (7, 3)

@@ -16,11 +16,11 @@ from poseidon.kube.api.other_projects.node_topology import NodeResourceTopology
 from poseidon.live.figures import Figures, Quantiles
 from poseidon.ui.history import FigureHistory
 from poseidon.ui.views.amounts import amount_text, requests_text
-from poseidon.ui.views.cluster import cluster
-from poseidon.ui.views.nodes import node
-from poseidon.ui.views.overview import overview, utilisation
-from poseidon.ui.views.pending import pending, reason_key
-from poseidon.ui.views.pods import PodQuery, pod, pods
+from poseidon.ui.views.cluster import show_cluster
+from poseidon.ui.views.nodes import show_node
+from poseidon.ui.views.overview import show_overview, utilisation
+from poseidon.ui.views.pending import reason_key, show_pending
+from poseidon.ui.views.pods import PodQuery, show_pod, show_pods
 from poseidon.ui.views.room import PodInTheWay, fewest
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.poseidon.ui.objects import GI, NOW, gone, known, make_node, make_pod, record, store
@@ -67,7 +67,7 @@ def test_reasons_without_figures(message, key):
 
 
 def test_pending_by_reason(small):
-    found = pending(small, "reason", 0, 50, NOW)
+    found = show_pending(small, "reason", 0, 50, NOW)
     assert (found["total"], found["groupsTotal"]) == (4, 2)
     first, second = found["groups"]
     assert first == {
@@ -87,11 +87,11 @@ def test_pending_by_reason(small):
         1,
         "b/ReplicaSet/db",
     )
-    assert pending(small, "reason", 1, 1, NOW)["groups"] == [second]
+    assert show_pending(small, "reason", 1, 1, NOW)["groups"] == [second]
 
 
 def test_pending_by_class(small):
-    web, db = pending(small, "class", 0, 50, NOW)["groups"]
+    web, db = show_pending(small, "class", 0, 50, NOW)["groups"]
     assert (web["key"], web["pods"], web["median"], web["kinds"]) == ("a/ReplicaSet/web", 2, 70.0, 1)
     assert (db["class"], db["pods"], db["oldest"]) == ("b/ReplicaSet/db", 2, 10.0)
 
@@ -111,7 +111,7 @@ def test_overview(small):
     everything.rounds.add([pb.RoundSummary(round=5, ended=NOW, stats=stats, evictions=1)])
     everything.leader.set_holder("one")
     everything.leader.set_holder("two")
-    found = overview(everything)
+    found = show_overview(everything)
     assert (found["nodes"], found["pods"]) == (3, {"bound": 3, "pending": 4, "others": 0})
     assert found["waiting"] == {"unschedulable": 3, "new": 1, "gated": 0}
     assert found["figures"]["boundPerSecond"] == 2.5
@@ -127,7 +127,7 @@ def test_overview(small):
     (only,) = found["rounds"]
     assert only["flow"] is False
     everything.rounds.put_flow(pb.RoundFlow(round=5))
-    assert [each["flow"] for each in overview(everything)["rounds"]] == [True]
+    assert [each["flow"] for each in show_overview(everything)["rounds"]] == [True]
     assert (only["round"], only["placed"], only["pending"], only["evictions"], only["cost"]) == (
         5,
         1,
@@ -179,7 +179,7 @@ def test_a_gap_in_the_history_is_a_gap():
 
 
 def test_cluster_as_columns(small):
-    found = cluster(small, None)
+    found = show_cluster(small, None)
     assert (found["level"], found["levels"][-1]) == (ZONE, "")
     assert found["groups"] == ["z1", "z2"]
     columns = found["nodes"]
@@ -190,8 +190,8 @@ def test_cluster_as_columns(small):
     assert columns["pods"] == [200, 0, 100]
     assert columns["cpuUsed"] == [None, None, None]
     assert columns["flags"] == [0, 0, 4]
-    assert cluster(small, "")["groups"] == [""]
-    assert cluster(store(), None)["nodes"]["name"] == []
+    assert show_cluster(small, "")["groups"] == [""]
+    assert show_cluster(store(), None)["nodes"]["name"] == []
 
 
 def test_one_node(small):
@@ -208,7 +208,7 @@ def test_one_node(small):
     }
     everything.zones["n1"] = msgspec.convert(raw, NodeResourceTopology)
     small.set_usage([("n1", {"cpu": 700}, NOW)])
-    found = node(everything, "n1", 0, 1)
+    found = show_node(everything, "n1", 0, 1)
     assert found is not None
     assert found["requested"] == {"cpu": 1500, "memory": 2 * GI, "pods": 2}
     cpu = found["resources"][0]
@@ -228,7 +228,7 @@ def test_one_node(small):
         (NOW - 40, "bound", "a/r2"),
         (NOW - 50, "bound", "a/r1"),
     ]
-    assert node(everything, "nobody", 0, 1) is None
+    assert show_node(everything, "nobody", 0, 1) is None
 
 
 @pytest.mark.parametrize(
@@ -248,10 +248,10 @@ def test_one_node(small):
 def test_pages_of_pods(small, query, names):
     if query.phase == "gone":
         gone(small, "uid-a/r1", "uid-b/r3")
-    found = pods(small, query, 0, 100)
+    found = show_pods(small, query, 0, 100)
     assert [each["name"] for each in found["items"]] == names
     assert found["total"] == len(names)
-    assert [each["name"] for each in pods(small, query, 1, 2)["items"]] == names[1:3]
+    assert [each["name"] for each in show_pods(small, query, 1, 2)["items"]] == names[1:3]
     if query.phase == "gone":
         assert {each["phase"] for each in found["items"]} == {"gone"}
 
@@ -267,7 +267,7 @@ def test_one_pod_that_waits(small):
         "n2": verdict("node(s) had untolerated taint(s) {a: b}"),
         "n3": verdict(cost=7.0),
     }
-    found = pod(known(small), waiting, said, None)
+    found = show_pod(known(small), waiting, said, None)
     assert (found["phase"], found["since"], found["class"]) == ("pending", NOW - 100, "a/ReplicaSet/web")
     assert [each["what"] for each in found["story"]] == ["created", FULL]
     assert found["verdicts"]["feasible"] == 1
@@ -308,7 +308,7 @@ def test_who_took_the_room_are_the_fewest_without_whom_it_would_fit():
         "n2": verdict("Insufficient cpu", "Insufficient nvidia.com/gpu", lacks_only_room=True),
         "n3": verdict("Insufficient nvidia.com/gpu", lacks_only_room=True),
     }
-    shown = pod(known(found), record(found, "a/waits"), said, None)["room"]
+    shown = show_pod(known(found), record(found, "a/waits"), said, None)["room"]
     assert shown == [
         {"pod": "a/large", "tasks": 1, "node": "n1"},
         {"pod": "a/g1", "tasks": 1, "node": "n3"},
@@ -343,7 +343,7 @@ def test_the_fewest_are_enough_and_each_of_them_is_needed(sizes, cpu, gpu):
 
 def test_one_pod_that_has_ended_and_one_that_is_gone(small):
     gone(small, "uid-a/r1")
-    found = pod(known(small), record(small, "a/r1"), None, "why not")
+    found = show_pod(known(small), record(small, "a/r1"), None, "why not")
     assert (found["phase"], found["verdicts"], found["verdictsError"]) == ("gone", None, "why not")
     assert [each["what"] for each in found["story"]] == ["created", "bound to node n1", "gone"]
 

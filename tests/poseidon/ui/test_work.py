@@ -14,7 +14,7 @@ from aiohttp.test_utils import TestServer
 
 from poseidon.testbed.kubeconfig import write_kubeconfig
 from poseidon.ui.cures import Cures
-from poseidon.ui.program_pages import configz
+from poseidon.ui.program_pages import get_configz_url
 from poseidon.ui.work.curing import propose_cures
 from poseidon.ui.work.inputs import ClusterInput, UnreadableInputError, read
 from poseidon.ui.work.planning import explain_pod, plan_cluster
@@ -209,7 +209,7 @@ async def test_a_live_cluster_is_read_with_the_configuration_that_a_program_show
     app.router.add_get("/configz", shown)
     async with running_cluster() as cluster, TestServer(app) as server:
         write_kubeconfig(tmp_path / "kubeconfig", cluster.url)
-        here = configz(str(server.make_url("/metrics")))
+        here = get_configz_url(str(server.make_url("/metrics")))
         nobody = f"http://127.0.0.1:{free_port()}/configz"
         given = ClusterInput(kubeconfig=str(tmp_path / "kubeconfig"), configz=(nobody, here))
         found = await asyncio.to_thread(read, given)

@@ -9,7 +9,7 @@ import time
 from contextlib import asynccontextmanager
 from itertools import count
 
-from poseidon.kube.api.metadata import timestamp
+from poseidon.kube.api.metadata import format_time
 from poseidon.kube.client.media_types import MERGE_PATCH
 from poseidon.testbed.api_server.bulk import create_object
 from poseidon.testbed.objects.resources import PODS
@@ -48,7 +48,7 @@ class Stage:
 
     def move(self, node, seconds=600.0):
         """The annotations of a pod that is about to be moved."""
-        until_then = timestamp(self.clock.now() + seconds)
+        until_then = format_time(self.clock.now() + seconds)
         return {"firmament.io/move-to": node, "firmament.io/move-until": until_then}
 
     def patch(self, name, namespace, **parts):

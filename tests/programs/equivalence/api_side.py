@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from poseidon.kube.api.collections import NATIVE_POD_GROUPS
-from poseidon.kube.api.metadata import timestamp
+from poseidon.kube.api.metadata import format_time
 from poseidon.kube.client.errors import ApiError
 from poseidon.manifests.loader import Manifests
 
@@ -116,7 +116,7 @@ class ApiSide:
             name = "/".join(filter(None, (metadata.get("namespace"), metadata["name"])))
             known = metadata.get("uid") if each["kind"] != "Pod" else ""
             metadata |= {"uid": known or f"uid-{name}"}
-            metadata.setdefault("creationTimestamp", timestamp(now))
+            metadata.setdefault("creationTimestamp", format_time(now))
             self.write({**each, "metadata": metadata})
 
     def write(self, made: Object) -> Object:

@@ -137,7 +137,7 @@ def _cheapest(
 ) -> ArcColumns:
     """Return each class's ``want`` (int64[C']) columns of least ``key`` (int32[C', M']), from ``begin`` on if equal."""
     return ArcColumns.from_pairs(
-        cheapest(key, want, np.searchsorted(machines, begin), tuning.looked_at), classes, machines
+        find_cheapest(key, want, np.searchsorted(machines, begin), tuning.looked_at), classes, machines
     )
 
 
@@ -182,7 +182,7 @@ def _divide(index: Int64, width: int) -> tuple[Int64, Int64]:
 # --- The cheapest machines of each class; classes start at different places where many machines cost the same.
 
 
-def cheapest(key: Int32, want: Int64, begin: Int64, looked_at: int) -> tuple[Int64, Int64]:
+def find_cheapest(key: Int32, want: Int64, begin: Int64, looked_at: int) -> tuple[Int64, Int64]:
     """Return about ``want`` machines with the least key for each row, as rows and columns of the pairs, in order.
 
     Among machines that tie for the last places, those from column ``begin`` on are taken. ``key``: int32[C', M'],

@@ -230,7 +230,7 @@ class StepArcs:
     capacity: Int64
     cost: Int64
 
-    def some(self) -> StepArcs:
+    def drop_empty(self) -> StepArcs:
         """Return the arcs with capacity; ``count`` still counts all arcs."""
         some = self.capacity > 0
         return StepArcs(self.machine[some], self.count, self.capacity[some], self.cost[some])
@@ -277,7 +277,7 @@ class Steps:
         """Return the crowding cost of ``tasks`` (int64[M']) in hundredths of a point, each task at its own step."""
         full, rest = np.divmod(tasks, self.times)
         after = self.placed + full
-        whole = staircase(after, self.step) - staircase(self.placed, self.step)
+        whole = sum_steps(after, self.step) - sum_steps(self.placed, self.step)
         return int((self.crowd * (self.times * whole + rest * (after // self.step * self.step))).sum())
 
     def _sizes(self) -> tuple[Int64, Int64, Int64]:
@@ -290,7 +290,7 @@ class Steps:
         return wide, used, count
 
 
-def staircase(height: Int64, step: int) -> Int64:
+def sum_steps(height: Int64, step: int) -> Int64:
     """Return the sum over k < height of floor(k / step) * step."""
     full, rest = np.divmod(height, step)
     total: Int64 = step * step * (full * (full - 1) // 2) + full * step * rest

@@ -16,7 +16,7 @@ from cost_models.interface import Int64
 from firmament.core.flow.network.arc_columns import ArcColumns
 from firmament.core.flow.network.network import Arcs, Network, column_arcs, join_arcs
 from firmament.core.flow.residual import Residual
-from firmament.core.ranks import runs, sum_before_in_runs
+from firmament.core.ranks import find_runs, sum_before_in_runs
 
 
 def unmerge(network: Network) -> Network:
@@ -47,7 +47,7 @@ def carry_over(old: Network, flows: Int64, new: Network, machines: int) -> Int64
     taken = np.zeros(machines, dtype=np.int64)
     np.add.at(taken, old.machines[old.step_machine], flows[old_blocks[3]])
     capacity = new.problem.capacities[new_blocks[3]]
-    before = sum_before_in_runs(capacity, *runs(new.step_machine))
+    before = sum_before_in_runs(capacity, *find_runs(new.step_machine))
     result[new_blocks[3]] = np.clip(taken[new.machines][new.step_machine] - before, 0, capacity)
     return result
 

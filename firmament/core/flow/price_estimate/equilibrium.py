@@ -119,7 +119,7 @@ def _estimate_anew(demand: MarketDemand, tuning: PriceTuning, *, whole: bool) ->
     market, present = demand.market(machines)
     if len(present) == 0:
         return machines, market, present, None
-    expected = np.maximum(market.stairs.evenly(paid), tuning.least_load)
+    expected = np.maximum(market.stairs.divide_evenly(paid), tuning.least_load)
     newton = tuning.newton
     many = float(market.tasks.sum()) >= tuning.large or (whole and len(demand.shapes) >= tuning.many)
     begun = balance(market, paid, expected, newton.sharp[0].temperature * demand.stairs.step)

@@ -66,7 +66,7 @@ class CrowdingSteps:
         """Return machines with room that are wanted at ``paid`` (float32[M]) plus ``reach`` typical steps."""
         return np.flatnonzero((paid > self.base - reach * self.step) & (self.room > 0))
 
-    def evenly(self, price: Float32) -> Float32:
+    def divide_evenly(self, price: Float32) -> Float32:
         """Return tasks that machines would take at ``price`` (float32[M]) if their steps were slopes: float32[M]."""
         return np.clip((price - self.base) / self.growth + self.ahead, 0, self.room)
 

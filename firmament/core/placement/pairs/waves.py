@@ -20,7 +20,7 @@ from firmament.core.placement.passes import place_leftovers, place_one_by_one
 from firmament.core.placement.subclasses import ClassPart, Wave
 from firmament.core.placement.tuning import PlacementTuning
 from firmament.core.placement.waves import most_per_machine, plan_wave, solve_waves
-from firmament.core.ranks import places_in, runs, sum_before_in_runs
+from firmament.core.ranks import find_runs, places_in, sum_before_in_runs
 from firmament.core.search.moves.application import improve_applications
 from firmament.core.search.tuning import ApplicationTuning
 
@@ -251,7 +251,7 @@ class _DomainRoom:
         """Return ``counts`` reduced so that they fit together; the first entry of each domain is never reduced."""
         by = np.argsort(domains, kind="stable")
         at = domains[by]
-        runs_of = runs(at)
+        runs_of = find_runs(at)
         fits = np.ones(len(by), dtype=np.bool_)
         for column, free in enumerate(self._free):
             load = (self._requests[classes, column] * counts)[by]

@@ -23,7 +23,7 @@ from firmament.core.ranks import rank
 
 def bundles(now: PreemptionState, problem: CoverProblem) -> Bundles:
     """Return the best bundle found for each machine of a covering problem; machines without a bundle are left out."""
-    found = [_bundles(now, choice) for choice in choices(now, problem)]
+    found = [_bundles(now, choice) for choice in list_choices(now, problem)]
     if now.gangs.nested:
         found = [each.select(_find_unsplit(now, problem, each)) for each in found]
     return Bundles.best(found, now.preemption.victims)
@@ -173,7 +173,7 @@ def _reprieve(now: PreemptionState, problem: CoverProblem, going: Int64) -> Bund
 # themselves count as gangs of their own, and so does whatever contains them.
 
 
-def choices(now: PreemptionState, problem: CoverProblem) -> list[CoverProblem]:
+def list_choices(now: PreemptionState, problem: CoverProblem) -> list[CoverProblem]:
     """Return the covering problems into which gangs split a problem; a machine may be in several."""
     if not len(now.spare):
         return [problem]

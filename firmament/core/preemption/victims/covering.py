@@ -192,7 +192,7 @@ def _rule_columns(
     for spreading in rules.spreadings:
         domain = spreading.key_domain[rows]
         count = np.append(state.counts[spreading.counter], 0)[domain]
-        excess = count + spreading.own - state.emptiest(spreading) - spreading.max_skew
+        excess = count + spreading.own - state.count_in_emptiest_domain(spreading) - spreading.max_skew
         columns.append((spreading.counter, excess))
     found = []
     for number, lacking in columns:

@@ -118,7 +118,7 @@ def _steps(problem: MoveProblem, machines: Int64, start: Int64, number: Int64) -
     Steps of equal cost are merged.
     """
     steps = Steps(problem.crowd[machines], start, np.ones_like(start), number, number + 1, problem.step)
-    return steps.arcs().some()
+    return steps.arcs().drop_empty()
 
 
 def _units(rows: Int64, machines: Int64, flows: Int64) -> tuple[Int64, Int64]:

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from cost_models.interface import Bool, Int64
-from firmament.core.flow.network.network import staircase
+from firmament.core.flow.network.network import sum_steps
 from firmament.solvers.base import Int32
 
 BARRED = np.int32(2**30)
@@ -98,7 +98,7 @@ class MoveProblem:
 
     def crowding(self, tasks: Int64) -> Int64:
         """Return int64[M]: the crowding cost of ``tasks`` (int64[M]) on each machine, in hundredths of a point."""
-        return self.crowd * staircase(tasks, self.step)
+        return self.crowd * sum_steps(tasks, self.step)
 
     def marginal(self, machines: Int64, before: Int64) -> Int64:
         """Return int64[A]: the crowding cost of a task on ``machines[i]`` that comes after ``before[i]`` others."""

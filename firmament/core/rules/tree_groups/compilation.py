@@ -18,7 +18,7 @@ from firmament.core.rules.gangs.members import (
 from firmament.core.rules.tree_groups.nested import find_domains, list_labels, nest_groups
 from firmament.core.state.cluster import Cluster
 from firmament.core.tree_solver.groups import NO_GROUPS, GroupTerms, TreeGroup
-from firmament.core.tree_solver.solver import ExactSolver, inconsistencies
+from firmament.core.tree_solver.solver import ExactSolver, list_inconsistencies
 from firmament.core.tree_solver.tree import Rule, Tree, build_tree
 
 
@@ -153,7 +153,7 @@ def _build_group(
     refused = _explain_departures(cluster, job.id) or _explain_unlike_requests(cluster, waiting)
     if not refused and tree.leaves:
         units = [tree.count_units(level) for level in range(len(tree.levels))]
-        refused = "; ".join(inconsistencies(levels, tree.levels, size, units))
+        refused = "; ".join(list_inconsistencies(levels, tree.levels, size, units))
     return TreeGroup(rules.name or job.name or job.id, size, levels, held, order, refused)
 
 

@@ -19,7 +19,7 @@ from cost_models.interface import Bool, Float64, Int64
 from firmament.core.board.room_while_moving import ExchangeRoom
 from firmament.core.flow.heights_and_prices import RoundHeights, entries
 from firmament.core.flow.problem import Assignments, PlacementProblem
-from firmament.core.ranks import runs
+from firmament.core.ranks import find_runs
 from firmament.core.search.driver import SearchBudget, SearchFigures, SearchLog, count_unsupported, search
 from firmament.core.search.movable import find_movable, find_staying
 from firmament.core.search.tuning import ExchangeTuning
@@ -68,7 +68,7 @@ class _TaskPlaces:
     def __init__(self, placed: Assignments) -> None:
         tasks = placed.select(np.lexsort((_narrow(placed.cls), _narrow(placed.machine)))).tasks()
         self.cls, self.machine = tasks.cls, tasks.machine
-        self.first, self.count = runs(tasks.machine)
+        self.first, self.count = find_runs(tasks.machine)
         self.used = tasks.machine[self.first]
 
     def assignments(self) -> Assignments:

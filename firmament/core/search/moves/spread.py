@@ -17,7 +17,7 @@ from cost_models.interface import Bool, Float64, Int64
 from firmament.core.board.room_while_moving import MovingRoom
 from firmament.core.constraints.default_spread import SpreadTerms
 from firmament.core.flow.problem import PlacementProblem
-from firmament.core.ranks import order_by, rank, rank_in_runs, runs
+from firmament.core.ranks import find_runs, order_by, rank, rank_in_runs
 from firmament.core.search.driver import SearchBudget
 from firmament.core.search.tuning import SpreadTuning
 
@@ -237,7 +237,7 @@ class GroupCounts:
         self.width = len(terms.domain)
         keys = group * np.int64(self.width) + machine
         order = order_by(keys)
-        first, moving = runs(keys[order])
+        first, moving = find_runs(keys[order])
         self.pairs, self.count, all_there = keys[order[first]], moving, moving
         ones = np.ones(len(group), dtype=np.int64)
         if len(terms.resident_group):

@@ -56,7 +56,7 @@ class _Group:
         return self.saturated == self.machines
 
 
-def sankey(
+def draw_sankey(
     flow: pb.RoundFlow,
     rounds: Sequence[int],
     group_by: str,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from poseidon.ui.views.groups.applications import applications
-from poseidon.ui.views.groups.gangs import gangs, trees
+from poseidon.ui.views.groups.applications import list_applications
+from poseidon.ui.views.groups.gangs import list_gangs, trees
 from poseidon.ui.views.groups.nested import find_tree, list_trees
 
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from poseidon.ui.views.groups.gangs import Members
 
 
-def groups(known: Known) -> dict[str, Any]:
+def show_groups(known: Known) -> dict[str, Any]:
     """Return the documented JSON object of groups."""
     members: Members = {}
     for each in known.store.pods.values():
@@ -23,10 +23,10 @@ def groups(known: Known) -> dict[str, Any]:
     in_trees = {member: pods for member, pods in members.items() if find_tree(known, member, pods)}
     plain = {member: pods for member, pods in members.items() if member not in in_trees}
     return {
-        "gangs": gangs(known, plain),
+        "gangs": list_gangs(known, plain),
         "nested": list_trees(known, in_trees),
         "trees": trees(known, plain),
-        "applications": applications(known),
+        "applications": list_applications(known),
         "evictions": evictions(known.store),
     }
 

@@ -34,7 +34,7 @@ class _Placed:
     pending: int = 0
 
 
-def applications(known: Known) -> list[dict[str, Any]]:
+def list_applications(known: Known) -> list[dict[str, Any]]:
     """Return all applications, in order of names."""
     if not known.groups.app_groups:
         return []

@@ -24,7 +24,7 @@ MOST = 500
 WHOLE, WAITING = "Bound", "Waiting"
 
 
-def gangs(known: Known, members: Members) -> list[dict[str, Any]]:
+def list_gangs(known: Known, members: Members) -> list[dict[str, Any]]:
     """Return the groups that are not placed on a tree of nodes, waiting groups first."""
     found = [
         _gang(known, member, pods) for member, pods in members.items() if not is_tree_group(known, member)

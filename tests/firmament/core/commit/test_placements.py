@@ -16,7 +16,12 @@ from firmament.core.commit.current_limits import (
     states_limits,
 )
 from firmament.core.commit.kept_room import keep_room
-from firmament.core.commit.placements import PlacementDeltas, chain, in_delta_order, list_decided_rows
+from firmament.core.commit.placements import (
+    PlacementDeltas,
+    find_predecessors,
+    in_delta_order,
+    list_decided_rows,
+)
 from firmament.core.constraints.ruleset import ClassRules, RuleSet
 from firmament.core.events import ClassDefined, Event, MachineRemoved, TaskRemoved, TasksSubmitted
 from firmament.core.flow.problem import Assignments
@@ -118,10 +123,10 @@ def test_each_waits_for_the_one_before_it_on_its_machine():
     transitions.assume(cluster, ints(*rows[2:]), ints(0, 0, 1))
     cluster.number_arrivals(ints(*rows[2:]))
     every = np.ones(3, dtype=np.bool_)
-    assert chain(cluster, ints(*rows[2:]), every, came) == {0: "b", 1: "c"}
+    assert find_predecessors(cluster, ints(*rows[2:]), every, came) == {0: "b", 1: "c"}
     some = np.array([False, True, True])
-    assert chain(cluster, ints(*rows[2:]), some, came) == {1: "b"}
-    assert chain(cluster, ints(*rows[2:]), ~every, came) == {}
+    assert find_predecessors(cluster, ints(*rows[2:]), some, came) == {1: "b"}
+    assert find_predecessors(cluster, ints(*rows[2:]), ~every, came) == {}
 
 
 # --- limits ----------------------------------------------------------------------------------------------------------

@@ -160,7 +160,7 @@ def test_a_task_that_its_rule_does_not_count_adds_nothing():
 def test_domains_that_do_not_count_have_no_say_but_are_held_to_the_rule():
     rule = spreading(0, ZONE, counted=[True, False, True])
     given = state([counter(ZONE, [2, 0, 1])], {0: ClassRules(spreadings=(rule,))})
-    assert given.emptiest(rule) == 1
+    assert given.count_in_emptiest_domain(rule) == 1
     assert open_to(given) == [2, 3]
 
 
@@ -170,7 +170,7 @@ def test_with_too_few_domains_the_emptiest_counts_as_empty():
     given = state(
         [counter(ZONE, start)], {0: ClassRules(spreadings=(enough,)), 1: ClassRules(spreadings=(too_few,))}
     )
-    assert (given.emptiest(enough), given.emptiest(too_few)) == (1, 0)
+    assert (given.count_in_emptiest_domain(enough), given.count_in_emptiest_domain(too_few)) == (1, 0)
     assert open_to(given, 0) == [0, 1, 2, 3]
     assert open_to(given, 1) == []
 
@@ -180,7 +180,7 @@ def test_if_no_domain_counts_nobody_is_refused_but_for_a_label():
     given = state([counter([-1] * 5, [])], {0: ClassRules(spreadings=(spreading(0, [-1] * 5),))})
     assert open_to(given) == []
     given = state([counter(ZONE)], {0: ClassRules(spreadings=(rule,))})
-    assert given.emptiest(rule) == NO_MINIMUM
+    assert given.count_in_emptiest_domain(rule) == NO_MINIMUM
     assert open_to(given) == [0, 1, 2, 3]
 
 

@@ -22,7 +22,7 @@ from firmament.core.diagnosis.preemption_reasons import (
     sum_evictable,
 )
 from firmament.core.events import ClassDefined, Event, MachineSampled, TasksBound, TasksSubmitted, TaskUses
-from firmament.core.filters.root_causes import root_causes
+from firmament.core.filters.root_causes import make_root_causes
 from firmament.core.model import Taint
 from firmament.core.queue.importance import Importance
 from firmament.core.reasons import Cause, Reason, lack_of
@@ -146,7 +146,7 @@ def explained(core: Scheduler, cpu: int, priority: int, *refusals: MachineRefusa
     core.apply([ClassDefined(9, task_class(cpu, **content)), TasksSubmitted(9, ("new",), priority=priority)])
     cluster = core._cluster
     row = cluster.tasks.row_of["new"]
-    causes = root_causes(2, refusals)
+    causes = make_root_causes(2, refusals)
     return PreemptionReasons(cluster).explain(cluster.classes.row(9), row, causes)
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from firmament.core.diagnosis.pending_reasons import MOST_KINDS
 from firmament.core.events import ClassDefined, Event, TasksSubmitted
-from firmament.core.filters.root_causes import root_causes
+from firmament.core.filters.root_causes import make_root_causes
 from firmament.core.reasons import Cause, Reason, StatedReason, lack_of
 from firmament.core.rules.framework.node_rule import MachineRefusal
 from tests.support.core import machine, scheduler, task_class
@@ -58,8 +58,8 @@ def test_what_stands_is_put_in_order_as_if_given_with_the_others(
     )
     code = np.array(drawn, dtype=np.int16)
     fixed = [MachineRefusal(cause, code == index) for index, cause in enumerate(standing)]
-    found = root_causes(MACHINES, others, (fixed, code))
-    expected = root_causes(MACHINES, [*fixed, *others])
+    found = make_root_causes(MACHINES, others, (fixed, code))
+    expected = make_root_causes(MACHINES, [*fixed, *others])
     assert found.code.tolist() == expected.code.tolist()
     assert found.counts() == expected.counts()
     by_machine: dict[str, int] = {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from cost_models.interface import Bool
-from firmament.core.filters.root_causes import root_causes, rule_refusals
+from firmament.core.filters.root_causes import make_root_causes, rule_refusals
 from firmament.core.model import Taint
 from firmament.core.reasons import Cause, Reason, Severity, Stage, StatedReason, explain_untolerated
 from firmament.core.rules.framework.node_rule import MachineRefusal
@@ -38,7 +38,7 @@ def test_each_filter_has_its_turn():
     turns = []
     seen: list[str] = []
     while left := refusals(*seen):
-        told = tuple(each.words for each in root_causes(1, left).list_causes(0))
+        told = tuple(each.words for each in make_root_causes(1, left).list_causes(0))
         turns.append(told)
         seen += [each.removesuffix(" {a: b}") for each in told]
     assert turns == [
@@ -67,7 +67,7 @@ def test_counts_join_equal_words_and_name_no_details():
         MachineRefusal(explain_untolerated(Taint("a", "", "NoSchedule")), at(0)),
         MachineRefusal(explain_untolerated(Taint("b", "", "NoSchedule")), at(1, 2)),
     ]
-    causes = root_causes(4, taints)
+    causes = make_root_causes(4, taints)
     assert causes.counts() == [(Reason.UNTOLERATED.value, 3)]
     assert causes.find_refused().tolist() == [True, True, True, False]
     assert causes.list_causes(3) == ()
@@ -78,4 +78,4 @@ def test_what_evictions_may_open():
         MachineRefusal(Cause(StatedReason("for good", Stage.NODE)), at(0)),
         MachineRefusal(Cause(StatedReason("for now", Stage.PORTS, Severity.UNSCHEDULABLE)), at(0, 1)),
     ]
-    assert root_causes(4, found).curable().tolist() == [False, True, True, True]
+    assert make_root_causes(4, found).curable().tolist() == [False, True, True, True]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from firmament.core.events import ClassDefined, MachineRemoved
-from firmament.core.filters.root_causes import root_causes
+from firmament.core.filters.root_causes import make_root_causes
 from firmament.core.filters.static_rows import StaticRows
 from firmament.core.intake.events import apply_events
 from firmament.core.model import NodeSelectorTerm, Requirement, TaskClass, VolumeRule
@@ -58,7 +58,7 @@ def test_machines_that_a_class_is_confined_to(content: TaskClass, expected: list
     found = list_pinned_rows(made, 0)
     assert (None if found is None else found.tolist()) == expected
     static = StaticRows(made.machines, made.classes.shapes, default_rules()).get(0)
-    causes = root_causes(4, [*list_pin_refusals(made, 0), *static.refusals()])
+    causes = make_root_causes(4, [*list_pin_refusals(made, 0), *static.refusals()])
     open_to = range(4) if expected is None else expected
     refused = [index for index in range(4) if index not in open_to]
     assert [causes.list_causes(index) for index in range(4) if index in refused] == [(Cause(reason),)] * len(
@@ -69,7 +69,7 @@ def test_machines_that_a_class_is_confined_to(content: TaskClass, expected: list
 
 def test_names_go_before_volumes():
     made = cluster(task_class(volumes=(on_hosts("h3", "h1"),), required=named("m1", "m2")))
-    causes = root_causes(4, list_pin_refusals(made, 0))
+    causes = make_root_causes(4, list_pin_refusals(made, 0))
     assert [causes.list_causes(index) for index in range(4)] == [
         (Cause(Reason.NOT_NAMED),),
         (),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from firmament.core.filters.root_causes import RootCauses, root_causes
+from firmament.core.filters.root_causes import RootCauses, make_root_causes
 from firmament.core.reasons import Cause, Reason, lack_of
 from firmament.core.rules.framework.node_rule import MachineRefusal
 
@@ -22,7 +22,7 @@ def refusal(cause: Cause, *machines: int) -> MachineRefusal:
 @pytest.fixture
 def causes() -> RootCauses:
     """The first machine is cordoned, the next three lack something, the last is free."""
-    return root_causes(
+    return make_root_causes(
         MACHINES, [refusal(MEMORY, 2, 3), refusal(CPU, 0, 1, 2), refusal(CORDONED, 0), refusal(LABELS)]
     )
 
@@ -62,7 +62,7 @@ def test_who_is_refused_and_who_may_be_opened(causes):
 
 
 def test_equal_reasons_are_one():
-    twice = root_causes(
+    twice = make_root_causes(
         MACHINES, [refusal(CPU, 0, 1), refusal(CPU, 1, 2), refusal(LABELS, 3), refusal(LABELS, 4)]
     )
     assert twice.counts() == [(LABELS.summary, 2), (CPU.summary, 3)]
@@ -77,7 +77,7 @@ def test_equal_reasons_are_one():
 def test_those_that_stand_come_before_others_of_their_stage(other):
     standing = [refusal(LABELS, 1), refusal(LABELS, 2)]
     place = np.array([-1, 0, 1, -1, -1], dtype=np.int16)
-    found = root_causes(MACHINES, [refusal(other, 2, 3)], (standing, place))
+    found = make_root_causes(MACHINES, [refusal(other, 2, 3)], (standing, place))
     first = NAMED if other is NAMED else LABELS
     assert [found.list_causes(machine) for machine in range(MACHINES)] == [
         (),

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firmament.core.flow.network.arc_columns import OfferedArcs, cheapest, choose_first_columns
+from firmament.core.flow.network.arc_columns import OfferedArcs, choose_first_columns, find_cheapest
 from firmament.core.flow.price_estimate.equilibrium import UNWANTED, PriceEstimate, estimate_prices
 from firmament.core.flow.price_estimate.sampling import FlowSample, systematic_sample
 from firmament.core.flow.residual import Residual
@@ -39,7 +39,7 @@ def test_the_cheapest_machines_of_many_classes_are_those_of_each(data: st.DataOb
     key = [data.draw(st.lists(value, min_size=width, max_size=width)) for _ in range(classes)]
     want = data.draw(st.lists(st.integers(0, 9), min_size=classes, max_size=classes))
     begin = data.draw(st.lists(st.integers(0, width), min_size=classes, max_size=classes))
-    row, place = cheapest(
+    row, place = find_cheapest(
         np.array(key, dtype=np.int32), np.array(want), np.array(begin), looked_at=FLOW.columns.looked_at
     )
     for cls in range(classes):
@@ -55,7 +55,7 @@ def test_among_many_machines_about_as_many_as_wanted_are_chosen_and_none_dearer_
     want = np.array([60, 100, 300, 600, 1_000])
     chosen = np.zeros(key.shape, dtype=np.bool_)
     chosen[
-        cheapest(key, want, np.array([0, 1, 500, 2_000, key.shape[1]]), looked_at=FLOW.columns.looked_at)
+        find_cheapest(key, want, np.array([0, 1, 500, 2_000, key.shape[1]]), looked_at=FLOW.columns.looked_at)
     ] = True
     for row, wanted in zip(range(len(key)), want.tolist(), strict=True):
         assert 0.4 * wanted < chosen[row].sum() < 2 * wanted

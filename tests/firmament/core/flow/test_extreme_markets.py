@@ -47,7 +47,9 @@ def test_prices_are_finite_whatever_the_market(seed: int) -> None:
     random = np.random.default_rng(seed)
     given = market(random)
     stairs = given.stairs
-    load = np.maximum(stairs.evenly(stairs.base + np.float32(random.random() * DEAREST)), np.float32(0.05))
+    load = np.maximum(
+        stairs.divide_evenly(stairs.base + np.float32(random.random() * DEAREST)), np.float32(0.05)
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         worth = balance(

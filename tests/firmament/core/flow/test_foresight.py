@@ -14,7 +14,7 @@ from firmament.core.flow.network.widening import carry_over
 from firmament.core.flow.price_estimate.equilibrium import estimate_prices
 from firmament.core.flow.problem import PlacementProblem
 from firmament.core.flow.residual import Residual
-from firmament.core.flow.truncation import find_unfilled_machines, plan_steps, solve_near
+from firmament.core.flow.truncation import find_unfilled_machines, plan_steps, solve_at_truncated_costs
 from firmament.solvers.base import FlowProblem, FlowSolution
 from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.support.core import problem
@@ -101,7 +101,9 @@ def test_costs_relative_to_expected_prices_lead_to_the_same_optimum(scarce: bool
     network = build_network(residual, columns, penalties, steps)
     assert len(network.problem.tails) > FLOW.truncation.small
     solver = Counting()
-    found = solve_near(network, replace(estimate, sharp=True), solver, None, tuning=FLOW.truncation)
+    found = solve_at_truncated_costs(
+        network, replace(estimate, sharp=True), solver, None, tuning=FLOW.truncation
+    )
     assert len(solver.largest) == 1
     assert solver.largest[0] < 0.01 * np.abs(network.problem.costs).max()
     # With 1,710 places for 1,800 tasks a penalty decides, and those are cut off: this is said.

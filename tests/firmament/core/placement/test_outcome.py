@@ -38,7 +38,7 @@ def test_stages_one_after_another_are_one_with_the_first_flow_and_the_last():
 
 def test_further_assignments_come_after_those_before_and_take_time_of_admission():
     placed = Placed(proposed((0, 1)), ONE)
-    more = placed.also(proposed((2, 2)), 1.0)
+    more = placed.add_assignments(proposed((2, 2)), 1.0)
     assert units(more.assignments) == [(0, 1), (2, 2)]
     assert more.figures == ONE + StageFigures(admit_seconds=1.0)
     assert units(placed.replace_assignments(Assignments.empty()).assignments) == []

@@ -14,9 +14,9 @@ from firmament.core.preemption.node_state import PreemptionState
 from firmament.core.preemption.problem import LOWEST_WEIGHT, NOBODY
 from firmament.core.preemption.victims.choosing import (
     bundles,
-    choices,
     describe,
     find_also_evicted,
+    list_choices,
     nth_of_its_kind,
     reprieve_order,
 )
@@ -180,7 +180,7 @@ class TestGangs:
         now = self.now(1)
         assert go(now, 0) == {0: [0]}
         assert bundles(now, pose(now, 0)).count.tolist() == [1]
-        assert len(choices(now, pose(now, 0))) == 1
+        assert len(list_choices(now, pose(now, 0))) == 1
 
     def test_all_of_it_leaves_if_none_can(self):
         now = self.now(0)
@@ -212,7 +212,7 @@ class TestGangs:
     def test_a_machine_has_a_problem_for_each_gang_that_could_leave_and_one_for_all(self):
         victims = [Victim(0, (1,), rank, gang=gang) for rank, gang in ((1, 0), (2, 1), (3, -1))]
         now = state([Waiting((1,))], [[0]], victims, gangs=[Gang(0), Gang(0)])
-        found = choices(now, pose(now))
+        found = list_choices(now, pose(now))
         assert [each.forced.tolist() for each in found] == [
             [[False, False, False]],
             [[True, False, False], [False, True, False]],

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from firmament.core.preemption.problem import PreemptionTuning
-from firmament.core.preemption.reprieve import consolidate, evictions, reprieve_gangs
+from firmament.core.preemption.reprieve import consolidate, list_decisions, reprieve_gangs
 from tests.firmament.core.preemption.states import Gang, Victim, Waiting, state
 
 ONE = Waiting((2,), count=2)
@@ -115,7 +115,7 @@ def test_victims_are_evicted_for_the_first_task_and_all_wait_for_them():
     now.put(0, 0)
     now.put(0, 1)
     now.put(0, 0)
-    first, beside, second = evictions(now)
+    first, beside, second = list_decisions(now)
     assert (first.cls, first.machine, first.evicts, first.awaits) == (0, 0, (0, 1), (0, 1))
     assert (beside.machine, beside.evicts, beside.awaits) == (1, (), ())
     assert (second.machine, second.evicts, second.awaits) == (0, (), (0, 1))
@@ -133,7 +133,7 @@ def test_victims_beyond_budgets_are_named_in_their_order():
     now = state([Waiting((5,))], [[0]], running, allowed=[1, 2])
     now.evict(range(5))
     now.put(0, 0)
-    (decision,) = evictions(now)
+    (decision,) = list_decisions(now)
     assert decision.evicts == (0, 1, 2, 3, 4)
     assert decision.beyond == {1, 2}
 
@@ -144,7 +144,7 @@ def test_tasks_that_leave_anyway_are_awaited_only_where_their_room_is_needed():
     def awaited(free: int) -> tuple[int, ...]:
         now = state([Waiting((2,))], [[free]], running)
         now.put(0, 0)
-        (decision,) = evictions(now)
+        (decision,) = list_decisions(now)
         assert decision.evicts == ()
         return decision.awaits
 
@@ -158,12 +158,12 @@ def test_a_gang_that_leaves_is_evicted_elsewhere_too():
     now = state([Waiting((1,))], [[0], [0]], running, gangs=[Gang(0)])
     now.evict([0, 1])
     now.put(0, 0)
-    (decision,) = evictions(now)
+    (decision,) = list_decisions(now)
     assert decision.evicts == decision.awaits == (0, 1)
     spared = state([Waiting((1,))], [[0], [0]], running, gangs=[Gang(1)])
     spared.evict([0])
     spared.put(0, 0)
-    assert evictions(spared)[0].evicts == (0,)
+    assert list_decisions(spared)[0].evicts == (0,)
 
 
 def test_victims_elsewhere_that_free_quota_are_awaited_too():
@@ -171,7 +171,7 @@ def test_victims_elsewhere_that_free_quota_are_awaited_too():
     now.evict([0, 1])
     now.put(0, 0)
     now.elsewhere[0] = (1,)
-    (decision,) = evictions(now)
+    (decision,) = list_decisions(now)
     assert (decision.evicts, decision.awaits) == ((0, 1), (0, 1))
 
 

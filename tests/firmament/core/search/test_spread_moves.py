@@ -13,7 +13,7 @@ from firmament.core.board.room_while_moving import MovingRoom
 from firmament.core.constraints.default_spread import SpreadTerms
 from firmament.core.events import ClassDefined
 from firmament.core.flow.problem import WAIT_BUCKETS, Assignments, PlacementProblem
-from firmament.core.ranks import SHORT, distinct, group_rows, order_by, places_in, rank, runs
+from firmament.core.ranks import SHORT, count_distinct, find_runs, group_rows, order_by, places_in, rank
 from firmament.core.search.moves.spread import GroupCounts, even_shares
 from firmament.core.search.moves.spread_classes import spread_tasks
 from tests.firmament.core.placement.test_default_spread import core, in_zone, waiting
@@ -31,14 +31,14 @@ def test_orders_and_ranks(given_keys: list[int]):
     array = np.array(given_keys, dtype=np.int64)
     assert order_by(array).tolist() == sorted(range(len(given_keys)), key=lambda row: given_keys[row])
     assert rank(array).tolist() == [given_keys[:row].count(key) for row, key in enumerate(given_keys)]
-    found, count = distinct(array)
+    found, count = count_distinct(array)
     assert dict(zip(found.tolist(), count.tolist(), strict=True)) == {
         key: given_keys.count(key) for key in sorted(given_keys)
     }
     assert [rows.tolist() for rows in group_rows(array)] == [
         [row for row, each in enumerate(given_keys) if each == key] for key in sorted(set(given_keys))
     ]
-    starts, lengths = runs(array)
+    starts, lengths = find_runs(array)
     assert [
         given_keys[start] for start, length in zip(starts, lengths, strict=True) for _ in range(length)
     ] == given_keys

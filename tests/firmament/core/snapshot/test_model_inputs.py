@@ -20,14 +20,14 @@ from firmament.core.intake.events import apply_events
 from firmament.core.resources import CEILING
 from firmament.core.snapshot.model_inputs import (
     DEFAULT_INTERVAL,
-    arrivals,
+    collect_load,
     compute_measured_use,
     compute_reported_use,
-    load,
+    compute_unseen_use,
+    count_residents,
+    list_arrivals,
     on_machines,
     resident_shapes,
-    residents,
-    unseen,
 )
 from firmament.core.state import transitions
 from firmament.core.state.cluster import Cluster
@@ -73,16 +73,16 @@ def test_tasks_on_known_machines_are_seen_but_for_the_one_that_is_asked_about():
 
 def test_residents_are_counted_by_machine_and_shape():
     made = cluster(*RUNNING)
-    found = residents(made)
+    found = count_residents(made)
     assert found.machine.tolist() == [0, 0, 1]
     assert found.kind.tolist() == [0, 1, 0]
     assert found.count.tolist() == [1, 2, 1]
     assert cpu(made, found.requests) == [100, 0]
     assert len(found.kinds) == 2
     assert resident_shapes(made).tolist() == [0, 1]
-    fewer = residents(made, without=made.tasks.row_of["d"])
+    fewer = count_residents(made, without=made.tasks.row_of["d"])
     assert (fewer.machine.tolist(), fewer.count.tolist()) == ([0, 0], [1, 2])
-    nobody = residents(cluster())
+    nobody = count_residents(cluster())
     assert (nobody.machine.tolist(), len(nobody.kinds)) == ([], 0)
 
 
@@ -91,9 +91,9 @@ def test_residents_are_counted_by_machine_and_shape():
 
 def test_arrivals_are_those_on_machines_with_records_in_their_order():
     made = cluster(*RUNNING[:2])
-    assert arrivals(made, ("R",)) is None
+    assert list_arrivals(made, ("R",)) is None
     apply_events(made, [RecordUpserted("R", "m", b"{}"), *RUNNING[2:], TasksBound("m", 1, ("e",))], 0.0)
-    found = arrivals(made, ("R", "S"))
+    found = list_arrivals(made, ("R", "S"))
     assert found is not None
     assert [found.uids[row] for row in found.task.tolist()] == ["a", "b", "c", "e"]
     assert found.machine.tolist() == [0] * 4
@@ -104,7 +104,7 @@ def test_arrivals_are_those_on_machines_with_records_in_their_order():
     assert cpu(made, found.kinds.requests(ints(1, 0))) == [0, 100]
     assert len(found.kinds.rows(ints(0, 1, 0))) == 3
     apply_events(made, [RecordUpserted("S", "m", b"{}")], 0.0)
-    both = arrivals(made, ("R", "S"), without=made.tasks.row_of["b"])
+    both = list_arrivals(made, ("R", "S"), without=made.tasks.row_of["b"])
     assert both is not None
     assert both.after.tolist() == [False, False, False]
     assert len(both.task) == 3
@@ -116,13 +116,13 @@ def test_a_task_that_waits_for_victims_counts_as_coming_later():
     transitions.assume(made, where, ints(0, 0))
     transitions.wait_for_room(made, where, ordered=np.array([True, False]))
     apply_events(made, [RecordUpserted("R", "m", b"{}")], 0.0)
-    found = arrivals(made, ("R",))
+    found = list_arrivals(made, ("R",))
     assert found is not None
     assert (found.displacing.tolist(), found.after.tolist()) == ([True, False], [True, False])
     transitions.find_bound(made, int(where[0]), 1.0)
     made.tasks.displacing[where[0]] = True
     made.tasks.came[where[0]] = 1
-    found = arrivals(made, ("R",))
+    found = list_arrivals(made, ("R",))
     assert found is not None
     assert found.after.tolist() == [False, False]
 
@@ -163,7 +163,7 @@ def test_use_of_tasks_counts_while_their_machines_last_report_has_it():
 def test_loads_of_machines_and_tasks():
     made = cluster(*RUNNING)
     report(made, "m", 100.0, 15.0, a=30.0)
-    found = load(made)
+    found = collect_load(made)
     assert found.reported.tolist() == [True, False]
     assert found.interval.tolist() == [15.0, 0.0]
     assert cpu(made, found.system) == [2.0, 0.0]
@@ -180,7 +180,7 @@ def test_loads_of_machines_and_tasks():
     assert cpu(made, tasks.usage) == [30.0, 0.0, 0.0, 0.0]
     assert tasks.prod[0]
     assert cpu(made, tasks.requests) == [100, 0]
-    assert len(load(made, without=0).assigned.machine) == 3
+    assert len(collect_load(made, without=0).assigned.machine) == 3
 
 
 @pytest.mark.parametrize(
@@ -197,10 +197,10 @@ def test_requests_of_tasks_that_came_after_the_report_before_the_last_are_unseen
     interval: float, assigned: float, expected: int
 ):
     made = cluster(TasksBound("m", 1, ("a",), assigned=(assigned,)))
-    assert cpu(made, unseen(made)) == [0, 0], "without a report"
+    assert cpu(made, compute_unseen_use(made)) == [0, 0], "without a report"
     report(made, "m", 100.0, interval)
-    assert cpu(made, unseen(made)) == [expected, 0]
-    assert cpu(made, unseen(made, without=0)) == [0, 0]
+    assert cpu(made, compute_unseen_use(made)) == [expected, 0]
+    assert cpu(made, compute_unseen_use(made, without=0)) == [0, 0]
 
 
 def test_what_a_report_shows_of_a_task_is_not_unseen():
@@ -208,9 +208,9 @@ def test_what_a_report_shows_of_a_task_is_not_unseen():
         TasksBound("m", 1, ("a", "b"), assigned=(99.0, 0.0)), TasksBound("m", 2, ("c",), assigned=(99.0,))
     )
     report(made, "m", 100.0, 10.0, a=29.5)
-    assert cpu(made, unseen(made)) == [70 + 300, 0]
+    assert cpu(made, compute_unseen_use(made)) == [70 + 300, 0]
     report(made, "m", 100.0, 10.0, a=500.0)
-    assert cpu(made, unseen(made)) == [300, 0]
+    assert cpu(made, compute_unseen_use(made)) == [300, 0]
 
 
 def test_unseen_use_of_machines_with_more_than_can_be_summed_is_the_ceiling():
@@ -218,4 +218,4 @@ def test_unseen_use_of_machines_with_more_than_can_be_summed_is_the_ceiling():
     report(made, "m", 100.0, 10.0)
     column = made.resources.names.index("cpu")
     made.machines._used.cells[0, column] = CEILING
-    assert unseen(made)[0, column] == CEILING
+    assert compute_unseen_use(made)[0, column] == CEILING

@@ -14,7 +14,7 @@ from firmament.core.model import Requirement, TaskSelector
 from firmament.core.preemption.problem import LOWEST_WEIGHT, PreemptionProblem
 from firmament.core.record_kinds import BUDGET_RECORD
 from firmament.core.scheduler import Scheduler
-from firmament.core.snapshot.preemption_candidates import MOST_ALLOWED, Budget, budgets
+from firmament.core.snapshot.preemption_candidates import MOST_ALLOWED, Budget, read_budgets
 from tests.firmament.core.rules.quotas.quota_scene import flavor, quota
 from tests.support.core import Clock, machine, scheduler, task_class, tasks
 
@@ -275,12 +275,12 @@ NOTHING = Budget(TaskSelector(nothing=True), 0)
 )
 def test_payloads_of_budgets(payload: object, expected: Budget):
     made = core(RecordUpserted(BUDGET_RECORD, "ns/pdb", json.dumps(payload).encode()))
-    assert budgets(made._cluster) == {"ns/pdb": expected}
+    assert read_budgets(made._cluster) == {"ns/pdb": expected}
 
 
 def test_a_payload_that_is_no_json_covers_nothing():
     made = core(RecordUpserted(BUDGET_RECORD, "x", b"\xff"), RecordUpserted(BUDGET_RECORD, "a", b""))
-    assert list(budgets(made._cluster).items()) == [("a", NOTHING), ("x", NOTHING)]
+    assert list(read_budgets(made._cluster).items()) == [("a", NOTHING), ("x", NOTHING)]
 
 
 @pytest.mark.parametrize(("stated", "left"), [(2, 1), (1, 0), (0, 0)])

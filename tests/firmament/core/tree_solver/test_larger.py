@@ -30,13 +30,13 @@ def test_regular_children_are_divided_as_any_others(caps, least, units, pack):
     size = int(most.sum()) + 2
     options = [(progression(least, cap), False) for cap in most[0].tolist()]
     totals = reachable(options, units, size)
-    row = regular.totals(most, least, units, size)[0]
+    row = regular.find_totals(most, least, units, size)[0]
     assert [total for total in range(1, size + 1) if row[total]] == [
         total for total in range(1, size + 1) if totals >> total & 1
     ]
     shares = np.flatnonzero(row[1:]) + 1
     if len(shares):
-        fill = regular.pack_profiles if pack else regular.spread
+        fill = regular.pack_profiles if pack else regular.spread_profiles
         profiles = fill(np.repeat(most, len(shares), axis=0), least, units, shares)
         used = [option for option in options if option[0]]
         for share, profile in zip(shares.tolist(), profiles.tolist(), strict=True):

@@ -11,7 +11,15 @@ import pytest
 from cost_models.interface import Int64
 from firmament.core.tree_solver import reach as reaching
 from firmament.core.tree_solver.count_vectors import progression
-from firmament.core.tree_solver.reach import ENDLESS, Shares, batches, caps, plain, reach, room_of
+from firmament.core.tree_solver.reach import (
+    ENDLESS,
+    Shares,
+    batches,
+    compute_caps,
+    find_regular,
+    reach,
+    room_of,
+)
 from firmament.core.tree_solver.tree import CountLimits, Rule, Tree, build_tree, limits
 from tests.firmament.core.tree_solver.trees import full_tree
 from tests.support.effort import examples
@@ -43,12 +51,12 @@ class TestShares:
         assert self.FOUND.high.tolist() == [6, 0, 0, 2]
 
     def test_parents_are_plain_if_all_children_are_regular(self):
-        assert plain(self.FOUND, ints(0, 1, 3, 4)).tolist() == [True, False, True]
-        assert plain(self.FOUND, ints(0, 2, 4)).tolist() == [False, False]
+        assert find_regular(self.FOUND, ints(0, 1, 3, 4)).tolist() == [True, False, True]
+        assert find_regular(self.FOUND, ints(0, 2, 4)).tolist() == [False, False]
 
     def test_most_of_each_child_in_steps(self):
         children, exists = np.array([[0, 3, 0]]), np.array([[True, True, False]])
-        assert caps(self.FOUND, children, exists).tolist() == [[3, 1, 0]]
+        assert compute_caps(self.FOUND, children, exists).tolist() == [[3, 1, 0]]
 
 
 class TestBatches:

@@ -7,7 +7,7 @@ import random
 import numpy as np
 import pytest
 
-from firmament.core.tree_solver.solver import inconsistencies
+from firmament.core.tree_solver.solver import list_inconsistencies
 from firmament.core.tree_solver.tree import Rule, Shortage, build_tree
 from tests.firmament.core.tree_solver.cases import random_case
 from tests.firmament.core.tree_solver.trees import asked, full_tree
@@ -108,12 +108,12 @@ def test_what_is_said_to_fit_fits():
     ],
 )
 def test_rules_that_no_cluster_could_keep(rules, size, line):
-    (found,) = inconsistencies(rules, ("rack", "node"), size, (4, 16))
+    (found,) = list_inconsistencies(rules, ("rack", "node"), size, (4, 16))
     assert line in found
 
 
 def test_sensible_rules_are_not_complained_about():
-    assert inconsistencies((Rule("spread", partitions=2), PACK), ("rack", "node"), 8, (4, 16)) == ()
+    assert list_inconsistencies((Rule("spread", partitions=2), PACK), ("rack", "node"), 8, (4, 16)) == ()
 
 
 def test_what_is_complained_about_is_impossible_on_an_idle_cluster():
@@ -122,7 +122,7 @@ def test_what_is_complained_about_is_impossible_on_an_idle_cluster():
         case = random_case(number)
         units = [case.tree.count_units(level) for level in range(len(case.tree.levels))]
         size = case.size + random.Random(number).randint(0, 6)
-        if inconsistencies(case.rules, case.tree.levels, size, units):
+        if list_inconsistencies(case.rules, case.tree.levels, size, units):
             complaints += 1
             idle = np.full(case.tree.leaves, size)
             assert isinstance(asked(case.tree, idle, size, *case.rules), Shortage)

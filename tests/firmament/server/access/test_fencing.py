@@ -51,7 +51,7 @@ def test_after_a_goodbye_anybody_may_drive():
     fence, _ = fencing()
     fence.attach(7)
     fence.detach()
-    fence.lapse()
+    fence.end_grace_period()
     assert fence.may_take_over(0)
 
 

@@ -15,9 +15,9 @@ from poseidon.kube.api.metadata import (
     ObjectRef,
     OwnerReference,
     PodRef,
+    format_time,
     get_metadata,
     seconds,
-    timestamp,
 )
 from poseidon.kube.api.other_projects.app_network import AppGroup
 from poseidon.kube.api.pods import Pod
@@ -61,8 +61,8 @@ def test_times_are_seconds_if_they_can_be_written_again(text, found):
 
 
 def test_times_are_written_in_whole_seconds_of_utc():
-    assert timestamp(1_767_225_600.9) == "2026-01-01T00:00:00Z"
-    assert timestamp(-0.5) == "1969-12-31T23:59:59Z"
+    assert format_time(1_767_225_600.9) == "2026-01-01T00:00:00Z"
+    assert format_time(-0.5) == "1969-12-31T23:59:59Z"
 
 
 @pytest.mark.parametrize(

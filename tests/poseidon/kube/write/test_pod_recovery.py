@@ -15,7 +15,7 @@ from poseidon.kube.client.metrics import KubeMetrics
 from poseidon.kube.client.settings import ConnectionSettings
 from poseidon.kube.client.transport import Transport
 from poseidon.kube.environment import Environment
-from poseidon.kube.write.pod_recovery import PodRecovery, drop_environment, successor
+from poseidon.kube.write.pod_recovery import PodRecovery, drop_environment, make_successor
 from poseidon.testbed.api_server.faults import Fault
 from poseidon.testbed.objects.resources import NAMESPACES, PODS
 from poseidon.testbed.objects.store import decode
@@ -253,7 +253,7 @@ async def test_a_namespace_that_goes_ends_the_recovery():
 
 
 def test_a_successor_has_nothing_of_its_predecessors_fate():
-    found = successor(
+    found = make_successor(
         {
             "metadata": {
                 "name": "a",
