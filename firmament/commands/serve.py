@@ -69,7 +69,7 @@ def serve(
     """Run the solver: serve gRPC until SIGTERM or Ctrl-C."""
     allow_copies()
     # grpc and the solver are imported only here, since ``--help`` does without them.
-    from firmament.server import process
+    from firmament.server import solver_server
     from firmament.server.access.credentials import parse_clients
 
     try:
@@ -83,7 +83,7 @@ def serve(
             text = "--tls-client and --tls-cert go together: say which certificates may drive which cluster"
             click.echo(text, err=True)
             sys.exit(2)
-        options = process.ServeOptions(
+        options = solver_server.ServeOptions(
             listen=parse_address("--listen", listen),
             metrics=None if metrics is None else parse_address("--metrics", metrics, any_port=False),
             saved_rounds=None if artefacts is None else SavedRoundsFolder(artefacts, artefacts_rounds),
@@ -91,7 +91,7 @@ def serve(
             clients=parse_clients(tls_clients),
             tracer=tracer_of(traces, "firmament", firmament.__version__),
         )
-        event_loop.run(process.serve(configuration, options))
+        event_loop.run(solver_server.serve(configuration, options))
     except (ConfigurationError, AddressError, SavedRoundsFolderError, TlsError, TracingError) as error:
         click.echo(str(error), err=True)
         sys.exit(2)

@@ -197,6 +197,5 @@ def test_terms_of_nodes():
     )
     for field in ("labels", "fields"):
         wrong = pb.NodeSelectorTerm(**{field: [requirement("In")]})
-        assert fault(lambda wrong=wrong: decode_node_term("o", "f", wrong)).startswith(
-            f"o: f.{field}[0].values"
-        )  # type: ignore[misc]
+        said = fault(lambda wrong=wrong: decode_node_term("o", "f", wrong))  # type: ignore[misc]
+        assert said.startswith(f"o: f.{field}[0].values")
