@@ -1,4 +1,4 @@
-"""What every cost model must satisfy, as checks that any package can run on its own models.
+"""The conditions that every cost model must satisfy, as checks that any package can run on its own models.
 
     from cost_models.conformance import check_model
 

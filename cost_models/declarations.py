@@ -16,7 +16,7 @@ METHODS: Mapping[str, tuple[str, ...]] = {
     "groups": ("topology_terms",),
     "constraints": ("constraint", "restore_constraint"),
 }
-"""What a model has besides ``assess`` and ``crowding``, by the promise that has it called."""
+"""The methods of a model besides ``assess`` and ``crowding``, by the promise because of which each is called."""
 
 FORMER: Mapping[str, str] = {
     "label_keys": "needs = Needs(labels=...)",

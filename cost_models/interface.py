@@ -113,7 +113,7 @@ class CostModel(Protocol):
 
     @property
     def promises(self) -> Promises:
-        """What callers may rely on, and which further methods the model has."""
+        """The properties on which callers may rely, and the further methods that the model has."""
         ...
 
     def assess(self, machines: MachineColumns, shapes: ShapeBatch) -> Assessment:

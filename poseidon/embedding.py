@@ -245,7 +245,7 @@ class EmbeddedScheduler:
         self._first: Snapshot | None = None
         self._last: tuple[Snapshot, Placement, RoundResult] | None = None
         self.needs = frozenset(core.words)
-        """What the cost models read, in the words of ``Welcome``."""
+        """The data that the cost models read, in the words of ``Welcome``."""
         self.put_off = 0
         """How many tasks the last round has put off to a later round."""
         self.notes: list[str] = []

@@ -41,7 +41,7 @@ class Verdict:
 
 
 class PodOutcome(StrEnum):
-    """What happens to a pod: it runs, a round places it, a round places it once victims are gone, or it waits."""
+    """The outcome for a pod: it runs, a round places it, a round places it once victims are gone, or it waits."""
 
     RUNS = "running"
     PLACED = "placed"
@@ -98,7 +98,7 @@ class PodExplanation:
     outlook: tuple[str, ...] = ()
     """Lines for people on what else a round does with the pod, why it waits, and the state of its group."""
     standing: PodStanding | None = None
-    """What a round now does with the pod, None if unknown."""
+    """The outcome of a round now for the pod, None if unknown."""
     cures: tuple[Remedy, ...] = ()
     """Changes that would give the pod a node."""
 

@@ -22,7 +22,7 @@ class MalformedArraysError(ValueError):
 
 
 class Layout(NamedTuple):
-    """What an array must satisfy: element type, dimensions, values.
+    """The conditions that an array must satisfy: element type, dimensions, values.
 
     ``size``: a letter for each dimension, equal letters for equal lengths, ``*`` for any length; ``least``: the least
     number that it may hold (floats must be finite, too; None: no check); ``end``: all its numbers are below this

@@ -44,7 +44,7 @@ class Chosen(Sequence[T]):
 
 @dataclass(frozen=True, slots=True)
 class ContainerRow:
-    """What one container asks for; ``kind`` is "app", "init" or "sidecar" (an init container that goes on running).
+    """The requests of one container; ``kind`` is "app", "init" or "sidecar" (an init container that goes on running).
 
     Resources are in order of their names.
     """
@@ -57,7 +57,7 @@ class ContainerRow:
 
 @dataclass(frozen=True, slots=True)
 class ShapeRow:
-    """What a model may see of one shape besides its requests.
+    """The properties of one shape that a model may see besides its requests.
 
     A field that no configured model needs is empty: tasks that differ only there share a shape.
     """
@@ -305,7 +305,7 @@ class ShapeBatch:
     counts: Int64
     """int64[S], waiting tasks of each shape."""
     rows: Sequence[ShapeRow]
-    """What a model may see of each shape besides."""
+    """The other properties of each shape that a model may see."""
     allowed: Sequence[Bool] | None = None
     """Per shape bool[M], the machines that rules other than the models' leave open to it, whether or not there is room;
     None: all.
@@ -313,7 +313,7 @@ class ShapeBatch:
     unstated: Int64 | None = None
     """int64[S, K], what a task is assumed to need beyond its requests; None: nothing."""
     devices: DeviceDemand | None = None
-    """What a task takes of the devices that models look at; None: nothing."""
+    """The devices that a task takes of those that models judge; None: nothing."""
     typical: ShapeBatch | None = None
     """The shapes of which the cluster has most tasks, waiting and on machines, so many ``counts``; None unless a model
     needs them.

@@ -31,7 +31,7 @@ class DeviceColumns:
 
 @dataclass(frozen=True, slots=True)
 class DeviceDemand:
-    """What a task of each of S shapes takes of devices of the N kinds; read-only."""
+    """The devices of each of N kinds that a task of each of S shapes takes; read-only."""
 
     count: Int64
     """int64[S, N], how many devices; 0: none."""

@@ -41,7 +41,7 @@ class _Declared:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Needs(_Declared):
-    """What a model reads besides requests, and the names, labels and amounts of machines.
+    """The facts that a model reads besides requests, and the names, labels and amounts of machines.
 
     Data that no configured model needs are not collected, do not divide tasks into shapes, and drivers need
     not send them. See ``ShapeRow`` and ``MachineColumns``.

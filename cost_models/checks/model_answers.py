@@ -1,4 +1,4 @@
-"""What an answer of a cost model must satisfy, array by array: parts of ``cost_models.conformance``.
+"""Conditions that an answer of a cost model must satisfy, array by array: parts of ``cost_models.conformance``.
 
 Each check takes a model and the inputs to try it on, and raises ``AssertionError`` naming the model, the input and what
 is wrong.

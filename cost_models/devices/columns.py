@@ -56,7 +56,7 @@ class DeviceView:
     rows: Int64
     """int64[D], machines with devices, ascending."""
     room: Room
-    """What these machines have left; shares of devices in ascending order."""
+    """The amounts that these machines have left; shares of devices in ascending order."""
     size: Int64
     """int64[D], how many devices each has."""
     columns: tuple[int, ...]

@@ -1,4 +1,4 @@
-"""What free shares of a device are worth to the parts of usual tasks: dual prices of a cutting stock problem.
+"""The worth of free shares of a device to the parts of usual tasks: dual prices of a cutting stock problem.
 
 Source: Gilmore and Gomory, A Linear Programming Approach to the Cutting-Stock Problem, Operations Research 9 (1961). A
 *pattern* is a set of parts that fit on one device. The linear program covers the usual demand for parts with as few

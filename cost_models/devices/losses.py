@@ -1,4 +1,4 @@
-"""What machines lose when a task comes, for models that judge what is free of a machine's devices."""
+"""The loss of machines by a further task, for models that judge what is free of a machine's devices."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ _MOST_RUNS = 1_000
 
 
 class RunsTable:
-    """What is known of P programs: the share of their tasks that still runs at each of B ages.
+    """The run times of P programs: the share of their tasks that still runs at each of B ages.
 
     ``ended``, ``going_on``: float64[P, B], how many tasks have ended in an interval of age, and how many are in it and
     go on.

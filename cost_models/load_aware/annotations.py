@@ -45,7 +45,7 @@ class CustomThresholds:
 
 @dataclass(frozen=True, slots=True)
 class NodeAnnotations:
-    """What the nodes' annotations say, by machine row."""
+    """The content of nodes' annotations, by machine row."""
 
     thresholds: Mapping[int, CustomThresholds]
     allocatable: Mapping[int, Mapping[str, int]]

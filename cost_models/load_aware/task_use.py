@@ -35,7 +35,7 @@ _EXTENDED: Mapping[str, Mapping[str, str]] = {
     "koord-mid": {"cpu": "kubernetes.io/mid-cpu", "memory": "kubernetes.io/mid-memory"},
     "koord-free": {},
 }
-"""What resources are called in requests of a service class; other classes use the ordinary names."""
+"""The names of resources in requests of a service class; other classes use the ordinary names."""
 
 _LEAST: Mapping[str, int] = {
     "cpu": 250,

@@ -43,7 +43,7 @@ class NumaOptions:
     stale_after: float = 0.0
     """Seconds after which a record is stale, 0 for never."""
     stale: str = "use"
-    """What to do with stale records: "use", "ignore" or "refuse"."""
+    """The treatment of stale records: "use", "ignore" or "refuse"."""
     settle: float = 0.0
     """Seconds that a record may lag behind the kubelet."""
     discard_reserved: bool = False

@@ -27,7 +27,7 @@ from cost_models.numa.requests import Requests
 CORE = 1_000
 
 NEVER = 2**62
-"""What a zone lacks if it has no room, whatever tasks leave."""
+"""The amount that a zone lacks if it has no room, whichever tasks leave."""
 
 MOST_WORLDS = 2_000
 """Most steps of a search for a world without room; a machine whose search is longer counts as not opening."""

@@ -1,4 +1,4 @@
-"""What the commands have in common that ask a running solver."""
+"""The options and connections of commands that ask a running solver."""
 
 from __future__ import annotations
 

@@ -200,7 +200,7 @@ def _with_models(
     )
 
 
-# --- faults -------------------------------------------------------------------------------------------------
+# --- faults of a document -----------------------------------------------------------------------------------
 
 
 def model_faults(document: Mapping[str, Any], classes: Mapping[str, Any] = NONE) -> Iterator[str]:

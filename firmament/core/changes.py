@@ -14,7 +14,7 @@ from firmament.core.model import Machine, TaskClass
 
 
 class CureKind(Enum):
-    """What is changed: the task, a machine, or the places of other tasks. Cures are listed in this order."""
+    """The object of a change: the task, a machine, or the places of other tasks. Cures are listed in this order."""
 
     CORRECT = "correct-selector"
     LOWER_REQUEST = "lower-request"

@@ -109,7 +109,7 @@ class CoreConfiguration:
     fair_share: FairShare | None = None
     """Fair shares between namespaces, None for none."""
     scarce: WeightedModel | None = None
-    """What machines with scarce resources cost tasks that do not request them, None for nothing."""
+    """The model that charges tasks on machines with scarce resources that they do not request; None for none."""
     limits: SizeLimits = field(default_factory=SizeLimits)
     """Limits on the size of the cluster."""
     spread: tuple[SpreadConstraint, ...] = ()
@@ -119,7 +119,7 @@ class CoreConfiguration:
     profiles: Mapping[str, CoreConfiguration] = field(default_factory=dict)
     """Configurations by name of profile, for the tasks that name this profile; they have no profiles of their own."""
     needs: Needs = field(init=False)
-    """What at least one model or rule reads, without those of profiles."""
+    """The needs of all models and rules together, without those of profiles."""
     models: tuple[WeightedModel, ...] = field(init=False)
     """The base policy, the overlays, and ``scarce``, in this order."""
     pair_models: tuple[tuple[WeightedModel, PairModel], ...] = field(init=False)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-# --- rounds --------------------------------------------------------------------------------------------------------
+# --- defaults of rounds --------------------------------------------------------------------------------------------
 
 MAX_PASSES: Final = 8
 """Most passes of solving and admission before the rest of a round is placed greedily."""
@@ -41,7 +41,7 @@ MOST_RECORDS: Final = 500_000
 MOST_RECORD_BYTES: Final = 2**20
 """Bytes of a record."""
 
-# --- fair shares ---------------------------------------------------------------------------------------------------
+# --- defaults of fair shares ---------------------------------------------------------------------------------------
 
 SHARE_WEIGHT: Final = 1.0
 """Weight of a namespace for which none is stated."""

@@ -24,7 +24,7 @@ class PlacementProfile:
     kept_rows: KeptRows
     """Answers of its models."""
     first_costs: FirstCosts
-    """What one task costs on each machine by these models, without crowding."""
+    """The cost of one task on each machine by these models, without crowding."""
     prices: PriceMemory = field(default_factory=PriceMemory)
     """Prices that its rounds have found."""
 

@@ -13,7 +13,7 @@ from firmament.core.search.driver import SearchFigures
 
 
 class DeltaKind(Enum):
-    """What the driver is asked to do."""
+    """The kinds of instructions to a driver."""
 
     PLACE = "PLACE"
     PREEMPT = "PREEMPT"
@@ -179,7 +179,7 @@ class RoundResult:
     queues: tuple[QueueState, ...] = ()
     """Quotas whose use or waiting tasks have changed since they were last reported."""
     decided: DecidedOn | None = None
-    """What a server had applied; None if no driver records it."""
+    """The events that a server had applied; None if no driver records them."""
 
 
 @dataclass(frozen=True, slots=True)

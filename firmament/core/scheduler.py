@@ -178,7 +178,7 @@ class Scheduler(ClusterQuestions):
         """Whether so few tasks wait that examining all of them takes almost no time."""
         return len(self._cluster.tasks.in_state(TaskPhase.PENDING)) <= FEW_WAITING
 
-    # --- rounds --------------------------------------------------------------------------------------------------
+    # --- opening and closing rounds ------------------------------------------------------------------------------
 
     def next_round_in(self) -> float | None:
         """Return the seconds until a round could place something: 0 for now, None if only an event can help."""
@@ -379,7 +379,7 @@ class Scheduler(ClusterQuestions):
         """Let all unschedulable tasks take part in the next round, also those that trial rounds have marked."""
         self._cluster.dirty.everywhere = True
 
-    # --- figures -------------------------------------------------------------------------------------------------
+    # --- figures of the cluster ----------------------------------------------------------------------------------
 
     def counts(self) -> Counts:
         """Return how many machines and tasks there are, and rounds so far."""

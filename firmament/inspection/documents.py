@@ -10,7 +10,7 @@ from protos.firmament.v1 import scheduler_pb2 as pb
 Document = dict[str, Any]
 
 COUNTS = ("machines", "pending", "assumed", "bound", "rounds")
-"""What is counted of a cluster."""
+"""The numbers of a cluster's objects."""
 
 
 def amounts(quantities: Iterable[pb.Quantity]) -> dict[str, int]:

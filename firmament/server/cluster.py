@@ -326,7 +326,7 @@ class ServedCluster:
             words = scheduler.class_words(first_tasks(record.snapshot))
         return summary, snapshot_flow(record.snapshot, record.placement, words, with_tasks=with_tasks)
 
-    # --- under the lock -----------------------------------------------------------------------------------
+    # --- helpers of callers that hold the lock ------------------------------------------------------------
 
     def _must_be_whole(self) -> bool:
         """Return whether rounds must keep their snapshots and flows, for a recorder or for questions."""

@@ -183,7 +183,7 @@ class Session:
         self._outbox.put(result.message())
         self._loop.note_change()
 
-    # --- the tasks ---------------------------------------------------------------------------------------------------
+    # --- the session's asyncio tasks ---------------------------------------------------------------------------------
 
     async def _read(self, messages: AsyncIterator[pb.ClientMessage]) -> None:
         """Handle the driver's messages one by one, until it closes its side or breaks the protocol."""
@@ -270,7 +270,7 @@ class Session:
             self._cluster.report(self, reports_from_proto(batch))
         self._cluster.apply(self, events_from_proto(batch.events))
 
-    # --- small things ------------------------------------------------------------------------------------------------
+    # --- acknowledgements and end ------------------------------------------------------------------------------------
 
     def _log(self, what: str, **fields: object) -> None:
         told = {"cluster": self._cluster.name} | {key: each for key, each in fields.items() if each != ""}

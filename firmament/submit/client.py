@@ -150,7 +150,7 @@ class SubmitClient:
         await self._stream.done_writing()
         return True
 
-    # --- the parts ----------------------------------------------------------------------------------------
+    # --- asyncio tasks of a run ---------------------------------------------------------------------------
 
     async def _receive(self) -> None:
         """Record the solver's decisions in the ledger, and confirm its placements."""

@@ -152,7 +152,7 @@ class NetworkController:
         if self._events is not None:
             await self._events.wait_drained()
 
-    # --- following -----------------------------------------------------------------------------------------
+    # --- following objects ---------------------------------------------------------------------------------
 
     def _follow(self) -> None:
         self._fresh.set()
@@ -166,7 +166,7 @@ class NetworkController:
         self._book.config_map_changed(name, data)
         self._follow()
 
-    # --- writing -------------------------------------------------------------------------------------------
+    # --- writing statuses ----------------------------------------------------------------------------------
 
     async def _write(self) -> None:
         await self._may_begin()

@@ -21,7 +21,7 @@ class BridgeOptions:
     configuration: BridgeConfiguration = field(default_factory=BridgeConfiguration)
     """The bridge's part of the configuration file."""
     needs: frozenset[str] = frozenset()
-    """What the solver's models read, in the words of ``Welcome``."""
+    """The data that the solver's models read, in the words of ``Welcome``."""
     cluster: str = "default"
     """Name under which the solver keeps this cluster's state."""
     fencing: int = 1

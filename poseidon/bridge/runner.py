@@ -52,7 +52,7 @@ class RewoundError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class BridgeProcess:
-    """What all bridges of a process share.
+    """The objects that all bridges of a process share.
 
     ``stories`` keep the steps of pods, ``rounds`` the solver's decisions, ``traces`` both; ``recorder`` keeps the
     stream to the solver. ``leadership`` says whether this process may write; None: no other bridge stands by.

@@ -257,7 +257,7 @@ class BridgeState(Stores):
             return self._services_matter
         return kind is not kinds.DAEMON_SET or self.classes.visibility.daemons
 
-    # --- how things stand ----------------------------------------------------------------------------------
+    # --- questions about pods and nodes --------------------------------------------------------------------
 
     def pending_count(self) -> int:
         """Count the pods that wait for a node. Reads every record; may be called from another thread."""

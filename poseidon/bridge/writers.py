@@ -170,7 +170,7 @@ class Writers:
         yield "events", self._events.run()
         yield "conditions", self._conditions.run()
 
-    # --- carrying out --------------------------------------------------------------------------------------
+    # --- carrying out actions ------------------------------------------------------------------------------
 
     def _bind(self, action: Bind) -> None:
         pod, node, complained = action

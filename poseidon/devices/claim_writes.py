@@ -181,7 +181,7 @@ class ClaimWrites:
             self.advance(key, now)
         return due
 
-    # --- inside --------------------------------------------------------------------------------------------
+    # --- private steps -------------------------------------------------------------------------------------
 
     def _begin(self, key: str) -> ClaimProgress:
         return self._by_claim.setdefault(key, ClaimProgress())

@@ -1,4 +1,4 @@
-"""What pods need by their device claims, and how a class states it in the protocol."""
+"""The needs of pods by their device claims, and how a class states them in the protocol."""
 
 from __future__ import annotations
 

@@ -193,7 +193,7 @@ class SharedGpus:
         reserved = ClaimConsumer(resource="pods", name=pod.metadata.name, uid=uid)
         return ResourceClaimStatus(allocation, (reserved,))
 
-    # --- turns ---------------------------------------------------------------------------------------------
+    # --- turns of pods on a node ---------------------------------------------------------------------------
 
     def holds_back(self, key: str, allocation: Json) -> bool:
         """Return whether a claim that stands for annotations has to wait for its turn; if not, begin its turn."""

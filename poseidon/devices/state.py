@@ -271,7 +271,7 @@ class DeviceState:
             in_use = [uid for uid in reserved if (pod := self._pods.get(uid)) and pod.place]
             yield key, encode_claim(claim, under_way, reserved, in_use)
 
-    # --- inside --------------------------------------------------------------------------------------------
+    # --- private steps -------------------------------------------------------------------------------------
 
     def _resolve(self, uid: str, name: str, claims: tuple[PodDeviceClaim, ...]) -> DeviceResolution:
         found = resolve(uid, name, claims, self._claims.get)

@@ -1,4 +1,4 @@
-"""What all parts that use one API server share."""
+"""The connection and settings that all parts that use one API server share."""
 
 from __future__ import annotations
 

@@ -113,7 +113,7 @@ class Elector:
         else:
             _log.info("lease given back lease=%s", self._path)
 
-    # --- the campaign --------------------------------------------------------------------------------------
+    # --- standing for election -----------------------------------------------------------------------------
 
     async def _campaign(self) -> None:
         await self._reflector.wait_synced()

@@ -1,4 +1,4 @@
-"""What the state asks the process to do."""
+"""The actions that the bridge's state asks the process to carry out."""
 
 from __future__ import annotations
 

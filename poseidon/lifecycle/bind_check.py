@@ -44,7 +44,7 @@ def _nobody() -> Absent:
 
 
 class _Offer(NamedTuple):
-    """What a machine offers, and its hard taints, each with its text for people."""
+    """The amounts that a machine offers, and its hard taints, each with its text for people."""
 
     machine: pb.Machine
     allocatable: dict[str, int]

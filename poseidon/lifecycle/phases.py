@@ -85,7 +85,7 @@ GOING = frozenset({_P.EVICTING, _P.LEAVING})
 
 
 class _Row(NamedTuple):
-    """What an event does: the phases that it changes, those that it leaves unchanged, and those in which it is
+    """The effect of an event: the phases that it changes, those that it leaves unchanged, and those in which it is
     refused."""
 
     moves: Mapping[Phase, Phase]

@@ -60,7 +60,7 @@ class Placements:
     quarantine: Quarantine
     """Keeps objects that could not be handled."""
 
-    # --- rounds --------------------------------------------------------------------------------------------
+    # --- results of rounds ---------------------------------------------------------------------------------
 
     def on_round(self, result: pb.RoundResult) -> None:
         """Turn a round's deltas into bindings and evictions, and report its new reasons."""
@@ -213,7 +213,7 @@ class Placements:
             self.refusals.note(Kind.BINDING, Reason.UNFIT, record.task.name, problem)
         return problem
 
-    # --- outcomes ------------------------------------------------------------------------------------------
+    # --- outcomes of bindings and evictions ----------------------------------------------------------------
 
     def binding_ended(self, outcome: BindOutcome) -> None:
         """Note the outcome of a binding."""

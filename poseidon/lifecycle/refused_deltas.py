@@ -17,7 +17,7 @@ minute.
 
 
 class Kind(StrEnum):
-    """What the solver asked for."""
+    """The kinds of requests by the solver that may be refused."""
 
     BINDING = "binding"
     EVICTION = "eviction"

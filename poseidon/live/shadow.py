@@ -71,7 +71,7 @@ def compare_with_cheapest(pod: str, node: str, found: Mapping[str, Verdict]) -> 
 
 @dataclass(slots=True)
 class Report:
-    """What was seen: ``bound`` pods, the ``observed`` ones that were compared, and those ``unknown`` to the solver."""
+    """Pods seen: ``bound`` ones, the ``observed`` ones that were compared, and those ``unknown`` to the solver."""
 
     bound: int = 0
     observed: list[Observation] = field(default_factory=list)

@@ -9,7 +9,7 @@ from typing import Any
 from poseidon.kube.parsing.quantities import QuantityError, amount
 
 USUAL = MappingProxyType({"cpu": "4", "memory": "16Gi", "pods": "110"})
-"""What an assumed node offers by default."""
+"""The amounts that an assumed node offers by default."""
 
 _MOST = 100_000
 _FORM = "write COUNT or COUNT:RESOURCE=AMOUNT,..., such as 3 or 3:cpu=8,memory=32Gi,nvidia.com/gpu=4"

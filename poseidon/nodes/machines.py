@@ -16,7 +16,7 @@ from poseidon.pods.visibility import filter_by_prefix
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 _MOST = MAX_AMOUNT - 1
-"""What a node offers at most: less than requests that are not counted exactly, which hence fit nowhere."""
+"""The most that a node may offer: less than requests that are not counted exactly, which hence fit nowhere."""
 
 _NO_ALLOCATABLE = "missing, so nothing fits on the node; give cpu, memory and pods"
 

@@ -45,7 +45,7 @@ class AdmissionChange:
     """Steps after which a plan would place the whole workload."""
 
     text: str
-    """What to do, for people."""
+    """The step in words, for people."""
     steps: tuple[AdmissionStep, ...]
     commands: tuple[str, ...] = ()
     """Commands that do it, if there are any."""

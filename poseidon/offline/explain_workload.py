@@ -58,7 +58,7 @@ class WorkloadExplanation:
     reason: str
     """Why it waits, in the solver's words: the most frequent reason of its pods."""
     lacks: tuple[QuotaLack, ...]
-    """What it lacks of its quota, for the flavors that lack least; empty if its quota is enough."""
+    """The amounts that its quota lacks, for the flavors that lack least; empty if its quota is enough."""
     changes: tuple[AdmissionChange, ...]
     """Changes of quotas, requests or priority with which the queue would admit the workload."""
     cures: tuple[Remedy, ...]

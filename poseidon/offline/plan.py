@@ -37,7 +37,7 @@ class Binding:
     node: str
     after: tuple[str, ...] = ()
     devices: tuple[str, ...] = ()
-    """What its claims get, such as ``gpu: gpu.example.com/pool/device``."""
+    """The devices that its claims get, such as ``gpu: gpu.example.com/pool/device``."""
     annotations: Mapping[str, str] = field(default_factory=dict)
     """Annotations written on the pod for the programs that share out GPUs."""
 

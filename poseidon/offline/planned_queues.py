@@ -48,7 +48,7 @@ class PlannedQueue:
     waiting: int
     """How many workloads that draw on it wait."""
     uses: tuple[QueueUse, ...]
-    """What is used of it, by flavor and resource."""
+    """The amounts in use, by flavor and resource."""
     message: str = ""
     """Why it admits nothing, "" if it admits workloads."""
 

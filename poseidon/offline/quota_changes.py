@@ -36,7 +36,7 @@ _STATED = {
 
 @dataclass(frozen=True, slots=True)
 class QuotaLack:
-    """What a workload requests of a flavor, and how much of it is left to its queue, in the protocol's units."""
+    """A workload's request of a flavor, and how much of that is left to its queue, in the protocol's units."""
 
     flavor: str
     resource: str
@@ -49,7 +49,7 @@ class QuotaLack:
         return self.wanted - self.left
 
 
-# --- what is lacking ------------------------------------------------------------------------------------------------
+# --- lacking amounts ------------------------------------------------------------------------------------------------
 
 
 def list_lacks(
@@ -72,7 +72,7 @@ def list_lacks(
     return sorted(found, key=lambda lacks: sum(each.missing / each.wanted for each in lacks))
 
 
-# --- quotas ---------------------------------------------------------------------------------------------------------
+# --- changes of quotas ----------------------------------------------------------------------------------------------
 
 
 def find_quota_changes(
@@ -202,7 +202,7 @@ def _make_commands(book: QueueBook, steps: Sequence[AdmissionStep]) -> tuple[str
     return (f"kubectl patch clusterqueue {queue.metadata.name} --type=json -p {content}",)
 
 
-# --- requests -------------------------------------------------------------------------------------------------------
+# --- changes of requests --------------------------------------------------------------------------------------------
 
 
 def find_request_change(
@@ -237,7 +237,7 @@ def find_request_change(
     return None
 
 
-# --- priorities -----------------------------------------------------------------------------------------------------
+# --- changes of priorities ------------------------------------------------------------------------------------------
 
 
 def find_priority_change(

@@ -61,7 +61,7 @@ Source: TypeAlias = (
 )
 Described: TypeAlias = DescribedMap[GroupSpec]
 Known: TypeAlias = Source | Described
-"""What describes a group: an object, or the ConfigMap that counts for it."""
+"""The object that describes a group, or the ConfigMap that is used for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ class Demand:
     size: int = 0
     """How many pods the group will have, 0 if unknown."""
     problem: str = ""
-    """What is wrong with the object, for people, "" for nothing. No pod of a group with a problem is placed."""
+    """The fault of the object, for people, "" for none. No pod of a group with a problem is placed."""
     ignored: str = ""
     """Requirements of the object that are not supported, for people, "" for none."""
     topology_keys: tuple[str, ...] = ()
@@ -87,7 +87,7 @@ class Demand:
     by_role: Mapping[str, int] = field(default_factory=dict)
     """How many pods of each role are needed; besides, ``min_members`` pods are needed in all."""
     roles: str = "pods"
-    """What people call its roles."""
+    """The name for its roles that people use."""
     least_room: Mapping[str, int] = field(default_factory=dict)
     """Amounts by resource that all nodes together must have free."""
     priority_class: str = ""

@@ -28,7 +28,7 @@ LIMITS: Mapping[str, int] = MappingProxyType(
         "values in selectors": 20_000,
     }
 )
-"""What a pod may have at most, by the name that people know."""
+"""The most that a pod may have of something, by the name that people know."""
 
 
 _ALWAYS_READ = frozenset({"cpu", "memory", "ephemeral-storage"})

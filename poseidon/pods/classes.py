@@ -48,7 +48,7 @@ class Additions(NamedTuple):
     queue: str = ""
     """Name of the quota that it draws on, "" for none."""
     tolerations: GivenTolerations = ()
-    """What it tolerates by the flavors of its queue."""
+    """The tolerations that the flavors of its queue give it."""
     tree: TreePlace = NO_TREE
     """Its place in a tree of groups."""
 
@@ -61,7 +61,7 @@ class Traits:
     """All properties that may distinguish a pod from others; equal pods share one object."""
 
     template: Template
-    """What its spec says."""
+    """The template that its spec determines."""
     scene: Scene
     """Its namespace, and which labels matter there."""
     values: tuple[str, ...]

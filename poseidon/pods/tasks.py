@@ -35,7 +35,7 @@ LOWEST, HIGHEST = -(2**31), 2**31 - 1
 
 
 class Disposition(Enum):
-    """What a scheduler still has to do with a pod."""
+    """The work that a scheduler still has with a pod."""
 
     FINISHED = "finished"  # Succeeded or Failed: holds nothing, wherever it ran
     BOUND = "bound"  # counts on its node
@@ -55,7 +55,7 @@ class Task(Struct, frozen=True, gc=False):
     name: str
     """Its name, ``namespace/name``."""
     traits: Traits
-    """What distinguishes it from other pods."""
+    """The properties that distinguish the pod from others."""
     job: str
     """Id of its owner, "" if it owns itself."""
     priority: int

@@ -175,7 +175,7 @@ class Plain:
     message: pb.TaskClass
     defects: tuple[Defect, ...]
     reads: tuple[FiledReads, ...]
-    """What its selectors see of pods."""
+    """The labels of pods that its selectors read."""
 
 
 class Template(NamedTuple):

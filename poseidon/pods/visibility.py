@@ -37,7 +37,7 @@ WHEN_UNTOLD = frozenset(
         *(f"machine_annotations:{each}" for each in NODE_ANNOTATIONS),
     }
 )
-"""What a solver gets that does not state its needs: all that such solvers can use, without records."""
+"""The data for a solver that does not state its needs: all that such solvers can use, without records."""
 
 _NEEDING = ("In", "Exists")
 _NO_LABEL = ""
@@ -154,7 +154,7 @@ class SelectorReads:
 
 
 FiledReads: TypeAlias = tuple[str | None, SelectorReads]
-"""What a selector reads, and in which namespace; None: in any."""
+"""The labels that a selector reads, and in which namespace; None: in any."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,7 +49,7 @@ class PlainQuota:
     order: str = BEST_EFFORT
     """The order in which its pods are admitted: ``STRICT`` or ``BEST_EFFORT``."""
     defects: list[Defect] = field(default_factory=list)
-    """What is wrong with its object."""
+    """The faults of its object."""
     problem: str = ""
     """Why it admits nothing although its object is well-formed, "" if it admits pods."""
     ignored: str = ""

@@ -34,7 +34,7 @@ class ObjectiveOptions:
     """The objective of moves, and its limits."""
 
     objective: Objective = Objective.LOWER_COST
-    """What moves should reach."""
+    """The objective that moves serve."""
     move_cost: float = 20.0
     """Points that a move must save for ``LOWER_COST``."""
     hot: tuple[tuple[str, float], ...] = ()

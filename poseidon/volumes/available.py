@@ -186,7 +186,7 @@ class AvailableVolumes:
         changed, self._changed = self._changed, set()
         return changed
 
-    # --- inside --------------------------------------------------------------------------------------------
+    # --- private steps -------------------------------------------------------------------------------------
 
     def _counts(self, volume: Volume, profile: Profile) -> bool:
         holder = self._holders.get(volume.name)

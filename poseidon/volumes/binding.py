@@ -127,7 +127,7 @@ class VolumeBindings:
         settled, self._settled = self._settled, {}
         return settled
 
-    # --- inside --------------------------------------------------------------------------------------------
+    # --- private steps -------------------------------------------------------------------------------------
 
     def _begin_claim(self, uid: str, pod: _UnderWay, key: str, writes: list[ClaimWrite]) -> str:
         claim = self._storage.claim(key)

@@ -44,7 +44,7 @@ class Catalogue:
         self._drivers: dict[str, str] = {}
         self._rules: dict[tuple[bytes, ...], tuple[bytes, ...]] = {}
 
-    # --- looking -------------------------------------------------------------------------------------------
+    # --- looking up objects --------------------------------------------------------------------------------
 
     def claim(self, key: str) -> Claim | None:
         """Return a claim by ``namespace/name``, None if unknown."""
@@ -79,7 +79,7 @@ class Catalogue:
         """Return the keys of the claims that name a volume, whether or not the volume names them."""
         return self._named_by.list_users(volume)
 
-    # --- changing ------------------------------------------------------------------------------------------
+    # --- updating objects ----------------------------------------------------------------------------------
 
     def put_claim(self, uid: str, found: PersistentVolumeClaim | None) -> str:
         """Update a claim, None if it is gone; return its key if its record has changed, else ""."""

@@ -294,7 +294,7 @@ class VolumeState:
         self._affected.update(dict.fromkeys(settled))
         return settled
 
-    # --- inside --------------------------------------------------------------------------------------------
+    # --- private steps -------------------------------------------------------------------------------------
 
     def _sharing_changed(self, key: str) -> None:
         """Mark the pods and machines of a claim that has got a second user, has lost it, or has got another volume."""

@@ -151,7 +151,7 @@ class Board:
         if paired:
             self.pairs.add(cls, machine, count)
 
-    # --- many tasks ----------------------------------------------------------------------------------------------
+    # --- many tasks at once --------------------------------------------------------------------------------------
 
     def book(self, placed: Assignments) -> None:
         """Place waiting tasks on machines for good."""

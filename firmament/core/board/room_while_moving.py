@@ -1,4 +1,4 @@
-"""What a finished placement leaves, while its tasks move or change places."""
+"""The room that a finished placement leaves, while its tasks move or change places."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class MovingRoom:
 
 
 class ExchangeRoom:
-    """What a placement leaves on the machines ``used`` (int64[U]), by resource and by joint row of single machines.
+    """Room that a placement leaves on machines ``used`` (int64[U]), by resource and by joint row of single machines.
 
     Pairs of machines are int64[2, P], indices into ``used``; ``shapes``: int64[2, P], those of the tasks there that are
     to be exchanged.

@@ -151,7 +151,7 @@ class EvictionCheck:
             if job is not None and breaks_up(self._cluster, job, told[name]):
                 dropped[indices] = True
 
-    # --- one machine ---------------------------------------------------------------------------------------------
+    # --- checks of one machine's decisions -----------------------------------------------------------------------
 
     def _holds(self, indices: Sequence[int]) -> bool:
         """Return whether all decisions for one machine are still possible and needed."""

@@ -53,7 +53,7 @@ class RuleState:
             for each in self.modelled:
                 each.add(cls, machine, count)
 
-    # --- one machine ---------------------------------------------------------------------------------------------
+    # --- questions about one machine -----------------------------------------------------------------------------
 
     def allows(self, cls: int, machine: int) -> bool:
         """Return whether the rules allow one more task of the class on the machine."""
@@ -97,7 +97,7 @@ class RuleState:
             return 0
         return int(counted.min()) if len(counted) else NO_MINIMUM
 
-    # --- many machines -------------------------------------------------------------------------------------------
+    # --- questions about many machines ---------------------------------------------------------------------------
 
     def find_allowed(self, cls: int, at: Int64 | None = None) -> Bool | None:
         """Return bool[M], or bool[A] of ``at``: machines that may take one more task of the class; None: all may."""

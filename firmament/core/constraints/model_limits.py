@@ -62,7 +62,7 @@ class JointRoom:
         on_row = row >= 0
         np.subtract.at(self.left, row[on_row], (self.rows.amount[shapes] * counts)[on_row])
 
-    # --- one machine ---------------------------------------------------------------------------------------------
+    # --- questions about one machine -----------------------------------------------------------------------------
 
     def takes(self, shape: int, machine: int) -> bool:
         """Return whether a machine has room for one more task of a shape."""
@@ -77,7 +77,7 @@ class JointRoom:
 
 
 class ModelLimits:
-    """What is left of models' limits while tasks are placed.
+    """The rest of models' limits while tasks are placed.
 
     ``shape``: int64[C], the number of each class's shape in joint rows, quotas and ledgers, -1 for classes without one.
     The given objects are not changed. Ledgers depend on the order in which tasks come, so tasks cannot be removed from
@@ -151,7 +151,7 @@ class ModelLimits:
             raise ValueError("a ledger gives nothing back")
         self.add_all(np.array([cls]), np.array([machine]), np.array([count]))
 
-    # --- many at once --------------------------------------------------------------------------------------------
+    # --- many tasks at once --------------------------------------------------------------------------------------
 
     def add_all(self, cls: Int64, machine: Int64, count: Int64) -> None:
         """Count ``count[i]`` tasks of ``cls[i]``, to which the limits apply, on ``machine[i]``."""

@@ -24,7 +24,7 @@ class PairRules:
     """The pairs of tasks in a round that have a cost or a limit together, by where both are (parts of an AppGroup)."""
 
     terms: PairTerms
-    """What the model says of the pairs."""
+    """The pairs as the model states them."""
     units: float
     """Units charged for one unit of the model's figure."""
     kind: Int64
@@ -209,7 +209,7 @@ class PairState:
         twin.counts, twin.load = self.counts.copy(), self.load.copy()
         return twin
 
-    # --- as a constraint -----------------------------------------------------------------------------------------
+    # --- the methods of a constraint -----------------------------------------------------------------------------
 
     def involves(self, cls: int) -> bool:
         """Return whether a problem class belongs to a pair."""
@@ -239,7 +239,7 @@ class PairState:
         if self.involves(cls):
             self.count(self.rules.kind[[cls]], self.terms.domain[[machine]], np.array([count]))
 
-    # --- many at once --------------------------------------------------------------------------------------------
+    # --- many tasks at once --------------------------------------------------------------------------------------
 
     def count(self, kinds: Int64, domains: Int64, counts: Int64) -> None:
         """Count ``counts[i]`` tasks of ``kinds[i]`` in ``domains[i]``; negative counts remove them."""

@@ -1,4 +1,4 @@
-"""What is left of quotas while a round's tasks are placed: tasks share it wherever they go, and release it.
+"""The rest of quotas while a round's tasks are placed: tasks share it wherever they go, and release it.
 
 Of the flavors that cover its machine, a task uses the first one that has enough left. What tasks take, and of which
 quotas, is in `quota_terms`.
@@ -38,7 +38,7 @@ class QuotaRoom:
     terms: QuotaTerms
     """The quotas as they were at the beginning."""
     use: TreeUse = field(init=False)
-    """What is used now."""
+    """The present use."""
     booked: dict[tuple[int, int, int, int], int] = field(init=False)
     """Tasks that have used one of several flavors: by draw, kind, group and index of the flavor."""
     most: dict[int, int] = field(init=False)
@@ -346,7 +346,7 @@ class QuotaRoom:
             return np.zeros(len(shapes), dtype=np.bool_)
         return np.asarray(self.terms.draw[shapes] >= 0)
 
-    # --- why not -------------------------------------------------------------------------------------------------
+    # --- reasons for refusals ------------------------------------------------------------------------------------
 
     def refusals(self, shape: int) -> list[tuple[AnyReason, Bool]]:
         """Return reasons, each with the machines on which quotas leave no room for one more task of a shape."""

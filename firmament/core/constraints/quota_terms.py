@@ -17,7 +17,7 @@ from firmament.core.constraints.quota_tree import QuotaTree
 
 @dataclass(frozen=True, slots=True)
 class DrawGroup:
-    """What a task requests of one group of resources, all of it in one flavor."""
+    """A task's request for one group of resources, all of it in one flavor."""
 
     flavors: tuple[int, ...]
     """Flavors in order of preference."""
@@ -31,12 +31,12 @@ class DrawGroup:
 
 @dataclass(frozen=True, slots=True)
 class Draw:
-    """What tasks draw on quotas; tasks that are equal in this share a draw."""
+    """The amounts that tasks draw on quotas; tasks that are equal in this share a draw."""
 
     node: int
     """The quota that they draw on; -1 if they are not admitted."""
     groups: tuple[DrawGroup, ...] = ()
-    """What they request, by group of resources."""
+    """Their requests, by group of resources."""
     refused: str = ""
     """Why the tasks are not admitted at all, "" if they may be."""
     together: str = ""

@@ -91,7 +91,7 @@ class QuotaTree:
 
     @cached_property
     def potential(self) -> Int64:
-        """What would be available if nothing were used: int64[N, J]."""
+        """The amounts that would be available if nothing were used: int64[N, J]."""
         return TreeUse(self, np.zeros_like(self.subtree)).compute_available()
 
     @cached_property
@@ -128,7 +128,7 @@ def list_levels(parent: Int64) -> list[Int64]:
 
 @dataclass(slots=True)
 class TreeUse:
-    """What is used of a tree of quotas; updated as tasks are placed and leave."""
+    """The use of a tree of quotas; updated as tasks are placed and leave."""
 
     tree: QuotaTree
     """The tree."""
@@ -159,7 +159,7 @@ class TreeUse:
             np.add.at(self.used, above, np.maximum(self.used[level] - tree.local[level], 0))
             np.add.at(self.total, above, self.total[level])
 
-    # --- all nodes -----------------------------------------------------------------------------------------------
+    # --- all nodes of the tree at once ---------------------------------------------------------------------------
 
     def compute_available(self) -> Int64:
         """Return what is available at each node: int64[N, J]."""
@@ -178,7 +178,7 @@ class TreeUse:
         np.add.at(self.own, (nodes, columns), amounts)
         self._sum_up()
 
-    # --- one node ------------------------------------------------------------------------------------------------
+    # --- one node of the tree ------------------------------------------------------------------------------------
 
     def list_path(self, node: int) -> tuple[int, ...]:
         """Return a node and those above it, up to its root."""

@@ -29,7 +29,7 @@ _MOST_ADDED = 100
 _FEWER_TRIES = 4
 
 _WIDER = (CureKind.CORRECT, CureKind.TOLERATE, CureKind.WIDEN, CureKind.DROP)
-"""What may be changed about where the tasks may be, the smallest change first."""
+"""The kinds of changes of the tasks' constraints on machines, the smallest change first."""
 
 
 def cures_together(

@@ -189,7 +189,7 @@ class _StaticRefusals:
 
 @dataclass(frozen=True, slots=True)
 class _ModelRefusals:
-    """What the models of a snapshot refuse, translated to the machines that exist now.
+    """The refusals by models of a snapshot, translated to the machines that exist now.
 
     ``rows``: int64[M] of the snapshot's machines, the present row of each, -1 if it is gone; None if no row has
     changed. ``board``: models' limits and pairs of tasks after the round's placements.

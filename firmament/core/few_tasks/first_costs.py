@@ -37,7 +37,7 @@ MOST_CHANGED = 4
 
 @dataclass(slots=True)
 class ShapeCosts:
-    """What one task of a shape costs on each machine if no other is added there in the round, and where it may go.
+    """The costs of one task of a shape on each machine if no other is placed there in the round, and where it may go.
 
     Callers of ``FirstCosts.get`` must not change it.
     """

@@ -185,7 +185,7 @@ class _SolvedNetwork:
 
 @dataclass(frozen=True, slots=True)
 class _Missing:
-    """What violates the ``full`` prices; ``unfilled``: machines (rows) whose merged steps the flow does not fill."""
+    """Violations of the ``full`` prices; ``unfilled``: machines (rows) whose merged steps the flow does not fill."""
 
     full: FullPrices
     violations: Violations

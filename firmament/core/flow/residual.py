@@ -1,4 +1,4 @@
-"""What is left of a round's problem while tasks are placed: waiting tasks and room; and joint admission."""
+"""The rest of a round's problem while tasks are placed: waiting tasks and room; and joint admission."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ UNLIMITED = int(np.iinfo(np.int64).max) // 4
 
 
 class Residual:
-    """What is left of a problem after some placements: tasks, and room on machines and joint rows.
+    """The rest of a problem after some placements: tasks, and room on machines and joint rows.
 
     ``remaining``: int64[C, WAIT_BUCKETS]; ``free``: int64[K, M] (one row per resource, as rows are scanned whole);
     ``placed``: int64[M], tasks placed on each machine in this round; ``joint``: what is left of each block of joint

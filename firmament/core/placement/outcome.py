@@ -52,7 +52,7 @@ class PassOptions:
 
 @dataclass(frozen=True, slots=True)
 class Means:
-    """What a round is solved with. ``timer`` only serves statistics; searches append their results to ``searches``, and
+    """The means of a round. ``timer`` serves only statistics; searches append their results to ``searches``, and
     subtract the steps of trees of groups from ``nested_steps``.
     """
 
@@ -117,7 +117,7 @@ class FirstFlow:
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """What a stage has placed, in order of admission, and the work that took.
+    """The tasks that a stage has placed, in order of admission, and the work that took.
 
     ``first``: the flow of the first pass; ``about``: the merged classes that this flow is for, None if it is for the
     problem's own; ``last``: the flow of the last pass. ``shortages``: by gang, why a group over a tree found no place.

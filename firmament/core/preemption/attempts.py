@@ -171,7 +171,7 @@ def _find_without_quota(now: PreemptionState, gang: Int64, need: Int64) -> Bool:
 
 
 class AttemptOutcome(NamedTuple):
-    """What attempts are compared by, in the order of the fields; smaller is better.
+    """The figures by which attempts are compared, in the order of the fields; smaller is better.
 
     ``left``: tasks without a place; ``over``: by how much budgets are exceeded; ``tops``: the highest priority among
     the victims of each machine, in descending order; ``total``: the sum of the victims' weights; ``victims``: their

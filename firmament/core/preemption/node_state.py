@@ -119,7 +119,7 @@ class PreemptionState:
             twin.take_back(cls, machine)
         return twin
 
-    # --- questions -----------------------------------------------------------------------------------------------
+    # --- questions about the state -------------------------------------------------------------------------------
 
     def request(self, cls: int) -> Int64:
         """Return what a task of a class requests: int64[K]."""
@@ -314,7 +314,7 @@ class PreemptionState:
         """Whether placing a task may make other machines acceptable, or unacceptable, to further tasks."""
         return self.ruled or self.problem.pairs.closes
 
-    # --- steps ---------------------------------------------------------------------------------------------------
+    # --- changes of the state ------------------------------------------------------------------------------------
 
     def evict(self, victims: Iterable[int]) -> None:
         """Choose tasks to leave, and free what they use."""

@@ -97,7 +97,7 @@ class Stages:
     def _fits(self, cls: int, machine: int) -> bool:
         return self._now.fits(cls, machine) and self._now.takes(cls, machine)
 
-    # --- the network ---------------------------------------------------------------------------------------------
+    # --- choosing bundles by a flow ------------------------------------------------------------------------------
 
     def _match(self, offers: dict[int, _BundleOffer], *, lenient: bool) -> bool:
         """Run the network once, and evict the bundles it chooses; return whether any task got a place."""
@@ -171,7 +171,7 @@ class Stages:
             elif offer.stale is not None:
                 offer.stale.add(machine)
 
-    # --- bundles -------------------------------------------------------------------------------------------------
+    # --- finding bundles -----------------------------------------------------------------------------------------
 
     def _bundles(self, cls: int, offer: _BundleOffer) -> Bundles:
         """Return the bundles of a class on all machines that may take it, in the current state."""

@@ -198,7 +198,7 @@ class Budgets:
         """The budget as a number of looks at all machines."""
         return max(1, self._budget // max(1, len(self._cluster.machines)))
 
-    # --- who is heavy ---------------------------------------------------------------------------------------------
+    # --- namespaces with too much work ----------------------------------------------------------------------------
 
     def _find_ruled(self, waiting: Int64) -> Bool:
         """Return tasks of groups that are distributed over a tree: bool[N]; stores these groups."""

@@ -47,7 +47,7 @@ def _list_pending(cluster: Cluster, job: str) -> Int64:
 
 
 class _QuotaLeft:
-    """What the quotas have left for tasks of some classes (rows)."""
+    """The amounts that quotas have left for tasks of some classes (rows)."""
 
     def __init__(self, cluster: Cluster, classes: Int64) -> None:
         shape_of = {int(cls): cluster.classes.rows[cls].shape for cls in np.unique(classes).tolist()}

@@ -103,7 +103,7 @@ class Renominations:
             and self._evictions.holds_up(cluster, task)
         }
 
-    # --- after it ------------------------------------------------------------------------------------------------
+    # --- after a round -------------------------------------------------------------------------------------------
 
     def begin(self, cluster: Cluster) -> None:
         """Let the tasks of this round that still wait be placed like tasks without a place; their room stays booked."""

@@ -61,7 +61,7 @@ class Requeue:
         self._stale_reasons = StaleReasons(options.refresh_seconds)
         self._given_up: list[Delta] = []
 
-    # --- rounds --------------------------------------------------------------------------------------------------
+    # --- beginning and end of rounds -----------------------------------------------------------------------------
 
     def open_round(self, only: frozenset[TaskClass] | None, now: float) -> AdmittedTasks:
         """Return the tasks that take part in the round that begins; ``only``: as in ``Scheduler.open_round``."""
@@ -135,7 +135,7 @@ class Requeue:
         """Record that a round has taken effect."""
         self._stale_reasons.round_closed(self._cluster)
 
-    # --- what has changed ----------------------------------------------------------------------------------------
+    # --- requeueing after changes --------------------------------------------------------------------------------
 
     def refresh(self) -> float | None:
         """Update reservations, and requeue tasks that a changed machine could take.

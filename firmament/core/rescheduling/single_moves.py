@@ -39,7 +39,7 @@ _CLOSED = 2**40
 
 @dataclass(frozen=True, slots=True)
 class _Standing:
-    """What each of T tasks costs where it is, and where further tasks like it would cost least."""
+    """The cost of each of T tasks where it is, and the places where further tasks like it would cost least."""
 
     uids: Sequence[str]
     """The tasks."""

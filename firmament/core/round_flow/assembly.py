@@ -105,7 +105,7 @@ _UNKNOWN = ShapeGate((), 0)
 
 @dataclass(frozen=True, slots=True)
 class _Met:
-    """What refused shapes when the round began, and what kept each class's tasks waiting at its end."""
+    """The reasons that refused shapes when the round began, and that kept each class's tasks waiting at its end."""
 
     gates: Mapping[int, ShapeGate]
     kept_back: Mapping[int, Reasons]

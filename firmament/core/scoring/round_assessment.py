@@ -212,7 +212,7 @@ class _KeptAndNewAnswers:
 
 
 class ShapeRows(Sequence[ShapeRow]):
-    """What models may see of shapes, created on first access: the default policy looks at none."""
+    """The columns that models may see of shapes, created on first access: the default policy looks at none."""
 
     def __init__(self, contents: Sequence[TaskClass]) -> None:
         self._contents = contents

@@ -16,7 +16,7 @@ from firmament.core.search.driver import SearchBudget
 from firmament.core.search.tuning import RelocationTuning
 
 Step: TypeAlias = list[tuple[int, int, bool]]
-"""What a move has done, so that it can be undone: (class, machine, True if placed there, False if removed)."""
+"""Changes that a move has made, to be undone: (class, machine, True if placed there, False if removed)."""
 
 Value: TypeAlias = tuple[int, ...]
 """Waiting tasks per priority, the highest first, negated: a greater value is better."""
@@ -78,7 +78,7 @@ class TaskArrangement:
             waiting[ranks - 1 - int(self.problem.priority[cls])] -= count
         return tuple(waiting)
 
-    # --- single tasks ----------------------------------------------------------------------------------------------
+    # --- placing and removing single tasks -------------------------------------------------------------------------
 
     def settle(self, cls: int, step: Step, budget: SearchBudget) -> bool:
         """Place one waiting task of a class, often where it costs least, else anywhere; return whether it fits."""

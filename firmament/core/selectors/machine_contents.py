@@ -1,4 +1,4 @@
-"""What machines hold or reach, as lists that are empty for most of them: images, and room for new volumes.
+"""The contents of machines, as lists that are empty for most of them: images, and room for new volumes.
 
 As in kube-scheduler's ImageLocality, a machine is scored by the sizes of a task's images that it has, each scaled by
 the share of machines that have it (so that one machine with a rare image does not attract all tasks), between two

@@ -1,4 +1,4 @@
-"""What models may ask to see of the tasks on machines: counts by shape, arrivals after records, detailed use."""
+"""The facts about tasks on machines that models may ask for: counts by shape, arrivals after records, detailed use."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ def own_selector(selector: TaskSelector, content: TaskClass) -> TaskSelector:
 
 @dataclass(slots=True)
 class _Answer:
-    """What is known of a selector: which rows of the first ``seen`` classes it matches."""
+    """The known answers of a selector: which rows of the first ``seen`` classes it matches."""
 
     meets: _Meeting
     seen: int

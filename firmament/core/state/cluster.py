@@ -180,7 +180,7 @@ class Cluster:
         if row is not None:
             self.dirty.machines.add(row)
 
-    # --- classes -------------------------------------------------------------------------------------------------
+    # --- classes and shapes --------------------------------------------------------------------------------------
 
     def forget_classes(self, used: Collection[int]) -> Renumbered:
         """Drop the classes that no number stands for and no task has; ``used`` rows stay as well.
@@ -197,7 +197,7 @@ class Cluster:
         self._selector.reset()
         return moved
 
-    # --- tasks ---------------------------------------------------------------------------------------------------
+    # --- tasks on machines ---------------------------------------------------------------------------------------
 
     def sum_requests(self, without: int = -1) -> Int64:
         """Return what tasks on machines request, without the task in row ``without``: int64[M, K]; read-only."""
@@ -331,7 +331,7 @@ class Cluster:
         self.tasks.orphan_of[task] = machine
         self._orphans.setdefault(machine, set()).add(task)
 
-    # --- machines ------------------------------------------------------------------------------------------------
+    # --- adding and removing machines ----------------------------------------------------------------------------
 
     def upsert_machine(self, machine: Machine) -> None:
         """Add or replace a machine; tasks that were kept aside for it are on it from now on."""

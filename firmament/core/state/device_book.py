@@ -102,7 +102,7 @@ class DeviceBook:
         claim = self.known_claims.get(holder[1])
         return frozenset() if claim is None else frozenset((*claim.reserved_for, *claim.in_use_by))
 
-    # --- records -------------------------------------------------------------------------------------------------
+    # --- claims by their records ---------------------------------------------------------------------------------
 
     def keep_claim(self, name: str, payload: bytes | None) -> frozenset[str]:
         """Store the record of a claim, None if it is gone; return the machines where devices have become free.
@@ -201,7 +201,7 @@ class DeviceBook:
                 found.setdefault(users.pop(), []).append(name)
         return found
 
-    # --- holders -------------------------------------------------------------------------------------------------
+    # --- storing holders -----------------------------------------------------------------------------------------
 
     def _hold(self, holder: Holder, allocation: Mapping[str, Any]) -> None:
         places = []

@@ -113,7 +113,7 @@ class MachineTable:
     def __len__(self) -> int:
         return len(self.specs)
 
-    # --- views ---------------------------------------------------------------------------------------------------
+    # --- columns of the table ------------------------------------------------------------------------------------
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -208,7 +208,7 @@ class MachineTable:
         """Return a matcher of selectors over the current rows."""
         return Selectors(self.labels, self._names)
 
-    # --- changes -------------------------------------------------------------------------------------------------
+    # --- changes of the table ------------------------------------------------------------------------------------
 
     def upsert(self, machine: Machine) -> int:
         """Add or replace a machine; return its row."""

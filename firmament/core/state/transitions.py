@@ -167,7 +167,7 @@ def await_bindings(cluster: Cluster, rows: Int64) -> None:
         cluster.jobs.touch(cluster.tasks.job[task])
 
 
-# --- losing a place ---------------------------------------------------------------------------------------------------
+# --- tasks that lose their place --------------------------------------------------------------------------------------
 
 
 def back_off(cluster: Cluster, task: int, now: float, *, first: float, last: float) -> None:
@@ -230,7 +230,7 @@ def forget(cluster: Cluster, task: int) -> None:
     cluster.task_samples.reset(task)
 
 
-# --- another place instead --------------------------------------------------------------------------------------------
+# --- tasks that may get another place ---------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,7 +305,7 @@ def set_back(cluster: Cluster, rows: Int64, machines: Int64) -> None:
             cluster.devices.come_back(cluster.tasks.uid[row], cluster.where(row))
 
 
-# --- making way -------------------------------------------------------------------------------------------------------
+# --- evictions of bound tasks -----------------------------------------------------------------------------------------
 
 
 def ask_to_leave(cluster: Cluster, task: int) -> None:

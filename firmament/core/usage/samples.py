@@ -179,7 +179,7 @@ class MachineSamples:
         """Return figures minus the amounts that are left out, at least 0; NaN stays NaN."""
         return figures if self._aside is None else np.maximum(figures - self._aside[: len(figures)], 0.0)
 
-    # --- changes ---------------------------------------------------------------------------------------------------
+    # --- changes of the table --------------------------------------------------------------------------------------
 
     def record(self, row: int, sample: MachineSampled, *, history: bool) -> int:
         """Store a report about a machine (row) unless a later one is stored; return its stamp, or 0 if it was not

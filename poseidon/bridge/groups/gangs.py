@@ -92,7 +92,7 @@ class Gangs:
             self._jobs.set_been_whole(job, was_whole=True)
         self.topology.begin()
 
-    # --- what is seen --------------------------------------------------------------------------------------
+    # --- changes of objects and pods -----------------------------------------------------------------------
 
     def get_handler(self, kind: str) -> Callable[[Sequence[Change[Source]]], None]:
         """Return the function that takes changes of objects of a kind."""

@@ -68,7 +68,7 @@ class TopologyGroups:
         self._late: dict[str, None] = {}
         self._begun = False
 
-    # --- what is seen --------------------------------------------------------------------------------------
+    # --- changes of ConfigMaps and pods --------------------------------------------------------------------
 
     def tree_maps_changed(self, changes: Sequence[Change[ConfigMap]]) -> None:
         """Store the present content of changed ConfigMaps that describe trees."""

@@ -33,9 +33,9 @@ class QueueFigures(NamedTuple):
     nominal: Mapping[Place, float] = {}
     """Quotas of their own, except those without limit."""
     used: Mapping[Place, float] = {}
-    """What is used."""
+    """The amounts in use."""
     borrowed: Mapping[Place, float] = {}
-    """What of that is borrowed."""
+    """The borrowed part of these."""
 
 
 class FigureKeeper:

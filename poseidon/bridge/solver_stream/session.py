@@ -362,7 +362,7 @@ class Session:
             self._recorder.note_sent(message)
         await call.write(message)
 
-    # --- ends ----------------------------------------------------------------------------------------------
+    # --- end of a stream -----------------------------------------------------------------------------------
 
     def _set_open(self, *, is_open: bool) -> None:
         self.is_open = is_open

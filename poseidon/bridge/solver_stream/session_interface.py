@@ -1,4 +1,4 @@
-"""What a session asks of the state that it sends from and reports to."""
+"""The interface of the state that a session sends from and reports to."""
 
 from __future__ import annotations
 

@@ -81,7 +81,7 @@ class Resumptions:
         self._clock = clock
         self._placeholders = Placeholders(tasks, queues)
         self.limit_ranges = self._placeholders.limit_ranges
-        """What the API server will apply to pods."""
+        """The LimitRanges that the API server will apply to pods."""
         self._entries: dict[str, WorkloadAdmission] = {}
         self._by_key: dict[OwnerKey, str] = {}
         self._actions: list[Action] = []
@@ -93,7 +93,7 @@ class Resumptions:
         """
         self._placeholders.take_pods, self._placeholders.is_ours = take_pods, is_ours
 
-    # --- objects -------------------------------------------------------------------------------------------
+    # --- changes of objects --------------------------------------------------------------------------------
 
     def take_workload(self, uid: str, found: Workload | None) -> None:
         """Store an object's present state; None if it is gone, or is in no queue any more."""

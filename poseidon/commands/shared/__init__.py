@@ -1,1 +1,1 @@
-"""What several commands share: options, connections, input from files, progress, output and exit."""
+"""Parts that several commands share: options, connections, input from files, progress, output and exit."""

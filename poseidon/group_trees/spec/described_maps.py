@@ -39,7 +39,7 @@ class DescribedMap(Generic[S]):
 
     @property
     def problem(self) -> str:
-        """What is wrong with the data, in words for people, "" for nothing."""
+        """The fault of the data, in words for people, "" for none."""
         defects = self.reading.defects
         if not defects:
             return ""

@@ -63,7 +63,7 @@ class ClaimConsumer(KubeStruct, frozen=True):
 
 
 class AllocatedDeviceStatus(KubeStruct, frozen=True):
-    """What a driver says of a device that it has prepared for a claim."""
+    """A driver's report on a device that it has prepared for a claim."""
 
     driver: str = ""
     pool: str = ""

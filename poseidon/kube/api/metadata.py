@@ -1,4 +1,4 @@
-"""What objects of all kinds share: decoding of fields, metadata, statuses, conditions, names and times."""
+"""The parts that objects of all kinds share: decoding of fields, metadata, statuses, conditions, names and times."""
 
 from __future__ import annotations
 

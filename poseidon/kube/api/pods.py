@@ -27,7 +27,7 @@ class ContainerPort(KubeStruct, frozen=True):
 
 
 class RestartRule(KubeStruct, frozen=True):
-    """What to do when a container ends in a certain way."""
+    """The action after a container has ended in a certain way."""
 
     action: str = ""
 

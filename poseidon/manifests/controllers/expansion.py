@@ -113,7 +113,7 @@ class _Expander:
                 missing = self._missing_of_job(kind, resumed)
                 yield from self._name_pods(kind, job, job.spec.template, missing)
 
-    # --- who owns what -------------------------------------------------------------------------------------
+    # --- owners of pods ------------------------------------------------------------------------------------
 
     def _index(self, inventory: Inventory) -> None:
         for kind, workload in inventory.workloads:
@@ -194,7 +194,7 @@ class _Expander:
             return 0  # a work queue whose first success means that no more pods are started
         return wanted - sum(_is_active(pod) for pod in pods)
 
-    # --- the pods ------------------------------------------------------------------------------------------
+    # --- creating missing pods -----------------------------------------------------------------------------
 
     def _name_pods(
         self, kind: str, workload: Workload, template: PodTemplate | None, missing: int

@@ -99,7 +99,7 @@ class Cure:
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """What an audit finds in a cluster."""
+    """The findings of an audit of a cluster."""
 
     nodes: int
     """Number of nodes."""
@@ -124,7 +124,7 @@ class Audit:
     cures: tuple[Cure, ...]
     """Cures of pending pods, each of which was tried for one pod alone."""
     costs: Costs | None
-    """What moves could save; None if no pod may move."""
+    """The savings that moves could bring; None if no pod may move."""
     warnings: tuple[str, ...]
     """Lines for people."""
 

@@ -36,7 +36,7 @@ class _FaultError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class _Request:
-    """What a pod set asks for: the ``required`` or ``preferred`` level ("" for none), and the levels and sizes of its
+    """A pod set's topology: the ``required`` or ``preferred`` level ("" for none), and the levels and sizes of its
     slices, the coarsest first.
     """
 

@@ -193,7 +193,7 @@ def set_conditions(status: Object, **conditions: Object) -> None:
     status["conditions"] = [*kept, *({"type": kind, **given} for kind, given in conditions.items())]
 
 
-# --- ends ---------------------------------------------------------------------------------------------------
+# --- deletion of pods ---------------------------------------------------------------------------------------
 # As in ``CheckGracefulDelete`` of pods and ``ShouldDeleteDuringUpdate`` of the generic registry.
 
 

@@ -237,7 +237,7 @@ class ClusterStore:
             self._free_slots.append(entry.slot)
             del self.nodes[name]
 
-    # --- the whole -------------------------------------------------------------------------------------------
+    # --- figures of the whole cluster ------------------------------------------------------------------------
 
     def counts(self) -> tuple[int, int, int]:
         """Return the numbers of bound pods, of waiting pods, and of other pods."""

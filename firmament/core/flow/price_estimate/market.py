@@ -25,7 +25,7 @@ HIGHEST = 2**29
 
 @dataclass(frozen=True, slots=True)
 class CrowdingSteps:
-    """What machines charge besides the tasks' own costs, and how many tasks they take: float32[M] each.
+    """The charges of machines besides the tasks' own costs, and how many tasks they take: float32[M] each.
 
     A machine takes its first task at the price ``base``, and one more per ``growth`` (> 0) above. ``ahead``: tasks by
     which its steps are, on average, ahead of the line (price - ``base``) / ``growth``. ``room``: most tasks. ``step``:

@@ -225,7 +225,7 @@ class GroupPlacer:
         problem = self._problem
         return not self.board.ruled and problem.takes_requests_alone and not problem.shares_room
 
-    # --- room ----------------------------------------------------------------------------------------------------
+    # --- room of the tree's leaves -------------------------------------------------------------------------------
 
     def _find_room(self, group: TreeGroup) -> _LeafRoom:
         leaves = self._terms.tree.rows

@@ -41,7 +41,7 @@ class QuotaBound:
     def __init__(self, state: PreemptionState, victims: Iterable[int] = ()) -> None:
         assert state.quotas is not None
         self.quotas = state.quotas.copy()
-        """What is left of the quotas after the victims so far."""
+        """The quotas after the victims so far have left."""
         self._state = state
         self.let_go(victims)
 

@@ -139,7 +139,7 @@ class QuotaCoverage:
     def _begin(self, node: int) -> QuotaFilling:
         return QuotaFilling(self._terms, self._list_path, node)
 
-    # --- who uses quota ------------------------------------------------------------------------------------------
+    # --- tasks that use quota ------------------------------------------------------------------------------------
 
     def _list_below_root(self, queue: int) -> tuple[int, ...]:
         """Return a quota node and the nodes above it without the root, or only the root if the node is the root."""

@@ -23,7 +23,7 @@ class QuotaUnit:
     members: tuple[tuple[int, int], ...]
     """Classes, and the number of tasks of each."""
     newcomer: Newcomer
-    """What they are when it comes to evictions."""
+    """The tasks as the one for whom others are evicted."""
     tree: int = -1
     """The gang of a tree of groups, -1 for others."""
 

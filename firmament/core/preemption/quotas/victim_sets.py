@@ -32,7 +32,7 @@ class Reclaimed(NamedTuple):
     victims: list[int]
     state: PreemptionState
     choice: VictimChoice
-    """What the victims were chosen from."""
+    """The candidates from which the victims were chosen."""
     confined: Mapping[int, Bool] = MappingProxyType({})
     """By class: bool[M], the only machines that were looked at."""
     given_up: tuple[tuple[int, int], ...] = ()

@@ -170,7 +170,7 @@ class _Attempt:
         cost = np.broadcast_to(self._cost, slots.shape)
         return assign_places(self._group.order, places - self._group.held, self._rows, slots, cost, solver)
 
-    # --- who goes ------------------------------------------------------------------------------------------------
+    # --- choosing victims ----------------------------------------------------------------------------------------
 
     def _choose(self) -> Int64:
         """Return the units that have to leave, so that the group can be distributed: int64[A]."""

@@ -69,7 +69,7 @@ class DeviceLedger:
     shapes: tuple[ShapeClaims | None, ...]
     """The claims of each shape; None: the shape has none."""
     views: Sequence[View]
-    """What each machine sees."""
+    """The devices that each machine sees."""
     pools: Mapping[PoolName, Pool]
     """The pools of the cluster."""
     watchers: Mapping[PoolName, Sequence[int]]

@@ -81,7 +81,7 @@ def derive_share_id(mark: str) -> str:
     return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-a{digits[17:20]}-{digits[20:32]}"
 
 
-# --- configurations ---------------------------------------------------------------------------------------------------
+# --- configurations of allocated devices ------------------------------------------------------------------------------
 
 
 def _list_chosen(claim: ClaimSpec, picks: Sequence[Pick]) -> list[Option]:
@@ -116,7 +116,7 @@ def _is_named(option: Option, names: Sequence[str]) -> bool:
     return option.name in names or option.name.partition("/")[0] in names
 
 
-# --- machines ---------------------------------------------------------------------------------------------------------
+# --- nodes that reach allocated devices -------------------------------------------------------------------------------
 
 
 def _select_machines(given: Sequence[tuple[Pool, PublishedDevice]], machine: str) -> dict[str, Any] | None:

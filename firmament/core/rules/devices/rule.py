@@ -299,7 +299,7 @@ def _find_reached(cluster: Cluster, allocation: Any) -> Any:
         return np.zeros(len(cluster.machines), dtype=np.bool_)
 
 
-# --- taking effect ----------------------------------------------------------------------------------------------------
+# --- allocating devices to placed tasks -------------------------------------------------------------------------------
 
 
 def give_devices(cluster: Cluster, placed: Sequence[PlacedTask]) -> list[tuple[ClaimAllocation, ...] | None]:

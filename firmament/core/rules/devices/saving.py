@@ -122,7 +122,7 @@ def _mark(rows: Sequence[int], machines: int) -> Bool:
     return found
 
 
-# --- claims -----------------------------------------------------------------------------------------------------------
+# --- saving and restoring claims --------------------------------------------------------------------------------------
 
 
 def _drop_config(payload: bytes) -> str:

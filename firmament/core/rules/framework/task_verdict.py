@@ -1,4 +1,4 @@
-"""What models that look at several tasks together say of one task, machine by machine, for explanations."""
+"""Verdicts on one task, machine by machine, by models that judge several tasks together; for explanations."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class AskedTask(NamedTuple):
 
 
 class TaskVerdict(NamedTuple):
-    """What a model that looks at several tasks together says of one of them."""
+    """The verdict on one task by a model that judges several tasks together."""
 
     model: CostModel
     answer: Assessment

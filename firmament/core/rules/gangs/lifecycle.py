@@ -77,7 +77,7 @@ class AdmittedTasks:
 
 @dataclass(slots=True)
 class _GangStatus:
-    """What is remembered of a gang from round to round."""
+    """The facts about a gang that are kept from round to round."""
 
     since: float | None = None
     """When a round placed the gang; None before that, and once the gang is whole."""
@@ -92,7 +92,7 @@ class _GangStatus:
     reported: GangState | None = None
     """The state that was reported last."""
     message: str = ""
-    """What the gang waits for, as reported."""
+    """The message on why the gang waits, as reported."""
 
 
 class GangLifecycle:
@@ -270,7 +270,7 @@ class GangLifecycle:
                 found.append(state)
         return found
 
-    # --- time ----------------------------------------------------------------------------------------------------
+    # --- giving up after a time limit ----------------------------------------------------------------------------
 
     def next_in(self, cluster: Cluster, now: float) -> float | None:
         """Return the seconds until a gang must be given up or a state must be reported; None if there is nothing to

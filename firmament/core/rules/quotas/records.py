@@ -153,7 +153,7 @@ def read_flavors(payloads: Mapping[str, bytes]) -> dict[str, StatedFlavor]:
     return found
 
 
-# --- one payload ----------------------------------------------------------------------------------------------------
+# --- reading one payload --------------------------------------------------------------------------------------------
 
 
 def _read_quota(name: str, payload: bytes) -> StatedQuota:

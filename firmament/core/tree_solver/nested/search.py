@@ -194,7 +194,7 @@ class NestedSearch:
         self.room.undo(mark)
         del self._taken[taken:]
 
-    # --- domains -------------------------------------------------------------------------------------------------
+    # --- choosing domains ----------------------------------------------------------------------------------------
 
     def _iter_candidates(self, number: int, key: int, where: Int64) -> Iterator[tuple[int, Int64]]:
         """Yield the domains of a label that may hold a group, each with its machines among ``where``; the tightest
@@ -295,7 +295,7 @@ class NestedSearch:
         left = self._select(free[column], machines)
         return np.bincount(code, weights=left, minlength=domains).astype(np.float64)
 
-    # --- tasks ---------------------------------------------------------------------------------------------------
+    # --- placing tasks -------------------------------------------------------------------------------------------
 
     def _fill_tasks(self, number: int, where: Int64) -> bool:
         """Place the tasks of a group, the largest first, and return True; or change nothing, and return False."""

@@ -53,7 +53,7 @@ _COMBINATIONS = frozenset(
 
 @dataclass(slots=True)
 class _Wanted:
-    """What a pod wants of a type of devices. ``count``: how many devices, 0 for all that match."""
+    """A pod's request for a type of devices. ``count``: how many devices, 0 for all that match."""
 
     count: int
     amounts: dict[str, int]

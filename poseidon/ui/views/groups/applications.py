@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 MOST = 200
 SAME_ZONE_COST, UNMEASURED_COST = 1, 100
-"""What the scheduler counts where no list of costs says anything: as ``cost_models/network_aware/domains.py`` does."""
+"""The cost that the scheduler assumes where no list states one: as ``cost_models/network_aware/domains.py`` does."""
 
 _USER_DEFINED = "UserDefined"
 """The list of costs that upstream's plugin reads by default."""

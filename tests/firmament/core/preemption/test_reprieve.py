@@ -180,5 +180,5 @@ def test_tasks_elsewhere_that_leave_anyway_are_awaited_for_quota_but_not_evicted
     now.evict([0])
     now.put(0, 0)
     now.elsewhere[0] = (1,)
-    (decision,) = evictions(now)
+    (decision,) = list_decisions(now)
     assert (decision.evicts, decision.awaits) == ((0,), (0, 1))

@@ -16,7 +16,7 @@ from poseidon.kube.client.errors import ApiError, KubeError, UnreachableError
 from poseidon.kube.client.metrics import KubeMetrics
 from poseidon.kube.client.transport import Transport
 from poseidon.kube.environment import Environment
-from poseidon.kube.write.pod_recovery import PodRecovery, successor
+from poseidon.kube.write.pod_recovery import PodRecovery, make_successor
 from tests.support.waiting import until
 
 POD = PodRef("uid", "ns", "p" * 60)
@@ -193,5 +193,5 @@ async def test_a_pod_that_was_replaced_is_only_deleted(fault, result):
 
 def test_owners_stay_those_of_the_successor():
     owners = [{"kind": "Job", "name": "j"}]
-    made = successor({**FOUND, "metadata": {**FOUND["metadata"], "ownerReferences": owners}}, {})
+    made = make_successor({**FOUND, "metadata": {**FOUND["metadata"], "ownerReferences": owners}}, {})
     assert made["metadata"]["ownerReferences"] == owners

@@ -46,13 +46,13 @@ class ServedState:
     kind: ViewKind
     """The devices that such machines see."""
     base: ViewUse
-    """What was in use before the tasks came."""
+    """The devices in use before these tasks were placed."""
     tasks: tuple[Demand, ...]
     """The claims of each task that came."""
     picks: tuple[Picks, ...]
     """The devices of each task that came."""
     use: ViewUse
-    """What is in use now."""
+    """The devices in use now."""
     after: dict[Demand, ServedState | str] = field(default_factory=dict)
     """By demand of one more task: the state with that task, or why it is not served; "" if devices are taken."""
     room: dict[Demand, int] = field(default_factory=dict)

@@ -109,7 +109,7 @@ class DeviceSelectors:
         return Candidates(mask, blocked, faults)
 
 
-# --- capacities -------------------------------------------------------------------------------------------------------
+# --- consumption of shared capacities ---------------------------------------------------------------------------------
 
 
 def find_consumption(option: Option, seen: SeenDevice) -> Consumption | None:

@@ -37,7 +37,7 @@ AGAINST_CONSTRAINT = "cannot add a device because a claim constraint would not b
 
 
 class ViewUse(NamedTuple):
-    """What is in use of the devices of a view; devices are given by their places in the view."""
+    """The devices of a view that are in use; devices are given by their places in the view."""
 
     taken: int = 0
     """The devices (bits) that one claim has to itself."""

@@ -1,1 +1,1 @@
-"""What people and drivers state about devices (resource.k8s.io/v1): slices, claims, quantities."""
+"""The objects by which people and drivers describe devices (resource.k8s.io/v1): slices, claims, quantities."""

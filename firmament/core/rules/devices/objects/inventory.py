@@ -18,7 +18,7 @@ from firmament.core.rules.devices.objects.quantities import Amount, parse_quanti
 PoolName: TypeAlias = tuple[str, str, int]
 """Driver, name and generation of a pool."""
 Counts: TypeAlias = tuple[tuple[int, Amount], ...]
-"""What a device takes of the counters of its pool: pairs of (number of the counter, amount)."""
+"""The amounts that a device takes of its pool's counters: pairs of (number of the counter, amount)."""
 
 
 class BadDevicesError(ValueError):
@@ -71,7 +71,7 @@ class PublishedDevice:
     reach: int
     """The index of its reach in ``Pool.reaches``."""
     takes: Counts = ()
-    """What it takes of the pool's counters."""
+    """The amounts that it takes of the pool's counters."""
     device_taints: tuple[tuple[str, str, str], ...] = ()
     """(key, value, effect) of each taint."""
     shared: bool = False
@@ -134,7 +134,7 @@ _NO_COUNTER = ("", {"value": 0})
 """Stands for a counter set itself, so that sets without counters are known too."""
 
 
-# --- reading ----------------------------------------------------------------------------------------------------------
+# --- reading slices ---------------------------------------------------------------------------------------------------
 
 
 def read_slice(name: str, payload: bytes, off: FeaturesOff = NOTHING_OFF) -> Slice:
@@ -279,7 +279,7 @@ def _read_policy(given: Any) -> Policy | None:
     )
 
 
-# --- putting together -------------------------------------------------------------------------------------------------
+# --- building pools from slices ---------------------------------------------------------------------------------------
 
 
 def build_pool(slices: Iterable[Slice]) -> Pool:

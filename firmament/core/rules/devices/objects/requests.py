@@ -19,7 +19,7 @@ PACKED, SPREAD = "binpack", "spread"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DeviceTerms:
-    """What a DeviceClass states. ``configurations``: the entries of its ``config``, as JSON."""
+    """The content of a DeviceClass. ``configurations``: the entries of its ``config``, as JSON."""
 
     name: str
     expressions: tuple[str, ...]
