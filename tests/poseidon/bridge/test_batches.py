@@ -69,7 +69,7 @@ async def test_an_acknowledgement_that_comes_late_takes_nothing_back():
 
 async def test_a_solver_that_repeats_its_acknowledgement_is_not_silent():
     window = Window(5)
-    silent = asyncio.create_task(window.silent(0.0))
+    silent = asyncio.create_task(window.wait_for_silence(0.0))
     for _ in range(6):
         await asyncio.sleep(0)
     assert not silent.done(), "nothing is due"
