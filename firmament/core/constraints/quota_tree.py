@@ -16,9 +16,11 @@ added.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -26,6 +28,15 @@ from cost_models.interface import Int64
 
 UNBOUNDED = 2**60
 """Amount that stands for no limit; above any sum of amounts."""
+
+
+class QuotaStep(NamedTuple):
+    """What a quota on the way down from a root has of a column; the same as in `QuotaTree`, but quicker to read."""
+
+    node: int
+    local: int
+    subtree: int
+    borrowing: int
 
 
 @dataclass(frozen=True)
@@ -60,6 +71,23 @@ class QuotaTree:
     def paths(self) -> dict[int, tuple[int, ...]]:
         """Each node with those above it, up to its root, by node; filled as nodes are asked for."""
         return {}
+
+    @cached_property
+    def ways(self) -> dict[tuple[int, int], tuple[QuotaStep, ...]]:
+        """What each quota from a root down to a node has of a column, by node and column; filled as asked for."""
+        return {}
+
+    def trace(self, path: Sequence[int], column: int) -> tuple[QuotaStep, ...]:
+        """Return what each quota of a path to a root has of a column, the root first."""
+        return tuple(
+            QuotaStep(
+                each,
+                self.local.item(each, column),
+                self.subtree.item(each, column),
+                self.borrowing.item(each, column),
+            )
+            for each in reversed(path)
+        )
 
     @classmethod
     def build(
@@ -190,18 +218,21 @@ class TreeUse:
 
     def get_left(self, node: int, column: int) -> int:
         """Return what is available at a node in one column, including what it may borrow."""
-        tree = self.tree
-        path = self.list_path(node)
-        top = path[-1]
-        available = tree.subtree.item(top, column) - self.used.item(top, column)
-        for each in path[-2::-1]:
-            local, used = tree.local.item(each, column), self.used.item(each, column)
-            beyond = tree.subtree.item(each, column) - max(used, local) + tree.borrowing.item(each, column)
-            available = max(local - used, 0) + min(available, beyond)
+        tree, read = self.tree, self.used.item
+        way = tree.ways.get((node, column))
+        if way is None:
+            way = tree.ways[node, column] = tree.trace(self.list_path(node), column)
+        top, _, subtree, _ = way[0]
+        available = subtree - read(top, column)
+        for each, local, subtree, borrowing in way[1:]:
+            used = read(each, column)
+            free, most = (local - used, subtree - local) if used < local else (0, subtree - used)
+            most += borrowing
+            available = free + (min(most, available))
         most = UNBOUNDED - self.total.item(top, column)
         if tree.has_limits:
-            most = min(tree.limit.item(each, column) - self.total.item(each, column) for each in path)
-        return min(available, most)
+            most = min(tree.limit.item(each, column) - self.total.item(each, column) for each, *_ in way)
+        return min(most, available)
 
     def get_own_left(self, node: int, column: int) -> int:
         """Return what a node has left of its subtree quota; negative if it borrows."""

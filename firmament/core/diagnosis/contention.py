@@ -136,6 +136,8 @@ class Contention:
         set was found.
         """
         came = self._count_arrivals(machine)
+        if not self._may_free_quota(index, machine, came):
+            return {}
         trial = _OneMachine(self._start, self._end_without_ledgers, index, machine, came)
         if not self._try_without(trial, came):
             return {}
@@ -145,6 +147,16 @@ class Contention:
             if self._try_without(trial, takers):
                 return takers
         return self._find_by_returning(trial, came)
+
+    def _may_free_quota(self, index: int, machine: int, came: Iterable[int]) -> bool:
+        """Return whether a class has quota on a machine, or some of the classes ``came`` draw on its tree."""
+        quotas, shape = self._end.residual.quotas, self._snapshot.problem.shape
+        if quotas is None or quotas.lets_in(int(shape[index]), machine):
+            return True
+        draws, numbers = quotas.terms.draws, quotas.terms.draw[shape[[index, *came]]].tolist()
+        nodes = [draws[number].node if number >= 0 else -1 for number in numbers]
+        roots = [quotas.use.list_path(node)[-1] if node >= 0 else -1 for node in nodes]
+        return roots[0] in roots[1:]
 
     def _find_by_returning(self, trial: _OneMachine, came: Mapping[int, int]) -> dict[int, int]:
         """Return a set of tasks without which the machine has room. It takes away all tasks, and then returns them one

@@ -138,7 +138,7 @@ class _Dealing:
         while places:
             place = places.pop()
             claim = self._claims[place]
-            if self._plan.units_by_kind(claim.draw).any():
+            if self._has_quota(claim.draw):
                 claim.cells = self._list_cells(claim)
                 found = self._find_cell(claim)
                 if found is not None:
@@ -147,6 +147,14 @@ class _Dealing:
                     return
             if self._plan.terms.strict[node]:
                 return
+
+    def _has_quota(self, number: int) -> bool:
+        """Return whether each group of resources of a draw has a flavor with enough for a task."""
+        draw = self._plan.terms.draws[number]
+        return draw.node >= 0 and all(
+            any(self._plan.units_in(draw, group, place) for place in range(len(group.flavors)))
+            for group in draw.groups
+        )
 
     def _find_turn(self, standing: QuotaStanding) -> QuotaStanding | int:
         """Return what turns are compared by: unless shares count, a number, which is quicker to compare."""
