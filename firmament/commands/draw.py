@@ -20,7 +20,7 @@ def draw(folder: Path) -> None:
             (folder / name).write_text(content, encoding="utf-8")
             click.echo(folder / name)
     except OSError as error:
-        click.echo(f"{folder}: cannot be written to: {error.strerror}; name a folder that can", err=True)
+        click.echo(f"{folder} is not writable: {error.strerror}; name a folder that is", err=True)
         sys.exit(2)
 
 

@@ -90,9 +90,9 @@ def decode_description(content: bytes) -> Description:
     try:
         document = json.loads(content)
     except ValueError as error:
-        raise SavedRoundError(f"{FILE}: is not JSON; save the round again") from error
+        raise SavedRoundError(f"{FILE} is not JSON; save the round again") from error
     if not isinstance(document, dict):
-        raise SavedRoundError(f"{FILE}: is not a JSON object; save the round again")
+        raise SavedRoundError(f"{FILE} is not a JSON object; save the round again")
     version = document.pop("format", None)
     if version != FORMAT:
         raise SavedRoundError(

@@ -64,12 +64,12 @@ def read_graph(files: Mapping[str, bytes], description: Description) -> Graph:
     content = files.get(NETWORK_FILE)
     if content is None:
         raise SavedRoundError(
-            f"{NETWORK_FILE}: is missing; this round solved no network, or was saved in part"
+            f"{NETWORK_FILE} is missing: this round solved no network, or was saved in part"
         )
     try:
         return from_document(json.loads(content), name_classes(description))
     except (ValueError, KeyError, TypeError, IndexError) as error:
-        raise SavedRoundError(f"{NETWORK_FILE}: is not a network; save the round again") from error
+        raise SavedRoundError(f"{NETWORK_FILE} is not a network; save the round again") from error
 
 
 def write_graph(graph: Graph, form: str) -> bytes:

@@ -90,7 +90,7 @@ def decode_arrays(content: bytes) -> tuple[PlacementProblem, Assignments]:
         with np.load(io.BytesIO(content), allow_pickle=False) as archive:
             reader = _Reader({name: archive[name] for name in archive.files})
     except _UNREADABLE as error:
-        raise SavedRoundError(f"{FILE}: is no readable .npz file; save the round again") from error
+        raise SavedRoundError(f"{FILE}: not a readable .npz file; save the round again") from error
     try:
         read = reader.content()
     except KeyError as error:

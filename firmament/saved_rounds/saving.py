@@ -64,7 +64,7 @@ def decode_round(files: Mapping[str, bytes]) -> SavedRound:
     counted = (len(described.machines), len(described.resources), len(described.classes))
     if counted != (problem.machines, problem.requests.shape[1], problem.classes):
         raise SavedRoundError(
-            f"{description.FILE}: names other machines, resources or classes than {saved_arrays.FILE} holds; "
+            f"{description.FILE} names other machines, resources or classes than {saved_arrays.FILE} holds; "
             "keep the files of a round together"
         )
     return SavedRound(described, problem, placed)

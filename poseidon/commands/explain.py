@@ -124,7 +124,7 @@ def _explain_workload(source: Source, name: str, output: str, *, when: bool) -> 
     for each in (*_OF_PODS, *(_LIVE_OPTIONS if source.names_files else ())):
         if given(each) is click.core.ParameterSource.COMMANDLINE:
             option = "--html" if each == "page_file" else f"--{each.replace('_', '-')}"
-            raise click.UsageError(f"{option} says nothing about a workload here; leave it away")
+            raise click.UsageError(f"{option} has no effect on a workload here; leave it out")
     cluster = source.read() if source.names_files else source.read_live()
     try:
         found = explain_workload(cluster.manifests, cluster.configuration, cluster.now, name)

@@ -39,13 +39,13 @@ def _own(files: TlsFiles, certificate: bytes, key: bytes, now: datetime) -> Find
     try:
         shown = load_pem_x509_certificates(certificate)[0]
     except ValueError as error:
-        return Finding(check, Verdict.WRONG, f"{files.certificate}: holds no certificate (PEM): {error}")
+        return Finding(check, Verdict.WRONG, f"{files.certificate} holds no certificate (PEM): {error}")
     try:
         belongs = load_pem_private_key(key, None).public_key() == shown.public_key()
     except (ValueError, TypeError) as error:
-        return Finding(check, Verdict.WRONG, f"{files.key}: holds no key without a password (PEM): {error}")
+        return Finding(check, Verdict.WRONG, f"{files.key} holds no key without a password (PEM): {error}")
     if not belongs:
-        return Finding(check, Verdict.WRONG, f"{files.key}: is not the key of {files.certificate}")
+        return Finding(check, Verdict.WRONG, f"{files.key} is not the key of {files.certificate}")
     return _in_time(check, files.certificate, shown, now)
 
 
@@ -56,7 +56,7 @@ def _authority(path: Path, content: bytes, now: datetime) -> Finding:
     try:
         trusted = load_pem_x509_certificates(content)
     except ValueError as error:
-        return Finding(check, Verdict.WRONG, f"{path}: holds no certificate (PEM): {error}")
+        return Finding(check, Verdict.WRONG, f"{path} holds no certificate (PEM): {error}")
     # A file may hold several certificates while one is replaced; the one that is valid longest decides.
     longest = max(trusted, key=lambda each: each.not_valid_after_utc)
     return _in_time(check, path, longest, now)
@@ -65,9 +65,7 @@ def _authority(path: Path, content: bytes, now: datetime) -> Finding:
 def _in_time(check: str, path: Path, found: Certificate, now: datetime) -> Finding:
     begins, ends = found.not_valid_before_utc, found.not_valid_after_utc
     if now < begins:
-        return Finding(
-            check, Verdict.WRONG, f"{path}: is good from {begins:%F %T} UTC, not yet; look at the clock"
-        )
+        return Finding(check, Verdict.WRONG, f"{path}: not valid before {begins:%F %T} UTC; check the clock")
     if now > ends:
         return Finding(check, Verdict.WRONG, f"{path}: was good until {ends:%F %T} UTC; replace it")
     text = f"{path}: good until {ends:%F %T} UTC"

@@ -123,7 +123,7 @@ def take_inventory(documents: Iterable[Document], defects: list[str], warnings: 
         if found is not None:
             _file(inventory, kind, found)
     warnings.extend(warn_of_objects_left_out(others, templates))
-    warnings.extend(f"{name}: cannot be dealt with, and is left out: {why}" for _, name, why in quarantine)
+    warnings.extend(f"{name} cannot be handled, and is left out: {why}" for _, name, why in quarantine)
     return inventory
 
 

@@ -259,7 +259,7 @@ def _warnings(manifests: Manifests, state: BridgeState, left_out: Iterator[str])
     if state.follows(kinds.DAEMON_SET) and manifests.daemon_sets:
         yield from warn_of_missing_daemon_sets(manifests.pods, manifests.daemon_sets)
     for kind, name, reason in state.quarantine:
-        yield f"{kind} {name}: cannot be dealt with, and is left aside: {reason}"
+        yield f"{kind} {name} cannot be handled, and is set aside: {reason}"
 
 
 def _about_queues(manifests: Manifests, state: BridgeState) -> Iterator[str]:

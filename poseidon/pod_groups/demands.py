@@ -185,7 +185,7 @@ def read_least_room(stated: object) -> tuple[Mapping[str, int], str]:
         return {}, ""
     path = "spec.minResources"
     if not isinstance(stated, dict):
-        return {}, f"{path}: is no map of resources to amounts; correct or remove it"
+        return {}, f"{path}: is not a map of resources to amounts; correct or remove it"
     odd = next(
         (
             key
@@ -195,7 +195,7 @@ def read_least_room(stated: object) -> tuple[Mapping[str, int], str]:
         None,
     )
     if odd is not None:
-        return {}, f"{path}.{odd}: is no amount; correct or remove it"
+        return {}, f"{path}.{odd}: is not an amount; correct or remove it"
     defects: list[Defect] = []
     found = amounts(stated, path, defects)
     return found, "; ".join(map(str, defects))

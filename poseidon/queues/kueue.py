@@ -294,4 +294,4 @@ def _list_checks(queue: ClusterQueue) -> Iterator[str]:
 def _list_ignored(queue: ClusterQueue) -> Iterator[str]:
     """Yield, in words for people, each setting of a ClusterQueue that is not honoured."""
     if queue.spec.admission_scope is not None:
-        yield "spec.admissionScope: is not honoured; what a queue has used in the past does not count"
+        yield "spec.admissionScope: is not honoured; what a queue has used in the past has no influence"

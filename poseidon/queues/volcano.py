@@ -70,9 +70,9 @@ def _read_volcano_queue(queue: VolcanoQueue) -> PlainQuota:
 
 def _list_ignored_by_volcano(queue: VolcanoQueue) -> Iterator[str]:
     if queue.spec.reclaimable is False:
-        yield "spec.reclaimable: is not honoured; what is beyond its guarantee and deserved share may be taken back"
+        yield "spec.reclaimable: is not honoured; use beyond its guarantee and deserved share may be taken back"
     if queue.spec.priority:
-        yield "spec.priority: is not honoured; queues go by their shares, pods by their priority"
+        yield "spec.priority: is not honoured; queues are ordered by their shares, pods by their priority"
 
 
 def read_kai(queues: Iterable[KaiQueue]) -> QuotaTrees:

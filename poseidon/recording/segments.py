@@ -38,11 +38,9 @@ def list_segments(path: Path) -> list[Path]:
     try:
         found = [(int(match[1]), each) for each in path.iterdir() if (match := _NAME.fullmatch(each.name))]
     except OSError as error:
-        raise RecordingError(
-            f"{path}: cannot be read: {error.strerror}; name a folder of --record"
-        ) from error
+        raise RecordingError(f"{path} cannot be read: {error.strerror}; name a folder of --record") from error
     if not found:
-        raise RecordingError(f"{path}: holds no recording; name a folder that poseidon run --record wrote")
+        raise RecordingError(f"{path} holds no recording; name a folder that poseidon run --record wrote")
     return [each for _, each in sorted(found)]
 
 
@@ -61,7 +59,7 @@ def read_segment(path: Path) -> Iterator[pb.Recorded]:
             for block in _read_blocks(file):
                 yield from _read_entries(block, path)
     except OSError as error:
-        raise RecordingError(f"{path}: cannot be read: {error.strerror}") from error
+        raise RecordingError(f"{path} cannot be read: {error.strerror}") from error
 
 
 def _read_blocks(file: BinaryIO) -> Iterator[bytes]:
@@ -84,7 +82,7 @@ def _read_entries(block: bytes, path: Path) -> Iterator[pb.Recorded]:
         try:
             yield pb.Recorded.FromString(block[place : place + length])
         except DecodeError as error:
-            raise RecordingError(f"{path}: holds an entry that cannot be read: {error}") from error
+            raise RecordingError(f"{path} holds an entry that cannot be read: {error}") from error
         place += length
 
 

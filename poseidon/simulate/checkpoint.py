@@ -61,12 +61,12 @@ def resume(path: Path) -> Simulation:
     try:
         with path.open("rb") as file:
             if file.readline() != _BEGINS:
-                raise CheckpointError(f"{path}: is no simulation of this version; begin anew")
+                raise CheckpointError(f"{path} is not a simulation of this version; begin anew")
             found = pickle.load(file)  # noqa: S301  # the user's own file; the guide says so
     except OSError as error:
-        raise CheckpointError(f"{path}: cannot be read: {error.strerror}") from error
+        raise CheckpointError(f"{path} cannot be read: {error.strerror}") from error
     except (pickle.UnpicklingError, AttributeError, EOFError, ImportError, IndexError) as error:
-        raise CheckpointError(f"{path}: is cut off, or of another version: {error}; begin anew") from error
+        raise CheckpointError(f"{path} is cut off, or of another version: {error}; begin anew") from error
     assert isinstance(found, Simulation)
     found.record.resume()
     return found

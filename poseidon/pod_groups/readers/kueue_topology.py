@@ -225,7 +225,7 @@ def _read_layers(text: str) -> Iterator[tuple[str, int]]:
     except strict_json.JsonError as error:
         raise _FaultError(f"annotation {where}: {error}") from None
     if not isinstance(value, list) or not value:
-        raise _FaultError(f"annotation {where}: is no list of levels and sizes")
+        raise _FaultError(f"annotation {where}: is not a list of levels and sizes")
     former = 0
     for index, each in enumerate(value):
         level = each.get("topology") if isinstance(each, dict) else None

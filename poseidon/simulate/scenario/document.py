@@ -247,7 +247,7 @@ def check_scenario(document: Mapping[str, Any], where: str) -> Scenario:
     scenario = None
     if not any(key in document for key in ("apiVersion", "kind", "cluster", "workload")):
         raise ConfigurationError(
-            [f"{where}: is no scenario; if it is a trace, name it in workload.trace.path of a scenario"]
+            [f"{where} is not a scenario; if it is a trace, name it in workload.trace.path of a scenario"]
         )
     try:
         scenario = Scenario.model_validate(document, by_alias=True, by_name=False)
@@ -288,11 +288,11 @@ def _find_contradictions(scenario: Scenario) -> list[str]:
     trace = scenario.workload.trace
     if trace is not None and trace.creations is not None and trace.format != "kueue":
         found.append(
-            f"workload.trace.creations: has no effect on {trace.format}, which says when work came; leave it out"
+            f"workload.trace.creations: has no effect on {trace.format}, which states when work arrives; leave it out"
         )
     if trace is not None and trace.format in ("swf", "azure-llm") and trace.kind is None:
         found.append(
-            f"workload.trace.kind: is missing; {trace.format} says only when work came: say what a task is"
+            f"workload.trace.kind: is missing; {trace.format} states only when work arrives: say what a task is"
         )
     if trace is not None and trace.format not in WITH_NODES and not names and not scenario.cluster.files:
         found.append(f"cluster: has no nodes, and a trace of {trace.format} has none; give cluster.pools")

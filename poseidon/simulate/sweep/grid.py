@@ -69,7 +69,7 @@ def load_sweep(path: Path) -> SweepPlan:
     count = 1
     for name, values in document.grid.items():
         if not values:
-            raise ConfigurationError([f"{path}: grid.{name}: has no values; give some, or leave it away"])
+            raise ConfigurationError([f"{path}: grid.{name}: has no values; give some, or leave it out"])
         count *= len(values)
     if count > MOST_RUNS:
         raise ConfigurationError([f"{path}: grid: makes {count:,} runs; {MOST_RUNS:,} at most"])

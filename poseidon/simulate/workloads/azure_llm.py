@@ -39,7 +39,7 @@ def read_azure_llm(path: Path, part: Trace) -> tuple[Work, tuple[dict[str, Any],
                 arrival.append(_parse_time(row["TIMESTAMP"]))
                 context, generated = float(row["ContextTokens"]), float(row["GeneratedTokens"])
             except (TypeError, ValueError):
-                raise ValueError(f"line {number}: is not a time and two numbers") from None
+                raise ValueError(f"line {number} is not a time and two numbers") from None
             duration.append(context / CONTEXT_RATE + generated / GENERATED_RATE)
             if part.first is not None and len(arrival) >= part.first:
                 break

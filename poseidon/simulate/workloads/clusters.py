@@ -173,7 +173,7 @@ def read_philly(path: Path, part: Trace) -> tuple[Work, tuple[dict[str, Any], ..
             raise ValueError("is no list of jobs")  # noqa: TRY004  # a fault of the file
         for place, job in enumerate(jobs, start=1):
             if not isinstance(job, dict):
-                raise ValueError(f"entry {place}: is no job")  # noqa: TRY004  # a fault of the file
+                raise ValueError(f"entry {place} is not a job")  # noqa: TRY004  # a fault of the file
             attempts = [each for each in job.get("attempts") or () if _has_times(each)]
             if not attempts:
                 continue
@@ -251,7 +251,7 @@ def _read_rows(file: TextIO, least: int) -> Iterator[tuple[int, list[str]]]:
     """
     for number, row in enumerate(csv.reader(file), start=1):
         if row and len(row) < least:
-            raise ValueError(f"line {number}: has {len(row)} fields, and not {least}")
+            raise ValueError(f"line {number} has {len(row)} fields instead of {least}")
         if row:
             yield number, row
 
@@ -266,7 +266,7 @@ def _read_columns(file: TextIO, names: tuple[str, ...]) -> Iterator[tuple[int, l
     places = [header.index(name) for name in names]
     for number, row in enumerate(rows, start=2):
         if row and len(row) <= max(places):
-            raise ValueError(f"line {number}: has {len(row)} fields, and not {len(header)}")
+            raise ValueError(f"line {number} has {len(row)} fields instead of {len(header)}")
         if row:
             yield number, [row[place] for place in places]
 
@@ -276,9 +276,9 @@ def _read_numbers(number: int, row: list[str], places: tuple[int, ...]) -> list[
     try:
         found = [float(row[place] or 0.0) for place in places]
     except ValueError:
-        raise ValueError(f"line {number}: has text where numbers are expected") from None
+        raise ValueError(f"line {number} has text where numbers are expected") from None
     if not all(map(np.isfinite, found)):
-        raise ValueError(f"line {number}: has a number that is not finite")
+        raise ValueError(f"line {number} has a number that is not finite")
     return found
 
 

@@ -51,9 +51,11 @@ def read_swf(path: Path, part: Trace) -> tuple[Work, tuple[dict[str, Any], ...]]
         try:
             fields = [float(each) for each in text]
         except ValueError:
-            raise ValueError(f"line {number}: is not numbers; a job is {FIELDS} of them") from None
+            raise ValueError(
+                f"line {number} does not consist of numbers; a job has {FIELDS} numbers"
+            ) from None
         if len(fields) < FIELDS:
-            raise ValueError(f"line {number}: has {len(fields)} numbers; a job is {FIELDS} of them")
+            raise ValueError(f"line {number} has {len(fields)} numbers; a job has {FIELDS}")
         size = int(fields[HAD] if fields[HAD] > 0 else fields[ASKED])
         if fields[RAN] > 0 and size > 0 and fields[SUBMITTED] >= 0:
             kind = kinds.setdefault(max(int(fields[ASKED_TIME]), 0), len(kinds))

@@ -64,13 +64,11 @@ def read_trace(part: Trace, folder: Path) -> Recorded:
     try:
         found = Recorded(*_READERS[part.format](path, part))
     except OSError as error:
-        raise TraceError(
-            f"{path}: cannot be read: {error.strerror or error}; name a readable file"
-        ) from error
+        raise TraceError(f"{path} cannot be read: {error.strerror or error}; name a readable file") from error
     except (ValueError, KeyError) as error:
         raise TraceError(f"{path}: {error}") from error
     if not len(found.work):
-        raise TraceError(f"{path}: holds no work that could be used; look at its format, {part.format}")
+        raise TraceError(f"{path} holds no work that could be used; check its format, {part.format}")
     work = found.work.take_first(part.first)
     begin = 0.0 if part.format in _FROM_THE_BEGINNING else float(np.min(work.arrival))
     return found._replace(work=replace(work, arrival=(work.arrival - begin) / part.faster))

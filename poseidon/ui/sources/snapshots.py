@@ -48,7 +48,7 @@ def find_snapshots(paths: Iterable[str], unpacked: Path) -> Snapshots:
         except OSError as error:
             raise SnapshotError(f"{name}: {error.strerror or error}") from None
         except (tarfile.TarError, EOFError) as error:
-            raise SnapshotError(f"{name}: is no archive that can be read: {error}") from None
+            raise SnapshotError(f"{name} is not an archive that can be read: {error}") from None
     return found
 
 
@@ -98,7 +98,7 @@ def unpack(archive: Path, folder: Path) -> None:
         for member in tar:
             files += 1
             if files > MOST_FILES:
-                raise SnapshotError(f"{archive}: holds more than {MOST_FILES:,} files")
+                raise SnapshotError(f"{archive} holds more than {MOST_FILES:,} files")
             if member.isdir():
                 continue
             target = _target(member, folder, archive)
@@ -108,7 +108,7 @@ def unpack(archive: Path, folder: Path) -> None:
                 while content is not None and (chunk := content.read(_CHUNK)):
                     size += len(chunk)
                     if size > MOST_BYTES:
-                        raise SnapshotError(f"{archive}: holds more than {MOST_BYTES >> 30} GiB")
+                        raise SnapshotError(f"{archive} holds more than {MOST_BYTES >> 30} GiB")
                     written.write(chunk)
 
 

@@ -197,5 +197,5 @@ def test_pictures_go_into_a_folder_that_is_made(tmp_path: Path, monkeypatch: pyt
     done = run("draw", tmp_path / "file" / "below")
     assert (done.exit_code, done.stdout) == (2, "")
     assert done.stderr == (
-        f"{tmp_path / 'file' / 'below'}: cannot be written to: Not a directory; name a folder that can\n"
+        f"{tmp_path / 'file' / 'below'} is not writable: Not a directory; name a folder that is\n"
     )

@@ -73,10 +73,10 @@ SAVED = encode_arrays(PROBLEM, PLACED)
 @pytest.mark.parametrize(
     ("content", "fault"),
     [
-        (b"", "is no readable .npz file"),
-        (b"PK\x03\x04 and then nothing", "is no readable .npz file"),
-        (SAVED[:-40], "is no readable .npz file"),
-        (changed(SAVED, {"cost": np.array([object()], dtype=object)}), "is no readable .npz file"),
+        (b"", "not a readable .npz file"),
+        (b"PK\x03\x04 and then nothing", "not a readable .npz file"),
+        (SAVED[:-40], "not a readable .npz file"),
+        (changed(SAVED, {"cost": np.array([object()], dtype=object)}), "not a readable .npz file"),
         (changed(SAVED, {"crowd": None}), "entry 'crowd' is missing"),
         (changed(SAVED, {"structure": None}), "entry 'structure' is missing"),
         (changed(SAVED, {"structure": np.zeros(1, dtype=np.uint8)}), "Expected `object`, got `int`"),

@@ -94,10 +94,10 @@ def test_other_tools_read_what_is_written(form):
 
 
 def test_rounds_without_a_network_say_so():
-    with pytest.raises(SavedRoundError, match=r"^network.json: is missing; this round solved no network"):
+    with pytest.raises(SavedRoundError, match=r"^network.json is missing: this round solved no network"):
         read_graph({}, read_description(files()))
     for content in (b"{", b"[]", b"{}", b'{"cost": 1, "certified": true, "nodes": [1], "arcs": {}}'):
-        with pytest.raises(SavedRoundError, match=r"^network.json: is not a network; save the round again$"):
+        with pytest.raises(SavedRoundError, match=r"^network.json is not a network; save the round again$"):
             read_graph({"network.json": content}, read_description(files()))
 
 

@@ -154,7 +154,7 @@ def test_a_round_without_a_network_is_saved_too():
             lambda it: it["options"].update(solve_time_limit="1s"),
             "round.json: Expected `float | null`, got `str` - at `$.options.solve_time_limit`",
         ),
-        (lambda it: it["machines"].pop(), "round.json: names other machines, resources or classes than"),
+        (lambda it: it["machines"].pop(), "round.json names other machines, resources or classes than"),
         (lambda it: it.update(options=7), "round.json: Expected `object`, got `int` - at `$.options`"),
     ],
 )
@@ -171,7 +171,7 @@ def test_a_bad_description_is_refused_in_one_line(change, fault):
 
 @pytest.mark.parametrize("text", [b"", b"{", b"\xff", b"[]"])
 def test_a_description_that_is_no_json_object_is_refused(text):
-    with pytest.raises(SavedRoundError, match=r"^round\.json: is not "):
+    with pytest.raises(SavedRoundError, match=r"^round\.json is not "):
         decode_round({**files(), "round.json": text})
 
 
@@ -179,5 +179,5 @@ def test_a_description_that_is_no_json_object_is_refused(text):
 def test_a_missing_file_is_named(name):
     content = files()
     del content[name]
-    with pytest.raises(SavedRoundError, match=f"^{name}: is missing"):
+    with pytest.raises(SavedRoundError, match=f"^{name} is missing"):
         decode_round(content)

@@ -38,7 +38,7 @@ def check(own: Certificate, authority: Path, when: datetime) -> list[Finding]:
 @pytest.mark.parametrize(
     ("end", "after", "verdict", "words"),
     [
-        ("begin", -SECOND, Verdict.WRONG, "is good from {begin:%F %T} UTC, not yet; look at the clock"),
+        ("begin", -SECOND, Verdict.WRONG, "not valid before {begin:%F %T} UTC; check the clock"),
         ("begin", 0 * SECOND, Verdict.OK, "good until {end:%F %T} UTC"),
         ("end", -7 * DAY, Verdict.OK, "good until {end:%F %T} UTC"),
         (
@@ -94,14 +94,14 @@ def test_files_that_hold_something_else_are_named(own, authority, tmp_path):
 
     shown, _ = say(text, own.key, authority.certificate)
     assert shown[0] is Verdict.WRONG
-    assert shown[1].startswith(f"{text}: holds no certificate (PEM): ")
+    assert shown[1].startswith(f"{text} holds no certificate (PEM): ")
     shown, _ = say(own.certificate, text, authority.certificate)
     assert shown[0] is Verdict.WRONG
-    assert shown[1].startswith(f"{text}: holds no key without a password (PEM): ")
+    assert shown[1].startswith(f"{text} holds no key without a password (PEM): ")
     shown, trusted = say(own.certificate, authority.key, text)
-    assert shown == (Verdict.WRONG, f"{authority.key}: is not the key of {own.certificate}")
+    assert shown == (Verdict.WRONG, f"{authority.key} is not the key of {own.certificate}")
     assert trusted[0] is Verdict.WRONG
-    assert trusted[1].startswith(f"{text}: holds no certificate (PEM): ")
+    assert trusted[1].startswith(f"{text} holds no certificate (PEM): ")
 
 
 def test_a_finding_as_json():

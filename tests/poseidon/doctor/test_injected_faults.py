@@ -195,7 +195,7 @@ FAULTS = [
     ),
     Fault(
         "a certificate from tomorrow", lambda h: h.certificate(good=(DAY, 30 * DAY)),
-        "certificate", "look at the clock", tls=True,
+        "certificate", "check the clock", tls=True,
     ),
     Fault("the key of another certificate", another_key, "certificate", "is not the key of", tls=True),
     Fault("a solver of another authority", foreign_authority, "solver", "with TLS", tls=True),

@@ -211,7 +211,7 @@ def test_the_command_prints_it_and_refuses_what_says_nothing(tmp_path):
     assert (found["position"], found["lacks"][0]["left"]) == (1, 4000)
     for wrong, said in (
         (["x"], "workload x has no pods"),
-        (["j", "--most", "3"], "--most says nothing about a workload"),
+        (["j", "--most", "3"], "--most has no effect on a workload"),
         (["j", "--pod", "a/b"], "ask one at a time"),
     ):
         refused = CliRunner().invoke(main, [*words, *wrong])

@@ -86,7 +86,10 @@ TIME = "give 1 or more, or leave it out"
             plugins(1, MAX_MEMBERS + 1),
             f"spec.scheduleTimeoutSeconds: {MAX_MEMBERS + 1} is out of range; {TIME}",
         ),
-        (plugins(1, None, 5), "spec.minResources: is no map of resources to amounts; correct or remove it"),
+        (
+            plugins(1, None, 5),
+            "spec.minResources: is not a map of resources to amounts; correct or remove it",
+        ),
         (plugins(1, -1, 5), f"spec.scheduleTimeoutSeconds: -1 is negative; {TIME}"),
     ],
 )
@@ -100,9 +103,9 @@ def test_a_number_out_of_range_is_a_problem(found, problem):
         (None, {}, ""),
         ({}, {}, ""),
         ({"cpu": 1.5}, {"cpu": 1500}, ""),
-        ([], {}, "spec.minResources: is no map of resources to amounts; correct or remove it"),
-        ({"cpu": True}, {}, "spec.minResources.cpu: is no amount; correct or remove it"),
-        ({"memory": "1", "cpu": []}, {}, "spec.minResources.cpu: is no amount; correct or remove it"),
+        ([], {}, "spec.minResources: is not a map of resources to amounts; correct or remove it"),
+        ({"cpu": True}, {}, "spec.minResources.cpu: is not an amount; correct or remove it"),
+        ({"memory": "1", "cpu": []}, {}, "spec.minResources.cpu: is not an amount; correct or remove it"),
     ],
 )
 def test_least_room_is_a_map_of_amounts(stated, room, said):

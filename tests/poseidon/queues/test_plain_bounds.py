@@ -85,11 +85,11 @@ def test_the_order_of_a_queue_of_volcano(strategy, order):
         ({"reclaimable": True}, ""),
         (
             {"reclaimable": False},
-            "spec.reclaimable: is not honoured; what is beyond its guarantee and deserved share may be taken back",
+            "spec.reclaimable: is not honoured; use beyond its guarantee and deserved share may be taken back",
         ),
         (
             {"priority": 1},
-            "spec.priority: is not honoured; queues go by their shares, pods by their priority",
+            "spec.priority: is not honoured; queues are ordered by their shares, pods by their priority",
         ),
         ({"priority": 0}, ""),
     ],

@@ -51,7 +51,7 @@ def test_a_simulation_that_is_stopped_and_resumed_ends_as_if_it_were_not(
 def test_a_file_that_is_no_simulation_is_refused(tmp_path: Path, document: dict[str, Any]) -> None:
     path = tmp_path / "other"
     path.write_bytes(b"something else\n")
-    with pytest.raises(CheckpointError, match="is no simulation of this version"):
+    with pytest.raises(CheckpointError, match="is not a simulation of this version"):
         resume(path)
     simulation = begin(tmp_path, document)
     save(simulation, path)

@@ -220,9 +220,9 @@ def test_what_cannot_be_replayed_is_told_in_one_line(tmp_path):
     cases = {
         tmp_path / "absent": "No such file or directory",
         tmp_path / "empty": "holds no saved round",
-        saved(tmp_path / "a", problem_npz=b"x"): "problem.npz: is no readable .npz file",
-        saved(tmp_path / "b", problem_npz=None): "problem.npz: is missing",
-        saved(tmp_path / "c", round_json=b"{"): "round.json: is not JSON",
+        saved(tmp_path / "a", problem_npz=b"x"): "problem.npz: not a readable .npz file",
+        saved(tmp_path / "b", problem_npz=None): "problem.npz is missing",
+        saved(tmp_path / "c", round_json=b"{"): "round.json is not JSON",
     }
     for path, fault in cases.items():
         done = run("replay", str(path))

@@ -150,18 +150,18 @@ def test_a_trace_is_simulated(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("trace_format", "text", "said"),
     [
-        ("alibaba-2018", "a,b\n", "line 1: has 2 fields, and not 9"),
-        ("alibaba-2018", ALIBABA + "M,x,j,1,Terminated,1,2,3,4\n", "line 6: has text where numbers are expected"),
-        ("alibaba-2018", "M,1,j,1,Terminated,1,inf,3,4\n", "line 1: has a number that is not finite"),
-        ("google-2011", GOOGLE_2011 + "1,2\n", "line 12: has 2 fields, and not 11"),
+        ("alibaba-2018", "a,b\n", "line 1 has 2 fields instead of 9"),
+        ("alibaba-2018", ALIBABA + "M,x,j,1,Terminated,1,2,3,4\n", "line 6 has text where numbers are expected"),
+        ("alibaba-2018", "M,1,j,1,Terminated,1,inf,3,4\n", "line 1 has a number that is not finite"),
+        ("google-2011", GOOGLE_2011 + "1,2\n", "line 12 has 2 fields instead of 11"),
         ("google-2019", "time,type\n", "line 1: there is no column collection_id, instance_index, priority"),
-        ("google-2019", GOOGLE_2019 + "1,2\n", "line 10: has 2 fields, and not 7"),
+        ("google-2019", GOOGLE_2019 + "1,2\n", "line 10 has 2 fields instead of 7"),
         ("helios", HELIOS.replace("2020-04-01 00:00:10", "soon"), "entry 2: 'soon' is no time such as 2020"),
         ("helios", "", "line 1: there is no column gpu_num"),
         ("philly", "{}", "is no list of jobs"),
-        ("philly", "[1]", "entry 1: is no job"),
+        ("philly", "[1]", "entry 1 is not a job"),
         ("philly", "[[[", "is not JSON"),
-        ("philly", "[]", "holds no work that could be used; look at its format, philly"),
+        ("philly", "[]", "holds no work that could be used; check its format, philly"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_said_with_its_place(

@@ -71,4 +71,4 @@ def test_a_trace_in_the_place_of_a_scenario_is_told_where_it_belongs(tmp_path: P
     path.write_text(SWF.replace("; a remark", "; MaxProcs: 4").split("1 100")[0])
     result = CliRunner().invoke(main, ["simulate", str(path)])
     assert result.exit_code != 0
-    assert "log.swf: is no scenario; if it is a trace, name it in workload.trace.path" in result.output
+    assert "log.swf is not a scenario; if it is a trace, name it in workload.trace.path" in result.output

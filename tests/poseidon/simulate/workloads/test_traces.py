@@ -201,11 +201,11 @@ def test_kueues_topology_is_nodes_and_workloads_of_several_pods_are_gangs(tmp_pa
 @pytest.mark.parametrize(
     ("trace_format", "text", "said"),
     [
-        ("swf", "1 2 x\n", r"line 1: is not numbers; a job is 18 of them"),
-        ("swf", "1 2 3\n", r"line 1: has 3 numbers; a job is 18 of them"),
-        ("swf", "; nothing\n", r"holds no work that could be used; look at its format, swf"),
+        ("swf", "1 2 x\n", r"line 1 does not consist of numbers; a job has 18 numbers"),
+        ("swf", "1 2 3\n", r"line 1 has 3 numbers; a job has 18"),
+        ("swf", "; nothing\n", r"holds no work that could be used; check its format, swf"),
         ("azure-llm", "a,b\n", r"line 1: there is no column ContextTokens, GeneratedTokens, TIMESTAMP"),
-        ("azure-llm", AZURE + "yesterday,1,2\n", r"line 4: is not a time and two numbers"),
+        ("azure-llm", AZURE + "yesterday,1,2\n", r"line 4 is not a time and two numbers"),
         ("openb", "name\n", r"line 1: there is no column"),
         ("kueue", "a: b\n", r"must hold cohorts, a list of classes of them"),
     ],
@@ -219,6 +219,6 @@ def test_what_is_wrong_with_a_trace_is_said_with_its_place(
 
 def test_a_trace_that_is_missing_is_named(tmp_path: Path) -> None:
     with pytest.raises(
-        TraceError, match=r"none\.swf: cannot be read: No such file or directory; name a readable"
+        TraceError, match=r"none\.swf cannot be read: No such file or directory; name a readable"
     ):
         read_trace(Trace.model_validate({"format": "swf", "path": "none.swf", "kind": KIND}), tmp_path)
