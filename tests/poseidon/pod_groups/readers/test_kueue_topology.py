@@ -112,7 +112,7 @@ def test_the_first_topology_counts_that_has_all_levels():
         ({REQUIRED: "rack", SLICE_LEVEL: "block", SLICE_SIZE: "4"}, "above the level"),
         ({REQUIRED: "rack", SLICE_SIZE: "4"}, "no level is named"),
         ({SLICE_LAYERS: "["}, "is not JSON"),
-        ({SLICE_LAYERS: "{}"}, "is no list"),
+        ({SLICE_LAYERS: "{}"}, "is not a list"),
         ({SLICE_LAYERS: "[1]"}, "[0].topology: missing"),
         ({SLICE_LAYERS: '[{"topology": "rack", "size": true}]'}, "is no number of pods"),
         ({SLICE_LAYERS: "[]", SLICE_SIZE: "4"}, "excludes"),
