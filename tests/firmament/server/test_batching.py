@@ -258,3 +258,54 @@ def test_rounds_on_a_stream_of_arrivals_are_a_window_apart(pauses):
     gaps = [later - earlier for earlier, later in pairwise(begun[1:])]
     assert all(gap >= WINDOW - 1e-9 for gap in gaps)
     assert begun[-1] - arrivals[-1] <= WINDOW + 1e-9
+
+
+@pytest.mark.parametrize(
+    ("pause", "wait"),
+    [
+        (0.125, 0.25),  # the same burst
+        (0.25, 0.5),  # a stream, for which a round waits as long as the window
+        (0.4375, 0.5),
+        (0.5, 0.25),  # too long ago
+    ],
+)
+def test_pauses_of_exactly_the_quiet_time_end_a_burst_and_of_exactly_the_window_a_stream(
+    pause: float, wait: float
+):
+    window = BatchingWindow(0.5, 0.25)
+    message(window, 0.5, 1.0)
+    window.note_look()
+    message(window, 1.0 + pause, 1.0 + pause)
+    window.note_look()
+    assert window.compute_wait(1.0 + pause) == wait
+
+
+@pytest.mark.parametrize(
+    ("seconds", "pause", "small", "wait"),
+    [
+        (0.004, LONE_SECONDS, True, 0.0),
+        (0.004, LONE_SECONDS, False, QUIET),
+        (0.004, 0.0049, True, QUIET),
+        (WINDOW, 0.010, True, WINDOW),  # more of the stream may come
+    ],
+)
+def test_a_small_message_is_alone_after_a_silence_that_is_no_pause_of_a_stream(
+    seconds: float, pause: float, small: bool, wait: float
+):
+    window = BatchingWindow(seconds, QUIET)
+    message(window, 0.0, 0.0)
+    window.note_look()
+    message(window, pause, pause, small=small)
+    window.note_look()
+    assert window.compute_wait(pause) == pytest.approx(wait)
+
+
+def test_after_a_long_round_what_comes_less_often_than_the_window_is_no_stream():
+    window = batching()
+    window.restart(0.0)
+    window.note_end(1.0)
+    message(window, 2.0, 2.0)
+    window.note_look()
+    message(window, 3.0, 3.0)
+    window.note_look()
+    assert window.compute_wait(3.0) == pytest.approx(QUIET)

@@ -109,8 +109,8 @@ def new_storage(*given: Any) -> tuple[NewStorage, ...]:
         ),
         (
             rules.decode_spread_rule,
-            pb.SpreadRule(topology_key="z", selector=selector(), max_skew=3),
-            SpreadRule("z", WEB, 3, False, 0, False, False),
+            pb.SpreadRule(topology_key="z", selector=selector(), max_skew=3, honor_taints=True),
+            SpreadRule("z", WEB, 3, False, 0, False, True),
         ),
         (
             rules.storage_rooms,
