@@ -82,30 +82,44 @@ class FlavorChoice:
         in_turn += [wish for wish in reversed(wishes) if not self._looks_in_order(wish[0])]
         given_up: list[tuple[int, int]] = []
         in_vain: set[tuple[object, ...]] = set()
-        for unit, places in in_turn[:MOST_WISHES]:
+        for number, (unit, places) in enumerate(in_turn[:MOST_WISHES]):
             kinds = tuple(self._terms.kind[[machine for _, machine in places]].tolist()) if places else ()
             looks = self._reclaim.describe(unit), kinds
             if looks in in_vain:
                 continue
-            if not self._serve(unit, places):
+            later = self._list_later(unit, places, in_turn[number + 1 : MOST_WISHES])
+            if not self._serve(unit, places, later):
                 in_vain.add(looks)
                 continue
             given_up += places
-            while not places and self._reclaim.may_repeat(unit) and self._serve(unit, ()):
+            while not places and self._reclaim.may_repeat(unit) and self._serve(unit, (), ()):
                 pass
         return tuple(given_up)
+
+    def _list_later(
+        self, unit: QuotaUnit, places: Places, wishes: Sequence[tuple[QuotaUnit, Places]]
+    ) -> Places:
+        """Return the places of less important units of a queue, if that is how it comes to borrow at its own."""
+        node = unit.newcomer.node
+        if not places or not (self._looks_in_order(unit) and self._terms.is_sparing(node)):
+            return ()
+        return tuple(place for other, held in wishes if other.newcomer.node == node for place in held)
 
     def _looks_in_order(self, unit: QuotaUnit) -> bool:
         return bool(self._terms.evicts_first) and self._terms.evicts_first[unit.newcomer.node]
 
-    def _serve(self, unit: QuotaUnit, places: Places) -> bool:
-        """Give a unit places by evictions where it would rather have them than ``places``; return whether it has."""
+    def _serve(self, unit: QuotaUnit, places: Places, later: Places) -> bool:
+        """Give a unit places by evictions where it would rather have them than ``places``; return whether it has.
+
+        ``later``: places of less important units of its queue, which do not count if it comes to how far it borrows.
+        """
         cells = self._list_cells(unit)
         if len(cells) < 2 and places:
             return False
         before = self._reclaim.state
         self._reclaim.state = base = before.copy_without(places)
-        found = self._find_better(unit, places, cells, before)
+        least = self._find_height(before.copy_without(later), unit, places) if places else NOWHERE
+        found = self._find_better(unit, places, cells, least)
         base.confined = {}
         if found is None:
             self._reclaim.state = before
@@ -115,16 +129,15 @@ class FlavorChoice:
         return True
 
     def _find_better(
-        self, unit: QuotaUnit, places: Places, cells: Sequence[_FlavorPart], before: PreemptionState
+        self, unit: QuotaUnit, places: Places, cells: Sequence[_FlavorPart], least: int
     ) -> Reclaimed | None:
-        """Return evictions that a unit prefers to ``places``, which it has in ``before``, or None."""
+        """Return evictions that a unit prefers to ``places``, where it borrows up to height ``least``, or None."""
         node, base = unit.newcomer.node, self._reclaim.state
         first, sparing = self._terms.evicts_first[node], self._terms.is_sparing(node)
         machines = [machine for _, machine in places]
         present = (
             [number for number, cell in enumerate(cells) if cell.machines[machines].any()] if places else []
         )
-        least = self._find_height(before, unit, places) if places else NOWHERE
         best = None
         for number, cell in enumerate(cells):
             if present and number > present[-1] and not (sparing and least):

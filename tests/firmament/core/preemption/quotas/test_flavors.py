@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from benchmarks.judge.drawn_queues.drawing import draw_case
+from benchmarks.judge.drawn_queues.here import decide_here
 from firmament.core.events import ClassDefined, Event, JobDefined, RecordUpserted, TasksBound, TasksSubmitted
 from firmament.core.model import Job
 from firmament.core.results import DeltaKind, RoundResult
@@ -231,3 +233,10 @@ def test_of_flavors_in_which_others_go_the_one_with_the_least_borrowing_comes_fi
     assert found["comes"] == "b"
     assert "in-two" in found
     assert "in-one" not in found
+
+
+def test_a_task_that_borrows_for_a_less_important_one_alone_evicts_nobody():
+    """The younger of two gangs has to borrow in the first flavor; the older one need not, and stays there."""
+    found = decide_here(draw_case(602079))
+    assert sorted(found.admitted) == ["waiting-0", "waiting-1"]
+    assert found.evicted == ()
