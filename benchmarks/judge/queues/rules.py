@@ -125,12 +125,12 @@ def _may_evict(
 def _borrows_after(case: Case, decision: Decision, gone: Collection[str], node: str, guest: Workload) -> bool:
     """Return whether a node of a tree borrows of what a workload uses, once the workloads ``gone`` have left.
 
-    Of others that come, only those count that are as important: the rest may come after it.
+    Of others that come, only those count that are more important, or as important and older: the rest come after it.
     """
     count = count_in_case(case, gone)
     for name, given in decision.given.items():
         known = case.known[name]
-        if name == guest.name or known.priority >= guest.priority:
+        if (-known.priority, known.created) <= (-guest.priority, guest.created):
             count.book(known.queue, given.use or {})
     keys = iterate_keys(decision.given[guest.name].use or {})
     return any(count.count_borrowed(node, key) for key in keys)
