@@ -42,13 +42,6 @@ class StatedPod:
     labels: Mapping[str, tuple[str, ...]]
     """Labels that its machines must have, each with one of these values."""
 
-    def find_open(self, labels: Sequence[Mapping[str, str]]) -> Bool:
-        """Return which machines with these labels it may come to: bool[M]."""
-        if not self.labels:
-            return np.ones(len(labels), dtype=np.bool_)
-        wanted = self.labels.items()
-        return np.array([all(own.get(key) in allowed for key, allowed in wanted) for own in labels], np.bool_)
-
 
 @dataclass(frozen=True, slots=True)
 class StatedPods:
@@ -71,24 +64,32 @@ class StatedPods:
         alone. A pod that asks for a resource that no machine has may come to none.
         """
         names = [machines.resources[column] for column in columns]
-        labels = [machines.labels[row] for row in rows.tolist()]
         requests = [[each.requests.get(name, int(name == PODS)) for name in names] for each in self.pods]
         count = np.repeat([[each.gpus] for each in self.pods], kinds, axis=1)
         share = np.repeat([[each.share if each.gpus else 0.0] for each in self.pods], kinds, axis=1)
         whole_only = np.arange(kinds) >= published
         share[(share > 0) & (share < 1) & whole_only] = np.inf
-        allowed = [
-            each.find_open(labels) & (each.requests.keys() <= frozenset(machines.resources))
-            for each in self.pods
-        ]
+        allowed = self._find_open([machines.labels[row] for row in rows.tolist()])
+        allowed[[not each.requests.keys() <= set(machines.resources) for each in self.pods]] = False
         weights = np.array([each.weight for each in self.pods])
         return UsualTasks(
             weights / weights.sum(),
             np.array(requests, dtype=np.int64).reshape(len(self.pods), len(names)),
             count,
             share,
-            np.array(allowed),
+            allowed,
         )
+
+    def _find_open(self, labels: Sequence[Mapping[str, str]]) -> Bool:
+        """Return which machines with these labels each kind of pod may come to: bool[T, M]."""
+        found = np.ones((len(self.pods), len(labels)), dtype=np.bool_)
+        for key in sorted({key for each in self.pods for key in each.labels}):
+            number: dict[str | None, int] = {}
+            own = np.array([number.setdefault(label.get(key), len(number)) for label in labels], np.int64)
+            for row, each in enumerate(self.pods):
+                if key in each.labels:
+                    found[row] &= np.isin(own, [number.get(value, -1) for value in each.labels[key]])
+        return found
 
     def join(self, stated: UsualTasks, learned: UsualTasks, tasks: int) -> UsualTasks:
         """Return both as one, where the learned ones come from so many ``tasks``; equal kinds become one."""

@@ -7,12 +7,13 @@ what they charge now. A move gains the difference, minus its price. For a model 
 ``gpu_prices``, that is by how much the worth of both machines together grows.
 
 Moves are made in passes. In a pass no machine takes part in two moves, so each gains what was computed whatever the
-others do. Rounds check each pass by all other rules (`rehearse`); the next one begins where its moves have led.
+others do. A task on a machine that no move of the last pass has touched costs there what it did before. Rounds check
+each pass by all other rules (`rehearse`); the next one begins where its moves have led.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
@@ -56,6 +57,12 @@ class _Standing:
     target_cost: Int64
     """int64[C, N], cost units there."""
 
+    def keep_costs(self, touched: Collection[str]) -> dict[str, int]:
+        """Return what tasks cost where they are, without those on ``touched`` machines."""
+        stays = [name not in touched for name in self.machines]
+        costs = zip(self.uids, self.home.tolist(), self.cost.tolist(), strict=True)
+        return {uid: cost for uid, home, cost in costs if stays[home]}
+
 
 def plan_single_moves(scheduler: Scheduler, prices: Mapping[str, float], options: PlanOptions) -> MovePlan:
     """Return moves of bound tasks with ``prices`` (uid -> points for moving it) that each lower the cost at the margin.
@@ -70,8 +77,9 @@ def plan_single_moves(scheduler: Scheduler, prices: Mapping[str, float], options
     for uids in scheduler.divide_by_profile(sorted(prices)):
         own = {uid: prices[uid] for uid in uids if not prefers_company(scheduler.get_bound_task(uid).content)}
         done, left = set[str](), options.most_moves - len(moves)
+        costs: dict[str, int] = {}
         for number in range(_MOST_PASSES):
-            standing = _judge(scheduler, sorted(own))
+            standing = _judge(scheduler, sorted(own), costs)
             if standing is None:
                 break
             before += float(standing.cost.sum()) / COST_UNITS_PER_POINT if not number else 0.0
@@ -83,6 +91,7 @@ def plan_single_moves(scheduler: Scheduler, prices: Mapping[str, float], options
                 move(scheduler, each.uid, each.target)
                 saved += each.gain + own[each.uid] + options.move_price
             moves += made
+            costs = standing.keep_costs({name for each in made for name in (each.source, each.target)})
             done |= chosen.keys()
             left -= len(made)
             if not chosen or left <= 0:
@@ -122,18 +131,22 @@ def _choose(
     return sorted(found, key=lambda each: -each.gain)
 
 
-def _judge(scheduler: Scheduler, uids: Sequence[str]) -> _Standing | None:
-    """Return what tasks cost where they are, and elsewhere; None if none of them is bound."""
+def _judge(scheduler: Scheduler, uids: Sequence[str], known: Mapping[str, int]) -> _Standing | None:
+    """Return what tasks cost where they are, and elsewhere; None if none of them is bound.
+
+    ``known``: uid -> cost units of tasks that need not be judged anew where they are.
+    """
     staying = scheduler.snapshot_of_running(uids, stay=True)
     if staying is None:
         return None
     snapshot = staying.snapshot
     kind = _list_kinds(staying)
-    cost = np.zeros(len(kind), dtype=np.int64)
-    turn = rank(staying.home)
-    for number in range(int(turn.max()) + 1):
+    cost = np.array([known.get(uid, 0) for uid in snapshot.uids], dtype=np.int64)
+    unknown = np.array([row for row, uid in enumerate(snapshot.uids) if uid not in known], dtype=np.int64)
+    turn = rank(staying.home[unknown])
+    for number in range(int(turn.max(initial=-1)) + 1):
         # One task of each machine at a time, so that it alone is gone.
-        rows = np.flatnonzero(turn == number)
+        rows = unknown[turn == number]
         lifted = scheduler.snapshot_of_running([snapshot.uids[row] for row in rows.tolist()])
         if lifted is not None:
             problem = lifted.snapshot.problem

@@ -19,6 +19,7 @@ from firmament.core.rescheduling.plan_moves import MovePlan, PlanOptions
 from firmament.core.rescheduling.rehearsal import move
 from firmament.core.rescheduling.single_moves import plan_single_moves
 from firmament.core.scheduler import Scheduler
+from firmament.core.snapshot.running_as_waiting import RunningSnapshot
 from tests.support.effort import examples
 
 PRICE = 20.0
@@ -155,3 +156,20 @@ def test_blocks_of_shapes_change_nothing(monkeypatch):
     monkeypatch.setattr(single_moves, "_CELLS", 1)
     assert [plan(*worn_cluster(seed)) for seed in range(4)] == found
     assert any(each.moves for each in found)
+
+
+def test_only_tasks_on_touched_machines_are_judged_anew(monkeypatch):
+    judged: list[int] = []
+    judge = Scheduler.snapshot_of_running
+
+    def count(core: Scheduler, uids: Sequence[str], *, stay: bool = False) -> RunningSnapshot | None:
+        judged.append(0 if stay else len(uids))
+        return judge(core, uids, stay=stay)
+
+    monkeypatch.setattr(Scheduler, "snapshot_of_running", count)
+    found = [plan(*worn_cluster(seed, PACKING)) for seed in range(4)]
+    few = sum(judged)
+    judged.clear()
+    monkeypatch.setattr(single_moves._Standing, "keep_costs", lambda *_: {})
+    assert [plan(*worn_cluster(seed, PACKING)) for seed in range(4)] == found
+    assert few < 0.8 * sum(judged)
