@@ -29,6 +29,10 @@ from benchmarks.commands.options import OUTPUT, SAVE, emit, progress
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     help="A folder with openb's lists of nodes and pods; without, openb is left out.",
 )
+@click.option(
+    "--openb-part", default=16, show_default=True, type=click.IntRange(1, 200),
+    help="One in how many of openb's nodes is taken.",
+)  # fmt: skip
 @OUTPUT
 @SAVE
 def expected_starts(
@@ -38,6 +42,7 @@ def expected_starts(
     first_seed: int,
     scale: float,
     openb: Path | None,
+    openb_part: int,
     output: str,
     save: Path | None,
 ) -> None:
@@ -53,6 +58,5 @@ def expected_starts(
         raise click.BadParameter(
             f"no workload has {only!r} in its name, or it is openb without --openb", param_hint="--only"
         )
-    emit(
-        measure_starts(StartOptions(chosen, hours, seeds, scale, openb, first_seed), progress()), output, save
-    )
+    options = StartOptions(chosen, hours, seeds, scale, openb, first_seed, openb_part)
+    emit(measure_starts(options, progress()), output, save)

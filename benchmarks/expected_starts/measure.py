@@ -52,6 +52,8 @@ class StartOptions:
     """Folder with openb's lists."""
     first_seed: int = 1
     """Seed of the first cluster; those that follow have the next ones."""
+    openb_part: int = 16
+    """One in how many of openb's nodes is taken."""
 
 
 class _Asked(NamedTuple):
@@ -68,7 +70,7 @@ def measure_starts(options: StartOptions, progress: Callable[[str], None]) -> Re
     for name in options.workloads:
         for seed in range(options.first_seed, options.first_seed + options.seeds):
             with TemporaryDirectory() as folder:
-                size = Size(Path(folder), seed, options.scale, options.openb)
+                size = Size(Path(folder), seed, options.scale, options.openb, options.openb_part)
                 scenario = WORKLOADS[name](size)
                 progress(f"{name}, seed {seed}: what comes to be")
                 simulation = set_up(scenario, size.folder)

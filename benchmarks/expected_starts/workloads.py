@@ -39,6 +39,8 @@ class Size:
     """Share of the full size."""
     openb: Path | None
     """Folder with openb's lists."""
+    openb_part: int
+    """One in how many of openb's nodes is taken."""
 
 
 def draw_generated(size: Size) -> Scenario:
@@ -110,13 +112,13 @@ def draw_limits(runs: NDArray[np.float64], random: np.random.Generator) -> NDArr
 
 
 def read_openb(size: Size) -> Scenario:
-    """Return openb's pods of its last month, arriving twenty times as fast, on a sixteenth of its nodes; each seed
-    takes another sixteenth.
+    """Return openb's pods of its last month, arriving twenty times as fast, on one in ``openb_part`` of its nodes; each
+    seed takes others. The last pod comes after 40 hours.
     """
     assert size.openb is not None
     nodes = (size.openb / NODES).read_text(encoding="utf-8").splitlines()
     pods = list(csv.DictReader((size.openb / PODS).read_text(encoding="utf-8").splitlines()))
-    step = round(16 / size.scale)
+    step = round(size.openb_part / size.scale)
     chosen = nodes[1 + (size.seed - 1) % step :: step]
     (size.folder / NODES).write_text("\n".join([nodes[0], *chosen]) + "\n", encoding="utf-8")
     with (size.folder / PODS).open("w", encoding="utf-8", newline="") as file:

@@ -250,9 +250,8 @@ class Reservations:
 
 def _list_lacking_quota(cluster: Cluster, tasks: Sequence[int]) -> frozenset[int]:
     """Return which tasks (rows) lack quota now, and let these count anew."""
-    pending = np.array(
-        [task for task in tasks if cluster.tasks.state[task] == TaskPhase.PENDING], dtype=np.int64
-    )
+    rows = np.array(tasks, dtype=np.int64)
+    pending = rows[cluster.tasks.state[rows] == TaskPhase.PENDING]
     lacking = pending[find_lacking_quota(cluster, pending)].tolist()
     for task in lacking:
         count_anew(cluster, task)
