@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from poseidon.kube.api import kinds
 from poseidon.kube.api.metadata import ObjectMeta
 from poseidon.kube.api.nodes import PriorityClass
-from poseidon.kube.api.pod_groups import PodGroupSpec, SigsPodGroup
+from poseidon.kube.api.pod_groups import PodGroupSpec, PodGroupStatus, SigsPodGroup
 from poseidon.kube.api.resource import Change
 from poseidon.kube.write.binder import BindResult
 from poseidon.kube.write.patch_writer import GroupStatusWrite
@@ -322,3 +322,57 @@ def test_a_gang_counts_as_whole_until_it_has_ended(scene, state, running, whole)
     scene.state_of(state, running=running)
     scene.new_stream()
     assert scene.view.jobs[JOB].was_whole is whole
+
+
+def test_of_a_gang_without_an_object_it_is_told_anew_once_all_its_pods_were_gone(scene):
+    prefix = "gang.scheduling.koordinator.sh"
+    stated = {f"{prefix}/name": "train", f"{prefix}/min-available": "1", f"{prefix}/mode": "Other"}
+    found = pod("a")
+    found = replace(found, metadata=replace(found.metadata, annotations=stated))
+    for _ in range(2):
+        scene.pods(present(found))
+        assert len(scene.actions(AnnounceGroup)) == 1
+        scene.pods(gone(found))
+
+
+@pytest.mark.parametrize(("phase", "whole"), [("Running", True), ("Scheduling", False)])
+def test_a_restarted_bridge_reads_from_the_objects_which_gangs_were_whole(scene, phase, whole):
+    found = pod_group("train", 2, status=PodGroupStatus(phase=phase))
+    scene.state.gangs.get_handler(POD_GROUP)([present(found)])
+    scene.pods(*(present(pod(each, group="train", node="n1")) for each in "ab"))
+    scene.state.gangs.begin()
+    scene.new_stream()
+    assert scene.view.jobs[JOB].was_whole is whole
+
+
+def test_members_say_what_they_wait_for_once_their_object_is_gone(scene):
+    scene.group(2)
+    scene.pods(present(pod("a", group="train")))
+    scene.state.take_actions()
+    scene.group(2, there=False)
+    [said] = scene.actions(AnnounceUnschedulable)
+    assert said.message == "waits for PodGroup default/train, which does not exist"
+
+
+def test_counts_of_a_group_are_written_late_and_not_after_its_end(scene):
+    scene.group(1)
+    scene.pods(present(pod("a", group="train", node="n1", phase="Running")))
+    scene.state.take_actions()
+    scene.pods(present(pod("b", group="train", node="n1", phase="Running")))
+    assert scene.actions(GroupStatusWrite) == []
+    scene.state.expire()
+    assert [each.status.running for each in scene.actions(GroupStatusWrite)] == [2]
+    scene.pods(gone(pod("b", group="train")))
+    scene.group(1, there=False)
+    scene.state.expire()
+    assert scene.actions(GroupStatusWrite) == []
+
+
+def test_nothing_is_said_of_the_groups_of_shares(scene):
+    scene.state.gangs.get_handler("ReplicaSet")([present(owner("web", replicas=6))])
+    scene.pods(present(pod("a", share="50", owner="web")))
+    scene.state.take_actions()
+    result = pb.RoundResult(round=3)
+    result.gangs.add(job=WEB, state=pb.GangState.WAITING, message="no room", needed=500)
+    scene.state.on_round(result)
+    assert scene.actions(AnnounceGroup) == []
