@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Callable
 from contextlib import asynccontextmanager
 from random import Random
 from typing import Any
@@ -29,8 +30,13 @@ class Network:
     """A controller of network objects that settles when a test says so."""
 
     has_settled = False
+    known_at_start: int | None = None
+
+    def __init__(self, count_known: Callable[[], int] = int) -> None:
+        self.count_known = count_known
 
     async def run(self) -> None:
+        self.known_at_start = self.count_known()
         await asyncio.Event().wait()
 
 
@@ -98,10 +104,13 @@ async def test_the_cluster_is_known_once_nodes_pods_and_applications_are():
         create_object(cluster.operations, node("n1", NodeShape()))
         create_object(cluster.operations, pod("a", schedulerName="poseidon"))
         found, state = watching(transport, network)
+        network.count_known = state.pending_count
         assert not found.has_settled
         async with running(found):
             await until(lambda: state.pending_count() == 1)
             assert state.knows_node("n1"), "nodes and all else come before pods"
+            await until(lambda: network.known_at_start is not None)
+            assert network.known_at_start == 1, "pods come before applications"
             assert not found.has_settled, "applications are not known yet"
             network.has_settled = True
             await until(lambda: found.has_settled)
