@@ -149,6 +149,12 @@ def by_limit(words: str) -> StatedReason:
     return StatedReason(words, severity=_CURABLE)
 
 
+def by_kept_room(name: str, until: str) -> StatedReason:
+    """Return the reason where room is kept for a gang that restarts. ``name``: "" for a gang of another namespace."""
+    gang = f"restarting gang {name}" if name else "a restarting gang of another namespace"
+    return by_limit(f"node(s) kept room for {gang} until {until}")
+
+
 def by_task(words: str) -> StatedReason:
     """Return the reason for a task that every machine refuses, whichever tasks are on it."""
     return StatedReason(words, Stage.NAMED, cured_by=CuredBy.CHANGE, of_task=True)

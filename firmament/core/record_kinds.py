@@ -21,6 +21,14 @@ FOREIGN_NOMINATION_RECORD = "ForeignNomination"
 ``{"machine": M, "priority": P, "requests": {RESOURCE: AMOUNT, ...}}``.
 """
 
+RESTART_ROOM_RECORD = "RestartRoom"
+"""Kind of the records of room that members of a gang have left on machines, and that is kept until new members come
+(``firmament.core.state.restarts``). The name is the uid of the task that left, the payload ``{"machine": M, "job": JOB,
+"priority": P, "requests": {RESOURCE: AMOUNT, ...}, "ports": [[PROTOCOL, PORT, IP], ...], "devices": BOOL, "namespace":
+NS, "name": NAME, "until": TEXT}``: ``devices`` says whether it had claims of devices, ``name`` and ``until`` are what
+people are told. The driver removes the record when the room has been taken, or is kept no longer.
+"""
+
 NAMESPACE_RECORD = "Namespace"
 """Kind of the records with the labels of namespaces. Payload: ``{"labels": {...}}``."""
 

@@ -69,13 +69,12 @@ class BridgeMetrics:
             buckets=_ANSWERS,
         )
         self.bindings_waiting = gauge("poseidon_bind_queue_length", "Bindings that wait or are in flight.")
-        self.pods_refused = counter(
-            "poseidon_pods_refused",
-            "Pods of ours that kubelets refused after they had been bound.",
-            ["reason"],
-        )
+        refused = "Pods of ours that kubelets refused after they had been bound."
+        self.pods_refused = counter("poseidon_pods_refused", refused, ["reason"])
         kept = "Places kept for the replacements of moved pods, by what became of them."
         self.kept_places = counter("poseidon_kept_places", kept, ["outcome"])
+        kept = "Rooms kept of pods of groups that restart, by what became of them."
+        self.restart_rooms = counter("poseidon_restart_rooms", kept, ["outcome"])
         self.set_aside = counter(
             "poseidon_set_aside",
             "Times that something could not be dealt with and was set aside until it changes.",

@@ -329,13 +329,20 @@ class Bridge:
         if self.state.refusals.counts:
             for (kind, reason), count in self.state.refusals.take_counts().items():
                 self._metrics.deltas_refused.labels(kind.value, reason.value).inc(count)
-        if self.state.kept_places is not None:
-            for outcome, times in self.state.kept_places.take_outcomes().items():
-                self._metrics.kept_places.labels(outcome).inc(times)
+        if self.state.kept_places is not None or self.state.restart_rooms.outcomes:
+            self._count_kept_room()
         if self._network is not None:
             self._network.wake()
         if self._leads and self.state.has_news:
             self._session.wake()
+
+    def _count_kept_room(self) -> None:
+        """Count what has become of places and room that were kept for pods."""
+        if self.state.kept_places is not None:
+            for outcome, times in self.state.kept_places.take_outcomes().items():
+                self._metrics.kept_places.labels(outcome).inc(times)
+        for outcome, times in self.state.restart_rooms.take_outcomes().items():
+            self._metrics.restart_rooms.labels(outcome).inc(times)
 
 
 def _needs_changed(session: asyncio.Task[None]) -> bool:

@@ -323,6 +323,8 @@ class BridgeState(Stores):
         self.device_effects.expire()
         if self.kept_places is not None:
             self.kept_places.expire()
+        if self.restart_rooms.rooms:
+            self.restart_rooms.expire()
         self.pending_reasons.say_due()
         self.gangs.expire()
         if self.resumptions is not None:

@@ -33,6 +33,7 @@ from poseidon.lifecycle.placements import Placements
 from poseidon.lifecycle.pod_records import PodRecords
 from poseidon.lifecycle.refused_deltas import Refusals
 from poseidon.lifecycle.refused_pods import RefusedPods
+from poseidon.lifecycle.restart_room import KeptRooms
 from poseidon.lifecycle.volume_effects import VolumeEffects
 from poseidon.metrics_sources.samples import SOURCES, SampleBook
 from poseidon.namespaces import Namespaces
@@ -197,6 +198,15 @@ class Stores:
             options,
             arguments,
             self.quarantine,
+        )
+        self.restart_rooms = KeptRooms(
+            options.keep_room,
+            options.keep_room_at_most,
+            self.groups,
+            self.classes,
+            self.machines,
+            self.first_records,
+            wall,
         )
 
     def _takes_quota(self, guest: PodRecord, victim: PodRecord) -> bool:

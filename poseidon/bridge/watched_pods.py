@@ -157,9 +157,9 @@ class WatchedPods:
         leave = [
             stores.history.forget_pod,
             stores.refused_pods.forget_pod,
+            self._note_ended,
             stores.gangs.pod_gone,
             self._no_longer_nominated,
-            self._note_ended,
         ]
         if stores.kept_places is not None:
             leave.append(stores.kept_places.note_gone)
@@ -187,7 +187,7 @@ class WatchedPods:
             # known.
             if disposition is Disposition.FINISHED:
                 self._note_finished(uid, pod, known, ours=ours)
-            self._note_ended(uid)
+            self._note_ended(uid, pod)
             return
         extended = names_extended_resources(pod.spec)
         asked = stores.extended_resources.list_asked(pod) if extended else None
@@ -204,6 +204,7 @@ class WatchedPods:
         group_wait = ""
         if group is not None:
             task, group_wait = stores.gangs.assign_job(group, task)
+            stores.restart_rooms.note_pod(pod, task, "" if known is None else known.node)
         if stores.kept_places is not None:
             task = self._apply_kept_place(stores.kept_places, pod, task, disposition, ours=ours)
         record = PodRecord(task, schedulable) if known is None else known
@@ -236,8 +237,7 @@ class WatchedPods:
         task = pod_translation.task(pod, stores.classes, self._priorities)
         if stores.classes.visibility.daemons:
             self._note_owner(uid, pod)
-        spread = stores.spreading.group(uid, pod)
-        if spread:
+        if spread := stores.spreading.group(uid, pod):
             task = replace(task, spread=spread)
         if stores.queues is not None:
             quota, _ = stores.queues.assign_quota(uid, pod)
@@ -258,10 +258,9 @@ class WatchedPods:
         without such claims). ``asked``: the extended resources that devices provide; None without extended resources.
         """
         stores = self._stores
-        on_volumes: Resolution | None = None
-        on_devices: DeviceResolution | None = None
+        on_volumes, on_devices = None, None
         if claims := attachable_of(pod):
-            task, on_volumes = self._stores.volume_effects.add_claim_needs(claims, task, place)
+            task, on_volumes = stores.volume_effects.add_claim_needs(claims, task, place)
         named = device_claims_of(pod) if pod.spec.resource_claims else ()
         if asked is not None:
             named = (*named, *stores.extended_resources.make_claim(task.uid, pod, asked))
@@ -370,7 +369,9 @@ class WatchedPods:
     def _no_longer_nominated(self, uid: str) -> None:
         self._stores.nominations.foreign(uid, None)
 
-    def _note_ended(self, uid: str) -> None:
+    def _note_ended(self, uid: str, pod: Pod | None = None) -> None:
+        if (known := self._stores.tasks.get(uid)) is not None:  # its group must still be known
+            self._stores.restart_rooms.note_departure(known, pod)
         record = self._stores.tasks.remove(uid)
         self._unranked.pop(uid, None)
         self._unowned.pop(uid, None)

@@ -237,6 +237,8 @@ class PodRecord(Struct, eq=False, gc=False):
     """When ``message`` was reported, by the monotonic clock."""
     said_here: bool = False
     """Whether this process reported ``message``, not an earlier one or the leader."""
+    asked_to_leave: bool = False
+    """Whether it has been evicted here and does not stay after all."""
     ran: bool = False
     """Whether some of its containers may have run on its node."""
     nominated: str = ""

@@ -17,6 +17,8 @@ from poseidon.volumes.state import VolumeState
 
 _FEW = 4
 
+_EVICTIONS = frozenset({Event.EVICTED, Event.STAYS})
+
 
 class PodRecords:
     """Pod records by uid, with the changes that the current stream has not sent yet.
@@ -92,6 +94,8 @@ class PodRecords:
             phase = next_phase(phase, _explain_held_back(record))
         elif record.node and record.node != record.binding and phase is not Phase.ANSWER_DUE:
             record.binding = ""
+        if event in _EVICTIONS:
+            record.asked_to_leave = event is Event.EVICTED
         record.phase = phase
         now = record.node or record.binding
         if now != place:

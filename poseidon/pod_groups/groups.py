@@ -15,6 +15,7 @@ from poseidon.kube.quarantine import Attempt
 from poseidon.pod_groups.composites import count_fewest, take_off
 from poseidon.pod_groups.demands import Demand, name_group_in_tree
 from poseidon.pod_groups.group import Group, GroupKey
+from poseidon.pod_groups.keep_room import explain_wrong_seconds
 from poseidon.pod_groups.members import GroupMembers
 from poseidon.pod_groups.membership import KUEUE_POD_GROUP, NO_PART, VOLCANO_POD_GROUP, Progress
 from poseidon.pod_groups.readers.kueue_topology import list_owned_pods, list_stated_pods, read_topology_demand
@@ -173,7 +174,9 @@ class Groups(GroupMembers):
                 f"spec.priorityClassName: there is no PriorityClass {demand.priority_class!r}; "
                 "the group stands where its pods' own priority puts it"
             )
-        return "; ".join(filter(None, (demand.ignored, missing)))
+        known = self._sources.find(group.member)
+        wrong = explain_wrong_seconds(known[1]) if known is not None else ""
+        return "; ".join(filter(None, (demand.ignored, missing, wrong)))
 
     def _class_priority(self, demand: Demand) -> int | None:
         return self._priorities.of_class(demand.priority_class) if demand.priority_class else None

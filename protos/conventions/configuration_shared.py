@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import Field, StrictBool, StrictInt, StrictStr, model_validator
 
-from protos.conventions.configuration import PositiveDuration, Section
+from protos.conventions.configuration import Duration, PositiveDuration, Section
 
 _HOSTNAME = "kubernetes.io/hostname"
 Weight: TypeAlias = Annotated[StrictInt, Field(ge=1, le=1000)]
@@ -32,14 +32,18 @@ class ProfileSection(Section):
 
 
 class GangSection(Section):
-    """What becomes of gangs that are decided and not whole in time.
+    """What becomes of gangs that are decided and not whole in time, or that restart.
 
     ``timeout`` (10 m): how long a gang may take, from the decision until enough of its pods are bound, where its own
     object does not say. ``evict_failed`` (true): bound pods of a gang that was given up leave their nodes.
+    ``keep_room`` (0): for how long the room of a group's pod that is gone is kept for the pod that replaces it, where
+    neither the pod nor its group says. ``keep_room_at_most`` (5 m): longest time that these may ask for.
     """
 
     timeout: PositiveDuration = 600.0
     evict_failed: StrictBool = True
+    keep_room: Duration = 0.0
+    keep_room_at_most: Duration = 300.0
 
 
 class DefaultConstraint(Section):

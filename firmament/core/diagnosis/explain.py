@@ -15,6 +15,7 @@ from firmament.core.constraints.counters import RuleState
 from firmament.core.constraints.model_limits import ModelLimits
 from firmament.core.constraints.preferences import SoftCost, soft_cost
 from firmament.core.constraints.quota_terms import QuotaTerms
+from firmament.core.diagnosis.kept_room import add_kept, refuse_kept_room
 from firmament.core.diagnosis.listing import state_name
 from firmament.core.filters.root_causes import RootCauses
 from firmament.core.filters.static_rows import verdict
@@ -46,7 +47,9 @@ def explain(context: RoundContext, uid: str, now: float) -> Explanation:
     cls = int(tasks.cls[task])
     shape = cluster.classes.rows[cls].shape
     columns = model_columns(cluster, now, configuration.needs, without=task)
-    free = add_spared(cluster, shape, cluster.free([task], without=task))
+    free = add_spared(
+        cluster, shape, add_kept(cluster, np.array([task]), None, cluster.free([task], without=task))
+    )
     assessed = assess_shapes(cluster, context.static_rows, columns, [shape], [1], configuration.models)
     position = {id(each.model): place for place, each in enumerate(configuration.models)}
     alone = assessed.assessments
@@ -62,6 +65,8 @@ def explain(context: RoundContext, uid: str, now: float) -> Explanation:
     beyond = (refusal for each in judged for refusal in each.refusals)
     limits = (*_limits(joint, (*assessed.ledgers(), *keep_ledgers(cluster, demand)), quotas), *beyond)
     others = [MachineRefusal(Cause(reason), refused) for reason, refused in limits]
+    if cluster.restarts.by_uid and tasks.machine[task] < 0:
+        others += refuse_kept_room(cluster, [task], tasks.job[task], free)
     causes = verdict(cluster, cls, assessed.static[0], free, state, 0, others)
     soft = soft_cost(state, 0, ~causes.find_refused())
     return Explanation(

@@ -87,7 +87,8 @@ class PreemptionReasons:
         counts: dict[str, int] = {}
         if len(rows) and self._lowest is not None and reach > self._lowest:
             given, victims = sum_evictable(cluster, self._importance, rows, reach)
-            free = cluster.free(least=int(cluster.tasks.priority[task]))[rows] + given
+            beside = (task,) if cluster.restarts.by_uid else ()
+            free = cluster.free(beside, least=int(cluster.tasks.priority[task]))[rows] + given
             counts = self._count_after_evictions(free, request, victims > 0, rows, causes)
         elif len(rows):
             counts[NO_VICTIMS] = len(rows)

@@ -76,7 +76,8 @@ class Importance:
 def select_foremost(cluster: Cluster, waiting: Int64) -> Int64:
     """Return the ``waiting`` tasks (rows) for which as much room counts as free as for the most important of them.
 
-    What a nominated task of another scheduler waits for is closed to tasks of at most its priority. Tasks above and
+    What a nominated task of another scheduler waits for, or is kept for a gang that restarts, is closed to tasks of at
+    most its priority. Tasks above and
     below it cannot share a round, which has one amount of room; those below take part in the next round. Gangs go with
     their most important member.
     """
@@ -84,7 +85,9 @@ def select_foremost(cluster: Cluster, waiting: Int64) -> Int64:
         return waiting
     tasks = cluster.tasks
     priority = tasks.priority[waiting]
-    limit = cluster.promises.others.highest_below(int(priority.max()))
+    highest = int(priority.max())
+    found = cluster.promises.others.highest_below(highest), cluster.restarts.highest_below(highest)
+    limit = max((each for each in found if each is not None), default=None)
     if limit is None:
         return waiting
     ahead = priority > limit

@@ -80,7 +80,8 @@ def requeue(
             requeued_classes.append(cls)
             continue
         if cluster.has_promises:
-            free = cluster.free(least=int(tasks.priority[members].max()))[rows]
+            beside = members.tolist() if cluster.restarts.by_uid else ()
+            free = cluster.free(beside, least=int(tasks.priority[members].max()))[rows]
         takes = feasible.find_feasible(rows, free, cls, members)
         if len(takes):
             takers[cls] = takes
@@ -144,8 +145,9 @@ class FeasibleMachines:
             return takes
         highest = int(cluster.tasks.priority[members].max())
         closed: set[int] = set()
-        kept = self.reservations.gangs.held
-        if self.reservations.held or kept:
+        gangs = self.reservations.gangs.held
+        if self.reservations.held or gangs or cluster.restarts.by_uid:
+            kept = gangs.keys() | cluster.restarts.jobs
             own = {cluster.tasks.job[row] for row in members.tolist()} if kept else set()
             jobs = {job if job in kept else "" for job in own} or {""}
             kept_off = (self.reservations.list_closed_rows(cluster, cls, highest, job) for job in jobs)

@@ -60,6 +60,7 @@ class Requeue:
         self._feasible = FeasibleMachines(cluster, static_rows, self.reservations)
         self._stale_reasons = StaleReasons(options.refresh_seconds)
         self._given_up: list[Delta] = []
+        self._tried: Int64 = np.empty(0, dtype=np.int64)
 
     # --- beginning and end of rounds -----------------------------------------------------------------------------
 
@@ -80,9 +81,13 @@ class Requeue:
         waiting = self._list_called(only, now)
         if self.reservations.gangs.due:
             self.reservations.gangs.open_round(cluster)
+        admitted = AdmittedTasks(waiting, np.full(len(waiting), -1), np.empty(0, dtype=np.int64), ())
         if cluster.jobs.had_gangs:
-            return self.gangs.admit(cluster, waiting, now)
-        return AdmittedTasks(waiting, np.full(len(waiting), -1), np.empty(0, dtype=np.int64), ())
+            admitted = self.gangs.admit(cluster, waiting, now)
+        if cluster.restarts.by_uid:
+            cluster.restarts.call({cluster.tasks.job[row] for row in admitted.waiting.tolist()})
+            self._tried = admitted.waiting
+        return admitted
 
     def _list_called(self, only: frozenset[TaskClass] | None, now: float) -> Int64:
         """Return rows of the tasks that take part in the round that begins, before gangs are considered."""
@@ -96,7 +101,7 @@ class Requeue:
         if self.set_aside.why or only is not None:
             waiting = self.set_aside.choose(cluster, waiting, only)
         called = waiting
-        if cluster.promises.others.by_uid:
+        if cluster.promises.others.by_uid or cluster.restarts.by_uid:
             waiting = select_foremost(cluster, waiting)
         if self.profiles.several:
             waiting = self.profiles.choose_profile(waiting)
@@ -134,6 +139,18 @@ class Requeue:
     def round_closed(self) -> None:
         """Record that a round has taken effect."""
         self._stale_reasons.round_closed(self._cluster)
+        if self._cluster.restarts.called:
+            self._retry_without(min(self._cluster.restarts.end_round()))
+
+    def _retry_without(self, job: str) -> None:
+        """Let those that found no place in the last round try again without a job for which machines were closed.
+
+        Then its room counts as an amount, and they get what is left beside it. Each such round has one job less.
+        """
+        tasks, tried = self._cluster.tasks, self._tried
+        waits = (tasks.state[tried] == TaskPhase.PENDING) & tasks.unschedulable[tried] & ~tasks.refused[tried]
+        rows = [row for row in tried[waits].tolist() if tasks.job[row] != job]
+        activate(self._cluster, np.array(rows, dtype=np.int64))
 
     # --- requeueing after changes --------------------------------------------------------------------------------
 

@@ -95,10 +95,18 @@ def group_admitted(context: RoundContext, admitted: AdmittedTasks, now: float) -
     """Return the groups of the ``admitted`` tasks."""
     cluster, configuration = context.cluster, context.configuration
     apart = groups_apart(context, admitted.waiting)
-    tasks, first, keys = _group(cluster, admitted, _find_levels(cluster, configuration, admitted), apart)
+    tasks, first, keys = _group(
+        cluster,
+        admitted,
+        _find_levels(cluster, configuration, admitted),
+        apart,
+        _find_keepers(cluster, admitted),
+    )
     cls, priority, group_priority, gang, level, spread = keys
     members = tuple(tasks[begin:end] for begin, end in pairwise([*first.tolist(), len(tasks)]))
     jobs = [admitted.jobs[number] if number >= 0 else "" for number in gang.tolist()]
+    if cluster.restarts.by_uid:
+        jobs = [name_closing_job(cluster, job, int(each[0])) for job, each in zip(jobs, members, strict=True)]
     shapes, closed, shape = _number_shapes(
         cluster, context.reservations, list(zip(cls.tolist(), priority.tolist(), strict=True)), jobs
     )
@@ -150,10 +158,29 @@ def _count_by_wait(first: Int64, waited: Float64) -> Int64:
     return counts.reshape(len(first), WAIT_BUCKETS).astype(np.int64)
 
 
+def name_closing_job(cluster: Cluster, gang: str, row: int) -> str:
+    """Return the job by which machines are open or closed to a task (row): its gang's in the round, "" for none.
+
+    A task for which room is kept has its own job, even if it is not needed to complete its gang.
+    """
+    return cluster.tasks.job[row] if cluster.tasks.job[row] in cluster.restarts.jobs else gang
+
+
+def _find_keepers(cluster: Cluster, admitted: AdmittedTasks) -> Int64 | None:
+    """Return a number for each admitted task's job if room is kept for it, else -1: int64[N]; None if there is none."""
+    if not cluster.restarts.called:
+        return None
+    number = {job: index for index, job in enumerate(sorted(cluster.restarts.called))}
+    jobs = (cluster.tasks.job[row] for row in admitted.waiting.tolist())
+    return np.array([number.get(job, -1) for job in jobs], dtype=np.int64)
+
+
 def _group(
-    cluster: Cluster, admitted: AdmittedTasks, level: Int64, spread: Int64
+    cluster: Cluster, admitted: AdmittedTasks, level: Int64, spread: Int64, keeper: Int64 | None
 ) -> tuple[Int64, Int64, Int64]:
-    """Return tasks grouped by class, priority, gang, ``level`` and ``spread`` (int64[N] each); by age within a group.
+    """Return tasks grouped by class, priority, gang, ``level``, ``spread`` and ``keeper`` (int64[N] each).
+
+    They are sorted by age within a group.
 
     Returns the tasks' rows, group after group; the index at which each group begins; and int64[6, C]: class, priority,
     group priority, gang, level and spread of each group.
@@ -162,6 +189,7 @@ def _group(
     group_priority = tasks.group_priority[waiting]
     by = [tasks.sequence[waiting], tasks.created[waiting], spread, level, admitted.gang]
     by += [group_priority] if (group_priority != UNGROUPED).any() else []
+    by += [keeper] if keeper is not None else []
     order = np.lexsort((*by, tasks.priority[waiting], tasks.cls[waiting]))
     rows = waiting[order]
     keys = np.stack(
@@ -174,7 +202,8 @@ def _group(
             spread[order],
         ]
     )
-    starts = np.flatnonzero(np.r_[True, (keys[:, 1:] != keys[:, :-1]).any(axis=0)])
+    apart = keys if keeper is None else np.vstack([keys, keeper[order]])
+    starts = np.flatnonzero(np.r_[True, (apart[:, 1:] != apart[:, :-1]).any(axis=0)])
     return rows, starts, keys.take(starts, axis=1)
 
 
@@ -189,7 +218,7 @@ def _number_shapes(
     rows = cluster.classes.rows
     none: frozenset[int] = frozenset()
     wanted = [(rows[cls].shape, none) for cls, _ in groups]
-    if reservations.held or reservations.gangs.held:
+    if reservations.held or reservations.gangs.held or cluster.restarts.by_uid:
         closed = [
             frozenset(reservations.list_closed_rows(cluster, cls, priority, job))
             for (cls, priority), job in zip(groups, jobs, strict=True)

@@ -17,6 +17,7 @@ from firmament.core.record_kinds import (
     FOREIGN_NOMINATION_RECORD,
     NAMESPACE_RECORD,
     QUOTA_RECORD,
+    RESTART_ROOM_RECORD,
 )
 from firmament.core.resources import ResourceIndex, ShapeRequests
 from firmament.core.selectors.labels import Codes
@@ -27,13 +28,15 @@ from firmament.core.state.jobs import JobTable
 from firmament.core.state.machines import MachineTable
 from firmament.core.state.promised_room import ForeignNominations, PromisedRoom
 from firmament.core.state.records import RecordTable
+from firmament.core.state.restarts.room import RestartRooms
 from firmament.core.state.tasks import TaskPhase, TaskTable
 from firmament.core.state.usage_reports import ReportsOfUse
 from firmament.core.usage.samples import TaskSamples
 
 NO_NEEDS = Needs()
 
-_OWN_RECORDS = (NAMESPACE_RECORD, BUDGET_RECORD, FOREIGN_NOMINATION_RECORD, QUOTA_RECORD, FLAVOR_RECORD)
+_ROOM_RECORDS = (FOREIGN_NOMINATION_RECORD, RESTART_ROOM_RECORD)
+_OWN_RECORDS = (NAMESPACE_RECORD, BUDGET_RECORD, QUOTA_RECORD, FLAVOR_RECORD, *_ROOM_RECORDS)
 """Kinds of records that the core itself reads, whatever models read."""
 
 
@@ -106,6 +109,7 @@ class Cluster:
         self.rule_memory: dict[str, object] = {}
         self.dirty = DirtySet()
         self.promises = PromisedRoom(ForeignNominations(self.resources))
+        self.restarts = RestartRooms(self.resources)
         self.version = 0
         self.constraining_models = constraining_models
         self.needs = needs
@@ -132,8 +136,9 @@ class Cluster:
     def _record_changed(self, kind: str, name: str) -> None:
         if kind == NAMESPACE_RECORD:
             self._namespaces_changed = self.dirty.domains_changed = True
-        if kind == FOREIGN_NOMINATION_RECORD:
-            for machine in self.promises.others.put(name, self.records.payloads.get(kind, {}).get(name)):
+        if kind in _ROOM_RECORDS:
+            kept = self.restarts if kind == RESTART_ROOM_RECORD else self.promises.others
+            for machine in kept.put(name, self.records.payloads.get(kind, {}).get(name)):
                 self.mark(machine)
         if kind in (QUOTA_RECORD, FLAVOR_RECORD):
             self.dirty.everywhere = True
@@ -209,11 +214,11 @@ class Cluster:
     def free(self, beside: Collection[int] = (), least: int | None = None, without: int = -1) -> Int64:
         """Return what machines have free, int64[M, K], negative where they are overcommitted.
 
-        Room that is promised to pending tasks counts as used, except promises to the tasks ``beside`` (rows), and to
-        tasks of lower priority than ``least``. The task in row ``without`` uses nothing.
+        Room that is promised to tasks, or kept for gangs that restart, counts as used, except what is for the tasks
+        ``beside`` (rows), and for lower priorities than ``least``. The task in row ``without`` uses nothing.
         """
         room = self.machines.capacity - self.sum_requests(without)
-        promised = self.promises.amounts(self, beside, least, least) if self.has_promises else None
+        promised = self._sum_promised(beside, least, least) if self.has_promises else None
         return room if promised is None else room - promised
 
     def free_beside(self, taking_part: Int64) -> Int64:
@@ -224,18 +229,25 @@ class Cluster:
 
     @property
     def has_promises(self) -> bool:
-        """Whether room is promised to some task."""
-        return bool(self.promises.machine_of or self.promises.others.by_uid)
+        """Whether room is promised to some task, or kept for a gang that restarts."""
+        return bool(self.promises.machine_of or self.promises.others.by_uid or self.restarts.by_uid)
 
     def sum_promised_beside(self, taking_part: Int64) -> Int64 | None:
-        """Return what is promised to tasks that do not take part in a round, or None for nothing: int64[M, K].
+        """Return what is promised to tasks, or kept for gangs, that do not take part in a round: int64[M, K].
 
-        ``taking_part``: rows of the tasks that do.
+        None for nothing. ``taking_part``: rows of the tasks that do.
         """
         if not self.has_promises:
             return None
         highest = int(self.tasks.priority[taking_part].max()) if len(taking_part) else None
-        return self.promises.amounts(self, frozenset(taking_part.tolist()), None, highest)
+        return self._sum_promised(frozenset(taking_part.tolist()), None, highest)
+
+    def _sum_promised(self, beside: Collection[int], least: int | None, others: int | None) -> Int64 | None:
+        promised = self.promises.amounts(self, beside, least, others)
+        kept = None
+        if self.restarts.by_uid:
+            kept = self.restarts.sum_beside(self.tasks, self.machines, beside, others)
+        return kept if promised is None else promised if kept is None else promised + kept
 
     def request_of(self, cls: int) -> Int64:
         """Return the request of a class's tasks, including ``pods``: int64[<= K]."""

@@ -115,6 +115,8 @@ ROWS: tuple[tuple[str, dict[str, Any], dict[str, Any], str], ...] = (
     ("network.percentile", {}, {"network": {"percentile": "p99"}}, "Topologies"),
     ("network.bandwidthAnnotations", {}, {"network": {"bandwidthAnnotations": True}}, "Visibility"),
     ("gangs.timeout", {}, {"gangs": {"timeout": 7}}, "GangsCompleteBeforeRestart"),
+    ("gangs.keepRoom", {}, {"gangs": {"keepRoom": 7}}, "KeptRooms"),
+    ("gangs.keepRoomAtMost", {}, {"gangs": {"keepRoomAtMost": 7}}, "KeptRooms"),
     ("evictions.perSecond", {}, {"evictions": {"perSecond": 7}}, "EvictionRate"),
     ("evictions.burst", {}, {"evictions": {"burst": 7}}, "EvictionRate"),
     ("moves.keepPlaces", {}, {"moves": {"keepPlaces": True}}, "KeptPlaces"),

@@ -19,6 +19,7 @@ FIGURES = {
     "poseidon.lifecycle.failed_scheduling:_LOOK_SECONDS": 5.0,
     "poseidon.lifecycle.phases:CAPACITY": 50_000,
     "poseidon.lifecycle.phases:PodRecord.announced": False,
+    "poseidon.lifecycle.phases:PodRecord.asked_to_leave": False,
     "poseidon.lifecycle.phases:PodRecord.ran": False,
     "poseidon.lifecycle.phases:PodRecord.said_here": False,
     "poseidon.lifecycle.phases:PodRecord.uses_claims": False,
@@ -33,6 +34,7 @@ FIGURES = {
     "poseidon.lifecycle.refused_pods:RecoveryOptions.max_recreations": 5,
     "poseidon.lifecycle.refused_pods:RecoveryOptions.recreate_bare_pods": False,
     "poseidon.lifecycle.refused_pods:_LONGEST_COUNT": 9,
+    "poseidon.lifecycle.restart_room:MOST_ROOMS": 5_000,
 }
 
 

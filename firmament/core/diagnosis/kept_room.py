@@ -1,0 +1,69 @@
+"""Says on which machines a task has no place only because room is kept there for a gang that restarts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from cost_models.interface import Bool, Int64
+from firmament.core.reasons import Cause, by_kept_room
+from firmament.core.rules.framework.node_rule import MachineRefusal
+from firmament.core.state.cluster import Cluster
+
+
+def add_kept(cluster: Cluster, beside: Int64, least: int | None, free: Int64) -> Int64:
+    """Return ``free`` (int64[M, K]) as it would be if no room were kept for gangs that restart.
+
+    ``beside``, ``least``: the tasks (rows), and the priority, by which room counts as used in ``free``.
+    """
+    kept = None
+    if cluster.restarts.by_uid:
+        kept = cluster.restarts.sum_beside(cluster.tasks, cluster.machines, beside.tolist(), least)
+    return free if kept is None else free + kept
+
+
+def refuse_kept_room(cluster: Cluster, tasks: Sequence[int], job: str, free: Int64) -> list[MachineRefusal]:
+    """Return the refusals of machines that equal ``tasks`` (rows) may not use because of room kept for other jobs.
+
+    ``job``: the tasks' job, by which machines are open or closed to them; ``free``: int64[M, K], room for them, of
+    which nothing is kept. Of several gangs on a machine the first is named, and a gang only if all tasks are in its
+    namespace.
+    """
+    task = tasks[0]
+    cls, priority, row_of = (
+        int(cluster.tasks.cls[task]),
+        int(cluster.tasks.priority[task]),
+        cluster.machines.row_of,
+    )
+    rooms = cluster.restarts.list_kept_from(priority, job)
+    kept = cluster.restarts.sum_amounts(row_of, cluster.machines.capacity, priority, {job})
+    if kept is None:
+        return []
+    wanted = np.flatnonzero(cluster.request_of(cls))
+    request = cluster.request_of(cls)[wanted]
+    refused = _fits(free[:, wanted], request) & ~_fits((free[:, : kept.shape[1]] - kept)[:, wanted], request)
+    refused[sorted(find_kept_rows(cluster, task, job))] = True
+    last: dict[str, str] = {}
+    for room in rooms:
+        last[room.job] = max(room.until, last.get(room.job, ""))
+    namespaces = {cluster.tasks.name[row].partition("/")[0] for row in tasks}
+    found = dict[tuple[str, str], Bool]()
+    for room in rooms:
+        row = row_of.get(room.machine, -1)
+        if row >= 0 and refused[row]:
+            name = room.name if namespaces == {room.namespace} else ""
+            found.setdefault((name, last[room.job]), np.zeros(len(refused), dtype=np.bool_))[row] = True
+            refused[row] = False  # another gang that has room there need not be named
+    return [MachineRefusal(Cause(by_kept_room(*gang)), rows) for gang, rows in found.items()]
+
+
+def find_kept_rows(cluster: Cluster, task: int, job: str) -> frozenset[int]:
+    """Return the machines (rows) that are closed to tasks like ``task`` (row) in ``job`` for the sake of kept room."""
+    row_of, content = cluster.machines.row_of, cluster.classes.rows[int(cluster.tasks.cls[task])].content
+    found = cluster.restarts.iter_closed(content, int(cluster.tasks.priority[task]), job)
+    return frozenset(row_of[room.machine] for room in found if room.machine in row_of)
+
+
+def _fits(free: Int64, request: Int64) -> Bool:
+    return np.asarray((free >= request).all(axis=1))

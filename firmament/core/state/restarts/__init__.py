@@ -1,0 +1,1 @@
+"""Room that is kept for gangs that restart."""

@@ -1,0 +1,355 @@
+"""Room that is kept for gangs that restart: free for their new members, taken for others of their priority or less."""
+
+from __future__ import annotations
+
+import json
+import random
+
+import pytest
+
+from firmament.core.events import (
+    ClassDefined,
+    JobDefined,
+    RecordRemoved,
+    RecordUpserted,
+    TaskRemoved,
+    TasksBound,
+    TasksSubmitted,
+)
+from firmament.core.model import HostPort, Job, JobGroup, TaskClaim
+from firmament.core.record_kinds import RESTART_ROOM_RECORD
+from firmament.core.results import DeltaKind
+from tests.support.core import machine, messages, scheduler, task_class
+from tests.support.effort import examples
+
+UNTIL = "2026-01-01T00:01:00Z"
+
+
+def kept(uid, at, *, cpu, job="g", priority=0, ports=(), devices=False, until=UNTIL):
+    payload = {
+        "machine": at,
+        "job": job,
+        "priority": priority,
+        "requests": {"cpu": cpu, "pods": 1},
+        "ports": ports,
+        "devices": devices,
+        "namespace": "ours",
+        "name": f"ours/{job}",
+        "until": until,
+    }
+    return RecordUpserted(RESTART_ROOM_RECORD, uid, json.dumps(payload).encode())
+
+
+def gone(uid):
+    return RecordRemoved(RESTART_ROOM_RECORD, uid)
+
+
+def gang(name="g", need=2, **described):
+    return JobDefined(Job(name, min_members=need, namespace="ours", **described))
+
+
+def tasks(number, *uids, cpu, priority=0, job="", namespace="ours", **content):
+    names = tuple(f"{namespace}/{uid}" for uid in uids)
+    submitted = TasksSubmitted(number, uids, priority=priority, job=job, names=names)
+    return [ClassDefined(number, task_class(cpu, **content)), submitted]
+
+
+def rounds(made, told=None):
+    """Run rounds until nothing is left to do; returns where each task was placed. ``told``: gets the messages."""
+    placed: dict[str, str] = {}
+    for _ in range(50):
+        if made.next_round_in() != 0.0:
+            return placed
+        result = made.run_round()
+        for delta in result.deltas:
+            assert delta.kind is DeltaKind.PLACE
+            placed[delta.uid] = delta.machine
+        if told is not None:
+            told.update(messages(result))
+    raise AssertionError("the rounds do not come to an end")
+
+
+def test_others_get_what_is_not_kept_until_it_is_no_longer_kept():
+    made = scheduler([machine("m", cpu=4)], [kept("old", "m", cpu=3)], tasks(1, "large", cpu=2))
+    assert rounds(made) == {}
+    made.apply(tasks(2, "small", cpu=1))
+    assert rounds(made) == {"small": "m"}
+    made.apply([gone("old")])
+    assert rounds(made) == {"large": "m"}
+
+
+def test_new_members_take_the_room_although_others_have_waited_longer():
+    made = scheduler(
+        [machine("m", cpu=4), machine("n", cpu=4)],
+        [gang(), kept("old-0", "m", cpu=4), kept("old-1", "n", cpu=4)],
+        tasks(1, "rival-0", "rival-1", cpu=4),
+    )
+    assert rounds(made) == {}
+    made.apply(tasks(2, "new-0", "new-1", cpu=4, job="g"))
+    assert sorted(rounds(made).items()) == [("new-0", "m"), ("new-1", "n")]
+
+
+def test_equal_tasks_that_come_together_with_new_members_do_not_take_their_room():
+    """Members and rivals are of one class: only the gang tells them apart."""
+    made = scheduler(
+        [machine("m", cpu=4), machine("n", cpu=4)],
+        [gang("g"), gang("h"), kept("old-0", "m", cpu=4), kept("old-1", "n", cpu=4)],
+        tasks(1, "rival-0", "rival-1", cpu=4, job="h"),
+        tasks(1, "new-0", "new-1", cpu=4, job="g"),
+        tasks(1, "single", cpu=4),
+    )
+    assert sorted(rounds(made)) == ["new-0", "new-1"]
+
+
+def test_a_member_beyond_the_least_number_takes_its_room_back():
+    """Two of three members run, and two are enough: the third is no gang in its round."""
+    made = scheduler(
+        [machine("m", cpu=4), machine("n", cpu=4), machine("o", cpu=4)],
+        [gang(), ClassDefined(1, task_class(4))],
+        [TasksBound("m", 1, ("run-0",), job="g"), TasksBound("n", 1, ("run-1",), job="g")],
+        [kept("old", "o", cpu=4), TasksSubmitted(1, ("rival-0", "rival-1"))],
+    )
+    assert rounds(made) == {}
+    made.apply([TasksSubmitted(1, ("new",), job="g"), TasksSubmitted(1, ("rival-2",))])
+    assert rounds(made) == {"new": "o"}
+
+
+def test_an_incomplete_gang_does_not_lose_its_room_while_it_waits_for_members():
+    made = scheduler(
+        [machine("m", cpu=4), machine("n", cpu=4)],
+        [gang(), kept("old-0", "m", cpu=4), kept("old-1", "n", cpu=4)],
+        tasks(1, "rival", cpu=4),
+        tasks(2, "new-0", cpu=4, job="g"),
+    )
+    assert rounds(made) == {}
+    made.apply(tasks(2, "new-1", cpu=4, job="g"))
+    assert sorted(rounds(made)) == ["new-0", "new-1"]
+
+
+def test_a_tree_comes_back_into_its_domain():
+    """Rack b is the tighter one and has room, but not for both members beside what a rival could take of rack a."""
+    racks = [machine(f"{rack}{index}", cpu=4, labels={"rack": rack}) for rack in "ab" for index in (0, 1)]
+    made = scheduler(
+        racks,
+        [gang(groups=(JobGroup("all", least=2, within=("rack",)),))],
+        [kept("old-0", "a0", cpu=4), kept("old-1", "a1", cpu=4), ClassDefined(1, task_class(4))],
+        [TasksBound("b0", 1, ("there",)), TasksSubmitted(1, ("rival-0", "rival-1"))],
+    )
+    assert rounds(made) == {"rival-0": "b1"} or rounds(made) == {}
+    made.apply(tasks(2, "new-0", "new-1", cpu=4, job="g", group="all"))
+    assert sorted(rounds(made).items()) == [("new-0", "a0"), ("new-1", "a1")]
+
+
+def test_who_is_more_important_may_take_the_room_and_others_are_not_let_in_beside():
+    made = scheduler(
+        [machine("m", cpu=4), machine("n", cpu=2)],
+        [kept("old", "m", cpu=3, priority=5)],
+        tasks(1, "less", cpu=2, priority=4),
+        tasks(2, "more", cpu=4, priority=6),
+    )
+    assert rounds(made) == {"more": "m", "less": "n"}
+
+
+def test_a_rival_gets_what_is_beside_the_room_in_the_round_after_the_members():
+    """The machine is closed in the round in which the members take part, and open right after it."""
+    made = scheduler(
+        [machine("m", cpu=4)],
+        [gang(need=1), kept("old", "m", cpu=3)],
+        tasks(1, "new", cpu=3, job="g"),
+        tasks(2, "small", cpu=1),
+    )
+    assert rounds(made) == {"new": "m"}
+    made.apply([gone("old")])
+    assert rounds(made) == {"small": "m"}
+
+
+def test_a_rival_gets_what_is_beside_the_room_even_if_the_members_find_no_place():
+    made = scheduler(
+        [machine("m", cpu=4)],
+        [gang(), kept("old", "m", cpu=3)],
+        tasks(1, "new-0", "new-1", cpu=3, job="g"),
+        tasks(2, "small", cpu=1),
+    )
+    assert rounds(made) == {"small": "m"}
+
+
+@pytest.mark.parametrize(
+    ("theirs", "open_now"),
+    [
+        ([("TCP", 80, "")], False),
+        ([("TCP", 80, "10.0.0.1")], False),
+        ([("UDP", 80, "")], True),
+        ([("TCP", 81, "")], True),
+    ],
+)
+def test_ports_are_kept(theirs, open_now):
+    made = scheduler(
+        [machine("m", cpu=4)],
+        [kept("old", "m", cpu=1, ports=theirs)],
+        tasks(1, "ours", cpu=1, ports=(HostPort(80),)),
+    )
+    assert rounds(made) == ({"ours": "m"} if open_now else {})
+
+
+def test_machines_with_devices_are_closed_to_others_that_claim_devices():
+    made = scheduler(
+        [machine("m", cpu=4)],
+        [kept("old", "m", cpu=1, devices=True)],
+        tasks(1, "plain", cpu=1),
+        tasks(2, "claims", cpu=1, claims=(TaskClaim("gpu", spec="{}"),)),
+    )
+    told: dict[str, str] = {}
+    assert rounds(made, told) == {"plain": "m"}
+    assert "kept room for restarting gang" in told["claims"]
+
+
+def test_others_are_told_what_keeps_them_off_but_not_the_name_of_a_foreign_gang():
+    made = scheduler(
+        [machine("m", cpu=4), machine("n", cpu=4), machine("o", cpu=1)],
+        [kept("old-0", "m", cpu=4, until="2026-01-01T00:00:59Z"), kept("old-1", "n", cpu=2)],
+        tasks(1, "ours", cpu=3),
+        tasks(2, "foreign", cpu=3, namespace="theirs", images=("other",)),
+    )
+    told: dict[str, str] = {}
+    assert rounds(made, told) == {}
+    where = "0/3 nodes are available: 1 Insufficient cpu, 2 node(s) kept room for"
+    assert told["ours"] == f"{where} restarting gang ours/g until {UNTIL}."
+    assert told["foreign"] == f"{where} a restarting gang of another namespace until {UNTIL}."
+
+
+def test_a_gang_is_not_named_to_equal_tasks_of_several_namespaces():
+    made = scheduler(
+        [machine("m", cpu=4), kept("old", "m", cpu=4)],
+        tasks(1, "ours", cpu=3),
+        tasks(1, "foreign", cpu=3, namespace="theirs"),
+    )
+    told: dict[str, str] = {}
+    rounds(made, told)
+    assert "gang ours/g" not in told["ours"] + told["foreign"]
+
+
+def test_explanations_name_the_gang_and_show_its_members_the_room():
+    made = scheduler(
+        [machine("m", cpu=4)],
+        [gang(), kept("old", "m", cpu=3)],
+        tasks(1, "rival", cpu=2),
+        tasks(2, "new", cpu=2, job="g"),
+    )
+    rounds(made)
+    (verdict,) = made.explain("rival").machines
+    assert [cause.words for cause in verdict.causes] == [
+        f"node(s) kept room for restarting gang ours/g until {UNTIL}"
+    ]
+    assert made.explain("new").machines[0].feasible
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [b"", b"{}", b"[]", b'{"machine": "m", "job": "g", "priority": 0, "requests": {"cpu": 4}}'],
+)
+def test_a_record_that_says_too_little_keeps_nothing(payload):
+    made = scheduler(
+        [machine("m", cpu=4)],
+        [RecordUpserted(RESTART_ROOM_RECORD, "old", payload)],
+        tasks(1, "ours", cpu=4),
+    )
+    assert rounds(made) == {"ours": "m"}
+
+
+def test_columns_that_come_later_are_counted():
+    made = scheduler([machine("m", cpu=4)], [kept("old", "m", cpu=1)], tasks(1, "first", cpu=1))
+    assert rounds(made) == {"first": "m"}
+    made.apply([machine("n", cpu=4, extended={"example.com/gpu": 1}), kept("other", "n", cpu=4)])
+    made.apply(tasks(2, "second", cpu=2))
+    assert rounds(made) == {"second": "m"}
+
+
+# --- Compared with plain sums over the tasks.
+
+
+class World:
+    """A small cluster with gangs whose members leave and come back, and rivals of several priorities."""
+
+    def __init__(self, draw):
+        self.draw = draw
+        self.capacity = {f"m{index}": draw.randint(2, 8) for index in range(draw.randint(1, 4))}
+        self.kept = {}
+        self.asked = {}
+        self.where = {}
+        self.made = scheduler(
+            [machine(name, cpu=cpu) for name, cpu in self.capacity.items()],
+            [gang(job, need=draw.randint(1, 2)) for job in ("g", "h")],
+        )
+
+    def change(self, number):
+        """Let one thing happen: room is kept or no longer kept, a task comes or ends."""
+        what = self.draw.choice(["keep", "keep", "drop", "come", "come", "come", "end"])
+        if what == "keep":
+            room = (
+                self.draw.choice([*self.capacity]),
+                self.draw.randint(1, 4),
+                self.draw.choice("gh"),
+                self.draw.randint(0, 2),
+            )
+            self.kept[f"old-{number}"] = room
+            at, cpu, job, priority = room
+            self.made.apply([kept(f"old-{number}", at, cpu=cpu, job=job, priority=priority)])
+        elif what == "drop" and self.kept:
+            uid = self.draw.choice([*self.kept])
+            del self.kept[uid]
+            self.made.apply([gone(uid)])
+        elif what == "end" and self.where:
+            uid = self.draw.choice([*self.where])
+            del self.where[uid], self.asked[uid]
+            self.made.apply([TaskRemoved(uid)])
+        elif what == "come":
+            job = self.draw.choice(["", "", "g", "h"])
+            cpu, priority = self.draw.randint(1, 4), self.draw.randint(0, 2)
+            self.asked[f"t{number}"] = cpu, priority, job
+            self.made.apply(tasks(10 * cpu + 1, f"t{number}", cpu=cpu, priority=priority, job=job))
+
+    def run_round(self):
+        """Run a round, and check it: each task fits beside all that is on its machine and what is kept from it."""
+        waiting = self.asked.keys() - self.where.keys()
+        came = {delta.uid: delta.machine for delta in self.made.run_round().deltas}
+        assert came.keys() <= waiting, "no task is placed twice"
+        self.where |= came
+        for uid, at in came.items():
+            _, priority, job = self.asked[uid]
+            if job:  # a gang goes with its most important member
+                priority = max(self.asked[each][1] for each in waiting if self.asked[each][2] == job)
+            taken = self.sum_used(at) + self.sum_kept(at, priority, job)
+            assert taken <= self.capacity[at], f"{uid} has no room on {at}"
+
+    def sum_kept(self, at, priority, job):
+        """What is kept on a machine from tasks with ``priority`` in ``job``."""
+        return sum(
+            cpu
+            for where, cpu, own, theirs in self.kept.values()
+            if where == at and own != job and theirs >= priority
+        )
+
+    def sum_used(self, at):
+        return sum(self.asked[uid][0] for uid, where in self.where.items() if where == at)
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_nobody_takes_what_is_kept_for_others_and_nobody_waits_in_vain(part):
+    """By plain sums, after each round; no machine is overcommitted, and no single task waits that would fit."""
+    for seed in range(part, examples(400), 4):
+        world = World(random.Random(seed))
+        for number in range(12):
+            world.change(number)
+            for _ in range(20):
+                if world.made.next_round_in() != 0.0:
+                    break
+                world.run_round()
+            else:
+                raise AssertionError(f"seed {seed}: the rounds do not come to an end")
+            for uid in sorted(world.asked.keys() - world.where.keys()):
+                cpu, priority, job = world.asked[uid]
+                if job:
+                    continue  # whether a whole gang has room is for tests of gangs
+                for at, offered in world.capacity.items():
+                    taken = world.sum_used(at) + world.sum_kept(at, priority, job)
+                    assert taken + cpu > offered, f"seed {seed}: {uid} would fit at {at}"
