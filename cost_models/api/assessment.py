@@ -113,7 +113,7 @@ class Ledger(Protocol):
 
     A ledger describes the machines as they are when the round begins; the scheduler works on copies, and books the
     tasks that it admits. Bookings never add room, except where the order of tasks counts. ``reason``: why a machine
-    without room is refused. See also ``SharedLedger``, ``OpenableLedger`` and ``ReasonedLedger``.
+    without room is refused. See also ``SharedLedger``, ``EvictableLedger`` and ``ReasonedLedger``.
     """
 
     reason: str
@@ -195,7 +195,7 @@ class ReasonedLedger(Ledger, Protocol):
         ...
 
 
-class Opening(Protocol):
+class RoomAfterEviction(Protocol):
     """Says which machines of a ledger would have room if tasks left; may be called only within the round.
 
     ``held``: bool[S, M], machines that the model's filter refuses to a shape only because of what tasks there hold.
@@ -204,13 +204,13 @@ class Opening(Protocol):
 
     held: Bool
 
-    def promising(self, shape: int, tasks: Int64) -> Bool:
+    def find_possible(self, shape: int, tasks: Int64) -> Bool:
         """Return which machines may take a task of a shape if all of ``tasks`` leave: bool[M]; all others
         certainly do not.
         """
         ...
 
-    def opens(self, shape: int, machine: int, tasks: Collection[int]) -> bool:
+    def admits(self, shape: int, machine: int, tasks: Collection[int]) -> bool:
         """Return whether a machine certainly takes one task of a shape after ``tasks`` leave, if no others are placed
         there.
 
@@ -220,25 +220,25 @@ class Opening(Protocol):
 
 
 @runtime_checkable
-class SharedOpening(Opening, Protocol):
-    """An opening that can answer for several tasks on one machine in one round."""
+class SharedRoomAfterEviction(RoomAfterEviction, Protocol):
+    """A `RoomAfterEviction` that can answer for several tasks on one machine in one round."""
 
     def concerns(self, shape: int) -> bool:
         """Return whether tasks of a shape take anything that the ledger accounts for."""
         ...
 
-    def opens_for(self, shapes: Sequence[int], machine: int, tasks: Collection[int]) -> bool:
+    def admits_all(self, shapes: Sequence[int], machine: int, tasks: Collection[int]) -> bool:
         """Return whether a machine certainly takes a task of each of ``shapes`` after ``tasks`` leave."""
         ...
 
 
 @runtime_checkable
-class OpenableLedger(Ledger, Protocol):
-    """A ledger that has its own opening."""
+class EvictableLedger(Ledger, Protocol):
+    """A ledger that can also say which machines would have room if tasks left."""
 
     @property
-    def opening(self) -> Opening | None:
-        """The opening of the ledger; None if no task can make room."""
+    def room_after_eviction(self) -> RoomAfterEviction | None:
+        """Says which machines would have room if tasks left; None if no task can make room."""
         ...
 
 
@@ -278,7 +278,7 @@ class Assessment:
     """
     ledger: Ledger | None = None
     """Limits that joint rows cannot express."""
-    opening: Opening | None = None
+    room_after_eviction: RoomAfterEviction | None = None
     """How evictions change the ledger; None: nothing is evicted from machines on which the order of tasks counts."""
     score: Float64 | None = None
     """float64[S, M], the 0..100 score of the model's upstream; None: it is ``100 - points``."""

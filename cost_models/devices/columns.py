@@ -98,7 +98,7 @@ class DeviceView:
         )
 
 
-def see_devices(machines: MachineColumns, resources: Sequence[str]) -> DeviceView:
+def make_device_view(machines: MachineColumns, resources: Sequence[str]) -> DeviceView:
     """Return the devices of all machines; of a machine with devices of several kinds, only the first kind
     is considered.
     """

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from cost_models.devices.columns import read_names, see_devices
+from cost_models.devices.columns import make_device_view, read_names
 from cost_models.interface import Assessment, BaseModel, MachineColumns, Needs, Range, ShapeBatch
 
 
@@ -28,6 +28,6 @@ class GpuPacking(BaseModel):
     def assess(self, machines: MachineColumns, shapes: ShapeBatch) -> Assessment:
         """Return the sum of the free shares of a machine's devices: the same row for all shapes (float64[S, M])."""
         row = np.zeros(machines.count)
-        view = see_devices(machines, self._resources)
+        view = make_device_view(machines, self._resources)
         row[view.rows] = view.room.shares.sum(axis=1)
         return Assessment(raw=np.broadcast_to(row, (shapes.count, machines.count)))

@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from cost_models.devices.columns import DeviceView, see_devices
+from cost_models.devices.columns import DeviceView, make_device_view
 from cost_models.devices.usable_shares import Room, UsualTasks, take_best_fit
 from cost_models.devices.usual_pods import StatedPods
 from cost_models.interface import Assessment, Float64, Int64, MachineColumns, ShapeBatch
@@ -36,7 +36,7 @@ def assess_losses(
     raw = np.zeros((shapes.count, machines.count))
     growth = None
     typical = shapes.typical
-    view = see_devices(machines, resources)
+    view = make_device_view(machines, resources)
     if typical is not None and typical.count and len(view.rows) and shapes.count:
         usual = view.describe_usual(typical)
         if stated:

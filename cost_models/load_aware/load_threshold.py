@@ -38,7 +38,7 @@ from cost_models.interface import (
 )
 from cost_models.load_aware.annotations import NODE_ANNOTATIONS, POD_ANNOTATIONS, node_annotations
 from cost_models.load_aware.arguments import MODEL, read_settings
-from cost_models.load_aware.machine_use import machine_use
+from cost_models.load_aware.machine_use import estimate_machine_use
 from cost_models.load_aware.risk import subtract_margins
 from cost_models.load_aware.room import compute_rooms, judge_machines
 from cost_models.load_aware.scores import Weights, compute_used_growth, percent_per_unit
@@ -82,7 +82,7 @@ class LoadThreshold(BaseModel):
         expected = estimate_tasks(shapes.rows, shapes.requests, machines.resources, settings)
         custom = node_annotations(machines.names, machines.annotations)
         limits = find_thresholds(machines, settings, custom)
-        use = machine_use(
+        use = estimate_machine_use(
             machines,
             load,
             settings,

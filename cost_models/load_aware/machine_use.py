@@ -61,7 +61,7 @@ class Use:
         return np.where(there[:, None], figures, otherwise)
 
 
-def machine_use(
+def estimate_machine_use(
     machines: MachineColumns, load: Load, settings: Settings, *, prod: bool = True, alone: bool = True
 ) -> Use:
     """Estimate the use of all machines; without ``prod``, the use of prod tasks stays 0.

@@ -41,7 +41,7 @@ from cost_models.numa.kubelet_simulation import SINGLE, ZoneRoom
 from cost_models.numa.least_zones import least_zones_scores
 from cost_models.numa.records import RECORD_KIND
 from cost_models.numa.requests import PodRequests, bad_hints, compile_requests, pods_of, resources_of
-from cost_models.numa.room_after_eviction import ZoneOpening
+from cost_models.numa.room_after_eviction import ZonesAfterEviction
 from cost_models.numa.scores import PERFECT, STRATEGIES, allocation_scores
 from cost_models.numa.zone_ledger import ZoneLedger, read_room
 from cost_models.numa.zones import ZoneReader, ZoneTable, find_uncounted, zone_room
@@ -97,7 +97,9 @@ class NumaFit(BaseModel):
             reason=verdicts.reasons[0],
             score=score,
             ledger=ZoneLedger(room) if aligns else None,
-            opening=_opening(room, table, machines, arrivals, options, verdicts, ~invalid)
+            room_after_eviction=_find_room_after_eviction(
+                room, table, machines, arrivals, options, verdicts, ~invalid
+            )
             if aligns and options.evicting
             else None,
             notes=notes,
@@ -179,7 +181,7 @@ def _replay(room: ZoneRoom, table: ZoneTable, arrivals: Arrivals | None, kinds: 
     return np.maximum(table.amounts[0] - (before - room.left), 0)
 
 
-def _opening(
+def _find_room_after_eviction(
     room: ZoneRoom,
     table: ZoneTable,
     machines: MachineColumns,
@@ -187,8 +189,8 @@ def _opening(
     options: NumaOptions,
     verdicts: FilterRows,
     valid: Bool,
-) -> ZoneOpening | None:
-    """Return what evictions would open. A machine whose record does not count all of its tasks never opens."""
+) -> ZonesAfterEviction | None:
+    """Return the machines that evictions would make acceptable, except those whose record lacks some of their tasks."""
     arrivals = machines.arrivals
     if arrivals is None:
         return None
@@ -198,7 +200,7 @@ def _opening(
     if uncounted_yet is not None:
         counted[uncounted_yet.machine] = False
     order = np.argsort(arrivals.machine, kind="stable")
-    return ZoneOpening(
+    return ZonesAfterEviction(
         held=~verdicts.feasible & verdicts.unaligned,
         open_to_it=counted,
         requests=room.requests,

@@ -30,12 +30,12 @@ NEVER = 2**62
 """The amount that a zone lacks if it has no room, whichever tasks leave."""
 
 MOST_WORLDS = 2_000
-"""Most steps of a search for a world without room; a machine whose search is longer counts as not opening."""
+"""Most steps of a search for a world without room; if a search is longer, its machine counts as never getting room."""
 
 
 @dataclass(slots=True, eq=False)
-class ZoneOpening:
-    """Says which tasks machines would take after evictions; the scheduler's ``Opening`` states what the
+class ZonesAfterEviction:
+    """Says which tasks machines would take after evictions; the scheduler's ``RoomAfterEviction`` states what the
     methods guarantee.
     """
 
@@ -75,7 +75,7 @@ class ZoneOpening:
         # False for a resource that is not assigned by zone on a machine.
         self._understood = self.given.sum(axis=2) >= self._sum_taken(every)
 
-    def promising(self, shape: int, tasks: Int64) -> Bool:
+    def find_possible(self, shape: int, tasks: Int64) -> Bool:
         """Return the machines that may take a task of a shape if all of ``tasks`` leave; all others
         certainly do not: bool[M].
         """
@@ -88,7 +88,7 @@ class ZoneOpening:
             fits &= (self.left[row] >= 0) & (self.left[row] + most >= threshold[row])
         return self.open_to_it & fits.any(axis=1)
 
-    def opens(self, shape: int, machine: int, tasks: Collection[int]) -> bool:
+    def admits(self, shape: int, machine: int, tasks: Collection[int]) -> bool:
         """Return whether a machine takes a task of a shape once ``tasks`` have left, if no others are placed there."""
         if not self.open_to_it[machine]:
             return False

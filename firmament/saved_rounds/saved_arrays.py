@@ -4,8 +4,8 @@ Its entry ``structure`` is both as MessagePack, with references in place of arra
 with the names of its fields; all others are in one pool for each type of elements, each once however often it occurs.
 
 Ledgers and constraints are models' own, which save them as arrays and read them again. Evictions are not decided again,
-so what they alone look at (``openings``, ``held``, ``returned`` of joint rows) is left out. What a problem does not
-state is null.
+so what only they read (``rooms_after_eviction``, ``held``, ``returned`` of joint rows) is left out. What a problem does
+not state is null.
 
 Nothing in it is pickled, so that reading a file from elsewhere runs no code of its.
 """
@@ -114,7 +114,7 @@ def _storable(problem: PlacementProblem) -> PlacementProblem:
     changes: dict[str, Any] = {
         name: None for name, nothing in _FAMILIES.items() if getattr(problem, name) is nothing
     }
-    changes |= {"openings": (), "held": None}
+    changes |= {"rooms_after_eviction": (), "held": None}
     changes["joint"] = tuple(replace(rows, returned=None) for rows in problem.joint)
     sizes = len(problem.requests), problem.machines
     changes["ledgers"] = tuple(

@@ -6,7 +6,7 @@ from typing import Any
 
 from poseidon.app_network.good_state import GoodStates, Kept
 from poseidon.app_network.members import Demand, Members
-from poseidon.app_network.proposals import Finding, Notice, Proposal, propose, validity
+from poseidon.app_network.proposals import Finding, Notice, Proposal, judge_validity, propose
 from poseidon.app_network.spec.app_groups import AppGroupSpec, Workload, read_app_group
 from poseidon.app_network.spec.keys import APP_GROUP_KIND, ObjectKey
 from poseidon.app_network.spec.ordering import TopologyOrder, app_group_payload, topology_order
@@ -43,7 +43,7 @@ class AppGroups(GoodStates[AppGroup, AppGroupSpec]):
         if kept is None:
             return None
         order = topology_order(kept.spec) if kept.spec is not None else None
-        findings = [validity(kept.defects, in_force=kept.spec is not None)]
+        findings = [judge_validity(kept.defects, in_force=kept.spec is not None)]
         if order is not None:
             findings.append(_check_order(order))
         return propose(kept, findings, _status(kept, order, members, now), now)

@@ -35,7 +35,7 @@ class Finding:
     warns: bool = False
 
 
-def validity(defects: Sequence[Defect], *, in_force: bool) -> Finding:
+def judge_validity(defects: Sequence[Defect], *, in_force: bool) -> Finding:
     """Return the condition that says whether a spec is valid. ``in_force``: whether some spec is in force."""
     if not defects:
         return Finding(ConditionType.VALID, True, "Accepted", "the spec is in force")
@@ -49,7 +49,7 @@ def validity(defects: Sequence[Defect], *, in_force: bool) -> Finding:
     )
 
 
-def conditions(existing: Any, findings: Iterable[Finding], now: str) -> list[dict[str, Any]]:
+def merge_conditions(existing: Any, findings: Iterable[Finding], now: str) -> list[dict[str, Any]]:
     """Return an object's conditions: one for each finding, and unchanged the existing ones of other types.
 
     The time of a transition changes only with the status of the condition; ``now`` is RFC 3339.
@@ -132,7 +132,7 @@ def propose(
     """
     metadata = kept.object.metadata
     given = kept.object.spec if isinstance(kept.object.spec, dict) else {}
-    status = {**status, "conditions": conditions(kept.status.get("conditions"), findings, now)}
+    status = {**status, "conditions": merge_conditions(kept.status.get("conditions"), findings, now)}
     new_status = {name: value for name, value in status.items() if kept.status.get(name) != value}
     new_spec = {name: value for name, value in (spec or {}).items() if given.get(name) != value}
     annotation = kept.annotation()
@@ -145,10 +145,10 @@ def propose(
         status=new_status or None,
         annotations={LAST_GOOD: annotation} if changed else None,
     )
-    return proposal, notices(kept, findings)
+    return proposal, list_notices(kept, findings)
 
 
-def notices(kept: Kept[Any, Any], findings: Iterable[Finding]) -> list[Notice]:
+def list_notices(kept: Kept[Any, Any], findings: Iterable[Finding]) -> list[Notice]:
     """Return the messages for people that neither this process nor, by the conditions, an earlier one has sent."""
     existing = kept.status.get("conditions")
     news = []

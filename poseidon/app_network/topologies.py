@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 from poseidon.app_network.good_state import GoodStates, Kept
 from poseidon.app_network.members import Members
-from poseidon.app_network.proposals import MOST_SHOWN, Finding, Notice, Proposal, propose, validity
+from poseidon.app_network.proposals import MOST_SHOWN, Finding, Notice, Proposal, judge_validity, propose
 from poseidon.app_network.spec.keys import KEY_OF_LEVEL, NETPERF_COSTS, REGION, TOPOLOGY_KIND, ZONE, ObjectKey
 from poseidon.app_network.spec.netperf import domain_costs, read_measurements
 from poseidon.app_network.spec.topologies import NO_PAIRS, Levels, TopologySpec, read_topology
@@ -62,7 +62,7 @@ class Topologies(GoodStates[NetworkTopology, TopologySpec]):
         if kept is None:
             return None
         in_force = kept.spec is not None
-        findings = [validity(kept.defects, in_force=in_force), self._measure(kept, members)]
+        findings = [judge_validity(kept.defects, in_force=in_force), self._measure(kept, members)]
         allocated = members.sum_allocated()
         costs = self._costs(kept)
         status: dict[str, Any] = {"nodeCount": len(members.domains)}

@@ -19,7 +19,7 @@ from poseidon.lifecycle.phases import Event, PodRecord
 from poseidon.pods import tasks as pod_translation
 from poseidon.pods.daemon_sets import find_daemon_set
 from poseidon.pods.requests_and_limits import names_extended_resources
-from poseidon.pods.tasks import Disposition, Task, UnknownPriorityClassError, bare
+from poseidon.pods.tasks import Disposition, Task, UnknownPriorityClassError, reduce_pod
 from poseidon.volumes.requirements import VolumeNeeds
 from poseidon.volumes.resolution import NOTHING, Resolution
 
@@ -143,7 +143,7 @@ class WatchedPods:
             )
             with stores.quarantine.attempt("pods set aside", uid):
                 self._apply_change(
-                    uid, bare(pod), fault=f"the pod cannot be dealt with, and is left aside: {reason}"
+                    uid, reduce_pod(pod), fault=f"the pod cannot be dealt with, and is left aside: {reason}"
                 )
         else:
             stores.quarantine.release(KIND, uid)
@@ -173,7 +173,7 @@ class WatchedPods:
 
     def _apply_change(self, uid: str, pod: Pod, fault: str = "") -> None:
         stores = self._stores
-        disposition = pod_translation.disposition(pod)
+        disposition = pod_translation.classify_pod(pod)
         known = stores.tasks.get(uid)
         ours = self.is_ours(pod_translation.scheduler_of(pod))
         group = stores.groups.put_pod(uid, pod) if ours else None
@@ -234,7 +234,7 @@ class WatchedPods:
         stores = self._stores
         if stores.shared_gpus is not None:
             pod = without_devices(pod, stores.shared_gpus.system)
-        task = pod_translation.task(pod, stores.classes, self._priorities)
+        task = pod_translation.translate_pod(pod, stores.classes, self._priorities)
         if stores.classes.visibility.daemons:
             self._note_owner(uid, pod)
         if spread := stores.spreading.group(uid, pod):

@@ -29,7 +29,7 @@ from poseidon.kube.api.pods import Pod
 from poseidon.lifecycle.phases import PodRecord
 from poseidon.pods.moves import parse_announced_move
 from poseidon.pods.requests_and_limits import effective_requests
-from poseidon.pods.tasks import Disposition, PriorityResolver, Task, UnknownPriorityClassError, disposition
+from poseidon.pods.tasks import Disposition, PriorityResolver, Task, UnknownPriorityClassError, classify_pod
 from protos.conventions.configuration import Section
 
 NOMINATION_RECORD = "NominatedTask"
@@ -79,7 +79,7 @@ def foreign_nomination(pod: Pod, priorities: PriorityResolver) -> bytes | None:
     It contains the requests as the kubelet will count them, without checking them.
     """
     node = pod.status.nominated_node_name
-    if not node or disposition(pod) is not Disposition.PENDING:
+    if not node or classify_pod(pod) is not Disposition.PENDING:
         return None
     try:
         priority = priorities.priority(pod.spec)

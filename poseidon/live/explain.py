@@ -12,7 +12,7 @@ from poseidon.kube.api.decoding import decode_object
 from poseidon.kube.api.metadata import KubeStruct
 from poseidon.kube.api.pods import Pod
 from poseidon.live.solver import explain_task, list_clusters
-from poseidon.pods.tasks import Disposition, disposition, gates_text
+from poseidon.pods.tasks import Disposition, classify_pod, gates_text
 
 if TYPE_CHECKING:
     from poseidon.kube.client.transport import Transport
@@ -40,7 +40,7 @@ async def explain_live(
     ``KubeError``, ``MalformedObjectError``, ``NoAnswerError`` or ``TlsError``.
     """
     pod = await _read(transport, name)
-    if disposition(pod) is Disposition.FINISHED:
+    if classify_pod(pod) is Disposition.FINISHED:
         raise UnknownPodError(f"pod {name} has ended ({pod.status.phase}), so no node is sought for it")
     found = await explain_task(targets, cluster, pod.metadata.uid, seconds, tls)
     outlook = () if pod.spec.node_name else tuple(_describe_outlook(pod, found))

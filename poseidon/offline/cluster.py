@@ -37,7 +37,7 @@ from poseidon.numa.node_topology import RECORD_KIND
 from poseidon.offline.devices import apply_report, make_write
 from poseidon.offline.feeding import as_created, as_pending, feed
 from poseidon.offline.refusals import apply_events
-from poseidon.pods.tasks import GATED_REASON, Disposition, disposition, get_qualified_name, scheduler_of
+from poseidon.pods.tasks import GATED_REASON, Disposition, classify_pod, get_qualified_name, scheduler_of
 from poseidon.pods.visibility import visible_to
 from poseidon.queues.model import QuotaNode
 from protos.firmament.v1 import scheduler_pb2 as pb
@@ -108,7 +108,7 @@ class OfflineCluster:
     def runs(self, uid: str) -> bool:
         """Return whether a pod was on a node at the beginning."""
         pod = self.pods[uid]
-        return disposition(pod) is Disposition.BOUND and pod.spec.node_name in self.state.machines
+        return classify_pod(pod) is Disposition.BOUND and pod.spec.node_name in self.state.machines
 
     def consider(self, uid: str) -> None:
         """Pass a pod to the solver as pending, even if it is held back or bound, so that it can be explained."""
@@ -235,7 +235,7 @@ def _sort_out(
     of_others: list[Pod] = []
     gated: list[Pod] = []
     for pod in pods:
-        how = disposition(pod)
+        how = classify_pod(pod)
         waits = how in (Disposition.PENDING, Disposition.GATED)
         if how is Disposition.BOUND and pod.spec.node_name not in nodes:
             elsewhere.append(pod)

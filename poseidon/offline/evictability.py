@@ -21,7 +21,7 @@ from poseidon.pod_groups.composites import find_disrupted_whole
 from poseidon.pod_groups.groups import Groups
 from poseidon.pod_groups.membership import MIRROR_ANNOTATION
 from poseidon.pods.daemon_sets import find_daemon_set
-from poseidon.pods.tasks import Disposition, disposition
+from poseidon.pods.tasks import Disposition, classify_pod
 
 SAFE_TO_EVICT = "cluster-autoscaler.kubernetes.io/safe-to-evict"
 """Annotation of a pod: "false" forbids moving the pod, "true" allows leaving its local data behind."""
@@ -78,7 +78,7 @@ def list_running_pods(
 
     ``local_data_may_go``: pods may move although they have data in folders of their nodes.
     """
-    bound = {uid: pod for uid, pod in cluster.pods.items() if disposition(pod) is Disposition.BOUND}
+    bound = {uid: pod for uid, pod in cluster.pods.items() if classify_pod(pod) is Disposition.BOUND}
     goes = frozenset(uid for uid, pod in bound.items() if goes_with_its_node(pod))
     rules = MoveRules(
         BudgetAnswers(manifests.budgets),

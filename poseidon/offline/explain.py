@@ -26,7 +26,7 @@ from poseidon.offline.evictability import list_running_pods
 from poseidon.offline.movable import WORTH_MOVING, find_migrations
 from poseidon.offline.plan import Plan, schedule_pods
 from poseidon.offline.planned_groups import PlannedGroup
-from poseidon.pods.tasks import Disposition, disposition, gates_text
+from poseidon.pods.tasks import Disposition, classify_pod, gates_text
 from protos.conventions.command_line import format_count
 
 
@@ -43,7 +43,7 @@ def explain_pod(
         close = difflib.get_close_matches(pod, pods, n=1)
         remedy = f"did you mean {close[0]}?" if close else "name one as NAMESPACE/NAME"
         raise UnknownPodError(f"pod {pod} is not in the input; {remedy}")
-    if disposition(found) is Disposition.FINISHED:
+    if classify_pod(found) is Disposition.FINISHED:
         raise UnknownPodError(f"pod {pod} has ended ({found.status.phase}), so no node is sought for it")
     cluster = build_offline_cluster(manifests, configuration, now)
     if pod not in cluster.pods:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from poseidon.group_trees.spec.trees import ClusterTree
 from poseidon.group_trees.status.placement import Placement, ranks
-from poseidon.group_trees.status.placement import placement as placement_of
+from poseidon.group_trees.status.placement import group_by_unit as placement_of
 from poseidon.pod_groups.group import Group
 from poseidon.pod_groups.groups import Groups
 from protos.firmament.v1 import scheduler_pb2 as pb

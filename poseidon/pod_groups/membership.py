@@ -20,7 +20,7 @@ from poseidon.pod_groups.koordinator import (
 )
 from poseidon.pod_groups.slices import find_slice_topology, name_slice
 from poseidon.pod_groups.topology_annotations import find_role, pick_topology
-from poseidon.pods.tasks import identity
+from poseidon.pods.tasks import join_parts
 
 POD_GROUP_LABEL = "scheduling.x-k8s.io/pod-group"
 """Label with the name of a PodGroup in the pod's namespace (scheduler-plugins, coscheduling)."""
@@ -170,7 +170,7 @@ class Membership(NamedTuple):
         what, _, group = source.kind.partition(" (")
         if group:
             parts[:1] = group.rstrip(")"), what
-        return identity(*parts)
+        return join_parts(*parts)
 
     @property
     def name(self) -> str:

@@ -38,7 +38,7 @@ STEPS_PER_OCTAVE = 4
 """Run times are rounded up to so many steps between a number of seconds and its double."""
 
 
-def program(pod: Pod) -> str:
+def get_program(pod: Pod) -> str:
     """Return the name of a pod's program: its annotation, else ``namespace/name`` of its job, else "".
 
     The number that a CronJob appends to the names of its Jobs is left out: all its runs are one program. Owners
@@ -53,7 +53,7 @@ def program(pod: Pod) -> str:
     return f"{pod.metadata.namespace or 'default'}/{_SCHEDULED_AT.sub('', owner.name)}"
 
 
-def runtime(pod: Pod) -> float | None:
+def measure_run_time(pod: Pod) -> float | None:
     """Return the seconds from the start of a pod's first container to the end of its last.
 
     None if the pod did not succeed, or its status does not say.
@@ -119,7 +119,7 @@ class RuntimeHistory:
         """Count a pod, if it has succeeded and both its program and its times are known."""
         if uid in self._counted:
             return
-        name, seconds = program(pod), runtime(pod)
+        name, seconds = get_program(pod), measure_run_time(pod)
         if not name or seconds is None:
             return
         self._counted.add(uid)

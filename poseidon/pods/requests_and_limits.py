@@ -296,11 +296,11 @@ def _message(container: Container, kind: pb.Container.Kind.ValueType, *, limits:
     return pb.Container(
         name=container.name,
         kind=kind,
-        requests=quantities(read_declared_requests(resources, "", known)),
-        limits=quantities(amounts(resources.limits, "", known)) if limits else (),
+        requests=list_quantities(read_declared_requests(resources, "", known)),
+        limits=list_quantities(amounts(resources.limits, "", known)) if limits else (),
     )
 
 
-def quantities(found: Amounts) -> list[pb.Quantity]:
+def list_quantities(found: Amounts) -> list[pb.Quantity]:
     """Return amounts as messages of the protocol, in order of names."""
     return [pb.Quantity(resource=name, amount=found[name]) for name in sorted(found)]

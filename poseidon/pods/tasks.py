@@ -79,7 +79,7 @@ class Task(Struct, frozen=True, gc=False):
         return self.traits.task_class
 
 
-def disposition(pod: Pod) -> Disposition:
+def classify_pod(pod: Pod) -> Disposition:
     """Return whether a pod is finished, bound, terminating, gated, or to be placed."""
     if pod.terminal:
         return Disposition.FINISHED
@@ -90,7 +90,7 @@ def disposition(pod: Pod) -> Disposition:
     return Disposition.GATED if pod.spec.scheduling_gates else Disposition.PENDING
 
 
-def task(pod: Pod, classes: ClassTable, priorities: PriorityResolver) -> Task:
+def translate_pod(pod: Pod, classes: ClassTable, priorities: PriorityResolver) -> Task:
     """Return the task of a pod, and register its class.
 
     A PriorityClass that does not exist (deleted since admission, or never there) counts as priority 0.
@@ -154,7 +154,7 @@ def job_id(metadata: ObjectMeta) -> str:
     if owner is None:
         return ""
     of_kind = metadata.namespace or "default", owner.kind, owner.name
-    return identity(OWNER, *of_kind, owner.uid) if owner.uid else identity(OWNER, *of_kind)
+    return join_parts(OWNER, *of_kind, owner.uid) if owner.uid else join_parts(OWNER, *of_kind)
 
 
 def job(metadata: ObjectMeta) -> pb.Job | None:
@@ -166,7 +166,7 @@ def job(metadata: ObjectMeta) -> pb.Job | None:
     return pb.Job(id=job_id(metadata), name=f"{namespace}/{owner.kind}/{owner.name}", namespace=namespace)
 
 
-def identity(*parts: str) -> str:
+def join_parts(*parts: str) -> str:
     """Return one text for ``parts``, such as ``a/b/c``; slashes within a part are escaped.
 
     Parts may be any text; different parts, or numbers of parts, give different results. If the result would be longer
@@ -179,7 +179,7 @@ def identity(*parts: str) -> str:
 
 
 def parts_of(text: str) -> list[str]:
-    """Return the parts of a text that ``identity`` made; it must not have been shortened."""
+    """Return the parts of a text that ``join_parts`` made; it must not have been shortened."""
     return [part.replace("%2F", "/").replace("%25", "%") for part in text.split("/")]
 
 
@@ -273,7 +273,7 @@ def _clip(value: int) -> int:
     return min(max(value, LOWEST), HIGHEST)
 
 
-def bare(pod: Pod) -> Pod:
+def reduce_pod(pod: Pod) -> Pod:
     """Return the task of a pod that is not placed here: its identity, its node, and what it uses there."""
     metadata, spec = pod.metadata, pod.spec
     return Pod(

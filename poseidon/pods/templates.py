@@ -32,8 +32,8 @@ from poseidon.pods.requests_and_limits import (
     container_messages,
     effective_limits,
     effective_requests,
+    list_quantities,
     quality_of_service,
-    quantities,
 )
 from poseidon.pods.run_times import find_run_seconds
 from poseidon.pods.visibility import FiledReads, Visibility, list_reads
@@ -145,8 +145,8 @@ def describe(source: ClassSource, visibility: Visibility) -> tuple[pb.TaskClass,
     if visibility.bandwidth:
         requests = add_annotated_bandwidth(requests, source.metadata.annotations)
     message = pb.TaskClass(
-        requests=quantities(requests),
-        assumed=quantities(compute_assumed_requests(spec)),
+        requests=list_quantities(requests),
+        assumed=list_quantities(compute_assumed_requests(spec)),
         annotations=source.metadata.annotations,
         ports=list_host_ports(spec, defects),
         disks=[pb.Disk(name=name, read_only=read_only) for name, read_only in source.disks],
@@ -235,11 +235,11 @@ def _add_detail(message: pb.TaskClass, spec: PodSpec, visibility: Visibility) ->
     known: list[Defect] = []
     if visibility.containers:
         message.containers.extend(container_messages(spec, limits=visibility.limits))
-        message.overhead.extend(quantities(amounts(spec.overhead, "spec.overhead", known)))
+        message.overhead.extend(list_quantities(amounts(spec.overhead, "spec.overhead", known)))
     if visibility.qualities:
         message.qos = quality_of_service(spec)
     if visibility.limits:
-        message.limits.extend(quantities(effective_limits(spec, known)))
+        message.limits.extend(list_quantities(effective_limits(spec, known)))
 
 
 def _service_class(pod: Pod, priority: int | None) -> str:

@@ -8,7 +8,7 @@ from typing import NamedTuple, TypeAlias
 
 from poseidon.kube.api.pods import Pod
 from poseidon.pods.estimates import NODE_ANNOTATIONS, POD_ANNOTATIONS
-from poseidon.pods.learnt_run_times import PROGRAM, program
+from poseidon.pods.learnt_run_times import PROGRAM, get_program
 from poseidon.pods.moves import MOVE_ANNOTATIONS
 from poseidon.pods.requests_and_limits import BANDWIDTH_ANNOTATIONS
 from protos.firmament.v1 import scheduler_pb2 as pb
@@ -90,7 +90,7 @@ class Visibility:
             for key in MOVE_ANNOTATIONS:  # for the bridge, not for models
                 chosen.pop(key, None)
         if self.programs:
-            name = program(pod)
+            name = get_program(pod)
             if name:
                 chosen[PROGRAM] = name
         return chosen

@@ -15,7 +15,7 @@ import msgspec
 from poseidon.kube.api.nodes import Node
 from poseidon.kube.api.pods import Pod
 from poseidon.manifests.loader import Manifests
-from poseidon.pods.tasks import Disposition, disposition
+from poseidon.pods.tasks import Disposition, classify_pod
 from poseidon.rescheduling.cluster_access import FREED, NOT_FREED
 
 _CORDON = "node.kubernetes.io/unschedulable"
@@ -57,7 +57,7 @@ def _pod_states(pods: Iterable[Pod]) -> Iterator[tuple[str, str, str, int]]:
     """Yield (namespace, controller or pod name, node, number of running pods with these three)."""
     counted: Counter[tuple[str, str, str]] = Counter()
     for pod in pods:
-        if disposition(pod) is Disposition.BOUND and pod.metadata.deletion_timestamp is None:
+        if classify_pod(pod) is Disposition.BOUND and pod.metadata.deletion_timestamp is None:
             owner = pod.metadata.controller()
             whose = f"{owner.kind}/{owner.name}" if owner is not None else pod.metadata.name
             counted[pod.metadata.namespace, whose, pod.spec.node_name] += 1

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from poseidon.bridge.state import BridgeState
 from poseidon.kube.api.pods import Pod
 from poseidon.pods.learnt_run_times import PROGRAM
-from poseidon.pods.tasks import Task, task
+from poseidon.pods.tasks import Task, translate_pod
 from poseidon.pods.tree_place import TreePlace
 from poseidon.simulate.workloads.columns import Int64, WorkTemplate
 from protos.firmament.v1 import scheduler_pb2 as pb
@@ -128,7 +128,7 @@ def translate_pods(
 
 def _translate(name: str, pod: Pod, state: BridgeState, group: pb.JobGroup | None) -> Task:
     """Return the task for a pod, with the quota of its queue. Raises ``TemplateError``."""
-    found = task(pod, state.classes, state.priorities)
+    found = translate_pod(pod, state.classes, state.priorities)
     traits = found.traits
     if group is not None:
         traits = state.classes.set_tree(traits, TreePlace(group.name))

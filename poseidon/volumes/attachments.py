@@ -14,7 +14,7 @@ from poseidon.kube.api.pods import DISK
 from poseidon.kube.api.storage import VolumeAttachment
 from poseidon.volumes.catalogue import Catalogue
 from poseidon.volumes.claims import Holders, Users
-from poseidon.volumes.requirements import DRIVER_OF_SOURCE, AttachLimits, attachments
+from poseidon.volumes.requirements import DRIVER_OF_SOURCE, AttachLimits, name_attachments
 
 
 class Attached(NamedTuple):
@@ -88,7 +88,7 @@ class AttachedVolumes:
 
     def count_unknown(self, node: str) -> Counter[str]:
         """Return, by resource, how many volumes are attached to a machine and used by no pod there."""
-        return Counter(attachments(each.driver) for each in self._find_unknown(node))
+        return Counter(name_attachments(each.driver) for each in self._find_unknown(node))
 
     def not_needed(self, node: str, keys: Iterable[str]) -> Counter[str]:
         """Return, by resource, how many attachments a pod with these claims and disks need not request on a machine.
@@ -101,7 +101,7 @@ class AttachedVolumes:
             there = self._holders.is_shared(key, node) or node in self.nodes_of(key)
             volume = self.volume_of(key) if there else None
             if volume is not None:
-                found[attachments(volume.driver)] += 1
+                found[name_attachments(volume.driver)] += 1
         return found
 
     def list_named(self, node: str) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from poseidon.volumes.matching import HOSTNAME, Rules, hosts, implies, reaches, suits
+from poseidon.volumes.matching import HOSTNAME, Rules, implies, list_hosts, reaches, suits
 from poseidon.volumes.reach import ANYWHERE, Pair, Reach
 from poseidon.volumes.records import Profile, Volume
 from poseidon.volumes.requirements import NO_LIMIT
@@ -224,7 +224,7 @@ class AvailableVolumes:
     def _group(self, rules: Rules) -> _Group:
         group = self._groups.get(rules)
         if group is None:
-            values = hosts(rules)
+            values = list_hosts(rules)
             pairs = (ANYWHERE,) if values is None else tuple((HOSTNAME, value) for value in values)
             group = self._groups[rules] = _Group(rules, pairs)
             self._reach.add(group)

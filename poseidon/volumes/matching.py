@@ -48,7 +48,7 @@ def reaches(rules: Rules, name: str, labels: Mapping[str, str]) -> bool:
     return all(any(_term_holds(term, name, labels) for term in _terms(rule)) for rule in rules)
 
 
-def hosts(rules: Rules) -> frozenset[str] | None:
+def list_hosts(rules: Rules) -> frozenset[str] | None:
     """Return the host names to which some rule restricts machines, None if no rule does."""
     for rule in rules:
         named = [_hosts_of(labels) for labels, _ in _terms(rule)]

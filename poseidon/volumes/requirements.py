@@ -232,7 +232,7 @@ class AttachLimits:
         """Yield, for each counted driver, its resource and how many volumes a machine may have attached."""
         limits = self._limits.get(name, {})
         for driver in self._stated:
-            yield attachments(driver), limits.get(driver, NO_LIMIT)
+            yield name_attachments(driver), limits.get(driver, NO_LIMIT)
 
     def _replace(self, name: str, stated: dict[str, int]) -> frozenset[str]:
         before = self._limits.pop(name, {})
@@ -245,6 +245,6 @@ class AttachLimits:
         return frozenset(counted ^ set(self._stated))
 
 
-def attachments(driver: str) -> str:
+def name_attachments(driver: str) -> str:
     """Return the resource that counts attached volumes of a driver."""
     return ATTACHMENTS + driver

@@ -16,8 +16,8 @@ from poseidon.volumes.requirements import (
     NO_NEEDS,
     NO_SUCH_VOLUME,
     VolumeNeeds,
-    attachments,
     in_use_on,
+    name_attachments,
     node_rule,
 )
 
@@ -53,7 +53,7 @@ TAKEN = Resolution(VolumeNeeds(rules=(IN_USE_RULE,)), refused=IN_USE)
 """For a pod whose claim is for one pod at a time and used by another. Its other needs are found when that has ended."""
 
 
-def obstacle(storage: Catalogue, uid: str, name: str, claims: tuple[PodClaim, ...]) -> Resolution | None:
+def find_obstacle(storage: Catalogue, uid: str, name: str, claims: tuple[PodClaim, ...]) -> Resolution | None:
     """Return the resolution with the ``reason`` why no node can help a pod; None if that depends on the node.
 
     ``name``: ``namespace/name`` of the pod.
@@ -110,7 +110,7 @@ def needs_of(
             if driver and claim.profile is not None and storage.states_capacity(driver):
                 sizes.setdefault(claim.storage_class, []).append(claim.profile.size)
         if driver and counted(driver) and charged(key):
-            resource = attachments(driver)
+            resource = name_attachments(driver)
             amounts[resource] = amounts.get(resource, 0) + 1
             if known is not None and shared(key):
                 together.add((resource, known.volume))

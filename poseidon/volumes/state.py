@@ -31,8 +31,8 @@ from poseidon.volumes.resolution import (
     TAKEN,
     Resolution,
     add_sole_claims,
+    find_obstacle,
     needs_of,
-    obstacle,
     require_volumes,
 )
 from poseidon.volumes.sole_claims import User, leaves_claims, list_contested, node_of_holders
@@ -317,7 +317,7 @@ class VolumeState:
     def _resolve(self, uid: str, pod: _Pod) -> Resolution:
         rivals = self._rivals(uid, pod)
         if not pod.place:
-            found = obstacle(self._storage, uid, pod.name, pod.claims)
+            found = find_obstacle(self._storage, uid, pod.name, pod.claims)
             if found is not None:
                 return found
             if leaves_claims(pod, rivals):

@@ -13,7 +13,17 @@ APART = ("rules", "constraints")
 """Folders that are about rules themselves."""
 
 FAMILIES = frozenset(
-    {"rules", "pairs", "topology", "spread", "heights", "ledgers", "joint", "modelled", "openings"}
+    {
+        "rules",
+        "pairs",
+        "topology",
+        "spread",
+        "heights",
+        "ledgers",
+        "joint",
+        "modelled",
+        "rooms_after_eviction",
+    }
 )
 """Fields of a problem, and of what is made of it, that hold a family; also asked by ``of``, ``groups`` or ``steers``
 of these."""

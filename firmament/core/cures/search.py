@@ -16,7 +16,7 @@ from firmament.core.cures.gang_cures import cures_together
 from firmament.core.cures.group_tree_cures import cures_by_level
 from firmament.core.cures.proposals import Cure, propose_for_cause, propose_new_machine
 from firmament.core.events import Event, JobDefined, TasksSubmitted
-from firmament.core.intake.events import alone
+from firmament.core.intake.events import select_task
 from firmament.core.label_levels import LabelLevels
 from firmament.core.reasons import Cause, lack_of, lacks_only_room
 from firmament.core.rescheduling.room_by_moves import GangRoom, find_gang_room_by_moves, find_room_by_moves
@@ -101,7 +101,7 @@ class CureFinder:
         own = next(each for each in self.submitted if uid in each.uids)
         index = own.uids.index(uid)
         others = [_drop_task(own, index) if each is own else each for each in self.submitted]
-        return replace(alone(own, index), job=""), [each for each in others if each.uids]
+        return replace(select_task(own, index), job=""), [each for each in others if each.uids]
 
     def _kinds(self, uids: Sequence[str]) -> Iterator[list[TasksSubmitted]]:
         """Yield, for each class and each gang that the tasks belong to, all of its tasks that were submitted.

@@ -19,7 +19,7 @@ from firmament.core.record_kinds import NAMESPACE_RECORD
 from firmament.core.rules.default_spread import number_domains
 from firmament.core.rules.registry import list_ruled
 from firmament.core.rules.what_tasks_await import selects
-from firmament.core.scoring.arc_costs import charges
+from firmament.core.scoring.arc_costs import compute_charges
 from firmament.core.scoring.kept_rows import LEAST_MACHINES
 from firmament.core.scoring.round_assessment import RoundAssessment, batch_of, holds
 from firmament.core.snapshot.grouping import RoundContext
@@ -195,7 +195,7 @@ def _assess_some(
     place = place & (free[:, asked] >= request[asked]).all(axis=1)
     if costs.refused is not None:
         place &= ~costs.refused[rows]
-    costs.units[rows] = np.where(place, charges(assessed, models, None).units[0], CLOSED)
+    costs.units[rows] = np.where(place, compute_charges(assessed, models, None).units[0], CLOSED)
     return True
 
 

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from cost_models.interface import Bool, Int64, JointRows, Ledger, Opening
+from cost_models.interface import Bool, Int64, JointRows, Ledger, RoomAfterEviction
 from firmament.core.constraints.default_spread import NO_SPREAD, SpreadTerms
 from firmament.core.constraints.pairs import NO_PAIRS, PairRules
 from firmament.core.constraints.quota_terms import QuotaTerms
@@ -65,7 +65,7 @@ class PlacementProblem:
     """Quotas that tasks draw on, on whatever machine they are; None for none."""
     ledgers: tuple[Ledger, ...] = ()
     """Room that no joint row can express, by rows of ``model_shape``; these objects are never booked themselves."""
-    openings: tuple[Opening | None, ...] = ()
+    rooms_after_eviction: tuple[RoomAfterEviction | None, ...] = ()
     """For each ledger, whether evictions give it room, by shapes of this problem; None if they cannot."""
     held: Bool | None = None
     """bool[S, M], machines that refuse a shape only because of what tasks there hold; None for none."""

@@ -214,7 +214,7 @@ def _apply_singly(
     for index, uid in enumerate(event.uids):
         task = cluster.tasks.row_of.get(uid)
         if task is None:
-            intake.apply(alone(event, index))
+            intake.apply(select_task(event, index))
             continue
         intake.flush()
         if isinstance(event, TasksBound):
@@ -223,7 +223,7 @@ def _apply_singly(
             describe(cluster, task, cls, event, index)
 
 
-def alone(event: TaskEvent, index: int) -> TaskEvent:
+def select_task(event: TaskEvent, index: int) -> TaskEvent:
     """Return the part of an event that is about one of its tasks."""
     if len(event.uids) == 1:
         return event

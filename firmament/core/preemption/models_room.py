@@ -17,7 +17,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from cost_models.interface import Bool, Int64, Ledger, ReasonedLedger, SharedOpening
+from cost_models.interface import Bool, Int64, Ledger, ReasonedLedger, SharedRoomAfterEviction
 from firmament.core.flow.problem import Assignments, PlacementProblem
 from firmament.core.flow.residual import Residual
 from firmament.core.preemption.problem import PreemptionProblem
@@ -26,7 +26,7 @@ ENDLESS = 2**60
 """Room on machines that a row does not limit; sums with it stay within 64 bits."""
 
 
-def columns(
+def list_amount_columns(
     problem: PlacementProblem, preemption: PreemptionProblem, residual: Residual
 ) -> tuple[Int64, Bool, Int64, Int64]:
     """Return which amounts of K resources and J joint rows tasks request, victims give back, and ``residual`` leaves
@@ -57,7 +57,7 @@ def columns(
     )
 
 
-def find_closed_by(ledger: Ledger, shapes: Int64, machines: Int64) -> Bool:
+def find_needing_check(ledger: Ledger, shapes: Int64, machines: Int64) -> Bool:
     """Return bool[A]: whether a ledger closes ``machines[i]`` to usual preemption for tasks of ``shapes[i]``.
 
     It does if tasks must arrive there in a certain order, or if it has no room unless a task leaves.
@@ -66,11 +66,11 @@ def find_closed_by(ledger: Ledger, shapes: Int64, machines: Int64) -> Bool:
     return found | ledger.find_full(shapes, machines) if isinstance(ledger, ReasonedLedger) else found
 
 
-class ClosedByLedgers:
+class MachinesNeedingLedgerCheck:
     """Says on which machines some ledger must be asked before preemption places a task there: the *closed* machines.
 
     A ledger closes a machine that is full by its account, or that tasks must reach in a certain order; see
-    ``find_closed_by``. ``guests``: by machine, the classes of the tasks that come there by preemption.
+    ``find_needing_check``. ``guests``: by machine, the classes of the tasks that come there by preemption.
     """
 
     def __init__(self, problem: PlacementProblem, preemption: PreemptionProblem, placed: Assignments) -> None:
@@ -81,16 +81,16 @@ class ClosedByLedgers:
         self._open: dict[tuple[int, int], Bool] = {}
         self.guests: dict[int, list[int]] = {}
 
-    def copy(self) -> ClosedByLedgers:
+    def copy(self) -> MachinesNeedingLedgerCheck:
         """Return an independent copy; what never changes within a round is shared."""
         twin = copy.copy(self)
         twin.guests = {machine: list(classes) for machine, classes in self.guests.items()}
         return twin
 
     def list_closing(self, cls: int, machine: int) -> list[bool]:
-        """Return for each ledger whether it closes the machine to tasks of a class, see ``find_closed_by``."""
+        """Return for each ledger whether it closes the machine to tasks of a class, see ``find_needing_check``."""
         at, of = np.array([machine]), self._map_to_ledgers(cls)
-        return [bool(find_closed_by(ledger, of, at)[0]) for ledger in self._problem.ledgers]
+        return [bool(find_needing_check(ledger, of, at)[0]) for ledger in self._problem.ledgers]
 
     def closes(self, cls: int, machine: int) -> bool:
         """Return whether any ledger closes a machine to tasks of a class."""
@@ -102,7 +102,7 @@ class ClosedByLedgers:
         """
         problem, preemption = self._problem, self._preemption
         nowhere: Bool = np.zeros(problem.machines, dtype=np.bool_)
-        if all(opening is None for opening in problem.openings):
+        if all(opening is None for opening in problem.rooms_after_eviction):
             return nowhere
         priority = int(preemption.priority[cls])
         key = int(problem.shape[cls]), priority
@@ -119,16 +119,16 @@ class ClosedByLedgers:
         everywhere = np.arange(self._problem.machines)
         of = np.repeat(self._map_to_ledgers(cls), len(everywhere))
         return all(
-            isinstance(opening, SharedOpening) or not ledger.find_ordered(of, everywhere).any()
-            for ledger, opening in zip(self._problem.ledgers, self._problem.openings, strict=True)
+            isinstance(opening, SharedRoomAfterEviction) or not ledger.find_ordered(of, everywhere).any()
+            for ledger, opening in zip(self._problem.ledgers, self._problem.rooms_after_eviction, strict=True)
         )
 
     def shares(self, cls: int) -> bool:
         """Return whether a class uses capacity that incoming tasks share, perhaps across machines."""
         shape = int(self._map_to_ledgers(cls)[0])
         return any(
-            isinstance(opening, SharedOpening) and opening.concerns(shape)
-            for opening in self._problem.openings
+            isinstance(opening, SharedRoomAfterEviction) and opening.concerns(shape)
+            for opening in self._problem.rooms_after_eviction
         )
 
     def meets_guests(self, cls: int, machine: int) -> bool:
@@ -139,7 +139,7 @@ class ClosedByLedgers:
         """Note that a task of a class is placed on a machine by preemption."""
         self.guests.setdefault(machine, []).append(cls)
 
-    def opens(self, cls: int, machine: int, gone: Iterable[int]) -> bool:
+    def admits(self, cls: int, machine: int, gone: Iterable[int]) -> bool:
         """Return whether a machine can take a task of a class after the tasks ``gone`` have left.
 
         Ask this of closed machines only, see the class.
@@ -162,11 +162,11 @@ class ClosedByLedgers:
         closing = [
             any(closed) for closed in zip(*(self.list_closing(cls, machine) for cls in classes), strict=True)
         ]
-        for closes, opening in zip(closing, self._problem.openings, strict=True):
-            if isinstance(opening, SharedOpening):
-                if not opening.opens_for(shapes, machine, rows):
+        for closes, opening in zip(closing, self._problem.rooms_after_eviction, strict=True):
+            if isinstance(opening, SharedRoomAfterEviction):
+                if not opening.admits_all(shapes, machine, rows):
                     return False
-            elif closes and (opening is None or not opening.opens(shapes[-1], machine, rows)):
+            elif closes and (opening is None or not opening.admits(shapes[-1], machine, rows)):
                 return False
         return True
 
@@ -178,11 +178,11 @@ class ClosedByLedgers:
         if problem.held is not None:
             found |= problem.held[problem.shape[cls]]
         closed: Bool = np.zeros(problem.machines, dtype=np.bool_)
-        for ledger, opening in zip(problem.ledgers, problem.openings, strict=True):
-            ordered = find_closed_by(ledger, np.full(problem.machines, shape), everywhere)
+        for ledger, opening in zip(problem.ledgers, problem.rooms_after_eviction, strict=True):
+            ordered = find_needing_check(ledger, np.full(problem.machines, shape), everywhere)
             closed |= ordered
             if ordered.any():
-                opens = opening.promising(shape, rows) if opening is not None else ~ordered
+                opens = opening.find_possible(shape, rows) if opening is not None else ~ordered
                 found &= ~ordered | opens
             if not ordered.all():
                 found &= ordered | (ledger.count_room(shape) > 0)

@@ -13,7 +13,7 @@ from firmament.core.constraints.counters import RuleState
 from firmament.core.constraints.ruleset import ClassRules
 from firmament.core.flow.problem import Assignments, PlacementProblem
 from firmament.core.flow.residual import Residual
-from firmament.core.preemption.models_room import ClosedByLedgers, columns
+from firmament.core.preemption.models_room import MachinesNeedingLedgerCheck, list_amount_columns
 from firmament.core.preemption.problem import PreemptionProblem, PreemptionTuning
 from firmament.core.preemption.quota_users import QuotaUser, find_covered
 from firmament.core.preemption.victim_gangs import VictimGangs
@@ -70,8 +70,8 @@ class PreemptionState:
         decide; computed on first use, shared by copies.
         """
         self.ledgers = residual.ledgers
-        self.ledger_closed = ClosedByLedgers(problem, preemption, placed)
-        self.requests, self.heeded, self.sizes, self.room = columns(problem, preemption, residual)
+        self.ledger_closed = MachinesNeedingLedgerCheck(problem, preemption, placed)
+        self.requests, self.heeded, self.sizes, self.room = list_amount_columns(problem, preemption, residual)
         self.alike = _alike(preemption)
         self.gone = preemption.leaving.copy()
         np.add.at(self.room, preemption.machine[self.gone], self.sizes[:-1][self.gone])
@@ -186,7 +186,7 @@ class PreemptionState:
             if not closes and int(ledger.room_at(known_as, at)[0]) <= 0:
                 return False
         asked = any(closing) or self.ledger_closed.meets_guests(cls, machine)
-        if asked and not self.ledger_closed.opens(cls, machine, self.list_gone(machine)):
+        if asked and not self.ledger_closed.admits(cls, machine, self.list_gone(machine)):
             return False
         return self.constraints.allows(cls, machine)
 

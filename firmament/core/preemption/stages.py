@@ -256,7 +256,7 @@ class ClosedMachineBundles:
             if not covered:
                 return False
             self._questions -= 1
-            return now.ledger_closed.opens(cls, machine, [*leaving, *slots[victims].tolist()])
+            return now.ledger_closed.admits(cls, machine, [*leaving, *slots[victims].tolist()])
 
         nobody = np.zeros_like(open_to)
         if suffices(nobody):

@@ -10,7 +10,7 @@ import numpy as np
 
 from cost_models.interface import Bool, Int64
 from firmament.core.events import ClassDefined, Event, MachineUpserted, TasksBound, TasksSubmitted
-from firmament.core.intake.events import alone
+from firmament.core.intake.events import select_task
 from firmament.core.model import Machine, TaskClass
 from firmament.core.rescheduling.room_bound import may_fit
 
@@ -47,7 +47,7 @@ class TrialCluster:
                     self._classes[number] = content
                 case TasksBound():
                     for index, uid in enumerate(each.uids):
-                        task = alone(each, index)
+                        task = select_task(each, index)
                         if uid in goes:
                             ending.append(task)
                         else:

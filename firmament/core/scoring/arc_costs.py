@@ -22,7 +22,9 @@ from firmament.core.scoring.round_assessment import LARGEST_COST, RoundAssessmen
 from firmament.solvers.base import Int32
 
 
-def charges(assessed: RoundAssessment, models: Sequence[WeightedModel], recall: Recall | None) -> Charges:
+def compute_charges(
+    assessed: RoundAssessment, models: Sequence[WeightedModel], recall: Recall | None
+) -> Charges:
     """Return int32[S, M] and what is needed to cache it: the cost units charged for a task of each shape on each
     machine.
 

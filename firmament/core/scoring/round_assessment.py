@@ -23,7 +23,7 @@ from cost_models.interface import (
     JointRows,
     Ledger,
     MachineColumns,
-    Opening,
+    RoomAfterEviction,
     ShapeBatch,
     ShapeRow,
 )
@@ -79,27 +79,27 @@ class RoundAssessment:
         """Return ledgers of all models."""
         return tuple(each.ledger for each in self.assessments if each.ledger is not None)
 
-    def openings(self) -> tuple[Opening | None, ...]:
+    def rooms_after_eviction(self) -> tuple[RoomAfterEviction | None, ...]:
         """Return for each ledger the object that says which machines would have room if tasks left; None if no task can
         make room.
         """
-        return tuple(each.opening for each in self.assessments if each.ledger is not None)
+        return tuple(each.room_after_eviction for each in self.assessments if each.ledger is not None)
 
     def find_held(self) -> Bool | None:
         """Return bool[S, M]: machines that refuse a shape only because of what tasks there hold in a ledger.
 
         Evictions may open them. None if no model says so of any machine.
         """
-        if not any(each.opening is not None for each in self.assessments) or not self.rules:
+        if not any(each.room_after_eviction is not None for each in self.assessments) or not self.rules:
             return None
         held = np.zeros((self.batch.count, self.machines.count), dtype=np.bool_)
         for each in self.assessments:
-            if each.opening is not None:
+            if each.room_after_eviction is not None:
                 others = np.stack([row.feasible for row in self.rules])
                 for other in self.assessments:
                     if other is not each and other.feasible is not None:
                         others &= other.feasible
-                held |= others & each.opening.held
+                held |= others & each.room_after_eviction.held
         return held
 
     def find_occupied(self) -> Bool | None:

@@ -8,7 +8,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from cost_models.firmament_policies.scarce_resources import scarce_columns
-from cost_models.interface import Bool, Int64, Ledger, MachineColumns, Needs, OpenableLedger, Opening
+from cost_models.interface import (
+    Bool,
+    EvictableLedger,
+    Int64,
+    Ledger,
+    MachineColumns,
+    Needs,
+    RoomAfterEviction,
+)
 from firmament.core.configuration import CoreConfiguration
 from firmament.core.constraints.default_spread import NO_SPREAD
 from firmament.core.constraints.pairs import NO_PAIRS
@@ -33,7 +41,7 @@ from firmament.core.rules.registry import (
     limit_amounts,
 )
 from firmament.core.rules.tree_groups.compilation import CalledGangs, compile_groups, sort_by_natural_name
-from firmament.core.scoring.arc_costs import charges, collect_heights
+from firmament.core.scoring.arc_costs import collect_heights, compute_charges
 from firmament.core.scoring.kept_rows import Charges
 from firmament.core.scoring.round_assessment import (
     RoundAssessment,
@@ -214,7 +222,7 @@ def _problem(
         joint=(*assessed.joint(), *limited),
         quotas=find_quotas(cluster, demand),
         ledgers=(*assessed.ledgers(), *kept),
-        openings=(*assessed.openings(), *map(_get_opening, kept)),
+        rooms_after_eviction=(*assessed.rooms_after_eviction(), *map(_get_room_after_eviction, kept)),
         held=held,
         rules=compile_rules(cluster, cls),
         spread=spread,
@@ -229,8 +237,8 @@ def _problem(
     return problem, occupied
 
 
-def _get_opening(ledger: Ledger) -> Opening | None:
-    return ledger.opening if isinstance(ledger, OpenableLedger) else None
+def _get_room_after_eviction(ledger: Ledger) -> RoomAfterEviction | None:
+    return ledger.room_after_eviction if isinstance(ledger, EvictableLedger) else None
 
 
 def _assess(
@@ -246,7 +254,7 @@ def _assess(
         recall = kept_rows.recall(cluster, columns, groups.shapes, models)
     waiting = groups.waiting().tolist()
     assessed = assess_shapes(cluster, context.static_rows, columns, groups.shapes, waiting, models, recall)
-    charged = charges(assessed, models, recall)
+    charged = compute_charges(assessed, models, recall)
     if kept_rows is not None and recall is not None:
         kept_rows.keep(recall, worth_keeping(models, assessed.assessments, columns.count), charged)
     return assessed, charged

@@ -27,7 +27,7 @@ def best_profile(options: Sequence[tuple[int, bool]], units: int, pack: bool, to
     hold that one despite the gaps, it is the answer. If not, a table is computed.
     """
     within = (2 << total) - 1
-    used = enough([(counts & within, must) for counts, must in options], units, total)
+    used = drop_unneeded([(counts & within, must) for counts, must in options], units, total)
     if not any(must for _, must in used):
         profile = _solve_without_gaps([counts for counts, _ in used], units, pack, total)
         if _holds([counts for counts, _ in used], profile):
@@ -49,7 +49,7 @@ def _solve_without_gaps(sets: Sequence[int], units: int, pack: bool, total: int)
         np.array([sorted((counts.bit_length() - 1 for counts in sets), reverse=True)], dtype=np.int64) // step
     )
     fill = pack_profiles if pack else spread_profiles
-    profile = fill(most, lowest(union) // step, units, np.array([total // step]))[0]
+    profile = fill(most, get_lowest(union) // step, units, np.array([total // step]))[0]
     return tuple((profile[profile > 0] * step).tolist())
 
 
@@ -64,8 +64,8 @@ def _fill(used: Sequence[tuple[int, bool]], units: int, total: int) -> list[int]
     larger least count, as that leaves more.
     """
     must = np.array([must for _, must in used], dtype=np.bool_)
-    least = min((lowest(counts) for counts, must in used if not must), default=0)
-    low = np.array([lowest(counts) if must else least for counts, must in used], dtype=np.int64)
+    least = min((get_lowest(counts) for counts, must in used if not must), default=0)
+    low = np.array([get_lowest(counts) if must else least for counts, must in used], dtype=np.int64)
     high = np.array([counts.bit_length() - 1 for counts, _ in used], dtype=np.int64)
     others = np.flatnonzero(~must)
     others = others[np.argsort(-high[others], kind="stable")]
@@ -90,7 +90,7 @@ def _level(used: Sequence[tuple[int, bool]], total: int) -> list[int]:
 
     It is assumed that each child can hold every count from its own least (0 if it may be left out) to its own largest.
     """
-    low = np.array([lowest(counts) if must else 0 for counts, must in used], dtype=np.int64)
+    low = np.array([get_lowest(counts) if must else 0 for counts, must in used], dtype=np.int64)
     high = np.array([counts.bit_length() - 1 for counts, _ in used], dtype=np.int64)
     level = 0
     for bit in range(total.bit_length() - 1, -1, -1):
@@ -160,7 +160,7 @@ def _by_table(used: Sequence[tuple[int, bool]], units: int, pack: bool, total: i
     values = list_counts(reduce(or_, (counts for counts, _ in used)))
     digit = max(len(used).bit_length(), 1)
     weight = _weights(values, digit, pack)
-    spare = total - sum(lowest(counts) for counts, must in used if must)
+    spare = total - sum(get_lowest(counts) for counts, must in used if must)
     nothing = -1 << digit * (len(values) + 3)
     table: Table = np.full((units + 1, spare + 1), nothing, dtype=object)
     table[0, 0] = 0
@@ -181,7 +181,7 @@ def _add_child(table: Table, counts: int, must: bool, weight: Mapping[int, int],
     """Return the table with one more child; if it must be used, its least count has been subtracted from the total
     already.
     """
-    base = lowest(counts) if must else 0
+    base = get_lowest(counts) if must else 0
     wide = len(table) > 1
     spare = table.shape[1]
     added = np.full_like(table, nothing) if must else table.copy()
@@ -208,7 +208,7 @@ def _decode(key: int, values: Sequence[int], digit: int, pack: bool) -> tuple[in
 # --- Sets of counts as the bits of an integer: bit n stands for the count n.
 
 
-def progression(low: int, high: int, step: int = 1) -> int:
+def make_progression(low: int, high: int, step: int = 1) -> int:
     """Return the set of the numbers ``low``, ``low`` + ``step``, ... up to ``high``, as bits."""
     if high < low:
         return 0
@@ -226,18 +226,18 @@ def list_counts(counts: int) -> list[int]:
     return found
 
 
-def lowest(counts: int) -> int:
+def get_lowest(counts: int) -> int:
     """Return the least count in a set: the number of the lowest bit of ``counts`` that is 1; there must be one."""
     return (counts & -counts).bit_length() - 1
 
 
-def sums(one: int, other: int, size: int) -> int:
+def add_sets(one: int, other: int, size: int) -> int:
     """Return, as bits, the set of all sums up to ``size`` of a count in ``one`` and a count in ``other``."""
     if one.bit_count() < other.bit_count():
         one, other = other, one
     found = 0
     while other:
-        start = lowest(other)
+        start = get_lowest(other)
         run = other >> start
         length = (~run & (run + 1)).bit_length() - 1
         found |= _smear(one, length) << start
@@ -255,27 +255,27 @@ def _smear(counts: int, length: int) -> int:
     return counts
 
 
-def reachable(options: Sequence[tuple[int, bool]], units: int, size: int) -> int:
+def find_reachable(options: Sequence[tuple[int, bool]], units: int, size: int) -> int:
     """Return the totals from 1 to ``size`` that children can hold together, as bits.
 
     ``options``: for each child, the counts that it may get, and whether it has to get one (else it may be left out);
     ``units``: exactly so many children are used, 0 for any number.
     """
     if units:
-        return _exactly(enough(options, units, size), units, size) & ~1
+        return _exactly(drop_unneeded(options, units, size), units, size) & ~1
     total = 1
     for (counts, must), number in Counter(options).items():
-        total = sums(total, _sums_of_many(counts if must else counts | 1, number, size), size)
+        total = add_sets(total, _sums_of_many(counts if must else counts | 1, number, size), size)
     return total & ~1
 
 
-def enough(options: Sequence[tuple[int, bool]], units: int, size: int) -> list[tuple[int, bool]]:
+def drop_unneeded(options: Sequence[tuple[int, bool]], units: int, size: int) -> list[tuple[int, bool]]:
     """Return ``options`` without children that no total up to ``size`` needs.
 
     These are children that can hold nothing and, of alike children that may be left out, all that cannot be used at
     once.
     """
-    spare = size - sum(lowest(counts) for counts, must in options if must and counts)
+    spare = size - sum(get_lowest(counts) for counts, must in options if must and counts)
     others = units - sum(must for _, must in options) if units else spare
     left: dict[int, int] = {}
     kept = []
@@ -283,7 +283,7 @@ def enough(options: Sequence[tuple[int, bool]], units: int, size: int) -> list[t
         counts, must = option
         if not must:
             if counts not in left:
-                left[counts] = min(others, spare // lowest(counts)) if counts else 0
+                left[counts] = min(others, spare // get_lowest(counts)) if counts else 0
             left[counts] -= 1
             if left[counts] < 0:
                 continue
@@ -292,14 +292,14 @@ def enough(options: Sequence[tuple[int, bool]], units: int, size: int) -> list[t
 
 
 def _sums_of_many(counts: int, number: int, size: int) -> int:
-    """Return the set of all sums, up to ``size``, of ``number`` counts, each of the set ``counts`` (see ``sums``)."""
+    """Return the set of all sums, up to ``size``, of ``number`` counts in the set ``counts``; see ``add_sets``."""
     total, power = 1, counts
     while number:
         if number & 1:
-            total = sums(total, power, size)
+            total = add_sets(total, power, size)
         number >>= 1
         if number:
-            power = sums(power, power, size)
+            power = add_sets(power, power, size)
     return total
 
 
@@ -308,7 +308,7 @@ def _exactly(options: Sequence[tuple[int, bool]], units: int, size: int) -> int:
     totals = [1] + [0] * units
     for counts, must in options:
         for used in range(units, 0, -1):
-            with_it = sums(totals[used - 1], counts, size)
+            with_it = add_sets(totals[used - 1], counts, size)
             totals[used] = with_it if must else totals[used] | with_it
         if must:
             totals[0] = 0

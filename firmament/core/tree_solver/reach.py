@@ -12,7 +12,7 @@ import numpy as np
 
 from cost_models.interface import Bool, Int64
 from firmament.core.tree_solver import regular
-from firmament.core.tree_solver.count_vectors import progression, reachable
+from firmament.core.tree_solver.count_vectors import find_reachable, make_progression
 from firmament.core.tree_solver.tree import CountLimits, Rule, Tree, limits
 
 CELLS = 1 << 21  # of one batch of rows
@@ -37,7 +37,7 @@ class Shares:
     def counts(self, unit: int) -> int:
         """Return the numbers of pods that a unit can hold, as bits: bit n is set if it can hold n."""
         if self.regular[unit]:
-            return progression(self.least, int(self.high[unit]), self.step)
+            return make_progression(self.least, int(self.high[unit]), self.step)
         return self.others[unit]
 
     def options(self, units: range) -> list[tuple[int, bool]]:
@@ -134,7 +134,7 @@ def _of_leaves(bound: CountLimits, size: int, held: Int64, room: Int64) -> Share
     high = np.minimum(room, min(bound.high or size, size)) // bound.step * bound.step
     must = held > 0
     others = {
-        leaf: progression(
+        leaf: make_progression(
             max(-(-int(held[leaf]) // bound.step) * bound.step, bound.low), int(high[leaf]), bound.step
         )
         for leaf in np.flatnonzero(must).tolist()
@@ -157,13 +157,13 @@ def _totals(
         most = -np.sort(-compute_caps(below, children, exists), axis=1)
         found = regular.find_totals(most, below.least // below.step, units, top)
         rows[parents[positions], : top * below.step + 1 : below.step] = found
-    allowed = progression(bound.low, min(bound.high or size, size), bound.step)
+    allowed = make_progression(bound.low, min(bound.high or size, size), bound.step)
     count = np.arange(size + 1)
     rows &= (count >= bound.low) & (count <= (bound.high or size)) & (count % bound.step == 0)
     others = {}
     for parent in np.flatnonzero(~simple).tolist():
         options = below.options(range(int(first[parent]), int(first[parent + 1])))
-        others[parent] = reachable(options, units, size) & allowed
+        others[parent] = find_reachable(options, units, size) & allowed
     return rows, others
 
 

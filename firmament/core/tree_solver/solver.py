@@ -26,7 +26,7 @@ import numpy as np
 from cost_models.interface import Int64
 from firmament.core.reasons import format_number
 from firmament.core.tree_solver.answers import answer
-from firmament.core.tree_solver.count_vectors import lowest, progression, reachable
+from firmament.core.tree_solver.count_vectors import find_reachable, get_lowest, make_progression
 from firmament.core.tree_solver.questions import ask
 from firmament.core.tree_solver.reach import ReachableShares, reach, room_of
 from firmament.core.tree_solver.tree import Rule, Shortage, Tree, limits
@@ -270,13 +270,13 @@ def _possible(rules: Sequence[Rule], size: int, units: Sequence[int]) -> int:
     counts = 0
     for level in range(len(rules), 0, -1):
         bound = limits(rules[level - 1])
-        allowed = progression(bound.low, min(bound.high or top, top), bound.step)
+        allowed = make_progression(bound.low, min(bound.high or top, top), bound.step)
         counts = allowed if level == len(rules) else counts & allowed
         # Every unit above has at least one child, so no unit has more children than this.
         most = units[level - 1] - (units[level - 2] - 1 if level > 1 else 0)
         if bound.units > most:
             return 0
-        counts = reachable([(counts, False)] * (bound.units or most), bound.units, top)
+        counts = find_reachable([(counts, False)] * (bound.units or most), bound.units, top)
     return counts
 
 
@@ -284,4 +284,4 @@ def _around(possible: int, size: int) -> list[int]:
     """Return the largest possible size below ``size`` and the smallest above, as far as these exist."""
     below, above = possible & ((1 << size) - 1), possible >> size
     found = [below.bit_length() - 1] if below else []
-    return found + ([size + lowest(above)] if above else [])
+    return found + ([size + get_lowest(above)] if above else [])

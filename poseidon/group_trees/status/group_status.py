@@ -151,7 +151,7 @@ class GroupLife:
         data: dict[str, str | None] = {
             "status": str(self.state),
             "message": message or remark or None,
-            "schedBeginTime": precise(self._began),
+            "schedBeginTime": format_precisely(self._began),
             **{key: self._results.get(key) for key in _RESULTS},
             "preemptor": (self.preemptor or None) if self.state is State.PREEMPTED else None,
         }
@@ -195,7 +195,7 @@ class GroupLife:
             return
         self._timed = True
         assert self._began is not None
-        self._results["schedEndTime"] = precise(now)
+        self._results["schedEndTime"] = format_precisely(now)
         self._results["schedTotalTimeMilli"] = str(round(1000 * max(now - self._began, 0.0)))
         self._results["schedSolverTimeMilli"] = str(round(1000 * self.solver_seconds))
 
@@ -224,7 +224,7 @@ def gist(text: str) -> str:
     return _NUMBER.sub("#", text)
 
 
-def precise(at: float) -> str:
+def format_precisely(at: float) -> str:
     """Return seconds since the epoch as RFC 3339 text, UTC, with nanoseconds."""
     moment = datetime.fromtimestamp(at, UTC)
     return moment.strftime("%Y-%m-%dT%H:%M:%S.") + f"{moment.microsecond:06d}000Z"

@@ -30,37 +30,42 @@ def ranks(placed: Mapping[str, Path], kept: Mapping[str, int]) -> dict[str, int]
     other pods are ordered by distance from the master, then by the order of the tree, and on a node by their indices.
     """
     taken: dict[int, str] = {}
-    for name in sorted(kept.keys() & placed.keys(), key=natural):
+    for name in sorted(kept.keys() & placed.keys(), key=make_natural_key):
         if 0 <= kept[name] < len(placed):
             taken.setdefault(kept[name], name)
     ranked = set(taken.values())
     unranked = [name for name in placed if name not in ranked]
     if not unranked:
         return {taken[rank]: rank for rank in range(len(placed))}
-    first = taken.get(0) or master(unranked)
+    first = taken.get(0) or choose_master(unranked)
     waiting = sorted(
         unranked,
         # The master comes before its neighbours on the node.
-        key=lambda name: (name != first, distance(placed[name], placed[first]), placed[name], natural(name)),
+        key=lambda name: (
+            name != first,
+            compute_distance(placed[name], placed[first]),
+            placed[name],
+            make_natural_key(name),
+        ),
     )
     following = iter(waiting)
     return {taken.get(rank) or next(following): rank for rank in range(len(placed))}
 
 
-def master(names: Iterable[str]) -> str:
+def choose_master(names: Iterable[str]) -> str:
     """Return the pod that gets rank 0: the first whose name contains ``MASTER``, else the one with the lowest index."""
-    ordered = sorted(names, key=natural)
+    ordered = sorted(names, key=make_natural_key)
     return next((name for name in ordered if MASTER in name), ordered[0])
 
 
-def distance(one: Path, other: Path) -> int:
+def compute_distance(one: Path, other: Path) -> int:
     """Return the number of edges in the tree between pods on two nodes: 2 on one node, 2 more per differing level."""
     common = next((level for level, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), None)
     depth = max(len(one), len(other))
     return 2 if common is None else 2 * (depth - common + 1)
 
 
-def natural(name: str) -> tuple[tuple[str, int], ...]:
+def make_natural_key(name: str) -> tuple[tuple[str, int], ...]:
     """Return a key that orders names as people do: ``pod-9`` before ``pod-10``."""
     parts = _DIGITS.split(name)
     return tuple(
@@ -69,10 +74,10 @@ def natural(name: str) -> tuple[tuple[str, int], ...]:
     )
 
 
-def placement(placed: Mapping[str, Path]) -> Placement:
+def group_by_unit(placed: Mapping[str, Path]) -> Placement:
     """Return the pods by unit; ``placed``: path of the node of each pod, by name."""
     by_path: dict[Path, list[str]] = {}
-    for name in sorted(placed, key=natural):
+    for name in sorted(placed, key=make_natural_key):
         by_path.setdefault(placed[name], []).append(name)
     found: dict[str, Any] = {}
     for path, names in sorted(by_path.items()):
@@ -92,8 +97,8 @@ def pods_of(found: Placement) -> dict[str, tuple[str, ...]]:
 
 
 def placement_text(placed: Mapping[str, Path]) -> str:
-    """Return the value of the key ``placement``: JSON of units within units, from the root down to pods."""
-    return json.dumps({ROOT: _as_maps(placement(placed))}, separators=(",", ":"), ensure_ascii=False)
+    """Return the value of the key ``group_by_unit``: JSON of units within units, from the root down to pods."""
+    return json.dumps({ROOT: _as_maps(group_by_unit(placed))}, separators=(",", ":"), ensure_ascii=False)
 
 
 def _as_maps(found: Placement) -> dict[str, Any]:

@@ -33,7 +33,7 @@ from poseidon.pods.run_times import find_last_end
 from poseidon.pods.tasks import (
     GATED_REASON,
     Disposition,
-    disposition,
+    classify_pod,
     get_qualified_name,
     scheduler_of,
     workload_of,
@@ -186,7 +186,7 @@ class Recorder:
     def pod(self, uid: str, pod: Pod, move_to: str, now: float) -> PodEntry:
         """Return the entry of a pod. ``move_to``: the annotation of an announced move."""
         metadata, spec = pod.metadata, pod.spec
-        phase = _PHASES[disposition(pod)]
+        phase = _PHASES[classify_pod(pod)]
         created = max(seconds(metadata.creation_timestamp) or now, 0.0)
         condition = pod.condition("PodScheduled")
         scheduled, reason = 0.0, ""

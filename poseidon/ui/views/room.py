@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from poseidon.ui.views.flow.arcs import arcs_of, class_label
+from poseidon.ui.views.flow.arcs import class_label, iter_arcs
 
 if TYPE_CHECKING:
     from poseidon.explanations import Verdict
@@ -70,7 +70,7 @@ def _list_recent_placements(flow: pb.RoundFlow, full: set[str]) -> dict[str, dic
     """Return, by node and by uid (or a number), the pods that the last round placed on the nodes ``full``."""
     found: dict[str, dict[str, PodInTheWay]] = {}
     before = 0
-    for arc in arcs_of(flow):
+    for arc in iter_arcs(flow):
         name, cls = flow.machines[arc.machine], flow.classes[arc.cls]
         if name in full:
             requests = {each.resource: each.amount for each in cls.requests}

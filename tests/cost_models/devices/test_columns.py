@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cost_models.devices.columns import DRIVERS, RESOURCES, read_names, see_devices
+from cost_models.devices.columns import DRIVERS, RESOURCES, make_device_view, read_names
 from cost_models.devices.gpu_packing import GpuPacking
 from cost_models.devices.usable_shares import (
     Room,
@@ -63,7 +63,7 @@ def test_names_may_be_configured():
 
 
 def test_published_devices_come_first_then_the_first_stated_resource():
-    view = see_devices(columns(), RESOURCES)
+    view = make_device_view(columns(), RESOURCES)
     assert view.rows.tolist() == [1, 2, 3]
     assert view.published == 1
     assert view.room.kind.tolist() == [1, 1, 0]
@@ -77,10 +77,10 @@ def test_published_devices_come_first_then_the_first_stated_resource():
 
 
 def test_without_published_devices_only_stated_ones_count():
-    view = see_devices(columns(devices=None), (AMD,))
+    view = make_device_view(columns(devices=None), (AMD,))
     assert (view.rows.tolist(), view.published, view.resources, view.columns) == ([1], 0, (2,), (0, 1))
     assert view.room.shares.tolist() == [[1.0, 1.0, 1.0]]
-    empty = see_devices(columns(devices=None), ("x",))
+    empty = make_device_view(columns(devices=None), ("x",))
     assert (len(empty.rows), empty.room.shares.shape, empty.columns) == (0, (0, 1), (0, 1, 2))
 
 
@@ -90,7 +90,7 @@ def shapes(*requests: list[int], **more: Any) -> ShapeBatch:
 
 
 def test_tasks_take_devices_of_the_kinds_that_serve_them():
-    view = see_devices(columns(), RESOURCES)
+    view = make_device_view(columns(), RESOURCES)
     demand = DeviceDemand(np.array([[0, 9], [1, 9], [0, 9]]), np.array([[0.0, 1.0], [0.5, 1.0], [0.0, 1.0]]))
     count, share = view.find_demand(shapes([1, 0, 0], [1, 0, 0], [1, 2, 0], devices=demand))
     assert count.tolist() == [[0, 0, 0], [1, 1, 1], [1, 2, 1]]
@@ -98,7 +98,7 @@ def test_tasks_take_devices_of_the_kinds_that_serve_them():
 
 
 def test_usual_tasks_are_those_that_there_are_most_of():
-    view = see_devices(columns(), RESOURCES)
+    view = make_device_view(columns(), RESOURCES)
     allowed = [np.array([True, False, True, True]), np.array([True, True, True, False])]
     usual = view.describe_usual(shapes([1, 0, 0], [3, 1, 0], counts=ints(3, 1), allowed=allowed))
     assert usual.popularity.tolist() == [0.75, 0.25]

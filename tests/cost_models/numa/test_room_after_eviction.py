@@ -11,7 +11,12 @@ import pytest
 from cost_models.numa import room_after_eviction
 from cost_models.numa.arguments import NumaOptions
 from cost_models.numa.requests import Requests, compile_requests, pods_of
-from cost_models.numa.room_after_eviction import NEVER, ZoneOpening, _world_without_room, exclusive_amounts
+from cost_models.numa.room_after_eviction import (
+    NEVER,
+    ZonesAfterEviction,
+    _world_without_room,
+    exclusive_amounts,
+)
 from tests.cost_models.numa.builders import container, shape
 from tests.support.effort import examples
 
@@ -34,10 +39,10 @@ def opening(
     pods: list[list[int]],
     pod_scope: bool = False,
     reliable: bool = True,
-) -> ZoneOpening:
+) -> ZonesAfterEviction:
     """``left``, ``given``: cores by machine and zone; ``tasks``: (machine, task, pod) each; ``ask``: one more pod."""
     machines = len(left)
-    return ZoneOpening(
+    return ZonesAfterEviction(
         held=np.ones((1, machines), np.bool_),
         open_to_it=np.full(machines, reliable),
         requests=requests_for(ask),
@@ -59,44 +64,44 @@ class TestOpening:
     def test_a_zone_that_certainly_gets_enough_back_opens(self, tasks: list[int], opens: bool):
         """One zone of 4 cores, 1 left; task 7 has 2 of them and task 8 has 1; the pod asks for 3."""
         made = opening([[1]], [[3]], [(0, 7, 0), (0, 8, 1)], ask=[3], pods=[[2], [1]])
-        assert made.opens(0, 0, tasks) is opens
-        assert made.promising(0, np.array(tasks, dtype=np.int64)).tolist() == [opens]
+        assert made.admits(0, 0, tasks) is opens
+        assert made.find_possible(0, np.array(tasks, dtype=np.int64)).tolist() == [opens]
 
     def test_it_may_be_in_another_zone(self):
         two = opening([[1, 1]], [[2, 2]], [(0, 7, 0), (0, 8, 0)], ask=[3], pods=[[2]])
-        assert two.opens(0, 0, [7])
+        assert two.admits(0, 0, [7])
         uneven = opening([[1, 0]], [[2, 2]], [(0, 7, 0), (0, 8, 0)], ask=[3], pods=[[2]])
-        assert not uneven.opens(0, 0, [7]), "it may be in the zone with nothing left"
-        assert uneven.promising(0, np.array([7])).tolist() == [True]
-        assert uneven.opens(0, 0, [7, 8])
+        assert not uneven.admits(0, 0, [7]), "it may be in the zone with nothing left"
+        assert uneven.find_possible(0, np.array([7])).tolist() == [True]
+        assert uneven.admits(0, 0, [7, 8])
 
     def test_only_machines_with_a_reliable_record_open(self):
         made = opening([[1]], [[3]], [(0, 7, 0)], ask=[3], pods=[[2]], reliable=False)
-        assert not made.opens(0, 0, [7])
-        assert made.promising(0, np.array([7])).tolist() == [False]
+        assert not made.admits(0, 0, [7])
+        assert made.find_possible(0, np.array([7])).tolist() == [False]
 
     def test_tasks_of_other_machines_give_nothing_back(self):
         made = opening([[1], [1]], [[3], [3]], [(0, 7, 0), (1, 8, 0)], ask=[3], pods=[[2]])
-        assert [made.opens(0, machine, [8]) for machine in (0, 1)] == [False, True]
-        assert made.promising(0, np.array([8])).tolist() == [False, True]
+        assert [made.admits(0, machine, [8]) for machine in (0, 1)] == [False, True]
+        assert made.find_possible(0, np.array([8])).tolist() == [False, True]
 
     def test_containers_are_in_zones_of_their_own_except_in_pod_scope(self):
         apart = opening([[0, 0]], [[1, 1]], [(0, 7, 0)], ask=[2], pods=[[1, 1]])
-        assert not apart.opens(0, 0, [7])
+        assert not apart.admits(0, 0, [7])
         together = opening([[0, 0]], [[2, 2]], [(0, 7, 0), (0, 8, 0)], ask=[2], pods=[[1, 1]], pod_scope=True)
-        assert together.opens(0, 0, [7])
+        assert together.admits(0, 0, [7])
 
     def test_a_resource_of_which_tasks_take_more_than_zones_gave_is_not_given_by_zone(self):
         made = opening([[1]], [[1]], [(0, 7, 0)], ask=[3], pods=[[2]])
-        assert not made.opens(0, 0, [7])
-        assert made.promising(0, np.array([7])).tolist() == [False]
-        assert opening([[1]], [[2]], [(0, 7, 0)], ask=[3], pods=[[2]]).opens(0, 0, [7])
+        assert not made.admits(0, 0, [7])
+        assert made.find_possible(0, np.array([7])).tolist() == [False]
+        assert opening([[1]], [[2]], [(0, 7, 0)], ask=[3], pods=[[2]]).admits(0, 0, [7])
 
     def test_a_zone_that_does_not_list_the_resource_never_opens(self):
         made = opening([[1]], [[3]], [(0, 7, 0)], ask=[3], pods=[[2]])
         made.left[0, 0, 0] = -1
-        assert not made.opens(0, 0, [7])
-        assert made.promising(0, np.array([7])).tolist() == [False]
+        assert not made.admits(0, 0, [7])
+        assert made.find_possible(0, np.array([7])).tolist() == [False]
 
 
 def test_what_is_taken_exclusively():

@@ -11,10 +11,10 @@ from poseidon.app_network.proposals import (
     Finding,
     Proposal,
     condition_of,
-    conditions,
-    notices,
+    judge_validity,
+    list_notices,
+    merge_conditions,
     propose,
-    validity,
 )
 from poseidon.app_network.spec.keys import ObjectKey
 from poseidon.kube.api.event_reasons import ConditionType, EventReason
@@ -36,14 +36,14 @@ def keep(last: str = "", **parts: Any) -> Kept[AppGroup, str]:
 
 
 def test_a_spec_without_defects_is_valid():
-    assert validity((), in_force=False) == Finding(VALID, True, "Accepted", "the spec is in force")
+    assert judge_validity((), in_force=False) == Finding(VALID, True, "Accepted", "the spec is in force")
 
 
 @pytest.mark.parametrize(
     ("in_force", "state"), [(True, "the last good spec stays in force"), (False, "nothing is in force")]
 )
 def test_defects_are_named_with_what_is_in_force(in_force, state):
-    found = validity([FAULT], in_force=in_force)
+    found = judge_validity([FAULT], in_force=in_force)
     assert (found.type, found.holds, found.reason, found.warns) == (VALID, False, "InvalidSpec", True)
     assert found.message == f"spec.name: is missing; {state}"
 
@@ -58,13 +58,15 @@ def condition(kind: str, status: str, since: str, message: str = "m") -> dict[st
 def test_a_transition_is_a_change_of_the_status(before, since):
     others = condition("Other", "True", "long ago")
     existing = [condition(VALID, before, "then"), "stray", others] if before else [others]
-    found = conditions(existing, [Finding(VALID, True, "Accepted", "good")], "now")
+    found = merge_conditions(existing, [Finding(VALID, True, "Accepted", "good")], "now")
     new = {**condition(VALID, "True", since, "good"), "reason": "Accepted"}
     assert found == [others, new]
 
 
 def test_conditions_that_are_no_list_count_as_none():
-    assert conditions("x", [Finding(VALID, False, "R", "m")], "now") == [condition(VALID, "False", "now")]
+    assert merge_conditions("x", [Finding(VALID, False, "R", "m")], "now") == [
+        condition(VALID, "False", "now")
+    ]
     assert condition_of("x", VALID) == condition_of([7, {"type": MEASURED}], VALID) == {}
 
 
@@ -102,7 +104,7 @@ def test_people_are_told_once_and_again_after_a_change():
 
     def tell(message: str, *, warns: bool = True) -> list[str]:
         finding = Finding(VALID, False, EventReason.INVALID_SPEC, message, warns=warns)
-        return [each.message for each in notices(kept, [finding])]
+        return [each.message for each in list_notices(kept, [finding])]
 
     seen = [tell(each) for each in ("a", "a", "b", "a")]
     assert seen == [["a"], [], ["b"], ["a"]]
@@ -113,8 +115,8 @@ def test_people_are_told_once_and_again_after_a_change():
 def test_what_a_former_process_has_told_is_not_told_again():
     kept = keep(spec={}, status={"conditions": [condition(VALID, "False", "then", "a")]})
     invalid = EventReason.INVALID_SPEC
-    assert notices(kept, [Finding(VALID, False, invalid, "a", warns=True)]) == []
-    [told] = notices(kept, [Finding(VALID, False, invalid, "b", warns=True)])
+    assert list_notices(kept, [Finding(VALID, False, invalid, "a", warns=True)]) == []
+    [told] = list_notices(kept, [Finding(VALID, False, invalid, "b", warns=True)])
     assert (told.key, told.uid, told.reason, told.message) == (KEY, "1", invalid, "b")
     assert told.about == ObjectRef("appgroup.diktyo.x-k8s.io/v1alpha1", "AppGroup", "1", "web", "shop")
 

@@ -13,8 +13,8 @@ from poseidon.group_trees.status.group_status import (
     Outlook,
     Situation,
     State,
+    format_precisely,
     gist,
-    precise,
     state_of,
 )
 from poseidon.group_trees.status.members import Member, read_number
@@ -185,7 +185,7 @@ def test_results_go_when_the_group_has_to_be_placed_again():
     assert kept.data["schedEndTime"] is not None, "a replacement is on its way"
     assert scene.look(*placed, phase=PHASES.PREEMPTED).data["schedEndTime"] is None
     scene.now += 10
-    assert scene.look(*placed).data["schedEndTime"] == precise(NOW + 10)
+    assert scene.look(*placed).data["schedEndTime"] == format_precisely(NOW + 10)
 
 
 @pytest.mark.parametrize(
@@ -199,16 +199,16 @@ def test_results_go_when_the_group_has_to_be_placed_again():
 )
 def test_a_group_begins_with_its_first_pod(created, began):
     scene = Life()
-    assert scene.look(member(created=created)).data["schedBeginTime"] == precise(began)
+    assert scene.look(member(created=created)).data["schedBeginTime"] == format_precisely(began)
     scene.now += 5
-    assert scene.look(member(created=created)).data["schedBeginTime"] == precise(began)
+    assert scene.look(member(created=created)).data["schedBeginTime"] == format_precisely(began)
 
 
 DATA = {
     "status": "Bound",
     "preemptor": "ns/vip",
-    "schedBeginTime": precise(NOW - 50),
-    "schedEndTime": precise(NOW - 40),
+    "schedBeginTime": format_precisely(NOW - 50),
+    "schedEndTime": format_precisely(NOW - 40),
     "rank": "[(a,1)]",
     "other": "x",
 }
@@ -220,8 +220,8 @@ def test_another_process_takes_up_the_course():
     scene.life.recover(DATA, members(*placed))
     assert (scene.life.state, scene.life.preemptor, scene.life.is_empty) == (State.BOUND, "ns/vip", False)
     found = scene.look(*placed)
-    assert found.data["schedBeginTime"] == precise(NOW - 50)
-    assert found.data["schedEndTime"] == precise(NOW - 40)
+    assert found.data["schedBeginTime"] == format_precisely(NOW - 50)
+    assert found.data["schedEndTime"] == format_precisely(NOW - 40)
     assert found.data["rank"] == "[(b,0) (a,1)]"
 
 

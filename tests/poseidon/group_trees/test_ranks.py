@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from poseidon.group_trees.status.placement import (
-    distance,
-    master,
-    natural,
-    placement,
+    choose_master,
+    compute_distance,
+    group_by_unit,
+    make_natural_key,
     placement_text,
     pods_of,
     rank_text,
@@ -94,11 +94,17 @@ def test_a_replacement_gets_the_rank_that_is_free():
     ],
 )
 def test_distance_is_in_edges(one, other, expected):
-    assert distance(one, other) == distance(other, one) == expected
+    assert compute_distance(one, other) == compute_distance(other, one) == expected
 
 
 def test_names_are_ordered_as_people_do():
-    assert sorted(["p-10", "p-9", "p", "p-1-2", "p-1"], key=natural) == ["p", "p-1", "p-1-2", "p-9", "p-10"]
+    assert sorted(["p-10", "p-9", "p", "p-1-2", "p-1"], key=make_natural_key) == [
+        "p",
+        "p-1",
+        "p-1-2",
+        "p-9",
+        "p-10",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -110,16 +116,16 @@ def test_names_are_ordered_as_people_do():
     ],
 )
 def test_the_master_or_the_lowest_index_has_rank_0(names, first):
-    assert master(names) == first
+    assert choose_master(names) == first
     assert ranks(dict.fromkeys(names, ("r", "n")), {})[first] == 0
 
 
 def test_placement_and_ranks_as_text():
     placed = {"p-10": ("r1", "b"), "p-2": ("r0", "a"), "p-1": ("r1", "b")}
-    assert placement(placed) == {"r0": {"a": ("p-2",)}, "r1": {"b": ("p-1", "p-10")}}
-    assert pods_of(placement(placed)) == {"a": ("p-2",), "b": ("p-1", "p-10")}
+    assert group_by_unit(placed) == {"r0": {"a": ("p-2",)}, "r1": {"b": ("p-1", "p-10")}}
+    assert pods_of(group_by_unit(placed)) == {"a": ("p-2",), "b": ("p-1", "p-10")}
     assert placement_text(placed) == '{"root":{"r0":{"a":{"p-2":{}}},"r1":{"b":{"p-1":{},"p-10":{}}}}}'
     assert rank_text({"p-2": 1, "p-1": 0}) == "[(p-1,0) (p-2,1)]"
-    assert placement({"p-9": ("n",), "p-10": ("n",)}) == {"n": ("p-9", "p-10")}
-    assert placement({}) == {}
+    assert group_by_unit({"p-9": ("n",), "p-10": ("n",)}) == {"n": ("p-9", "p-10")}
+    assert group_by_unit({}) == {}
     assert rank_text({}) == "[]"

@@ -12,7 +12,7 @@ from poseidon.kube.api.nodes import Node
 from poseidon.kube.api.pods import Pod
 from poseidon.nodes.machines import machine
 from poseidon.pods.classes import ClassTable
-from poseidon.pods.tasks import PriorityResolver, task
+from poseidon.pods.tasks import PriorityResolver, translate_pod
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 WORDS = st.sampled_from(["", "a", "b", "zone", "metadata.name"])
@@ -175,7 +175,7 @@ NODES = st.fixed_dictionaries(
 def test_pods(value):
     pod = convert_object(value, Pod)
     table = ClassTable()
-    found = task(pod, table, PriorityResolver())
+    found = translate_pod(pod, table, PriorityResolver())
     messages = [pb.Event(task_class=table.message(found.task_class)), *events.encode_pending([found])]
     messages.extend(events.encode_placed([(found, "n", False)]))
     assert len(events_from_proto(messages)) == 3

@@ -9,7 +9,7 @@ import pytest
 
 from poseidon.kube.api.decoding import convert_object
 from poseidon.kube.api.pods import Pod
-from poseidon.pods.learnt_run_times import RuntimeHistory, program, runtime
+from poseidon.pods.learnt_run_times import RuntimeHistory, get_program, measure_run_time
 
 
 def ended(second: Any, *, since: Any = 0) -> dict:
@@ -67,7 +67,7 @@ def told(history: RuntimeHistory) -> dict[str, tuple[int, float] | None]:
     ],
 )
 def test_the_program_of_a_pod(owner, named, expected):
-    assert program(finished(program=named, owner=owner)) == expected
+    assert get_program(finished(program=named, owner=owner)) == expected
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_the_program_of_a_pod(owner, named, expected):
     ],
 )
 def test_how_long_a_pod_ran(pod, expected):
-    assert runtime(pod) == expected
+    assert measure_run_time(pod) == expected
 
 
 def test_a_program_has_the_mean_of_its_pods():

@@ -18,7 +18,7 @@ from poseidon.pod_groups.membership import (
     ObjectKey,
     make_bundle,
 )
-from poseidon.pods.tasks import identity, job_id, parts_of
+from poseidon.pods.tasks import job_id, join_parts, parts_of
 
 words = st.text(alphabet="a/%2F", max_size=4)
 parts = st.lists(words, min_size=1, max_size=5)
@@ -50,8 +50,8 @@ def owned(namespace, kind, name, uid):
 
 @given(parts, parts)
 def test_other_parts_give_another_text(some, others):
-    assert (identity(*some) == identity(*others)) is (some == others)
-    assert parts_of(identity(*some)) == some
+    assert (join_parts(*some) == join_parts(*others)) is (some == others)
+    assert parts_of(join_parts(*some)) == some
 
 
 @given(st.one_of(members, bundles), st.one_of(members, bundles))
@@ -71,9 +71,9 @@ def test_an_owner_means_nothing_in_another_namespace():
 
 
 def test_what_would_be_too_long_is_told_by_a_digest():
-    long = identity("Owner", "ns", "Job", "name", "u" * 5000)
+    long = join_parts("Owner", "ns", "Job", "name", "u" * 5000)
     assert len(long) < 100
     assert long.startswith("Owner/")
-    assert long == identity("Owner", "ns", "Job", "name", "u" * 5000)
-    assert long != identity("Owner", "ns", "Job", "name", "u" * 5001)
-    assert len(identity("o" * 5000, "\ud800")) < 1024
+    assert long == join_parts("Owner", "ns", "Job", "name", "u" * 5000)
+    assert long != join_parts("Owner", "ns", "Job", "name", "u" * 5001)
+    assert len(join_parts("o" * 5000, "\ud800")) < 1024

@@ -11,7 +11,7 @@ from poseidon.kube.api.pods import ResourceRequirements as Resources
 from poseidon.pods.classes import ClassTable
 from poseidon.pods.estimates import service_class
 from poseidon.pods.requests_and_limits import effective_limits, quality_of_service
-from poseidon.pods.tasks import PriorityResolver, task
+from poseidon.pods.tasks import PriorityResolver, translate_pod
 from tests.support.needs import visible
 from tests.support.task_classes import class_content
 
@@ -139,7 +139,7 @@ def test_a_class_named_by_the_priority_class_counts_as_resolved():
     )
     table = ClassTable(LOAD)
     given = pod(spec(container({"cpu": "1"}), priority_class_name="batch"))
-    number = task(given, table, priorities).task_class
+    number = translate_pod(given, table, priorities).task_class
     assert table.message(number).service_class == "koord-batch"
 
 
@@ -152,16 +152,16 @@ def test_times_of_conditions_travel_with_bound_tasks():
     waiting = pod(spec(container({"cpu": "1"})), conditions=(Condition(type="Initialized", status="False"),))
     priorities = PriorityResolver()
     table = ClassTable(LOAD)
-    tasks = [(task(each, table, priorities), "n1", False) for each in (given, waiting)]
+    tasks = [(translate_pod(each, table, priorities), "n1", False) for each in (given, waiting)]
     [event] = encode_placed(tasks)
     assert list(event.bound.assigned) == [1767225600.0, 0.0]
     assert list(event.bound.initialized) == [1767225610.0, 0.0]
     by_use = ClassTable(visible("cpu_mem"))
-    [event] = encode_placed([(task(given, by_use, priorities), "n1", False)])
+    [event] = encode_placed([(translate_pod(given, by_use, priorities), "n1", False)])
     assert list(event.bound.assigned) == [1767225600.0], (
         "the default policy adds what reports cannot show yet"
     )
     plain = ClassTable(visible("trivial"))
-    [event] = encode_placed([(task(given, plain, priorities), "n1", False)])
+    [event] = encode_placed([(translate_pod(given, plain, priorities), "n1", False)])
     assert not event.bound.assigned
     assert not event.bound.initialized

@@ -10,9 +10,9 @@ from poseidon.pods.requests_and_limits import (
     add_annotated_bandwidth,
     container_messages,
     effective_limits,
+    list_quantities,
     names_extended_resources,
     quality_of_service,
-    quantities,
 )
 from poseidon.pods.templates import class_source, describe
 from poseidon.pods.visibility import (
@@ -266,7 +266,7 @@ def test_limits_add_up_and_overhead_counts_only_beside_a_limit(spec, limits):
 
 
 def test_amounts_are_in_the_order_of_their_names():
-    found = quantities({"memory": 3, "cpu": 1, "gpu": 2})
+    found = list_quantities({"memory": 3, "cpu": 1, "gpu": 2})
     assert [(each.resource, each.amount) for each in found] == [("cpu", 1), ("gpu", 2), ("memory", 3)]
 
 

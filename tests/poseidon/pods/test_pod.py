@@ -15,11 +15,11 @@ from poseidon.pods.tasks import (
     PriorityResolver,
     Task,
     UnknownPriorityClassError,
-    disposition,
+    classify_pod,
     get_qualified_name,
     job,
     scheduler_of,
-    task,
+    translate_pod,
 )
 from tests.poseidon.pods.builders import make_pod, make_spec, requesting
 
@@ -40,13 +40,13 @@ def priority_class(name, value, *, default=False):
     ],
 )
 def test_disposition(pod, expected):
-    assert disposition(make_pod(**pod)) is expected
+    assert classify_pod(make_pod(**pod)) is expected
 
 
 def test_a_pod_that_is_deleted_before_it_was_bound_wants_no_node():
     dying = {"metadata": {"name": "p", "deletionTimestamp": "2026-01-01T00:00:00Z"}}
-    assert disposition(convert_object(dying, Pod)) is Disposition.TERMINATING
-    assert disposition(convert_object({**dying, "spec": {"nodeName": "n"}}, Pod)) is Disposition.BOUND
+    assert classify_pod(convert_object(dying, Pod)) is Disposition.TERMINATING
+    assert classify_pod(convert_object({**dying, "spec": {"nodeName": "n"}}, Pod)) is Disposition.BOUND
 
 
 OWNER = "Owner/shop/ReplicaSet/web/rs-1"
@@ -92,11 +92,13 @@ def test_a_task_carries_what_the_pod_says():
     )
     resolver = PriorityResolver([priority_class("high", 1000)])
     table = ClassTable()
-    assert task(pod, table, resolver) == Task("u1", "shop/web-1", table.traits(pod), OWNER, 1000, 100.0)
+    assert translate_pod(pod, table, resolver) == Task(
+        "u1", "shop/web-1", table.traits(pod), OWNER, 1000, 100.0
+    )
 
 
 def test_missing_times_and_classes_have_a_stand_in():
-    found = task(make_pod(priorityClassName="gone"), ClassTable(), PriorityResolver())
+    found = translate_pod(make_pod(priorityClassName="gone"), ClassTable(), PriorityResolver())
     assert (found.created, found.priority) == (0.0, 0)
 
 

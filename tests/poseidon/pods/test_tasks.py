@@ -16,16 +16,16 @@ from poseidon.pods.tasks import (
     Disposition,
     PriorityResolver,
     UnknownPriorityClassError,
-    bare,
-    disposition,
+    classify_pod,
     gates_text,
     get_qualified_name,
-    identity,
     job,
     job_id,
+    join_parts,
     parts_of,
+    reduce_pod,
     scheduler_of,
-    task,
+    translate_pod,
     workload_of,
 )
 from tests.support.needs import visible
@@ -55,7 +55,7 @@ DELETED = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
     ],
 )
 def test_what_a_scheduler_has_to_do_with_a_pod(found, expected):
-    assert disposition(found) is expected
+    assert classify_pod(found) is expected
 
 
 def owned(kind: str = "Job", name: str = "j", uid: str = "o", *, controller: bool = True) -> dict[str, Any]:
@@ -85,17 +85,17 @@ def test_names_say_the_namespace_and_the_workload():
 
 @pytest.mark.parametrize("parts", [("a", "b"), ("a/b", "c"), ("a", "b/c"), ("%2F", "/"), ("", ""), ("a%",)])
 def test_identities_are_different_for_different_parts_and_can_be_read_again(parts):
-    assert parts_of(identity(*parts)) == list(parts)
+    assert parts_of(join_parts(*parts)) == list(parts)
 
 
 def test_long_identities_are_shortened_to_a_digest_and_stay_different():
     just = "x" * (LONGEST - 2)
-    assert identity("a", just) == f"a/{just}"
-    one, two = identity("a", f"{just}y"), identity("a", f"{just}z")
+    assert join_parts("a", just) == f"a/{just}"
+    one, two = join_parts("a", f"{just}y"), join_parts("a", f"{just}z")
     assert one != two
     assert one.startswith("a/")
     assert len(one) == len("a/") + 64
-    assert len(identity("b" * 2 * LONGEST, "c")) == LONGEST // 2 + 1 + 64
+    assert len(join_parts("b" * 2 * LONGEST, "c")) == LONGEST // 2 + 1 + 64
 
 
 def test_gates_are_named():
@@ -140,7 +140,7 @@ def test_a_class_that_does_not_exist_is_named_and_counts_as_nothing():
     resolver = classes()
     with pytest.raises(UnknownPriorityClassError, match="no PriorityClass 'gone' exists"):
         resolver.priority(pod(priorityClassName="gone").spec)
-    assert task(pod(priorityClassName="gone"), ClassTable(), resolver).priority == 0
+    assert translate_pod(pod(priorityClassName="gone"), ClassTable(), resolver).priority == 0
     assert resolver.of_class("gone") is None
 
 
@@ -179,13 +179,13 @@ PEACEFUL = {"value": 5, "preemptionPolicy": "Never"}
 def test_whether_a_pod_evicts_others_is_said_by_its_spec_or_its_class(known, spec, never):
     resolver, table = classes(**known), ClassTable()
     assert resolver.never_preempts(pod(**spec).spec) is never
-    assert table.message(task(pod(**spec), table, resolver).task_class).never_preempts is never
+    assert table.message(translate_pod(pod(**spec), table, resolver).task_class).never_preempts is never
 
 
 def test_a_resize_under_way_counts_with_the_larger_request():
     table = ClassTable()
     held = {"name": "c", "resources": {"requests": {"cpu": "3"}}, "allocatedResources": {"cpu": "1"}}
-    found = task(pod(status={"containerStatuses": [held]}, nodeName="n"), table, classes())
+    found = translate_pod(pod(status={"containerStatuses": [held]}, nodeName="n"), table, classes())
     [cpu] = table.message(found.task_class).requests
     assert cpu.amount == 3000
 
@@ -213,7 +213,7 @@ SINCE = [
 def test_times_are_those_of_the_status(status, node, timed, times):
     table = ClassTable(visible("load_threshold") if timed else None)
     assert table.visibility.timed is timed
-    found = task(pod(status=status, nodeName=node), table, classes())
+    found = translate_pod(pod(status=status, nodeName=node), table, classes())
     assert (found.scheduled, found.initialized) == times
 
 
@@ -221,7 +221,7 @@ def test_times_are_those_of_the_status(status, node, timed, times):
     ("created", "expected"), [("1970-01-01T00:01:00Z", 60.0), ("1960-01-01T00:00:00Z", 0.0), (None, 0.0)]
 )
 def test_a_pod_that_claims_to_be_older_than_time_counts_as_from_its_beginning(created, expected):
-    assert task(pod({"creationTimestamp": created}), ClassTable(), classes()).created == expected
+    assert translate_pod(pod({"creationTimestamp": created}), ClassTable(), classes()).created == expected
 
 
 def test_of_a_pod_that_is_not_placed_here_only_what_it_uses_counts():
@@ -240,7 +240,7 @@ def test_of_a_pod_that_is_not_placed_here_only_what_it_uses_counts():
         preemptionPolicy="Never",
         schedulingGates=[{"name": "g"}],
     )
-    kept = bare(found)
+    kept = reduce_pod(found)
     assert kept.metadata.labels == {}
     assert (kept.metadata.name, kept.metadata.uid, kept.metadata.namespace) == ("p", "u", "ns")
     assert kept.metadata.deletion_timestamp == found.metadata.deletion_timestamp
@@ -280,7 +280,7 @@ GROWN = {"resources": {"requests": {"cpu": "2"}}, "allocatedResources": {"cpu": 
 )
 def test_a_pod_that_is_resized_counts_with_what_it_still_uses(spec, status):
     table = ClassTable()
-    found = task(pod(status={"phase": "Running", **status}, nodeName="n", **spec), table, classes())
+    found = translate_pod(pod(status={"phase": "Running", **status}, nodeName="n", **spec), table, classes())
     assert [(each.resource, each.amount) for each in table.message(found.task_class).requests] == [
         ("cpu", 2000)
     ]

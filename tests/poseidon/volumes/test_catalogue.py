@@ -8,7 +8,7 @@ import pytest
 
 from poseidon.volumes.catalogue import Catalogue
 from poseidon.volumes.claims import Users
-from poseidon.volumes.matching import hosts, implies, suits
+from poseidon.volumes.matching import implies, list_hosts, suits
 from poseidon.volumes.records import (
     Claim,
     Offer,
@@ -326,6 +326,6 @@ def test_rules_that_name_hosts_are_local():
     def rules(**options: Any) -> tuple[bytes, ...]:
         return volume_record(typed(storage.volume("v", **options), "u"), {}).rules
 
-    assert sorted(hosts(rules(at=("kubernetes.io/hostname", ["n1", "n2"]))) or ()) == ["n1", "n2"]
-    assert hosts(rules(at=("zone", ["a"]))) is None
-    assert hosts(()) is None
+    assert sorted(list_hosts(rules(at=("kubernetes.io/hostname", ["n1", "n2"]))) or ()) == ["n1", "n2"]
+    assert list_hosts(rules(at=("zone", ["a"]))) is None
+    assert list_hosts(()) is None

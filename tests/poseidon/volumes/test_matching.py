@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from poseidon.kube.parsing.defects import Defect
 from poseidon.testbed.controllers.node_rules import is_fit, is_reached
-from poseidon.volumes.matching import HOSTNAME, holds, hosts, reaches, suits
+from poseidon.volumes.matching import HOSTNAME, holds, list_hosts, reaches, suits
 from poseidon.volumes.records import claim_record, volume_record
 from poseidon.volumes.requirements import volume_rules
 from tests.poseidon.volumes.objects import typed
@@ -49,7 +49,7 @@ def test_reach(terms, labels):
     assert not defects
     found = reaches(rules, "n", labels)
     assert found == is_reached(value, {"metadata": {"name": "n", "labels": labels}})
-    named = hosts(rules)
+    named = list_hosts(rules)
     if found and named is not None:
         assert labels[HOSTNAME] in named
 

@@ -103,7 +103,7 @@ class _ClosedLeaves:
             if self._questions <= 0:
                 return False
             self._questions -= 1
-            self._known[key] = self._now.ledger_closed.opens(cls, machine, gone)
+            self._known[key] = self._now.ledger_closed.admits(cls, machine, gone)
         return self._known[key]
 
 

@@ -20,8 +20,8 @@ from firmament.core.state.device_book import HeldDevices, PoolOfDevices
 
 
 @dataclass(slots=True, eq=False)
-class DeviceOpening:
-    """Says which machines could serve a task's device claims if given tasks left; see ``SharedOpening``."""
+class DevicesAfterEviction:
+    """Says which machines could serve a task's device claims if given tasks left; see ``SharedRoomAfterEviction``."""
 
     ledger: DeviceLedger
     """The ledger as it is before a task is placed."""
@@ -32,7 +32,7 @@ class DeviceOpening:
     held: Bool
     """bool[S, M], all False: no filter of this rule refuses a machine."""
 
-    def promising(self, shape: int, tasks: Int64) -> Bool:
+    def find_possible(self, shape: int, tasks: Int64) -> Bool:
         """Return machines that take no task of a shape now, but would take one without ``tasks``: bool[M]."""
         found: Bool = np.zeros(len(self.ledger.views), dtype=np.bool_)
         if not self.concerns(shape):
@@ -50,11 +50,11 @@ class DeviceOpening:
                 found[row] = self._serves([shape], row, gone)
         return found
 
-    def opens(self, shape: int, machine: int, tasks: Collection[int]) -> bool:
+    def admits(self, shape: int, machine: int, tasks: Collection[int]) -> bool:
         """Return whether a machine takes a task of a shape once ``tasks`` have left."""
-        return self.opens_for([shape], machine, tasks)
+        return self.admits_all([shape], machine, tasks)
 
-    def opens_for(self, shapes: Sequence[int], machine: int, tasks: Collection[int]) -> bool:
+    def admits_all(self, shapes: Sequence[int], machine: int, tasks: Collection[int]) -> bool:
         """Return whether a machine takes a task of each of ``shapes`` once ``tasks`` have left."""
         return self._serves(list(filter(self.concerns, shapes)), machine, self._name(tasks))
 

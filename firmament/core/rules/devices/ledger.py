@@ -15,7 +15,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from cost_models.api.arrays import Arrays
-from cost_models.interface import Bool, Int64, Opening
+from cost_models.interface import Bool, Int64, RoomAfterEviction
 from firmament.core.rules.devices.allocation.jointly_served_tasks import MOST_ROOM, Demand, Picks, StateTable
 from firmament.core.rules.devices.objects.inventory import Pool, PoolName
 from firmament.core.rules.devices.objects.requests import ClaimSpec
@@ -84,7 +84,7 @@ class DeviceLedger:
     """By (driver, pool name), what has been allocated of the pools of watched machines."""
     write: Callable[[DeviceLedger], Arrays]
     """Returns the content of such a ledger as arrays."""
-    opening: Opening | None = None
+    room_after_eviction: RoomAfterEviction | None = None
     """Answers what evictions would free; None outside of rounds."""
     reason: str = REASON
     """Why machines without room are refused."""

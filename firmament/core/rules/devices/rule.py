@@ -28,7 +28,7 @@ from firmament.core.record_kinds import (
 )
 from firmament.core.rules.devices.allocation.jointly_served_tasks import MOST_STATES, StateTable
 from firmament.core.rules.devices.allocation.matching import DeviceSelectors
-from firmament.core.rules.devices.devices_after_eviction import DeviceOpening, sum_given
+from firmament.core.rules.devices.devices_after_eviction import DevicesAfterEviction, sum_given
 from firmament.core.rules.devices.ledger import (
     DeviceLedger,
     NamedClaim,
@@ -169,7 +169,7 @@ class DynamicResources(LimitRule):
         without = frozenset({cluster.tasks.uid[demand.without]} if demand.without >= 0 else ())
         ledger = make_ledger(cluster, shapes, without)
         if ledger is not None:
-            ledger.opening = _make_opening(cluster, ledger)
+            ledger.room_after_eviction = _make_room_after_eviction(cluster, ledger)
         return ledger
 
     def restore_ledger(self, arrays: Arrays, shapes: int, machines: int) -> Ledger:
@@ -181,12 +181,12 @@ class DynamicResources(LimitRule):
         return give_devices(cluster, placed)
 
 
-def _make_opening(cluster: Cluster, ledger: DeviceLedger) -> DeviceOpening:
+def _make_room_after_eviction(cluster: Cluster, ledger: DeviceLedger) -> DevicesAfterEviction:
     """Return the object that answers what evictions would free, for a ledger before its first booking."""
     memory = recall_memory(cluster)
     holdings = {pool: memory.recall_held(cluster, pool) for pool in cluster.devices.list_pools()}
     nowhere = np.broadcast_to(np.False_, (len(ledger.shapes), len(ledger.views)))
-    return DeviceOpening(ledger, holdings, cluster.tasks.uid, nowhere)
+    return DevicesAfterEviction(ledger, holdings, cluster.tasks.uid, nowhere)
 
 
 def make_ledger(

@@ -30,7 +30,7 @@ class Price(NamedTuple):
     models: Mapping[str, float]
 
 
-def arcs_of(flow: pb.RoundFlow) -> Iterator[Arc]:
+def iter_arcs(flow: pb.RoundFlow) -> Iterator[Arc]:
     """Yield all arcs in order."""
     columns = flow.arc_class, flow.arc_machine, flow.arc_tasks, flow.arc_cost
     for number, (cls, machine, tasks, cost) in enumerate(zip(*columns, strict=True)):
@@ -54,7 +54,7 @@ def price_of(flow: pb.RoundFlow, uid: str) -> Price | None:
     except ValueError:
         return None
     before = 0
-    for arc in arcs_of(flow):
+    for arc in iter_arcs(flow):
         before += arc.tasks
         if place < before:
             price = flow.machine_price[arc.machine]

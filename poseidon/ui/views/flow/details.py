@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from poseidon.explanations import plain
 from poseidon.ui.views.amounts import amount_text
-from poseidon.ui.views.flow.arcs import Arc, arcs_of, class_label, class_price, models_of
+from poseidon.ui.views.flow.arcs import Arc, class_label, class_price, iter_arcs, models_of
 from poseidon.ui.views.flow.grouping import group_flow, list_rejections
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ def class_detail(
     if number is None:
         return None
     cls = flow.classes[number]
-    arcs = [arc for arc in arcs_of(flow) if arc.cls == number]
+    arcs = [arc for arc in iter_arcs(flow) if arc.cls == number]
     arcs.sort(key=lambda arc: (-arc.cost - flow.machine_price[arc.machine], arc.machine))
     return {
         "id": name,
@@ -80,7 +80,7 @@ def machines_detail(
     on_machine: Counter[int] = Counter()
     of_class: Counter[int] = Counter()
     paid: Counter[int] = Counter()
-    for arc in arcs_of(flow):
+    for arc in iter_arcs(flow):
         if arc.machine in inside:
             on_machine[arc.machine] += arc.tasks
             of_class[arc.cls] += arc.tasks

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from poseidon.ui.views.amounts import requests_text
-from poseidon.ui.views.flow.arcs import Arc, arcs_of, class_label, class_price
+from poseidon.ui.views.flow.arcs import Arc, class_label, class_price, iter_arcs
 from poseidon.ui.views.flow.grouping import Grouped, group_flow
 from protos.conventions.command_line import format_count
 
@@ -95,7 +95,7 @@ class _Drawing:
         self._links: dict[tuple[str, str], _Sum] = defaultdict(_Sum)
         self._prices: dict[str, _Sum] = defaultdict(_Sum)
         self._groups = [_Group() for _ in parts.groups]
-        arcs = list(arcs_of(flow))
+        arcs = list(iter_arcs(flow))
         placed = self._count_machines(arcs)
         shown = sorted(range(len(flow.classes)), key=lambda cls: (-flow.classes[cls].tasks, cls))[:classes]
         # A single class beyond the limit is shown by itself, as a sum of one class would save no space.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from poseidon.group_trees.spec.groups import GroupName
-from poseidon.group_trees.status.placement import placement, ranks
+from poseidon.group_trees.status.placement import group_by_unit, ranks
 from poseidon.pod_groups.membership import TOPOLOGY_GROUP
 from poseidon.ui.cluster.records import BOUND
 from poseidon.ui.views.pending import reason_key
@@ -73,7 +73,7 @@ def _tree(known: Known, member: Membership, pods: list[PodEntry]) -> dict[str, A
         "group": member.name,
         "status": written.get("status") or (WHOLE if whole else WAITING),
         "message": written.get("message") or find_message(known, member, pods),
-        "placement": _plain(placement(paths)),
+        "placement": _plain(group_by_unit(paths)),
         "ranks": ranks(paths, kept) if paths and whole else kept,
         "levels": list(tree.levels),
     }

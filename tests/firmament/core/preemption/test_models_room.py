@@ -12,7 +12,12 @@ import pytest
 from cost_models.interface import Bool, Int64, JointRows, Returned
 from firmament.core.flow.problem import Assignments
 from firmament.core.flow.residual import Residual
-from firmament.core.preemption.models_room import ENDLESS, ClosedByLedgers, columns, find_closed_by
+from firmament.core.preemption.models_room import (
+    ENDLESS,
+    MachinesNeedingLedgerCheck,
+    find_needing_check,
+    list_amount_columns,
+)
 from firmament.core.preemption.node_state import PreemptionState
 from firmament.core.preemption.problem import PreemptionTuning
 from firmament.core.preemption.tree_groups.slots import MANY, LeafSlots
@@ -71,10 +76,10 @@ class Opens:
     held: Bool = field(default_factory=lambda: np.zeros((1, 3), np.bool_))
     asked: list[tuple[int, int, tuple[int, ...]]] = field(default_factory=list)
 
-    def promising(self, shape: int, tasks: Int64) -> Bool:
+    def find_possible(self, shape: int, tasks: Int64) -> Bool:
         return np.array([at in self.needed and self.needed[at] <= {*tasks.tolist()} for at in range(3)])
 
-    def opens(self, shape: int, machine: int, tasks: Collection[int]) -> bool:
+    def admits(self, shape: int, machine: int, tasks: Collection[int]) -> bool:
         self.asked.append((shape, machine, tuple(sorted(tasks))))
         return machine in self.needed and self.needed[machine] <= {*tasks}
 
@@ -85,8 +90,8 @@ class SharedOpens(Opens):
     def concerns(self, shape: int) -> bool:
         return shape == 0
 
-    def opens_for(self, shapes: Sequence[int], machine: int, tasks: Collection[int]) -> bool:
-        return self.opens(shapes[-1], machine, tasks) and len(shapes) <= 2
+    def admits_all(self, shapes: Sequence[int], machine: int, tasks: Collection[int]) -> bool:
+        return self.admits(shapes[-1], machine, tasks) and len(shapes) <= 2
 
 
 VICTIMS = (Victim(0, (1,), 1), Victim(0, (1,), 20), Victim(1, (1,), 1), Victim(2, (1,), 1, leaving=True))
@@ -100,13 +105,16 @@ def kept(
     placed: Sequence[tuple[int, int]] = (),
     feasible: Any = None,
     held: Any = None,
-) -> ClosedByLedgers:
+) -> MachinesNeedingLedgerCheck:
     posed = problem(tasks=[3, 3], requests=[[1], [1]], free=[[9]] * 3, priority=[10, 30], feasible=feasible)
     posed = replace(
-        posed, ledgers=(ledger,), openings=(opening,), held=None if held is None else np.array(held)
+        posed,
+        ledgers=(ledger,),
+        rooms_after_eviction=(opening,),
+        held=None if held is None else np.array(held),
     )
     given = pose([Waiting((1,), 10), Waiting((1,), 30)], VICTIMS)
-    return ClosedByLedgers(posed, given, Assignments.from_single_tasks(list(placed)))
+    return MachinesNeedingLedgerCheck(posed, given, Assignments.from_single_tasks(list(placed)))
 
 
 ALL, NONE = np.ones(3, np.bool_), np.zeros(3, np.bool_)
@@ -115,9 +123,9 @@ ALL, NONE = np.ones(3, np.bool_), np.zeros(3, np.bool_)
 class TestKeptMachines:
     def test_a_ledger_keeps_machines_where_the_order_matters_or_that_are_full(self):
         plain = Keeping(ints(1, 0, 2), np.array([True, False, False]))
-        assert find_closed_by(plain, ints(0, 0, 0), np.arange(3)).tolist() == [True, False, False]
+        assert find_needing_check(plain, ints(0, 0, 0), np.arange(3)).tolist() == [True, False, False]
         full = Reasoned(ints(1, 0, 2), np.array([True, False, False]))
-        assert find_closed_by(full, ints(0, 0, 0), np.arange(3)).tolist() == [True, True, False]
+        assert find_needing_check(full, ints(0, 0, 0), np.arange(3)).tolist() == [True, True, False]
         made = kept(full, None)
         assert [made.list_closing(0, machine) for machine in range(3)] == [[True], [True], [False]]
         assert [made.closes(0, machine) for machine in range(3)] == [True, True, False]
@@ -156,11 +164,11 @@ class TestGuests:
     def test_a_machine_opens_for_one_guest(self):
         opening = Opens({0: {100}})
         made = kept(Keeping(ints(0, 0, 0), ALL), opening)
-        assert made.opens(0, 0, [0])
-        assert not made.opens(0, 0, [2])
+        assert made.admits(0, 0, [0])
+        assert not made.admits(0, 0, [2])
         assert opening.asked[0] == (0, 0, (100,)), "tasks are named by their rows"
         made.add_guest(0, 0)
-        assert not made.opens(0, 0, [0])
+        assert not made.admits(0, 0, [0])
         assert made.openable(0).tolist()[0] is False
         assert (made.stays_open(0, [0]), made.stays_open(0, []), made.stays_open(1, [])) == (
             True,
@@ -173,9 +181,9 @@ class TestGuests:
         made = kept(Keeping(ints(0, 0, 0), ALL), opening)
         made.add_guest(0, 0)
         assert made.openable(0).tolist() == [True, False, False]
-        assert made.opens(0, 0, [0])
+        assert made.admits(0, 0, [0])
         made.add_guest(1, 0)
-        assert not made.opens(0, 0, [0]), "no more than two"
+        assert not made.admits(0, 0, [0]), "no more than two"
         assert [made.shares(cls) for cls in (0, 1)] == [True, False]
         assert [made.meets_guests(cls, machine) for cls in (0, 1) for machine in (0, 1)] == [
             True,
@@ -194,9 +202,9 @@ class TestGuests:
 
     def test_machines_of_the_round_or_without_an_opening_never_open(self):
         opening = Opens({0: set(), 1: set()})
-        assert not kept(Keeping(ints(0, 0, 0), ALL), opening, placed=[(0, 0)]).opens(0, 0, [])
-        assert not kept(Keeping(ints(0, 0, 0), ALL), None).opens(0, 0, [])
-        assert kept(Keeping(ints(0, 0, 0), NONE), None).opens(0, 0, []), "it keeps nobody waiting"
+        assert not kept(Keeping(ints(0, 0, 0), ALL), opening, placed=[(0, 0)]).admits(0, 0, [])
+        assert not kept(Keeping(ints(0, 0, 0), ALL), None).admits(0, 0, [])
+        assert kept(Keeping(ints(0, 0, 0), NONE), None).admits(0, 0, []), "it keeps nobody waiting"
 
 
 ROWS = JointRows(
@@ -214,7 +222,7 @@ class TestColumns:
         )
         residual = Residual(posed)
         residual.book_assignments(Assignments.from_single_tasks([(0, 0)]))
-        requests, heeded, sizes, room = columns(posed, given, residual)
+        requests, heeded, sizes, room = list_amount_columns(posed, given, residual)
         assert requests.tolist() == [[1, 0, 2], [0, 2, 0]]
         assert heeded.tolist() == [[True, False, True], [False, True, True]]
         assert sizes.tolist() == [[1, 2, 7], [3, 4, 8], [0, 0, 0]]
@@ -224,7 +232,9 @@ class TestColumns:
         posed = problem(
             tasks=[1], requests=[[1]], free=[[4], [5], [6]], joint=[replace(ROWS, amount=ints(2))]
         )
-        requests, _, sizes, room = columns(posed, pose([Waiting((1,))], [Victim(0, (1,))]), Residual(posed))
+        requests, _, sizes, room = list_amount_columns(
+            posed, pose([Waiting((1,))], [Victim(0, (1,))]), Residual(posed)
+        )
         assert (requests.tolist(), sizes.tolist(), room.tolist()) == ([[1]], [[1], [0]], [[4], [5], [6]])
 
 
@@ -243,7 +253,7 @@ class TestSlots:
         """Slots of the leaves for tasks of 2, after victims of 1, 2 and 4 on the three machines have left."""
         posed = problem(tasks=[9], requests=[[2]], free=free, priority=[10], joint=joint, **more)
         if ledger is not None:
-            posed = replace(posed, ledgers=(ledger,), openings=(opening,))
+            posed = replace(posed, ledgers=(ledger,), rooms_after_eviction=(opening,))
         given = pose([Waiting((2,), count=9)], [Victim(0, (1,)), Victim(1, (2,)), Victim(2, (4,))])
         now = PreemptionState(posed, given, Assignments.empty(), PreemptionTuning())
         return LeafSlots(now, ints(0), ints(*leaves)).count_after(ints(*victims))[0].tolist()
@@ -283,7 +293,7 @@ class TestTakes:
 
     def state(self, ledger: Keeping, opening: Opens | None, **more: Any) -> PreemptionState:
         posed = problem(tasks=[9, 9], requests=[[2], [2]], free=[[0]] * 3, priority=[10, 10], **more)
-        posed = replace(posed, ledgers=(ledger,), openings=(opening,))
+        posed = replace(posed, ledgers=(ledger,), rooms_after_eviction=(opening,))
         given = pose([Waiting((2,), count=9)] * 2, [Victim(0, (1,)), Victim(1, (2,)), Victim(2, (4,))])
         return PreemptionState(posed, given, Assignments.empty(), PreemptionTuning())
 

@@ -19,7 +19,7 @@ from cost_models.interface import (
 )
 from firmament.core.configuration import WeightedModel
 from firmament.core.flow.problem import COST_UNITS_PER_POINT
-from firmament.core.scoring.arc_costs import WORTH_LINES, Lines, charges
+from firmament.core.scoring.arc_costs import WORTH_LINES, Lines, compute_charges
 from firmament.core.scoring.round_assessment import RoundAssessment
 from tests.cost_models.numa.builders import columns
 
@@ -42,7 +42,7 @@ class Ranged(BaseModel):
 
 
 def cost_rows(assessed, models):
-    return charges(assessed, models, None).units
+    return compute_charges(assessed, models, None).units
 
 
 def summed(models, figures):

@@ -79,19 +79,19 @@ def test_machines_that_tasks_hold_are_those_that_nothing_else_refuses():
     seats: Any = SeatLedger(ints(1, 1, 1, 1), np.array([True]))
     opening: Any = Held("xx.x", "..xx")
     found = assessed(
-        answer("..x.", "xx.."), answer("xx..", ".xxx", ledger=seats, opening=opening)
+        answer("..x.", "xx.."), answer("xx..", ".xxx", ledger=seats, room_after_eviction=opening)
     ).find_held()
     assert found is not None
     assert found.tolist() == flags("....", "....").tolist(), "the other model refuses all of these"
-    found = assessed(answer("x.x.", "xxx."), answer("....", "....", opening=opening)).find_held()
+    found = assessed(answer("x.x.", "xxx."), answer("....", "....", room_after_eviction=opening)).find_held()
     assert found is not None
     assert found.tolist() == flags("x...", "..x.").tolist(), "its own filter does not count, rules do"
     two: Any = Held(".x..", "x...")
-    found = assessed(answer(opening=opening), answer(opening=two)).find_held()
+    found = assessed(answer(room_after_eviction=opening), answer(room_after_eviction=two)).find_held()
     assert found is not None
     assert found.tolist() == flags("xx..", "x.xx").tolist()
     assert assessed(answer("x.x.", "xxx.")).find_held() is None
-    assert assessed(answer(opening=opening), rules=()).find_held() is None
+    assert assessed(answer(room_after_eviction=opening), rules=()).find_held() is None
 
 
 def test_machines_are_occupied_if_no_model_refuses_them_for_good():
@@ -119,12 +119,12 @@ def test_limits_and_notes_of_all_models_come_in_their_order():
     opening: Any = Held("....", "....")
     made = assessed(
         answer(joint=(rows[0], rows[1]), notes=("n", "o"), ledger=ledgers[0]),
-        answer(opening=opening),
-        answer(joint=(rows[2],), notes=("p",), ledger=ledgers[1], opening=opening),
+        answer(room_after_eviction=opening),
+        answer(joint=(rows[2],), notes=("p",), ledger=ledgers[1], room_after_eviction=opening),
     )
     assert [each.reason for each in made.joint()] == ["a", "b", "c"]
     assert made.ledgers() == (*ledgers,)
-    assert made.openings() == (None, opening), "one for each ledger"
+    assert made.rooms_after_eviction() == (None, opening), "one for each ledger"
     assert made.notes() == ("n", "o", "p")
 
 

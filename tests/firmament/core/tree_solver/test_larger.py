@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from firmament.core.tree_solver import regular
 from firmament.core.tree_solver.answers import assign
-from firmament.core.tree_solver.count_vectors import _by_table, best_profile, progression, reachable
+from firmament.core.tree_solver.count_vectors import _by_table, best_profile, find_reachable, make_progression
 from firmament.core.tree_solver.tree import Rule, Shortage
 from tests.firmament.core.tree_solver.cases import random_rule
 from tests.firmament.core.tree_solver.exhaustive import keeps
@@ -28,8 +28,8 @@ CAPS = st.lists(st.integers(0, 12), min_size=1, max_size=14)
 def test_regular_children_are_divided_as_any_others(caps, least, units, pack):
     most = -np.sort(-np.array([[cap if cap >= least else 0 for cap in caps]]), axis=1)
     size = int(most.sum()) + 2
-    options = [(progression(least, cap), False) for cap in most[0].tolist()]
-    totals = reachable(options, units, size)
+    options = [(make_progression(least, cap), False) for cap in most[0].tolist()]
+    totals = find_reachable(options, units, size)
     row = regular.find_totals(most, least, units, size)[0]
     assert [total for total in range(1, size + 1) if row[total]] == [
         total for total in range(1, size + 1) if totals >> total & 1
@@ -52,7 +52,7 @@ SETS = st.lists(
 @given(SETS, st.integers(0, 4), st.booleans())
 def test_any_sets_of_counts_are_divided_as_by_a_table(options, units, pack):
     size = 40
-    totals = reachable(options, units, size)
+    totals = find_reachable(options, units, size)
     for total in range(1, size + 1):
         if totals >> total & 1:
             assert best_profile(options, units, pack, total) == _by_table(options, units, pack, total)
@@ -61,7 +61,7 @@ def test_any_sets_of_counts_are_divided_as_by_a_table(options, units, pack):
 RANGES = st.lists(
     st.tuples(st.integers(1, 6), st.integers(0, 8), st.booleans()).map(
         lambda each: (
-            progression(each[0], each[0] + each[1]) if each[2] else progression(1, each[1] + 1),
+            make_progression(each[0], each[0] + each[1]) if each[2] else make_progression(1, each[1] + 1),
             each[2],
         )
     ),
@@ -74,7 +74,7 @@ RANGES = st.lists(
 @given(RANGES, st.integers(0, 5), st.booleans())
 def test_children_that_hold_pods_are_divided_as_by_a_table(options, units, pack):
     size = 60
-    totals = reachable(options, units, size)
+    totals = find_reachable(options, units, size)
     for total in range(1, size + 1):
         if totals >> total & 1:
             assert best_profile(options, units, pack, total) == _by_table(options, units, pack, total)

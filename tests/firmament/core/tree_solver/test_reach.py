@@ -10,7 +10,7 @@ import pytest
 
 from cost_models.interface import Int64
 from firmament.core.tree_solver import reach as reaching
-from firmament.core.tree_solver.count_vectors import progression
+from firmament.core.tree_solver.count_vectors import make_progression
 from firmament.core.tree_solver.reach import (
     ENDLESS,
     Shares,
@@ -184,6 +184,6 @@ def test_shares_are_those_that_some_counts_of_leaves_add_up_to():
 
 
 def test_progressions():
-    assert progression(2, 7, 2) == bits(2, 4, 6)
-    assert progression(3, 3, 5) == bits(3)
-    assert progression(4, 3, 1) == 0
+    assert make_progression(2, 7, 2) == bits(2, 4, 6)
+    assert make_progression(3, 3, 5) == bits(3)
+    assert make_progression(4, 3, 1) == 0
