@@ -85,6 +85,7 @@ PROTOCOLS: Final = {
     "score": "returns how good machines are",
     "withdraw": "takes back what was said or asked before",
     "place": "finds places for tasks",
+    "admits": "whether a machine, or a group of machines, takes somebody",
     "allows": "whether one more task may go to a machine",
     "involves": "whether a constraint looks at a task class",
     "holds": "whether a condition is met",
