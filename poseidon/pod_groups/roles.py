@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from poseidon.group_trees.status.members import Member
-from poseidon.group_trees.status.placement import make_natural_key
+from poseidon.group_trees.status.placement import natural
 from poseidon.pod_groups.demands import Demand
 from poseidon.pod_groups.membership import MemberPart
 
@@ -36,7 +36,7 @@ def choose_offered(members: Mapping[str, Member], parts: Mapping[str, MemberPart
     there = [uid for uid, each in members.items() if each.placed]
     done = sum(members[uid].done for uid in there)
     waiting = [uid for uid, each in members.items() if not each.node and not each.done and not each.leaving]
-    waiting.sort(key=lambda uid: (members[uid].created, make_natural_key(members[uid].name), uid))
+    waiting.sort(key=lambda uid: (members[uid].created, natural(members[uid].name), uid))
     chosen: list[str] = []
     lacking: list[str] = []
     for role, needed in demand.by_role.items():

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from poseidon.embedding import EmbeddedTrials
-from poseidon.group_trees.status.placement import make_natural_key
+from poseidon.group_trees.status.placement import natural
 from poseidon.offline.freeing import FreeNodes, find_free_nodes, make_trials
 from poseidon.rescheduling.cluster_access import NOT_FREED
 from poseidon.rescheduling.initial_cluster import InitialCluster
@@ -96,9 +96,7 @@ def _free_nodes(standing: InitialCluster, options: ObjectiveOptions) -> Choice:
         trials, standing.pods, standing.running, standing.staying, standing.plan, set(candidates) - options.failed,
         tries=options.tries, budget=options.most,
     )  # fmt: skip
-    order = sorted(
-        found.moves, key=lambda uid: (nodes[uid] not in found.room, make_natural_key(nodes[uid]), uid)
-    )
+    order = sorted(found.moves, key=lambda uid: (nodes[uid] not in found.room, natural(nodes[uid]), uid))
     moves = tuple(
         Wanted(
             uid,
@@ -112,7 +110,7 @@ def _free_nodes(standing: InitialCluster, options: ObjectiveOptions) -> Choice:
     return Choice(
         moves,
         # Only nodes with moves are cordoned: a node that is empty already is the target of no move.
-        tuple(sorted({nodes[uid] for uid in order} - found.room.keys(), key=make_natural_key)),
+        tuple(sorted({nodes[uid] for uid in order} - found.room.keys(), key=natural)),
         (
             *_explain_unfreed(options.nodes, known, found, options.failed),
             *_explain_untried(options.failed & set(candidates)),
@@ -122,7 +120,7 @@ def _free_nodes(standing: InitialCluster, options: ObjectiveOptions) -> Choice:
 
 def _explain_untried(nodes: Collection[str]) -> Iterator[str]:
     """Yield a line for each node that is not tried again."""
-    for name in sorted(nodes, key=make_natural_key):
+    for name in sorted(nodes, key=natural):
         yield (
             f"node {name} could not be freed before, and nothing has changed since; "
             f"kubectl annotate node {name} {NOT_FREED}- has it tried again"
@@ -133,7 +131,7 @@ def _explain_unfreed(
     asked: Collection[str], known: Collection[str], found: FreeNodes, failed: Collection[str]
 ) -> Iterator[str]:
     """Yield a line for each node that was asked for and is not freed: why."""
-    for name in sorted(set(asked), key=make_natural_key):
+    for name in sorted(set(asked), key=natural):
         if name not in known:
             yield f"node {name} is not known"
         elif name not in found.nodes and name not in failed:

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from poseidon.group_trees.spec.keys import RANK_LABEL, RETRIES_LABEL, STATUS_LABEL
-from poseidon.group_trees.status.placement import make_natural_key
+from poseidon.group_trees.status.placement import natural
 from poseidon.kube.api.metadata import PodRef
 from poseidon.kube.api.pods import Pod
 
@@ -91,7 +91,7 @@ def choose_members(members: Mapping[str, Member], size: int, former: Collection[
                 not one[1].node,
                 one[0] not in former,
                 one[1].created,
-                make_natural_key(one[1].name),
+                natural(one[1].name),
             )
         )
     return frozenset(uid for uid, _ in able[:size])

@@ -30,7 +30,7 @@ def ranks(placed: Mapping[str, Path], kept: Mapping[str, int]) -> dict[str, int]
     other pods are ordered by distance from the master, then by the order of the tree, and on a node by their indices.
     """
     taken: dict[int, str] = {}
-    for name in sorted(kept.keys() & placed.keys(), key=make_natural_key):
+    for name in sorted(kept.keys() & placed.keys(), key=natural):
         if 0 <= kept[name] < len(placed):
             taken.setdefault(kept[name], name)
     ranked = set(taken.values())
@@ -45,7 +45,7 @@ def ranks(placed: Mapping[str, Path], kept: Mapping[str, int]) -> dict[str, int]
             name != first,
             compute_distance(placed[name], placed[first]),
             placed[name],
-            make_natural_key(name),
+            natural(name),
         ),
     )
     following = iter(waiting)
@@ -54,7 +54,7 @@ def ranks(placed: Mapping[str, Path], kept: Mapping[str, int]) -> dict[str, int]
 
 def choose_master(names: Iterable[str]) -> str:
     """Return the pod that gets rank 0: the first whose name contains ``MASTER``, else the one with the lowest index."""
-    ordered = sorted(names, key=make_natural_key)
+    ordered = sorted(names, key=natural)
     return next((name for name in ordered if MASTER in name), ordered[0])
 
 
@@ -65,7 +65,7 @@ def compute_distance(one: Path, other: Path) -> int:
     return 2 if common is None else 2 * (depth - common + 1)
 
 
-def make_natural_key(name: str) -> tuple[tuple[str, int], ...]:
+def natural(name: str) -> tuple[tuple[str, int], ...]:
     """Return a key that orders names as people do: ``pod-9`` before ``pod-10``."""
     parts = _DIGITS.split(name)
     return tuple(
@@ -77,7 +77,7 @@ def make_natural_key(name: str) -> tuple[tuple[str, int], ...]:
 def group_by_unit(placed: Mapping[str, Path]) -> Placement:
     """Return the pods by unit; ``placed``: path of the node of each pod, by name."""
     by_path: dict[Path, list[str]] = {}
-    for name in sorted(placed, key=make_natural_key):
+    for name in sorted(placed, key=natural):
         by_path.setdefault(placed[name], []).append(name)
     found: dict[str, Any] = {}
     for path, names in sorted(by_path.items()):

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 
 from poseidon.configuration.document import BridgeConfiguration
 from poseidon.embedding import EmbeddedTrials
-from poseidon.group_trees.status.placement import make_natural_key
+from poseidon.group_trees.status.placement import natural
 from poseidon.manifests.loader import Manifests
 from poseidon.offline.audit.costs import find_costs
 from poseidon.offline.audit.cures import find_cures
@@ -45,14 +45,12 @@ def make_audit(
     running = list_running_pods(cluster, manifests, local_data_may_go=local_data_may_go)
     nodes = running.nodes
     names = {node.metadata.name for node in manifests.nodes}
-    uses = sorted(list_node_uses(cluster.scheduler), key=lambda each: make_natural_key(each.node))
+    uses = sorted(list_node_uses(cluster.scheduler), key=lambda each: natural(each.node))
     known = tuple(cluster.state.snapshot())
     misplaced = [
         Misplaced(*each) for each in cluster.scheduler.iter_broken_rules() if each[0] not in running.goes
     ]
-    hottest = sorted(
-        cluster.scheduler.iter_hot(hot), key=lambda each: (-each[2], make_natural_key(each[0]), each[1])
-    )
+    hottest = sorted(cluster.scheduler.iter_hot(hot), key=lambda each: (-each[2], natural(each[0]), each[1]))
     note("placing pods that wait")
     waiting = schedule_pods(cluster, manifests)  # changes ``cluster``: pods are placed and victims removed
     note("looking for cheaper places")
@@ -70,19 +68,17 @@ def make_audit(
     return Audit(
         nodes=len(names),
         pods=len(running.pods),
-        freed=tuple(sorted(free.nodes, key=make_natural_key)),
+        freed=tuple(sorted(free.nodes, key=natural)),
         moves=tuple(
             Move(uid, nodes[uid], target)
-            for uid, target in sorted(free.moves.items(), key=lambda move: make_natural_key(move[0]))
+            for uid, target in sorted(free.moves.items(), key=lambda move: natural(move[0]))
         ),
         most_freed=free.most,
-        staying=tuple(
-            sorted(staying, key=lambda each: (make_natural_key(each.node), make_natural_key(each.pod)))
-        ),
+        staying=tuple(sorted(staying, key=lambda each: (natural(each.node), natural(each.pod)))),
         overcommitted=tuple(each for each in uses if any(free < 0 for free in each.free.values())),
         hot=tuple(Hot(*each) for each in hottest),
-        misplaced=tuple(sorted(misplaced, key=lambda each: (make_natural_key(each.pod), each.node))),
-        pending=tuple(sorted(waiting.pending, key=lambda each: make_natural_key(each.pod))),
+        misplaced=tuple(sorted(misplaced, key=lambda each: (natural(each.pod), each.node))),
+        pending=tuple(sorted(waiting.pending, key=lambda each: natural(each.pod))),
         cures=cures,
         costs=costs,
         warnings=(*waiting.warnings, *faults),

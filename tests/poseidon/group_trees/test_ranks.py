@@ -13,7 +13,7 @@ from poseidon.group_trees.status.placement import (
     choose_master,
     compute_distance,
     group_by_unit,
-    make_natural_key,
+    natural,
     placement_text,
     pods_of,
     rank_text,
@@ -98,7 +98,7 @@ def test_distance_is_in_edges(one, other, expected):
 
 
 def test_names_are_ordered_as_people_do():
-    assert sorted(["p-10", "p-9", "p", "p-1-2", "p-1"], key=make_natural_key) == [
+    assert sorted(["p-10", "p-9", "p", "p-1-2", "p-1"], key=natural) == [
         "p",
         "p-1",
         "p-1-2",
