@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from random import Random
+from types import SimpleNamespace
+from typing import Any
 
+import numpy as np
 import pytest
 
 from cost_models.load_aware.load_threshold import LoadThreshold
 from firmament.core.configuration import CoreConfiguration, WeightedModel
+from firmament.core.diagnosis.listing import Measured
 from firmament.core.events import (
     ClassDefined,
     Event,
@@ -18,7 +22,7 @@ from firmament.core.events import (
     TaskUses,
 )
 from firmament.core.model import Machine, Taint, TaskClass
-from firmament.core.rescheduling.relief import Relief, relieve
+from firmament.core.rescheduling.relief import Relief, ReliefMove, _MeasuredUse, relieve
 from firmament.core.scheduler import Scheduler
 from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.support.effort import examples
@@ -202,3 +206,73 @@ def test_a_task_that_uses_nothing_of_one_scarce_resource_is_no_relief():
     found = relieve(scheduler, {"cpu-only", "some"}, dict.fromkeys(both, THRESHOLD), 100)
     assert [each.uid for each in found.moves] == ["some"]
     assert found.left == ("hot",)
+
+
+# --- the book of measured use ----------------------------------------------------------------------------------------
+
+
+class Reporting:
+    """Stands in for a scheduler that knows measured use of ``cpu`` and ``memory``, and where tasks run."""
+
+    def __init__(self, use: dict[str, float], tasks: dict[str, tuple[str, float]]) -> None:
+        self._machines = {uid: machine for uid, (machine, _) in tasks.items()}
+        measured = [[cpu, 1.0] for cpu in use.values()]
+        self._known = Measured(
+            ("cpu", "memory"),
+            tuple(use),
+            np.array(measured),
+            np.full((len(use), 2), 100.0),
+            {uid: np.array([cpu, 1.0]) for uid, (_, cpu) in tasks.items()},
+        )
+
+    def get_measured(self) -> Measured:
+        return self._known
+
+    def get_bound_task(self, uid: str) -> Any:
+        return SimpleNamespace(event=SimpleNamespace(machine=self._machines[uid]))
+
+
+USE = {"warm": 60.0, "b": 80.0, "at the limit": 50.0, "silent": float("nan"), "a": 80.0, "cool": 40.0}
+TASKS = {
+    "some": ("a", 10.0),
+    "just enough": ("a", 30.0),
+    "too much": ("a", 40.0),
+    "nothing": ("a", 0.0),
+    "fixed": ("a", 35.0),
+    "other": ("warm", 20.0),
+}
+
+
+def book(**thresholds: float) -> _MeasuredUse:
+    movable = TASKS.keys() - {"fixed"}
+    return _MeasuredUse(Reporting(USE, TASKS), movable, thresholds or {"cpu": 50.0})  # type: ignore[arg-type]
+
+
+def test_machines_are_hot_above_a_threshold_the_hottest_first_then_by_name():
+    made = book()
+    assert [made.names[row] for row in made.hot()] == ["a", "b", "warm"]
+    assert [made.names[row] for row in book(cpu=80.0).hot()] == []
+    assert [made.names[row] for row in book(cpu=79.0).hot()] == ["a", "b"]
+    assert [made.names[row] for row in book(memory=0.5, gpu=1.0).hot()] == sorted(USE.keys()), (
+        "all use 1 of 0.5"
+    )
+
+
+def test_the_smallest_task_that_suffices_goes_first_then_the_largest():
+    made = book()
+    assert made.tasks(made.row["a"]) == ["just enough", "too much", "some"]
+    assert made.tasks(made.row["warm"]) == ["other"]
+    assert made.tasks(made.row["b"]) == []
+
+
+def test_a_machine_has_room_up_to_the_threshold_and_moves_are_followed():
+    made = book()
+    assert made.has_room("cool", "some")
+    assert not made.has_room("cool", "other")
+    assert not made.has_room("at the limit", "some")
+    assert not made.has_room("silent", "some"), "who knows"
+    made.note(ReliefMove("just enough", "a", "cool"))
+    assert made.use[[made.row["a"], made.row["cool"]]].tolist() == [[50.0], [70.0]]
+    assert not made.is_hot(made.row["a"])
+    assert made.is_hot(made.row["cool"])
+    assert made.tasks(made.row["cool"]) == [], "what has moved is not moved again"
