@@ -313,6 +313,8 @@ def test_a_gang_goes_by_the_profile_of_its_most_important_member():
     made.tasks.priority[0] = 5
     assert own.choose_profile(ints(0, 1)).tolist() == [0, 1]
     assert own.current == "p", "the first of equals"
+    assert sorted(own.choose_profile(ints(1, 0)).tolist()) == [0, 1]
+    assert own.current == "p", "in whatever order they are listed"
 
 
 # --- kept machines ---------------------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from firmament.core.events import (
     TasksSubmitted,
 )
 from firmament.core.scheduler import Scheduler
+from firmament.core.state.classes import ClassRow
 from tests.support.core import machine, placed, scheduler, task_class, tasks, uids
 
 SMALL, LARGE = ClassDefined(1, task_class(cpu=100)), ClassDefined(2, task_class(cpu=1_000))
@@ -200,3 +201,9 @@ def test_rows_of_tasks_are_used_again_without_traces():
         ("d", "PENDING", 0, ""),
     ]
     assert len(placed(core.run_round())) == 1
+
+
+def test_classes_are_pinned_by_names_of_machines_or_by_hosts_of_volumes():
+    names, hosts = ("m",), ("h",)
+    rows = [ClassRow(task_class(), 0, pins, on) for pins in (None, names) for on in (None, hosts)]
+    assert [each.pinned for each in rows] == [False, True, True, True]
