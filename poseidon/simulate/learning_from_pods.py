@@ -32,6 +32,8 @@ from poseidon.simulate.workloads.columns import ALONE, Int64
 _ENDING = re.compile(r"(-[a-z0-9]*[0-9][a-z0-9]*)+$")
 OTHERS = 3.0
 """Number of a family's runs as which all others of its workload count together."""
+MOST_OTHERS = 300
+"""Most of these others that are looked at, as each family looks at its own; beyond, every second, third and so on."""
 _TOGETHER = 60.0
 """Seconds within which pods of one workload count as created together."""
 
@@ -113,7 +115,8 @@ def learn_run_times(
         same, alike, workload = (found.get(kin, {}) for kin in _list_kin(family))
         for own, more in ((same, alike), (alike, {}), (workload, {})):
             if any(run.over for run in own.values()):
-                others = [run for key, run in more.items() if key not in own]
+                keys = list(more)[:: 1 + len(more) // MOST_OTHERS]
+                others = [more[key] for key in keys if key not in own]
                 learnt[number] = _collect_runs(list(own.values()), others)
                 break
     return RunTimes(

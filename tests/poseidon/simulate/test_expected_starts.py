@@ -206,7 +206,11 @@ def test_pods_of_a_workload_with_other_requests_count_little() -> None:
     small = [ended(f"s-{number}", 60, cpu=1) for number in range(4)]
     large = [ended(f"l-{number}", 3600, cpu=8) for number in range(30)]
     sought = running("s-9", "2026-01-01T00:59:59Z", cpu=1)
-    for others, expected in ((large, [1.0] * 5 + [0.1] * 30), ([], [1.0] * 5)):
+    for others, expected in (
+        (large, [1.0] * 5 + [0.1] * 30),
+        (large * 30, [1.0] * 5 + [3.0 / 225] * 225),
+        ([], [1.0] * 5),
+    ):
         objects = [of_job(f"work-{place}", each) for place, each in enumerate([sought, *small, *others])]
         pods = [msgspec.convert(each, Pod, strict=False) for each in objects]
         families = RunFamilies()

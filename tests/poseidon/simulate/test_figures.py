@@ -13,6 +13,7 @@ FIGURES = {
     "poseidon.simulate.forecast:MOST_WORK": 10_000_000,
     "poseidon.simulate.forecast:ROUNDS_PER_DOUBLING": 16,
     "poseidon.simulate.forecast:ROUND_WORK": 1000,
+    "poseidon.simulate.learning_from_pods:MOST_OTHERS": 300,
     "poseidon.simulate.learning_from_pods:OTHERS": 3.0,
     "poseidon.simulate.learning_from_pods:_TOGETHER": 60.0,
     "poseidon.simulate.past_arrivals:LEAST_WINDOW": 600.0,
