@@ -167,7 +167,7 @@ def test_archives_are_bounded(tmp_path, monkeypatch):
     broken.write_bytes(many.read_bytes()[:40])
     into = tmp_path / "into"
     into.mkdir()
-    with pytest.raises(SnapshotError, match="no archive"):
+    with pytest.raises(SnapshotError, match="not an archive"):
         find_snapshots([str(broken)], into)
 
 
