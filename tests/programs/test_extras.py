@@ -117,7 +117,11 @@ async def test_a_plain_installation_runs_the_demonstration(tmp_path, plain):
     ("words", "status", "says"),
     [
         (["plan", "-f", "examples/14-pending-pod"], 0, "4 pods bound to 2 nodes of 3, 2 pending"),
-        (["audit", "--kubeconfig", "CONFIG"], 2, "CONFIG: the package kubernetes reads its credentials"),
+        (
+            ["audit", "--kubeconfig", "CONFIG"],
+            2,
+            "CONFIG: reading these credentials needs the Python package",
+        ),
         (["doctor", "--kubeconfig", "CONFIG"], 2, "pip install 'poseidon-firmament[bridge]'"),
     ],
     ids=lambda words: words[0] if isinstance(words, list) else "",

@@ -130,7 +130,7 @@ async def test_so_does_reschedule(tmp_path, objective):
     outcome = await command(tmp_path, OLD, "reschedule", "--dry-run", "--objective", objective.value)
     assert outcome.exit_code == 0, outcome.output
     assert outcome.stderr.count("Pod mallory/spaced") == 1
-    assert "4 pods are released" in outcome.stdout or "3 pods are released" in outcome.stdout
+    assert re.match(r"[34] pods may be moved; ", outcome.stdout)
 
 
 async def test_so_do_the_cures_of_the_page(tmp_path):
