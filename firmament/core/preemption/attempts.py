@@ -26,7 +26,6 @@ from firmament.core.preemption.problem import NOBODY, PreemptionDecision, Preemp
 from firmament.core.preemption.quotas.flavors import FlavorChoice, drop_places
 from firmament.core.preemption.quotas.hindsight import spare_needless_victims
 from firmament.core.preemption.quotas.reclaim import QuotaReclaim
-from firmament.core.preemption.quotas.rivals import RivalPlaces
 from firmament.core.preemption.quotas.strict_order import find_behind
 from firmament.core.preemption.reprieve import list_decisions
 from firmament.core.preemption.stages import Stages
@@ -109,12 +108,7 @@ def _reclaim_quota(
         placed = drop_places(placed, given_up)
     served = np.append(placed.cls, np.array([cls for cls, _ in now.taken], dtype=np.int64))
     begun = in_trees & np.isin(gang, gang[served])
-    able = reclaims & ~begun
-    reclaim.run(able, gang, need)
-    drawing = now.problem.quotas is not None and now.problem.quotas.find_nodes(now.problem.shape) >= 0
-    rivals = RivalPlaces(reclaim, placed, drawing & ~in_trees)
-    if given_up := rivals.give_to_more_important(able, gang, need):
-        placed = drop_places(placed, given_up)
+    reclaim.run(reclaims & ~begun, gang, need)
     spare_needless_victims(reclaim, begin)
     return reclaim.state, placed
 

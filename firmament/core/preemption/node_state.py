@@ -357,18 +357,6 @@ class PreemptionState:
         """Undo a placement that was there when the stage began; impossible with ledgers, as ``withdraw``."""
         self._book_guest(cls, machine, -1)
 
-    def put_back(self, places: Iterable[tuple[int, int]]) -> bool:
-        """Place tasks again where they were when the stage began; return whether all fit there, else change nothing."""
-        done: list[tuple[int, int]] = []
-        for cls, machine in places:
-            if not (self.fits(cls, machine) and self.takes(cls, machine)):
-                for each in done:
-                    self.take_back(*each)
-                return False
-            self._book_guest(cls, machine, 1)
-            done.append((cls, machine))
-        return True
-
     def _book_guest(self, cls: int, machine: int, count: int) -> None:
         self.room[machine] -= self.request(cls) * count
         self.remaining[cls] -= count

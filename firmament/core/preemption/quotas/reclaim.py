@@ -122,14 +122,14 @@ class QuotaReclaim:
         looks = self.describe(unit)
         if looks in self._in_vain:
             return False
-        found = self.choose_flavor(unit)
+        found = self._choose_flavor(unit)
         if found is None:
             self._in_vain.add(looks)
             return False
         self.accept(found)
         return True
 
-    def choose_flavor(self, unit: QuotaUnit) -> Reclaimed | None:
+    def _choose_flavor(self, unit: QuotaUnit) -> Reclaimed | None:
         """Return the same as ``choose``, where queues ask for it in the same flavors for each pod set; see `pod_sets`.
 
         These are flavors in which no task of the unit's own queue leaves, if there are any; of several those in which
