@@ -205,11 +205,16 @@ class QuotaReclaim:
         self._coverage = QuotaCoverage(state, self._node)
 
     def repeat(self, step: Reclaimed, victims: list[int]) -> Reclaimed | None:
-        """Return what comes of a step's unit if these victims leave for it now, or None if it may not come."""
+        """Return what comes of a step's unit if these victims leave for it now, or None if it may not come.
+
+        It may not if their gangs could not stay whole, as other members stay that have not left yet.
+        """
         before = self.state
+        if victims and not keeps_gangs(before, victims):
+            return None
         self.state = before.copy_without(step.given_up)
         self.state.confined = dict(step.confined)
-        after = self._try(step.choice, victims) if victims else self._place(step.choice.unit, [])
+        after = self._try(step.choice, victims) if victims else self._place_without(step.choice.unit)
         self.state = before
         if after is None:
             return None
@@ -352,6 +357,14 @@ class QuotaReclaim:
             return None
         better = self._coverage.is_better(self.state, trial, node, importance, victims)
         return trial if better else None
+
+    def _place_without(self, unit: QuotaUnit) -> PreemptionState | None:
+        """Return the state after placing a unit for which nobody leaves, or None if it finds no places."""
+        if unit.tree >= 0:
+            if self._trials <= 0:
+                return None
+            self._trials -= TREE_TRIALS
+        return self._place(unit, [])
 
     def _place(self, unit: QuotaUnit, victims: list[int]) -> PreemptionState | None:
         """Return the state after evicting victims and placing a unit, or None if the unit finds no places."""

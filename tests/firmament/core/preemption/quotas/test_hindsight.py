@@ -8,10 +8,11 @@ import pytest
 from benchmarks.judge.drawn_queues.drawing import draw_case
 from benchmarks.judge.drawn_queues.here import decide_here
 from benchmarks.judge.queues.rules import list_faults
-from firmament.core.events import ClassDefined, Event, TasksBound
+from firmament.core.events import ClassDefined, Event, JobDefined, TasksBound
+from firmament.core.model import Job
 from firmament.core.results import DeltaKind, RoundResult
 from tests.firmament.core.rules.quotas.quota_scene import flavor, quota
-from tests.support.core import machine, scheduler, task_class, tasks
+from tests.support.core import machine, scheduler, task_class, tasks, uids
 
 WITHIN = {"within": "LowerPriority"}
 RECLAIMING = {"reclaim": "Any"}
@@ -61,6 +62,21 @@ def test_a_victim_stays_if_one_that_leaves_for_another_task_is_enough_for_both()
     result = core.run_round()
     assert _list_come(result) == {"l", "r"}
     assert _list_evicted(result) == {"large"}
+
+
+def test_members_of_a_gang_that_has_to_leave_as_a_whole_stay_or_leave_together():
+    """The first task takes the member that the gang can spare, the second one the others, of which none may stay."""
+    core = scheduler(
+        [machine("a", cpu=50_000), machine("b", cpu=3000), flavor("any"), quota("cohort")],
+        quota("left", {"any": {"cpu": 3000}}, parent="cohort", preemption=WITHIN),
+        [JobDefined(Job("run", size=3, min_members=2)), ClassDefined(1, task_class(1000, queue="left"))],
+        TasksBound("b", 1, uids("run", 3), job="run", priority=0),
+        tasks(2, "first", content=task_class(1000, queue="left"), priority=5),
+        tasks(3, "second", content=task_class(1000, queue="left"), priority=4),
+    )
+    result = core.run_round()
+    assert _list_come(result) == {"first", "second"}
+    assert _list_evicted(result) == set(uids("run", 3))
 
 
 @pytest.mark.parametrize("seed", [600046, 600561, 600827, 601075, 601608, 601757, 602481, 602679, 602875])
