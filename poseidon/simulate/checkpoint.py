@@ -13,7 +13,8 @@ from typing import Any
 
 from poseidon.simulate.engine import Simulation
 
-_BEGINS = b"poseidon simulation 1\n"
+_BEGINS = b"poseidon simulation 2\n"
+"""The first line of a file. Its number rises whenever what a simulation consists of changes."""
 
 
 class CheckpointError(ValueError):

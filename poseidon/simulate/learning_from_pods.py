@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -102,26 +102,47 @@ def learn_run_times(
     found: dict[Hashable, dict[Hashable, _Run]] = {}
     for place, pod in enumerate(all_pods):
         first, end = seconds(pod.status.start_time), _find_end(pod)
+        families.find(pod)  # pods of a kind that only fails come again too
         if first is not None and (end is not None or pod.status.phase == "Running"):
             run = _Run(first, max(now, first) if end is None else end, end is not None)
             gang = find_membership(pod)
             key: Hashable = place if gang is None else (gang, first // _TOGETHER)
-            families.find(pod)
             for kin in _list_kin(find_family(pod)):
                 runs = found.setdefault(kin, {})
                 runs[key] = run.join(runs.get(key, run))
-    learnt = {}
-    for family, number in families:
-        same, alike, workload = (found.get(kin, {}) for kin in _list_kin(family))
-        for own, more in ((same, alike), (alike, {}), (workload, {})):
-            if any(run.over for run in own.values()):
-                keys = list(more)[:: 1 + len(more) // MOST_OTHERS]
-                others = [more[key] for key in keys if key not in own]
-                learnt[number] = _collect_runs(list(own.values()), others)
-                break
+    learnt = _learn_by_family(families, found)
     return RunTimes(
         families_of_mine, np.array([_find_stated(pod) for pod in mine]), _number_gangs(mine), learnt
     )
+
+
+def _learn_by_family(
+    families: RunFamilies, found: Mapping[Hashable, Mapping[Hashable, _Run]]
+) -> dict[int, PastRuns]:
+    """Return the run times of each family of which something is known; ``found``: runs by kin, and by pod or gang.
+
+    Families without an end of their own share the run times of all pods that state the same, or of their workload.
+    """
+    shared: dict[Hashable, PastRuns | None] = {}
+    samples: dict[Hashable, list[Hashable]] = {}
+    learnt = {}
+    for family, number in families:
+        itself, *wider = _list_kin(family)
+        own, alike = found.get(itself, {}), found.get(wider[0], {})
+        if any(run.over for run in own.values()):
+            if wider[0] not in samples:
+                samples[wider[0]] = list(alike)[:: 1 + len(alike) // MOST_OTHERS]
+            others = [alike[key] for key in samples[wider[0]] if key not in own]
+            learnt[number] = _collect_runs(list(own.values()), others)
+            continue
+        for kin in wider:
+            if kin not in shared:
+                runs = list(found.get(kin, {}).values())
+                shared[kin] = _collect_runs(runs, ()) if any(run.over for run in runs) else None
+            if (past := shared[kin]) is not None:
+                learnt[number] = past
+                break
+    return learnt
 
 
 def _list_kin(family: Family) -> tuple[Hashable, Hashable, Hashable]:

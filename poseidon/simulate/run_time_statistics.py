@@ -150,5 +150,12 @@ class RunTimes:
     """Past runs by family."""
 
     def draw_future(self, random: np.random.Generator) -> DrawnRuns:
-        """Draw a distribution of run times for each family, for one simulated continuation."""
-        return DrawnRuns(self, {family: past.draw_estimate(random) for family, past in self.learnt.items()})
+        """Draw a distribution of run times for each family, for one simulated continuation.
+
+        Families that share their past runs share what is drawn of them.
+        """
+        drawn: dict[int, KnownRuns] = {}
+        for past in self.learnt.values():
+            if id(past) not in drawn:
+                drawn[id(past)] = past.draw_estimate(random)
+        return DrawnRuns(self, {family: drawn[id(past)] for family, past in self.learnt.items()})

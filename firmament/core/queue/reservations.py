@@ -74,10 +74,11 @@ class Reservations:
     def keep_pace(self, interval: float) -> None:
         """Reserve as before, in proportion to the time, although rounds are ``interval`` seconds apart from now on.
 
-        Otherwise nothing would be reserved: a pause longer than a reservation lets tasks count anew.
+        Otherwise nothing would be reserved: a pause longer than a reservation lets tasks count anew. If machines are
+        reserved at once, a reservation lasts for five of the intervals, as it does by the default settings.
         """
         stated = self._stated
-        slower = max(1.0, interval / (stated.reserve_after or interval))
+        slower = max(1.0, interval / (stated.reserve_after or stated.reserve_for / 5))
         rounds = max(1, min(stated.reserve_after_rounds, math.ceil(stated.reserve_after * slower / interval)))
         self._options = self.gangs.options = replace(
             stated,

@@ -6,9 +6,9 @@ others leave. Here a task costs at home what models would charge if it alone cam
 what they charge now. A move gains the difference, minus its price. For a model that prices what is left, such as
 ``gpu_prices``, that is by how much the worth of both machines together grows.
 
-Moves are made in passes. In a pass no machine takes part in two moves, so each gains what was computed whatever the
-others do. A task on a machine that no move of the last pass has touched costs there what it did before. Rounds check
-each pass by all other rules (`rehearse`); the next one begins where its moves have led.
+Moves are made in passes. In a pass no machine takes part in two moves, so each gains nearly what was computed whatever
+the others do. A task on a machine that no move of the last pass has touched costs there what it did before. Rounds
+check each pass by all other rules (`rehearse`); the next one begins where its moves have led.
 """
 
 from __future__ import annotations

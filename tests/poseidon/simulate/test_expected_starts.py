@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import numpy as np
 import pytest
 import yaml
 from click.testing import CliRunner
@@ -222,6 +223,22 @@ def test_pods_of_a_workload_with_other_requests_count_little() -> None:
     families = RunFamilies()
     found = learn_run_times(pods[:1], pods, families, now).learnt[families.find(unknown)]
     assert found.weight.tolist() == [1.0] * 34, "without any of its own, all count"
+
+
+def test_sizes_of_which_no_pod_has_succeeded_share_what_is_known_of_their_workload() -> None:
+    """One of 1 cpu has run a minute; those of 2 cpu still run, and those of 8 cpu have failed at once."""
+    now = datetime.fromisoformat(NOW).timestamp()
+    failed = running("f-1", "2026-01-01T00:59:00Z", cpu=8)
+    failed["status"]["phase"] = "Failed"
+    objects = [ended("e-1", 60, cpu=1), running("r-1", "2026-01-01T00:59:59Z", cpu=2), failed]
+    objects = [of_job(f"work-{place}", each) for place, each in enumerate(objects)]
+    pods = [msgspec.convert(each, Pod, strict=False) for each in objects]
+    families = RunFamilies()
+    learnt = learn_run_times(pods[:1], pods, families, now).learnt
+    _, still, never = (learnt[families.find(each)] for each in pods)
+    assert still is never, "one object, whatever the number of sizes"
+    drawn = learn_run_times(pods, pods, families, now).draw_future(np.random.default_rng(1))
+    assert drawn.known[families.find(pods[1])] is drawn.known[families.find(pods[2])]
 
 
 def test_pods_of_a_gang_count_as_one_run() -> None:

@@ -178,6 +178,13 @@ def test_a_forecast_with_long_pauses_reserves_all_the_same():
     assert stream(core, clock, 12, 600.0) == [True, *[False] * 5] * 2
 
 
+def test_a_forecast_keeps_what_is_reserved_at_once_from_round_to_round():
+    clock = Clock()
+    core = crowded(clock, reserve_after=0.0)
+    core.become_forecast(448.0)
+    assert stream(core, clock, 12, 448.0) == [True, *[False] * 5] * 2
+
+
 @pytest.mark.parametrize("interval", [1.0, 7.5, 8.0, 20.0, 59.0, 60.0])
 def test_a_forecast_reserves_after_as_long_as_without_pauses(interval: float):
     """It takes 60 seconds, rounded up to whole rounds."""
