@@ -18,13 +18,14 @@ import numpy as np
 
 from cost_models.interface import Bool, Int64
 from firmament.core.constraints.quota_order import QuotaOrder
+from firmament.core.constraints.quota_room import QuotaRoom
 from firmament.core.flow.problem import Assignments
 from firmament.core.preemption.node_state import PreemptionState
 from firmament.core.preemption.quotas.reclaim import QuotaReclaim
 from firmament.core.preemption.quotas.units import (
     QuotaUnit,
     confine_unit,
-    find_drawn,
+    find_drawn_at,
     list_units,
     make_unit,
 )
@@ -80,45 +81,61 @@ class FlavorChoice:
         # Of a queue that would rather not borrow, the least important tasks are those that do.
         in_turn = [wish for wish in wishes if self._looks_in_order(wish[0])]
         in_turn += [wish for wish in reversed(wishes) if not self._looks_in_order(wish[0])]
+        del in_turn[MOST_WISHES:]
+        later: dict[int, Counter[tuple[int, int]]] = {}
+        for unit, places in in_turn:
+            later.setdefault(unit.newcomer.node, Counter()).update(self._list_draws(places))
         given_up: list[tuple[int, int]] = []
         in_vain: set[tuple[object, ...]] = set()
-        for number, (unit, places) in enumerate(in_turn[:MOST_WISHES]):
+        for unit, places in in_turn:
+            later[unit.newcomer.node].subtract(self._list_draws(places))
             kinds = tuple(self._terms.kind[[machine for _, machine in places]].tolist()) if places else ()
-            looks = self._reclaim.describe(unit), kinds
+            least = self._find_least(unit, places, later[unit.newcomer.node])
+            looks = self._reclaim.describe(unit), kinds, least
             if looks in in_vain:
                 continue
-            later = self._list_later(unit, places, in_turn[number + 1 : MOST_WISHES])
-            if not self._serve(unit, places, later):
+            if not self._serve(unit, places, least):
                 in_vain.add(looks)
                 continue
             given_up += places
-            while not places and self._reclaim.may_repeat(unit) and self._serve(unit, (), ()):
+            while not places and self._reclaim.may_repeat(unit) and self._serve(unit, (), NOWHERE):
                 pass
         return tuple(given_up)
 
-    def _list_later(
-        self, unit: QuotaUnit, places: Places, wishes: Sequence[tuple[QuotaUnit, Places]]
-    ) -> Places:
-        """Return the places of less important units of a queue, if that is how it comes to borrow at its own."""
-        node = unit.newcomer.node
-        if not places or not (self._looks_in_order(unit) and self._terms.is_sparing(node)):
-            return ()
-        return tuple(place for other, held in wishes if other.newcomer.node == node for place in held)
+    def _list_draws(self, places: Places) -> list[tuple[int, int]]:
+        """Return the draw on quotas and the kind of machine of each place."""
+        draw, shape = self._terms.draw, self._reclaim.state.problem.shape
+        return [(int(draw[shape[cls]]), int(self._terms.kind[machine])) for cls, machine in places]
+
+    def _find_least(self, unit: QuotaUnit, places: Places, later: Counter[tuple[int, int]]) -> int:
+        """Return how far up a unit borrows at its places, `NOWHERE` without any.
+
+        ``later``: how many places less important units of its queue have, by draw and kind of machine. If it looks at
+        its flavors in order, these do not make it borrow.
+        """
+        if not places:
+            return NOWHERE
+        node, room = unit.newcomer.node, self._reclaim.state.quotas
+        assert room is not None
+        if self._looks_in_order(unit) and self._terms.is_sparing(node):
+            room = room.copy()
+            for (draw, kind), count in later.items():
+                room.draw_on(draw, kind, -count)
+        return self._find_height(room, unit, places)
 
     def _looks_in_order(self, unit: QuotaUnit) -> bool:
         return bool(self._terms.evicts_first) and self._terms.evicts_first[unit.newcomer.node]
 
-    def _serve(self, unit: QuotaUnit, places: Places, later: Places) -> bool:
+    def _serve(self, unit: QuotaUnit, places: Places, least: int) -> bool:
         """Give a unit places by evictions where it would rather have them than ``places``; return whether it has.
 
-        ``later``: places of less important units of its queue, which do not count if it comes to how far it borrows.
+        ``least``: how far up it borrows at ``places``.
         """
         cells = self._list_cells(unit)
         if len(cells) < 2 and places:
             return False
         before = self._reclaim.state
         self._reclaim.state = base = before.copy_without(places)
-        least = self._find_height(before.copy_without(later), unit, places) if places else NOWHERE
         found = self._find_better(unit, places, cells, least)
         base.confined = {}
         if found is None:
@@ -151,19 +168,18 @@ class FlavorChoice:
             if found is None:
                 continue
             found = found._replace(confined=dict(base.confined))
-            height = self._find_height(found.state, unit, found.state.taken[len(base.taken) :])
+            assert found.state.quotas is not None
+            height = self._find_height(found.state.quotas, unit, found.state.taken[len(base.taken) :])
             if first and not (sparing and height):
                 return found
             if height < least and self._terms.evicts_before_borrowing[node]:
                 best, least = found, height
         return best
 
-    def _find_height(self, state: PreemptionState, unit: QuotaUnit, places: Sequence[tuple[int, int]]) -> int:
-        """Return how far up in the tree a unit borrows that has ``places`` in ``state``; 0 if it need not borrow."""
-        assert state.quotas is not None
-        drawn = [(cls, int(self._terms.kind[machine])) for cls, machine in places]
-        order = self._order.go_on(state.quotas)
-        return order.find_height(unit.newcomer.node, find_drawn(state, drawn))
+    def _find_height(self, room: QuotaRoom, unit: QuotaUnit, places: Sequence[tuple[int, int]]) -> int:
+        """Return how far up in the tree a unit borrows that has ``places`` in ``room``; 0 if it need not borrow."""
+        drawn = find_drawn_at(self._reclaim.state, places)
+        return self._order.go_on(room).find_height(unit.newcomer.node, drawn)
 
     def _has_quota(self, unit: QuotaUnit, cell: _FlavorPart) -> bool:
         """Return whether a unit has quota in a cell without evictions, so that only room is lacking there."""

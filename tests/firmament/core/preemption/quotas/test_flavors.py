@@ -240,3 +240,28 @@ def test_a_task_that_borrows_for_a_less_important_one_alone_evicts_nobody():
     found = decide_here(draw_case(602079))
     assert sorted(found.admitted) == ["waiting-0", "waiting-1"]
     assert found.evicted == ()
+
+
+def test_of_equal_tasks_one_evicts_if_only_that_one_borrows():
+    """Both have got the first flavor; only the later one borrows there, and rather evicts in the second flavor."""
+    core = scheduler(
+        machine("one", cpu=20, labels={"kind": "one"}),
+        machine("two", cpu=20, labels={"kind": "two"}),
+        flavor("one", kind="one"),
+        flavor("two", kind="two"),
+        quota("cohort", {"one": {"cpu": 5}, "two": {"cpu": 0}}),
+        quota(
+            "team",
+            {"one": {"cpu": 2}, "two": {"cpu": 2}},
+            parent="cohort",
+            preemption=OWN,
+            whenCanPreempt="MayStopSearch",
+            whenCanBorrow="TryNextFlavor",
+        ),
+        ClassDefined(1, task_class(2, queue="team")),
+        TasksBound("two", 1, ("old",), priority=0),
+        tasks(2, "new", "newer", content=task_class(2, queue="team"), priority=1),
+    )
+    result = core.run_round()
+    assert sorted(_places(result).values()) == ["one", "two"]
+    assert list_evicted(result) == {"old"}
