@@ -348,12 +348,16 @@ _ENGINES = (
 
 def place_remaining(board: Board, means: Means) -> Placed:
     """Place as many of the remaining tasks as possible."""
-    return next(each for each in _ENGINES if each.serves(board)).place(board, means)
+    return _find_engine(board).place(board, means)
 
 
 def place_rest(board: Board) -> Assignments:
     """Place as many of the remaining tasks as possible one by one, without a network."""
-    return next(each for each in _ENGINES if each.serves(board)).place_rest(board)
+    return _find_engine(board).place_rest(board)
+
+
+def _find_engine(board: Board) -> _Engine:
+    return next(each for each in _ENGINES if each.serves(board))
 
 
 def place_by_priority(problem: PlacementProblem, means: Means) -> tuple[Placed, Residual]:
@@ -362,7 +366,10 @@ def place_by_priority(problem: PlacementProblem, means: Means) -> tuple[Placed, 
     placed = place_remaining(board, means)
     residual = board.residual
     everyone = np.ones(problem.classes, dtype=np.bool_)
-    if not is_displaced(problem, residual.active(), placed.assignments, everyone):
+    # Only flows of tasks without rules between them deal out quota in order.
+    orderly = _find_engine(board) is _ENGINES[-1]
+    passed = not orderly and StrictQueues(problem).are_passed(residual.active(), placed.assignments.cls)
+    if not passed and not is_displaced(problem, residual.active(), placed.assignments, everyone):
         return placed, residual
     board = Board(problem)
     residual = board.residual

@@ -253,6 +253,8 @@ class _Dealing:
 def list_by_quota(see: Callable[[], Residual], members: Mapping[int, Int64], waiting: Int64) -> Iterator[int]:
     """Yield gangs in the order in which they draw on quotas; gangs of one queue and equal standing in the given order.
 
+    Each strict queue takes part with the first of its gangs, the next one follows after that one.
+
     ``see``: returns what is left now; ``members``: classes of each gang; ``waiting``: int64[C], their waiting tasks.
     """
     places = {gang: place for place, gang in enumerate(members)}
@@ -277,7 +279,12 @@ def list_by_quota(see: Callable[[], Residual], members: Mapping[int, Int64], wai
         return found, places[gang], gang
 
     alike: dict[tuple[tuple[int, int], ...], QuotaStanding] = {}
-    heap = [stand(gang) for gang in members]
+    queue_of = _find_strict_queues(see(), members)
+    followers: dict[int, list[int]] = {}
+    for gang in reversed([*members]):
+        followers.setdefault(queue_of.get(gang, -1), []).append(gang)
+    heads = followers.pop(-1, [])[::-1] + [queue.pop() for queue in followers.values()]
+    heap = [stand(gang) for gang in heads]
     heapq.heapify(heap)
     looked_at: set[int] = set()
     while heap:
@@ -290,3 +297,16 @@ def list_by_quota(see: Callable[[], Residual], members: Mapping[int, Int64], wai
         else:
             looked_at.clear()
             yield gang
+            if behind := followers.get(queue_of.get(gang, -1)):
+                alike.clear()
+                heapq.heappush(heap, stand(behind.pop()))
+
+
+def _find_strict_queues(residual: Residual, members: Mapping[int, Int64]) -> dict[int, int]:
+    """Return the strict queue (quota node) of each gang that has one."""
+    quotas = residual.quotas
+    if quotas is None or not quotas.terms.strict.any():
+        return {}
+    nodes = quotas.terms.find_nodes(residual.problem.shape)
+    strict = np.append(quotas.terms.strict, False)[nodes]
+    return {gang: int(nodes[of[strict[of]][0]]) for gang, of in members.items() if strict[of].any()}

@@ -35,6 +35,18 @@ class StrictQueues:
             if node >= 0 and terms.strict[node] and not terms.draws[number].refused
         )
 
+    def are_passed(self, waiting: Int64, placed: Int64) -> bool:
+        """Return whether one of the classes ``placed`` is in a strict queue in which a more important one waits."""
+        if self._node is None:
+            return False
+        priority = self._problem.priority
+        for rank in np.unique(priority[waiting]).tolist():
+            strict = StrictQueues(self._problem)
+            strict.close(waiting[priority[waiting] == rank])
+            if (strict.find_closed()[placed] & (priority[placed] < rank)).any():
+                return True
+        return False
+
     def find_closed(self) -> Bool:
         """Return classes whose queue is closed: bool[C]."""
         if self._node is None or not self.closed:

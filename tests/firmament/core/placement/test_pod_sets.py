@@ -283,6 +283,16 @@ def test_gangs_within_their_quota_come_before_those_that_borrow():
     assert order_of(terms, [1, 2, 1], {5: [1], 3: [0]}) == [5, 3]
 
 
+def test_gangs_of_a_strict_queue_keep_their_order_also_if_an_earlier_one_borrows():
+    draws = [Draw(1, (one_of(0),)), Draw(2, (one_of(0),))]
+    terms = pose([[9], [2], [2]], draws, parent=[-1, 0, 0], kind=[0])
+    waiting, members = [3, 1, 2], {0: [0], 1: [1], 2: [2]}
+    terms = replace(terms, draw=ints(0, 0, 1))
+    assert order_of(terms, waiting, members) == [1, 2, 0]
+    strict = replace(terms, strict=np.array([False, True, False]))
+    assert order_of(strict, waiting, members) == [2, 0, 1]
+
+
 def test_the_order_follows_what_earlier_gangs_have_drawn():
     draws = [Draw(1, (one_of(0),)), Draw(2, (one_of(0),))]
     terms = pose([[9], [2], [2]], draws, parent=[-1, 0, 0], kind=[0])

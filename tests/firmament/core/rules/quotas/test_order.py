@@ -9,6 +9,7 @@ from firmament.core.events import ClassDefined, Event, JobDefined, TasksBound, T
 from firmament.core.model import Job
 from firmament.core.placement.quota_parts import deal_quotas
 from tests.firmament.core.rules.quotas.quota_scene import flavor, quota
+from tests.support import rules
 from tests.support.core import machine, placed, scheduler, task_class, tasks, uids
 
 
@@ -155,6 +156,23 @@ def test_nobody_passes_the_first_of_a_strict_queue_where_priorities_are_placed_i
     there = set(placed(core.run_round()))
     assert there >= set(uids("more", 3))
     assert not there & {"large", "small"}
+
+
+def test_nobody_passes_a_more_important_one_of_a_strict_queue_beside_tasks_with_rules():
+    core = _strict_scene(tasks(3, "odd", content=task_class(100, anti_affinity=rules.near("web"))))
+    assert set(placed(core.run_round())) == {"odd"}
+
+
+def test_of_the_gangs_of_a_strict_queue_the_first_comes_first_also_if_it_borrows():
+    core = scheduler(
+        machine("a", cpu=9000),
+        flavor("any"),
+        quota("cohort", {"any": {"cpu": 1000}}),
+        quota("team", {"any": {"cpu": 2000}}, parent="cohort", order="StrictFIFO"),
+        _gang(1, "large", "team", 3),
+        _gang(2, "small", "team", 2),
+    )
+    assert set(placed(core.run_round())) == set(uids("large", 3))
 
 
 def test_what_single_tasks_of_a_strict_queue_were_given_does_not_bind_its_gangs():
