@@ -211,13 +211,14 @@ class Scheduler(ClusterQuestions):
     def open_direct_round(self) -> OpenRound | None:
         """Open a round that needs no snapshot and no solve, as ``open_round`` may if not ``whole``.
 
-        None if the waiting tasks need more. Then nothing has been decided, and ``open_round`` is to be called next.
+        None if waiting tasks need more. Then nothing is decided, no turn is used up, and ``open_round`` is called next.
         """
+        if self._cluster.restarts.by_uid or self._cluster.promises.others.by_uid:
+            return None
         watch = Stopwatch(self._timer)
         now = self._clock()
         self._drop_surplus()
-        direct = self._place_directly(self._admit(None, now), now)
-        if direct is None:
+        if (direct := self._place_directly(self._admit(None, now), now)) is None:
             return None
         self._in_round = True
         return self._make_open_round(watch, None, direct)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from cost_models.interface import Bool, Int64
+from firmament.core.queue.kept_ports import list_kept_rows
 from firmament.core.reasons import Cause, by_kept_room
 from firmament.core.rules.framework.node_rule import MachineRefusal
 from firmament.core.state.cluster import Cluster
@@ -37,13 +38,13 @@ def refuse_kept_room(cluster: Cluster, tasks: Sequence[int], job: str, free: Int
         cluster.machines.row_of,
     )
     rooms = cluster.restarts.list_kept_from(priority, job)
-    kept = cluster.restarts.sum_amounts(row_of, cluster.machines.capacity, priority, {job})
+    kept = cluster.restarts.sum_kept(cluster.tasks, cluster.machines, priority, {job})
     if kept is None:
         return []
     wanted = np.flatnonzero(cluster.request_of(cls))
     request = cluster.request_of(cls)[wanted]
     refused = _fits(free[:, wanted], request) & ~_fits((free[:, : kept.shape[1]] - kept)[:, wanted], request)
-    refused[sorted(find_kept_rows(cluster, task, job))] = True
+    refused[sorted(list_kept_rows(cluster, cls, priority, job))] = True
     last: dict[str, str] = {}
     for room in rooms:
         last[room.job] = max(room.until, last.get(room.job, ""))
@@ -56,13 +57,6 @@ def refuse_kept_room(cluster: Cluster, tasks: Sequence[int], job: str, free: Int
             found.setdefault((name, last[room.job]), np.zeros(len(refused), dtype=np.bool_))[row] = True
             refused[row] = False  # another gang that has room there need not be named
     return [MachineRefusal(Cause(by_kept_room(*gang)), rows) for gang, rows in found.items()]
-
-
-def find_kept_rows(cluster: Cluster, task: int, job: str) -> frozenset[int]:
-    """Return the machines (rows) that are closed to tasks like ``task`` (row) in ``job`` for the sake of kept room."""
-    row_of, content = cluster.machines.row_of, cluster.classes.rows[int(cluster.tasks.cls[task])].content
-    found = cluster.restarts.iter_closed(content, int(cluster.tasks.priority[task]), job)
-    return frozenset(row_of[room.machine] for room in found if room.machine in row_of)
 
 
 def _fits(free: Int64, request: Int64) -> Bool:

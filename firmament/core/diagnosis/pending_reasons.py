@@ -12,7 +12,7 @@ from firmament.core.board.board import Board
 from firmament.core.constraints.counters import RuleState
 from firmament.core.diagnosis.contention import Contention
 from firmament.core.diagnosis.gang_constraints import GangConstraints
-from firmament.core.diagnosis.kept_room import add_kept, find_kept_rows, refuse_kept_room
+from firmament.core.diagnosis.kept_room import add_kept, refuse_kept_room
 from firmament.core.diagnosis.preemption_reasons import PreemptionReasons, explain_origins
 from firmament.core.filters.root_causes import RootCauses
 from firmament.core.filters.static_rows import StaticRow, verdict
@@ -32,7 +32,7 @@ from firmament.core.rules.framework.node_rule import MachineRefusal
 from firmament.core.rules.registry import compile_rules
 from firmament.core.rules.task_amounts import add_spared
 from firmament.core.rules.tree_groups.explanation import find_outside, introduce_group
-from firmament.core.snapshot.grouping import RoundContext, name_closing_job
+from firmament.core.snapshot.grouping import RoundContext
 from firmament.core.snapshot.snapshot import Snapshot
 from firmament.core.state.cluster import Cluster
 from firmament.core.state.tasks import TaskPhase
@@ -162,11 +162,9 @@ def _root_causes(
     by_others = [*by_models.outside(index), *by_models.limits(index)]
     first, gangs = int(snapshot.members[index][0]), snapshot.problem.gang
     job = snapshot.gangs[int(gangs[index])] if len(gangs) and gangs[index] >= 0 else ""
-    job, priority = name_closing_job(cluster, job, first), int(cluster.tasks.priority[first])
-    closed = context.reservations.list_closed_rows(cluster, cls, priority, job)
+    closed = context.reservations.list_closed_rows(cluster, cls, int(cluster.tasks.priority[first]), job)
     if cluster.restarts.by_uid:
-        found += refuse_kept_room(cluster, snapshot.members[index].tolist(), job, free)
-        closed -= find_kept_rows(cluster, first, job)
+        found += refuse_kept_room(cluster, snapshot.members[index].tolist(), cluster.tasks.job[first], free)
     if closed:
         refused = np.zeros(len(cluster.machines), dtype=np.bool_)
         refused[sorted(closed)] = True

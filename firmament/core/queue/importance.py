@@ -73,27 +73,44 @@ class Importance:
         return priority * (len(self._levels) + 1) + level
 
 
-def select_foremost(cluster: Cluster, waiting: Int64) -> Int64:
-    """Return the ``waiting`` tasks (rows) for which as much room counts as free as for the most important of them.
+def select_foremost(cluster: Cluster, waiting: Int64) -> tuple[Int64, int | None]:
+    """Return the ``waiting`` tasks (rows) for which as much room counts as free as for the most important of them, and
+    the priority above which these are, None if they are all.
 
     What a nominated task of another scheduler waits for, or is kept for a gang that restarts, is closed to tasks of at
-    most its priority. Tasks above and
-    below it cannot share a round, which has one amount of room; those below take part in the next round. Gangs go with
-    their most important member.
+    most its priority. Tasks above and below it cannot share a round, which has one amount of room; those below take
+    part in a later one (``firmament.core.requeue.turns``). Gangs go by their most important member.
     """
     if not len(waiting):
-        return waiting
-    tasks = cluster.tasks
-    priority = tasks.priority[waiting]
+        return waiting, None
+    priority = count_gangs_alike(cluster, waiting)
     highest = int(priority.max())
     found = cluster.promises.others.highest_below(highest), cluster.restarts.highest_below(highest)
     limit = max((each for each in found if each is not None), default=None)
-    if limit is None:
-        return waiting
-    ahead = priority > limit
-    gangs = {tasks.job[row] for row in waiting[ahead].tolist()} & cluster.jobs.gangs
-    with_gangs = np.array([tasks.job[row] in gangs for row in waiting.tolist()], dtype=np.bool_)
-    return waiting[ahead | with_gangs]
+    return (waiting, None) if limit is None else (waiting[priority > limit], limit)
+
+
+def count_gangs_alike(cluster: Cluster, waiting: Int64) -> Int64:
+    """Return the priority of each of the ``waiting`` tasks (rows), for members of a gang that of its most important
+    member that waits: int64[N].
+    """
+    tasks, priority = cluster.tasks, cluster.tasks.priority[waiting]
+    jobs = [tasks.job[row] for row in waiting.tolist()] if cluster.jobs.gangs else []
+    concerned = cluster.jobs.gangs & set(jobs)
+    if not concerned:
+        return priority
+    highest = dict[str, int]()
+    members = [row for job in concerned for row in cluster.jobs.members(job)]
+    pending = [row for row in members if tasks.state[row] == TaskPhase.PENDING]
+    for row in (*pending, *waiting.tolist()):
+        highest[tasks.job[row]] = max(int(tasks.priority[row]), highest.get(tasks.job[row], UNGROUPED))
+    return np.array(
+        [
+            highest[job] if job in concerned else alone
+            for job, alone in zip(jobs, priority.tolist(), strict=True)
+        ],
+        dtype=np.int64,
+    )
 
 
 # --- Fair shares of the cluster among namespaces, if there is not enough room for all.

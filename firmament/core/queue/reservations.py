@@ -91,7 +91,6 @@ class Reservations:
         """Return rows of machines that are closed to tasks of class ``cls`` with ``priority`` in ``job``.
 
         A machine is open to tasks that will have ended by the time it has room for the task that it is reserved for.
-        Machines where room is kept for gangs that restart are among them (``RestartRooms.iter_closed``).
         """
         row_of = cluster.machines.row_of
         run = cluster.classes.rows[cls].content.run_seconds
@@ -107,10 +106,6 @@ class Reservations:
         if self.gangs.held:
             kept = self.gangs.iter_closed(priority, job, ends)
             closed |= {row_of[name] for name in kept if name in row_of}
-        if cluster.restarts.by_uid:
-            content = cluster.classes.rows[cls].content
-            found = cluster.restarts.iter_closed(content, priority, job)
-            closed |= {row_of[room.machine] for room in found if room.machine in row_of}
         return closed
 
     def renumber(self, new_row: Int64) -> None:

@@ -20,6 +20,7 @@ from firmament.core.diagnosis.preemption_reasons import sum_evictable
 from firmament.core.filters.static_rows import StaticRows
 from firmament.core.model import TaskClass
 from firmament.core.queue.importance import Importance
+from firmament.core.queue.kept_ports import list_kept_rows
 from firmament.core.queue.reservations import Reservations
 from firmament.core.ranks import group_rows
 from firmament.core.requeue.quota_bounds import QuotaBounds
@@ -146,12 +147,14 @@ class FeasibleMachines:
         highest = int(cluster.tasks.priority[members].max())
         closed: set[int] = set()
         gangs = self.reservations.gangs.held
-        if self.reservations.held or gangs or cluster.restarts.by_uid:
-            kept = gangs.keys() | cluster.restarts.jobs
-            own = {cluster.tasks.job[row] for row in members.tolist()} if kept else set()
-            jobs = {job if job in kept else "" for job in own} or {""}
+        if self.reservations.held or gangs:
+            own = {cluster.tasks.job[row] for row in members.tolist()} if gangs else set()
+            jobs = {job if job in gangs else "" for job in own} or {""}
             kept_off = (self.reservations.list_closed_rows(cluster, cls, highest, job) for job in jobs)
             closed = set.intersection(*kept_off)
+        if cluster.restarts.by_uid:
+            jobs = {cluster.tasks.job[row] for row in members.tolist()}
+            closed |= set.intersection(*(list_kept_rows(cluster, cls, highest, job) for job in jobs))
         return np.setdiff1d(takes, np.array(sorted(closed), dtype=np.int64)) if closed else takes
 
     def by_evictions(

@@ -13,12 +13,12 @@ from firmament.core.configuration import RoundOptions
 from firmament.core.filters.static_rows import StaticRows
 from firmament.core.model import TaskClass
 from firmament.core.queue.budgets import Budgets
-from firmament.core.queue.importance import select_foremost
 from firmament.core.queue.profiles import ProfileChoice
 from firmament.core.queue.reservations import Reservations
 from firmament.core.requeue.queueing_hints import FeasibleMachines, requeue
 from firmament.core.requeue.renomination import Renominations
 from firmament.core.requeue.set_aside import SetAside
+from firmament.core.requeue.turns import RoundTurns
 from firmament.core.results import Delta, Unscheduled
 from firmament.core.rules.gangs.lifecycle import AdmittedTasks, GangLifecycle
 from firmament.core.rules.gangs.members import Rebinding
@@ -60,7 +60,7 @@ class Requeue:
         self._feasible = FeasibleMachines(cluster, static_rows, self.reservations)
         self._stale_reasons = StaleReasons(options.refresh_seconds)
         self._given_up: list[Delta] = []
-        self._tried: Int64 = np.empty(0, dtype=np.int64)
+        self._turns = RoundTurns()
 
     # --- beginning and end of rounds -----------------------------------------------------------------------------
 
@@ -84,9 +84,6 @@ class Requeue:
         admitted = AdmittedTasks(waiting, np.full(len(waiting), -1), np.empty(0, dtype=np.int64), ())
         if cluster.jobs.had_gangs:
             admitted = self.gangs.admit(cluster, waiting, now)
-        if cluster.restarts.by_uid:
-            cluster.restarts.call({cluster.tasks.job[row] for row in admitted.waiting.tolist()})
-            self._tried = admitted.waiting
         return admitted
 
     def _list_called(self, only: frozenset[TaskClass] | None, now: float) -> Int64:
@@ -101,8 +98,9 @@ class Requeue:
         if self.set_aside.why or only is not None:
             waiting = self.set_aside.choose(cluster, waiting, only)
         called = waiting
-        if cluster.promises.others.by_uid or cluster.restarts.by_uid:
-            waiting = select_foremost(cluster, waiting)
+        is_kept = cluster.promises.others.by_uid or cluster.restarts.by_uid
+        if is_kept and only is None:  # rounds with ``only`` some are trials, and not put into effect
+            waiting = self._turns.choose_turn(cluster, waiting)
         if self.profiles.several:
             waiting = self.profiles.choose_profile(waiting)
         if only is None:
@@ -138,19 +136,11 @@ class Requeue:
 
     def round_closed(self) -> None:
         """Record that a round has taken effect."""
-        self._stale_reasons.round_closed(self._cluster)
-        if self._cluster.restarts.called:
-            self._retry_without(min(self._cluster.restarts.end_round()))
-
-    def _retry_without(self, job: str) -> None:
-        """Let those that found no place in the last round try again without a job for which machines were closed.
-
-        Then its room counts as an amount, and they get what is left beside it. Each such round has one job less.
-        """
-        tasks, tried = self._cluster.tasks, self._tried
-        waits = (tasks.state[tried] == TaskPhase.PENDING) & tasks.unschedulable[tried] & ~tasks.refused[tried]
-        rows = [row for row in tried[waits].tolist() if tasks.job[row] != job]
-        activate(self._cluster, np.array(rows, dtype=np.int64))
+        cluster = self._cluster
+        self._stale_reasons.round_closed(cluster)
+        if cluster.restarts.by_uid:
+            for machine in cluster.restarts.note_taken(cluster.tasks, cluster.machines):
+                cluster.mark(machine)
 
     # --- requeueing after changes --------------------------------------------------------------------------------
 

@@ -15,6 +15,7 @@ from firmament.core.constraints.pairs import PairRules
 from firmament.core.filters.static_rows import StaticRows
 from firmament.core.flow.problem import WAIT_BUCKETS
 from firmament.core.queue.importance import Importance, share_levels
+from firmament.core.queue.kept_ports import list_kept_rows
 from firmament.core.queue.reservations import Reservations
 from firmament.core.rules.gangs.lifecycle import AdmittedTasks
 from firmament.core.rules.tree_groups.compilation import MachineTrees
@@ -81,7 +82,7 @@ class TaskGroups:
     shapes: Sequence[int]
     """Rows of the shape table."""
     closed: Sequence[frozenset[int]]
-    """Machines that reservations close to tasks of each of the ``shapes``."""
+    """Machines that reservations, and room kept for restarts, close to tasks of each of the ``shapes``."""
     shape: Int64
     """int64[C], index into ``shapes`` and ``closed``."""
 
@@ -100,15 +101,13 @@ def group_admitted(context: RoundContext, admitted: AdmittedTasks, now: float) -
         admitted,
         _find_levels(cluster, configuration, admitted),
         apart,
-        _find_keepers(cluster, admitted),
     )
     cls, priority, group_priority, gang, level, spread = keys
     members = tuple(tasks[begin:end] for begin, end in pairwise([*first.tolist(), len(tasks)]))
     jobs = [admitted.jobs[number] if number >= 0 else "" for number in gang.tolist()]
-    if cluster.restarts.by_uid:
-        jobs = [name_closing_job(cluster, job, int(each[0])) for job, each in zip(jobs, members, strict=True)]
+    names = [cluster.tasks.job[int(each[0])] for each in members] if cluster.restarts.by_uid else jobs
     shapes, closed, shape = _number_shapes(
-        cluster, context.reservations, list(zip(cls.tolist(), priority.tolist(), strict=True)), jobs
+        cluster, context.reservations, list(zip(cls.tolist(), priority.tolist(), strict=True)), jobs, names
     )
     counts = _count_by_wait(first, now - cluster.tasks.arrived[tasks])
     return TaskGroups(
@@ -158,29 +157,10 @@ def _count_by_wait(first: Int64, waited: Float64) -> Int64:
     return counts.reshape(len(first), WAIT_BUCKETS).astype(np.int64)
 
 
-def name_closing_job(cluster: Cluster, gang: str, row: int) -> str:
-    """Return the job by which machines are open or closed to a task (row): its gang's in the round, "" for none.
-
-    A task for which room is kept has its own job, even if it is not needed to complete its gang.
-    """
-    return cluster.tasks.job[row] if cluster.tasks.job[row] in cluster.restarts.jobs else gang
-
-
-def _find_keepers(cluster: Cluster, admitted: AdmittedTasks) -> Int64 | None:
-    """Return a number for each admitted task's job if room is kept for it, else -1: int64[N]; None if there is none."""
-    if not cluster.restarts.called:
-        return None
-    number = {job: index for index, job in enumerate(sorted(cluster.restarts.called))}
-    jobs = (cluster.tasks.job[row] for row in admitted.waiting.tolist())
-    return np.array([number.get(job, -1) for job in jobs], dtype=np.int64)
-
-
 def _group(
-    cluster: Cluster, admitted: AdmittedTasks, level: Int64, spread: Int64, keeper: Int64 | None
+    cluster: Cluster, admitted: AdmittedTasks, level: Int64, spread: Int64
 ) -> tuple[Int64, Int64, Int64]:
-    """Return tasks grouped by class, priority, gang, ``level``, ``spread`` and ``keeper`` (int64[N] each).
-
-    They are sorted by age within a group.
+    """Return tasks grouped by class, priority, gang, ``level`` and ``spread`` (int64[N] each), by age within a group.
 
     Returns the tasks' rows, group after group; the index at which each group begins; and int64[6, C]: class, priority,
     group priority, gang, level and spread of each group.
@@ -189,7 +169,6 @@ def _group(
     group_priority = tasks.group_priority[waiting]
     by = [tasks.sequence[waiting], tasks.created[waiting], spread, level, admitted.gang]
     by += [group_priority] if (group_priority != UNGROUPED).any() else []
-    by += [keeper] if keeper is not None else []
     order = np.lexsort((*by, tasks.priority[waiting], tasks.cls[waiting]))
     rows = waiting[order]
     keys = np.stack(
@@ -202,18 +181,22 @@ def _group(
             spread[order],
         ]
     )
-    apart = keys if keeper is None else np.vstack([keys, keeper[order]])
-    starts = np.flatnonzero(np.r_[True, (apart[:, 1:] != apart[:, :-1]).any(axis=0)])
+    starts = np.flatnonzero(np.r_[True, (keys[:, 1:] != keys[:, :-1]).any(axis=0)])
     return rows, starts, keys.take(starts, axis=1)
 
 
 def _number_shapes(
-    cluster: Cluster, reservations: Reservations, groups: list[tuple[int, int]], jobs: list[str]
+    cluster: Cluster,
+    reservations: Reservations,
+    groups: list[tuple[int, int]],
+    jobs: list[str],
+    names: list[str],
 ) -> tuple[list[int], list[frozenset[int]], Int64]:
     """Return the problem's shapes, the machines that reservations close to each, and each group's index into these.
 
     While machines are reserved, a shape may occur twice: for tasks that are kept off them, and for others.
-    ``jobs``: the gang of each group, "" for none.
+    ``jobs``: the gang of each group, "" for none; ``names``: the job of each group, if room is kept for some job. If it
+    is kept for that of a group's tasks, all of these are in one job, as no other takes part in the round.
     """
     rows = cluster.classes.rows
     none: frozenset[int] = frozenset()
@@ -223,6 +206,11 @@ def _number_shapes(
             frozenset(reservations.list_closed_rows(cluster, cls, priority, job))
             for (cls, priority), job in zip(groups, jobs, strict=True)
         ]
+        if cluster.restarts.by_uid:
+            closed = [
+                rows | list_kept_rows(cluster, cls, priority, name)
+                for rows, (cls, priority), name in zip(closed, groups, names, strict=True)
+            ]
         wanted = [(shape, machines) for (shape, _), machines in zip(wanted, closed, strict=True)]
     distinct = list(dict.fromkeys(wanted))
     row_of = {each: row for row, each in enumerate(distinct)}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -137,8 +138,10 @@ class Cluster:
         if kind == NAMESPACE_RECORD:
             self._namespaces_changed = self.dirty.domains_changed = True
         if kind in _ROOM_RECORDS:
-            kept = self.restarts if kind == RESTART_ROOM_RECORD else self.promises.others
-            for machine in kept.put(name, self.records.payloads.get(kind, {}).get(name)):
+            payload = self.records.payloads.get(kind, {}).get(name)
+            ours = kind == RESTART_ROOM_RECORD
+            put = partial(self.restarts.put, came=self.last_came) if ours else self.promises.others.put
+            for machine in put(name, payload):
                 self.mark(machine)
         if kind in (QUOTA_RECORD, FLAVOR_RECORD):
             self.dirty.everywhere = True
@@ -244,9 +247,7 @@ class Cluster:
 
     def _sum_promised(self, beside: Collection[int], least: int | None, others: int | None) -> Int64 | None:
         promised = self.promises.amounts(self, beside, least, others)
-        kept = None
-        if self.restarts.by_uid:
-            kept = self.restarts.sum_beside(self.tasks, self.machines, beside, others)
+        kept = self.restarts.sum_beside(self.tasks, self.machines, beside, others)
         return kept if promised is None else promised if kept is None else promised + kept
 
     def request_of(self, cls: int) -> Int64:

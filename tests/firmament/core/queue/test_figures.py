@@ -253,17 +253,23 @@ def test_tasks_below_a_nomination_of_another_scheduler_wait_for_the_next_round()
         TasksSubmitted(1, ("member",), priority=0, job="g"),
     )
     waiting = ints(0, 1, 2, 3)
-    assert select_foremost(made, waiting) is waiting
+
+    def foremost(waiting):
+        found, limit = select_foremost(made, waiting)
+        return found.tolist(), limit
+
+    assert foremost(waiting) == ([0, 1, 2, 3], None)
     made.promises.others.put("x", b'{"machine": "m", "priority": 5, "requests": {}}')
-    assert select_foremost(made, waiting).tolist() == [0, 2, 3]
-    assert select_foremost(made, ints(1)).tolist() == [1]
-    assert select_foremost(made, ints()).tolist() == []
+    assert foremost(waiting) == ([0, 2, 3], 5)
+    assert foremost(ints(0, 1, 3)) == ([0, 3], 5), "its most important member waits, if not in this round"
+    assert foremost(ints(1)) == ([1], None)
+    assert foremost(ints()) == ([], None)
     made.promises.others.put("x", b'{"machine": "m", "priority": 1, "requests": {}}')
-    assert select_foremost(made, waiting).tolist() == [0, 2, 3], "what it waits for is closed to its equals"
+    assert foremost(waiting) == ([0, 2, 3], 1), "what it waits for is closed to its equals"
     made.promises.others.put("x", b'{"machine": "m", "priority": 0, "requests": {}}')
-    assert select_foremost(made, waiting).tolist() == [0, 1, 2, 3]
+    assert foremost(waiting) == ([0, 1, 2, 3], 0)
     made.promises.others.put("x", b'{"machine": "m", "priority": 9, "requests": {}}')
-    assert select_foremost(made, waiting) is waiting
+    assert foremost(waiting) == ([0, 1, 2, 3], None)
 
 
 # --- profiles --------------------------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import random
 
@@ -151,16 +152,16 @@ def test_who_is_more_important_may_take_the_room_and_others_are_not_let_in_besid
 
 
 def test_a_rival_gets_what_is_beside_the_room_in_the_round_after_the_members():
-    """The machine is closed in the round in which the members take part, and open right after it."""
+    """The record is still there, but what the member uses by decision is no longer kept besides."""
     made = scheduler(
         [machine("m", cpu=4)],
         [gang(need=1), kept("old", "m", cpu=3)],
         tasks(1, "new", cpu=3, job="g"),
         tasks(2, "small", cpu=1),
     )
-    assert rounds(made) == {"new": "m"}
+    assert rounds(made) == {"new": "m", "small": "m"}
     made.apply([gone("old")])
-    assert rounds(made) == {"small": "m"}
+    assert rounds(made) == {}
 
 
 def test_a_rival_gets_what_is_beside_the_room_even_if_the_members_find_no_place():
@@ -264,6 +265,95 @@ def test_columns_that_come_later_are_counted():
     assert rounds(made) == {"second": "m"}
 
 
+# --- Several gangs, evictions, and turns.
+
+
+def test_gangs_with_room_on_one_machine_come_back_in_rounds_of_their_own():
+    made = scheduler(
+        [machine("m", cpu=12)],
+        [gang(name, need=1) for name in "fgh"],
+        [kept(f"old-{name}", "m", cpu=4, job=name) for name in "fgh"],
+        [event for number, name in enumerate("fgh", 1) for event in tasks(number, name, cpu=4, job=name)],
+    )
+    assert rounds(made) == {"f": "m", "g": "m", "h": "m"}
+
+
+def test_a_gang_that_finds_no_place_keeps_no_other_from_its_own_room():
+    made = scheduler(
+        [machine("m", cpu=8)],
+        [gang("g"), gang("h"), kept("old-g", "m", cpu=4, job="g"), kept("old-h", "m", cpu=4, job="h")],
+        tasks(1, "h-0", "h-1", cpu=4, job="h"),
+        tasks(2, "g-0", "g-1", cpu=2, job="g"),
+    )
+    assert rounds(made) == {"g-0": "m", "g-1": "m"}
+
+
+def test_nobody_is_evicted_for_room_that_a_gang_has_or_that_is_beside_it():
+    made = scheduler(
+        [machine("m", cpu=8), machine("n", cpu=4)],
+        [gang("g", need=1), kept("old", "m", cpu=4, priority=5), ClassDefined(9, task_class(4))],
+        [TasksBound("n", 9, ("low",), priority=0)],
+        tasks(1, "new", cpu=4, priority=5, job="g"),
+        tasks(2, "single", cpu=4, priority=5),
+    )
+    assert rounds(made) == {"new": "m", "single": "m"}
+
+
+def test_room_does_not_count_beside_the_member_that_has_been_assumed_in_it():
+    made = scheduler(
+        [machine("m", cpu=12)],
+        [gang("g", need=1), kept("old", "m", cpu=4, priority=5), ClassDefined(9, task_class(2))],
+        [TasksBound("m", 9, ("a", "b", "c", "d"), priority=0)],
+        tasks(1, "new", cpu=4, priority=5, job="g"),
+    )
+    assert rounds(made) == {"new": "m"}
+    made.apply(tasks(2, "guest", cpu=2, priority=5))
+    deltas = [delta.kind for delta in made.run_round().deltas]
+    assert deltas.count(DeltaKind.PREEMPT) == 1
+
+
+def test_room_that_came_after_a_member_was_assumed_is_not_its():
+    made = scheduler(
+        [machine("m", cpu=8)],
+        [gang("g", need=1)],
+        tasks(1, "new", cpu=4, job="g"),
+    )
+    assert rounds(made) == {"new": "m"}
+    made.apply([kept("old", "m", cpu=4), *tasks(2, "rival", cpu=4)])
+    assert rounds(made) == {}
+
+
+def test_less_important_tasks_have_their_turn_while_important_ones_keep_coming():
+    made = scheduler(
+        [machine("m", cpu=4), machine("n", cpu=4)],
+        [gang("g"), kept("old", "m", cpu=4, priority=5)],
+        tasks(1, "low", cpu=1, priority=0),
+    )
+    placed: dict[str, str] = {}
+    for number in range(4):
+        made.apply(tasks(10 + number, f"high-{number}", cpu=1, priority=9))
+        placed |= {delta.uid: delta.machine for delta in made.run_round().deltas}
+    assert placed["low"] == "n"
+
+
+def test_a_round_that_fails_gives_the_turn_to_the_next_and_loses_nobody():
+    made = scheduler(
+        [machine("m", cpu=12)],
+        [gang("g", need=1), gang("h", need=1)],
+        [kept("old-g", "m", cpu=4, job="g"), kept("old-h", "m", cpu=4, job="h")],
+        tasks(1, "g", cpu=4, job="g"),
+        tasks(2, "h", cpu=4, job="h"),
+        tasks(3, "single", cpu=4),
+    )
+    tried = []
+    for _ in range(3):
+        opened = made.open_round()  # and never closed
+        assert opened.snapshot is not None
+        tried.append([*opened.snapshot.uids])
+    assert sorted(map(tuple, tried)) == [("g",), ("h",), ("single",)]
+    assert rounds(made) == {"g": "m", "h": "m", "single": "m"}
+
+
 # --- Compared with plain sums over the tasks.
 
 
@@ -275,7 +365,8 @@ class World:
         self.capacity = {f"m{index}": draw.randint(2, 8) for index in range(draw.randint(1, 4))}
         self.kept = {}
         self.asked = {}
-        self.where = {}
+        self.where = {}  # in the order in which they were placed
+        self.after = {}
         self.made = scheduler(
             [machine(name, cpu=cpu) for name, cpu in self.capacity.items()],
             [gang(job, need=draw.randint(1, 2)) for job in ("g", "h")],
@@ -314,6 +405,7 @@ class World:
         came = {delta.uid: delta.machine for delta in self.made.run_round().deltas}
         assert came.keys() <= waiting, "no task is placed twice"
         self.where |= came
+        self.after |= dict.fromkeys(came, frozenset(self.kept))
         for uid, at in came.items():
             _, priority, job = self.asked[uid]
             if job:  # a gang goes with its most important member
@@ -322,10 +414,19 @@ class World:
             assert taken <= self.capacity[at], f"{uid} has no room on {at}"
 
     def sum_kept(self, at, priority, job):
-        """What is kept on a machine from tasks with ``priority`` in ``job``."""
+        """What is kept on a machine from tasks with ``priority`` in ``job``.
+
+        Each member that has been placed there takes the oldest room of its job that was there before it.
+        """
+        rooms = dict(self.kept)
+        for uid, where in self.where.items():
+            of = where, self.asked[uid][2]
+            mine = [old for old, room in rooms.items() if (room[0], room[2]) == of and old in self.after[uid]]
+            if mine:
+                del rooms[mine[0]]
         return sum(
             cpu
-            for where, cpu, own, theirs in self.kept.values()
+            for where, cpu, own, theirs in rooms.values()
             if where == at and own != job and theirs >= priority
         )
 
@@ -353,3 +454,51 @@ def test_nobody_takes_what_is_kept_for_others_and_nobody_waits_in_vain(part):
                 for at, offered in world.capacity.items():
                     taken = world.sum_used(at) + world.sum_kept(at, priority, job)
                     assert taken + cpu > offered, f"seed {seed}: {uid} would fit at {at}"
+
+
+def draw_restart(draw):
+    """Events after which two or three gangs wait whose whole room is kept, beside others; and uids of their members.
+
+    Gangs are as important as each other, and more so than what runs.
+    """
+    capacity = {f"m{index}": draw.randint(4, 12) for index in range(draw.randint(1, 4))}
+    left, events, members = dict(capacity), [], []
+    waiting = []
+    for name in "fgh"[: draw.randint(2, 3)]:
+        cpu, rooms = draw.randint(1, 4), []
+        for _ in range(draw.randint(1, 3)):
+            fits = [at for at, free in left.items() if free >= cpu]
+            if fits:
+                rooms.append(draw.choice(fits))
+                left[rooms[-1]] -= cpu
+        if not rooms:
+            continue
+        events += [gang(name, need=draw.randint(1, len(rooms)))]
+        events += [
+            kept(f"old-{name}-{index}", at, cpu=cpu, job=name, priority=5) for index, at in enumerate(rooms)
+        ]
+        uids = [f"{name}-{index}" for index in range(len(rooms))]
+        members += uids
+        waiting.append(tasks(10 + cpu, *uids, cpu=cpu, priority=5, job=name))
+    for index, (at, free) in enumerate(left.items()):
+        if free and draw.random() < 0.7:
+            events.append(ClassDefined(30 + free, task_class(free, images=("runs",))))
+            events.append(TasksBound(at, 30 + free, (f"runs-{index}",)))
+    for index in range(draw.randint(0, 4)):
+        cpu = draw.randint(1, 4)
+        waiting.append(tasks(50 + cpu, f"other-{index}", cpu=cpu, priority=0))
+    draw.shuffle(waiting)
+    return (
+        [machine(name, cpu=cpu) for name, cpu in capacity.items()],
+        [*events, *itertools.chain(*waiting)],
+        members,
+    )
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_gangs_whose_room_is_kept_come_back_whatever_else_waits(part):
+    """All their members are placed, and nobody is evicted for them."""
+    for seed in range(part, examples(200), 4):
+        machines, events, members = draw_restart(random.Random(seed))
+        placed = rounds(scheduler(machines, events))
+        assert placed.keys() >= set(members), f"seed {seed}"

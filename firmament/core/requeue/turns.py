@@ -1,0 +1,78 @@
+"""Lets tasks take turns in rounds while room is kept for gangs that restart, or for tasks of other schedulers.
+
+A round has one amount of room for all its tasks. So it has only tasks for which the same room counts as free:
+
+* Tasks above a priority for which room is kept go before those of it and below. After them the less important ones
+  have their turn, level by level, before the first level begins again: so nobody waits for ever while important tasks
+  keep coming.
+* Within a level, a job for which room is kept has a round alone, as its own room is free for nobody else. All others of
+  the level, without the other jobs with room, have the next one. Then comes the next job: one that has had no turn
+  before one that has, then the most important, then by name. So no job is first again while others wait.
+
+A turn has been had once its round begins, whether or not it succeeds. Nothing else is remembered, so a round that fails
+delays nobody: those who still wait are called again.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cost_models.interface import Int64
+from firmament.core.queue.importance import count_gangs_alike, select_foremost
+from firmament.core.state.cluster import Cluster
+
+
+class RoundTurns:
+    """The state of the turns of one cluster's tasks."""
+
+    def __init__(self) -> None:
+        self._below: int | None = None  # the highest priority of the level whose turn it is, None for any
+        self._was_alone = (
+            False  # whether a job has had a round alone, and others of this level have had none since
+        )
+        self._served: set[str] = set()  # jobs that have had rounds alone and still wait
+
+    def choose_turn(self, cluster: Cluster, waiting: Int64) -> Int64:
+        """Return those of the ``waiting`` tasks (rows) that take part in the round that begins.
+
+        To be called only while room is kept.
+        """
+        if not len(waiting):
+            return waiting
+        level, limit = self._find_level(cluster, waiting)
+        chosen = level
+        jobs = cluster.restarts.jobs & {cluster.tasks.job[row] for row in waiting.tolist()}
+        self._served &= jobs
+        if jobs:
+            chosen = self._choose_of_level(cluster, level, jobs)
+        if not self._was_alone:
+            self._below = limit
+        return chosen
+
+    def _find_level(self, cluster: Cluster, waiting: Int64) -> tuple[Int64, int | None]:
+        """Return the tasks of the level whose turn it is, and the priority below it, None for the last level."""
+        if self._below is not None:
+            below = waiting[count_gangs_alike(cluster, waiting) <= self._below]
+            if len(below):
+                return select_foremost(cluster, below)
+        self._below, self._was_alone = None, self._was_alone and self._below is None
+        return select_foremost(cluster, waiting)
+
+    def _choose_of_level(self, cluster: Cluster, level: Int64, jobs: set[str]) -> Int64:
+        """Return one of the ``jobs``, which have room, or all other tasks of the level (rows)."""
+        tasks = cluster.tasks
+        job_of = [tasks.job[row] for row in level.tolist()]
+        has_room = np.array([job in jobs for job in job_of], dtype=np.bool_)
+        if not has_room.any() or (self._was_alone and not has_room.all()):
+            self._was_alone = False
+            return level[~has_room]
+        highest = dict[str, int]()
+        for row, job in zip(level.tolist(), job_of, strict=True):
+            if job in jobs:
+                highest[job] = max(int(tasks.priority[row]), highest.get(job, int(tasks.priority[row])))
+        job = min(highest, key=lambda each: (each in self._served, -highest[each], each))
+        if job in self._served:
+            self._served -= highest.keys()
+        self._served.add(job)
+        self._was_alone = not has_room.all()
+        return level[np.array([each == job for each in job_of], dtype=np.bool_)]
