@@ -204,7 +204,7 @@ class WatchedPods:
         group_wait = ""
         if group is not None:
             task, group_wait = stores.gangs.assign_job(group, task)
-            stores.restart_rooms.note_pod(pod, task, "" if known is None else known.node)
+            stores.restart_rooms.note_pod(pod, task, known)
         if stores.kept_places is not None:
             task = self._apply_kept_place(stores.kept_places, pod, task, disposition, ours=ours)
         record = PodRecord(task, schedulable) if known is None else known

@@ -238,7 +238,7 @@ class PodRecord(Struct, eq=False, gc=False):
     said_here: bool = False
     """Whether this process reported ``message``, not an earlier one or the leader."""
     asked_to_leave: bool = False
-    """Whether it has been evicted here and does not stay after all."""
+    """Whether it has been evicted here and does not stay after all, or its owner has been suspended."""
     ran: bool = False
     """Whether some of its containers may have run on its node."""
     nominated: str = ""

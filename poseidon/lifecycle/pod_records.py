@@ -6,7 +6,7 @@ Each step of a pod also updates the pods per node, the requested amounts there, 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from poseidon.devices.state import DeviceState
 from poseidon.lifecycle.bind_check import BindCheck, Requested
@@ -110,6 +110,12 @@ class PodRecords:
         if phase is not before:
             self._stories.note(uid, event, before, phase, now)
         self._changed[uid] = None
+
+    def ask_to_leave(self, uids: Iterable[str], *, leave: bool = True) -> None:
+        """Note that pods are to leave for others, as the object that owns them is suspended; or need not after all."""
+        for uid in uids:
+            if (record := self.get(uid)) is not None:
+                record.asked_to_leave = leave
 
     def hold(
         self,

@@ -37,13 +37,14 @@ class GangSection(Section):
     ``timeout`` (10 m): how long a gang may take, from the decision until enough of its pods are bound, where its own
     object does not say. ``evict_failed`` (true): bound pods of a gang that was given up leave their nodes.
     ``keep_room`` (0): for how long the room of a group's pod that is gone is kept for the pod that replaces it, where
-    neither the pod nor its group says. ``keep_room_at_most`` (5 m): longest time that these may ask for.
+    neither the pod nor its group says. ``keep_room_at_most`` (0): longest time that these may ask for; 0: what they say
+    does not count.
     """
 
     timeout: PositiveDuration = 600.0
     evict_failed: StrictBool = True
     keep_room: Duration = 0.0
-    keep_room_at_most: Duration = 300.0
+    keep_room_at_most: Duration = 0.0
 
 
 class DefaultConstraint(Section):

@@ -88,9 +88,7 @@ class Resumptions:
         self._ready: dict[str, None] = {}
 
     def connect(self, take_pods: PodTaker, is_ours: Callable[[str], bool]) -> None:
-        """Pass placeholders to ``take_pods``; ``is_ours`` says whether this program places pods for a scheduler of
-        that name.
-        """
+        """Pass placeholders to ``take_pods``; ``is_ours``: whether a scheduler of that name is this program."""
         self._placeholders.take_pods, self._placeholders.is_ours = take_pods, is_ours
 
     # --- changes of objects --------------------------------------------------------------------------------
@@ -169,8 +167,7 @@ class Resumptions:
             self._add(entry, found.size)
 
     def _add(self, entry: WorkloadAdmission, count: int) -> None:
-        problem = self._placeholders.add(entry, count)
-        if problem:
+        if problem := self._placeholders.add(entry, count):
             self._say(entry, EventReason.INVALID_SPEC, f"cannot be resumed: {problem}")
 
     def _forget(self, entry: WorkloadAdmission) -> None:
@@ -207,10 +204,7 @@ class Resumptions:
     # --- what is to be done --------------------------------------------------------------------------------
 
     def sort_out(self, actions: Iterable[Action]) -> list[Action]:
-        """Return the actions that concern no placeholder, and writes to objects; the other actions are handled here.
-
-        Nothing is written on placeholders.
-        """
+        """Return the actions that concern no placeholder, and writes to objects; the others are handled here."""
         left = [action for action in actions if not self._takes(action)]
         for uid in [*self._ready]:
             entry = self._entries.get(uid)
@@ -285,6 +279,7 @@ class Resumptions:
         found = entry.found
         self._enter(entry, AdmissionStage.SUSPENDING if suspended else AdmissionStage.RESUMING)
         entry.written = found.generation
+        self._tasks.ask_to_leave(self._queues.list_owned(entry.key), leave=suspended)
         write = SuspensionWrite(found.ref, found.collection, found.field, found.generation, suspended)
         self._actions.append(write)
 
@@ -300,7 +295,7 @@ class Resumptions:
                 yield record
 
     def _settle_places(self, entry: WorkloadAdmission) -> None:
-        """Bind the placeholders of a resumed object to the places that they have been given."""
+        """Bind the placeholders of a resumed object to their places."""
         self._end_places(self._iter_binding(entry), BindResult.BOUND)
 
     def _suspend_for(self, action: Evict) -> bool:
@@ -371,6 +366,8 @@ class Resumptions:
     def _give_up_suspending(self, entry: WorkloadAdmission, reason: str) -> None:
         """Evict the pods one by one, as their object cannot be suspended; placeholders stay."""
         evicts, entry.evicts = entry.evicts, []
+        stay = {*self._queues.list_owned(entry.key)} - {action.pod.uid for action in evicts}
+        self._tasks.ask_to_leave(stay, leave=False)
         self._enter(entry, AdmissionStage.RUNNING)
         for action in evicts:
             if action.pod.uid in entry.pods:
@@ -387,6 +384,7 @@ class Resumptions:
     def _note_suspended(self, entry: WorkloadAdmission) -> None:
         """Note that an object is suspended: its pods leave, and it waits for places once they are gone."""
         entry.evicts = []
+        self._tasks.ask_to_leave(self._queues.list_owned(entry.key))
         self._placeholders.drop_placeholders(entry)
         entry.found = self._as_written(entry, suspended=True)
         self._enter(entry, AdmissionStage.WAITING)

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from poseidon.bridge.state import BridgeState
 from poseidon.configuration.document import BridgeConfiguration
+from poseidon.kube.api.metadata import Condition, OwnerReference
 from poseidon.kube.api.resource import Change
 from poseidon.lifecycle import restart_room
 from poseidon.lifecycle.phases import Event
@@ -29,7 +30,7 @@ class Scene(Harness):
 
     def __init__(self, stated="", **options):
         self.now = START
-        gangs = GangSection(**{"keep_room": 60.0, **options})
+        gangs = GangSection(**{"keep_room": 60.0, "keep_room_at_most": 300.0, **options})
         self.state = BridgeState(BridgeConfiguration(gangs=gangs), wall=lambda: self.now)
         self.state.nodes_changed([present(node("n1")), present(node("n2"))])
         self.new_stream()
@@ -167,10 +168,71 @@ def test_the_pod_says_how_long_else_its_group_else_the_configuration(group, of_p
     assert scene.outcomes() == ({"lapsed": 1} if seconds else {})
 
 
-def test_annotations_count_for_nothing_where_the_configuration_allows_none():
-    scene = Scene("90", keep_room=0, keep_room_at_most=0)
+@pytest.mark.parametrize("default", [0, 60])
+def test_annotations_count_for_nothing_where_the_configuration_allows_none(default):
+    assert GangSection().keep_room_at_most == 0
+    scene = Scene("90", keep_room=default, keep_room_at_most=0)
     scene.run("a", "n1", stated="30")
+    scene.run("b", "n1", stated="0")
+    scene.pods(gone(member("a")), gone(member("b")))
+    assert len(scene.rooms()) == (2 if default else 0)
+    scene.wait(59)
+    assert len(scene.rooms()) == (2 if default else 0)
+    scene.wait(1)
+    assert scene.rooms() == {}
+
+
+def test_a_pod_that_was_replaced_before_it_was_gone_leaves_no_room():
+    """As a Job may do it: ``podReplacementPolicy`` TerminatingOrFailed."""
+    scene = Scene()
+    for name, at in (("a", "n1"), ("b", "n2")):
+        scene.run(name, at)
+    scene.pods(*(present(member(name, node=at, deleting=True)) for name, at in (("a", "n1"), ("b", "n2"))))
+    scene.pods(present(member("c")))
+    scene.run("c", "n2")
+    scene.pods(gone(member("a")), gone(member("b")))
+    assert scene.rooms() == {"pod-a": "n1"}
+    scene.pods(present(member("d")))
+    scene.run("d", "n1")
+    assert scene.rooms() == {}
+
+
+def test_pods_that_are_first_seen_on_nodes_have_not_come_for_those_that_leave():
+    scene = Scene()
+    scene.pods(
+        present(member("a", node="n1", deleting=True)), present(member("b", node="n2", phase="Running"))
+    )
     scene.pods(gone(member("a")))
+    assert scene.rooms() == {"pod-a": "n1"}
+
+
+@pytest.mark.parametrize(
+    ("reason", "kept"), [("PreemptionByScheduler", False), ("EvictionByEvictionAPI", True)]
+)
+@pytest.mark.parametrize("fails", [False, True])
+def test_no_room_is_kept_of_a_pod_that_was_preempted_by_any_process(reason, kept, fails):
+    scene = Scene()
+    scene.run("a", "n1")
+    last = member("a", node="n1", phase="Failed" if fails else "Running", deleting=True)
+    condition = Condition("DisruptionTarget", "True", reason)
+    scene.pods(present(replace(last, status=replace(last.status, conditions=(condition,)))))
+    scene.pods(gone(member("a")))
+    assert bool(scene.rooms()) is kept
+
+
+def test_no_room_is_kept_for_a_share_of_the_pods_of_an_owner():
+    """The job of such a group has the uid of the owner in its id, and another one that replaces it has another."""
+    scene = Scene()
+    owner = OwnerReference("batch/v1", "Job", "train", "uid-1", controller=True)
+    pod = member("a", group="", annotations={"firmament-gang-scheduling": "100"})
+    pod = replace(pod, metadata=replace(pod.metadata, owner_references=(owner,)))
+    scene.pods(present(pod))
+    assert scene.state.groups.group_of("pod-a") is not None
+    running = replace(
+        pod, spec=replace(pod.spec, node_name="n1"), status=replace(pod.status, phase="Running")
+    )
+    scene.pods(present(running))
+    scene.pods(gone(running))
     assert scene.rooms() == {}
 
 
@@ -229,6 +291,20 @@ def test_no_more_than_the_most_is_kept(monkeypatch):
     scene.pods(gone(member("a")), gone(member("b")))
     assert scene.rooms() == {"pod-a": "n1"}
     assert scene.outcomes() == {"refused": 1}
+
+
+def test_a_namespace_has_a_fifth_of_all_rooms(monkeypatch):
+    monkeypatch.setattr(restart_room, "MOST_ROOMS", 5)
+    scene = Scene()
+    scene.run("a", "n1")
+    scene.run("b", "n1")
+    scene.pods(gone(member("a")), gone(member("b")))
+    assert scene.rooms() == {"pod-a": "n1"}
+    assert scene.outcomes() == {"refused": 1}
+    scene.wait(60)
+    scene.run("c", "n1")
+    scene.pods(gone(member("c")))
+    assert scene.rooms() == {"pod-c": "n1"}
 
 
 def test_what_a_group_states_wrongly_is_said():

@@ -23,6 +23,14 @@ KEEP = "firmament.io/keep-room-seconds"
 RIVALS = [f"rival-{index}" for index in range(3)]
 
 
+def configure(folder):
+    """Write a configuration that lets pods ask for room to be kept."""
+    path = folder / "configuration.yaml"
+    head = "apiVersion: firmament.io/v1alpha1\nkind: SchedulerConfiguration\n"
+    path.write_text(f"{head}gangs: {{keepRoomAtMost: 5m}}\n")
+    return path
+
+
 class Group:
     """A group of three pods, which fits only into rack r1."""
 
@@ -80,7 +88,7 @@ def list_messages(s):
 
 @pytest.mark.parametrize("make", [job_set_pod, leader_worker_pod], ids=["JobSet", "LeaderWorkerSet"])
 async def test_a_group_comes_back_into_its_rack_although_others_wait(tmp_path, make):
-    async with scene(tmp_path) as s:
+    async with scene(tmp_path, config=configure(tmp_path)) as s:
         group = Group(s, make, "300")
         await s.start()
         await group.begin()
@@ -97,7 +105,7 @@ async def test_a_group_comes_back_into_its_rack_although_others_wait(tmp_path, m
 
 
 async def test_without_the_setting_others_take_its_rack(tmp_path):
-    async with scene(tmp_path) as s:
+    async with scene(tmp_path, config=configure(tmp_path)) as s:
         group = Group(s, job_set_pod, "0")
         await s.start()
         await group.begin()

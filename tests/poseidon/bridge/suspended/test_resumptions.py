@@ -113,11 +113,30 @@ def test_pods_are_evicted_if_their_job_cannot_be_suspended():
     cluster.round()
     [write] = cluster.unanswered
     assert write.suspended
+    assert list_leaving(cluster, "low") == [True] * 6
     cluster.state.suspension_written(SuspensionEnd(write, "forbidden"))
+    assert list_leaving(cluster, "low") == [True] * 6, "now each is evicted for others"
     cluster.unanswered.clear()
     cluster.holds_writes = False
     cluster.act()
     assert len(cluster.evicted) == 6
+
+
+def list_leaving(cluster, name):
+    """Whether each pod of a Job is to leave for others, so that no room is kept of it."""
+    records = (cluster.state.tasks.get(pod["metadata"]["uid"]) for pod in cluster.list_pods(name))
+    return [record.asked_to_leave for record in records]
+
+
+def test_pods_of_a_job_that_its_user_suspends_are_to_leave():
+    cluster = JobCluster(cpu="16")
+    cluster.create(job("a", 3))
+    cluster.settle()
+    assert list_leaving(cluster, "a") == [False] * 3
+    cluster.jobs["a"]["spec"]["suspend"] = True
+    cluster.jobs["a"]["metadata"]["generation"] += 1
+    cluster.show_job(cluster.jobs["a"])
+    assert list_leaving(cluster, "a") == [True] * 3
 
 
 def test_after_a_restart_places_are_held_for_pods_that_have_not_come():
