@@ -336,6 +336,44 @@ def test_less_important_tasks_have_their_turn_while_important_ones_keep_coming()
     assert placed["low"] == "n"
 
 
+def test_others_have_their_turn_while_gangs_keep_coming_back():
+    made = scheduler([machine("m", cpu=20)], tasks(1, "single", cpu=1))
+    placed: dict[str, str] = {}
+    for number in range(3):
+        name = f"g{number}"
+        made.apply([gang(name, need=1), kept(f"old-{number}", "m", cpu=2, job=name)])
+        made.apply(tasks(10 + number, f"new-{number}", cpu=2, job=name))
+        placed |= {delta.uid: delta.machine for delta in made.run_round().deltas}
+    assert placed.keys() == {"new-0", "single", "new-1"}
+    assert rounds(made) == {"new-2": "m"}
+
+
+def test_a_job_that_fails_alone_is_not_first_again_while_others_wait():
+    made = scheduler(
+        [machine("m", cpu=12)],
+        [gang("g", need=1), gang("h", need=1)],
+        [kept("old-g", "m", cpu=4, job="g", priority=1), kept("old-h", "m", cpu=4, job="h", priority=1)],
+        tasks(1, "g", cpu=4, job="g", priority=1),
+        tasks(2, "h", cpu=4, job="h", priority=0),
+    )
+    tried: list[str] = []
+    for _ in range(4):
+        opened = made.open_round()  # and never closed
+        assert opened.snapshot is not None
+        tried += opened.snapshot.uids
+    assert tried == ["g", "h", "g", "h"]
+
+
+def test_a_less_important_member_may_not_take_kept_ports():
+    made = scheduler(
+        [machine("m", cpu=8)],
+        [gang("h"), kept("old", "m", cpu=1, priority=5, ports=[("TCP", 80, "")])],
+        tasks(1, "lead", cpu=1, priority=9, job="h"),
+        tasks(2, "follows", cpu=1, priority=0, job="h", ports=(HostPort(80),)),
+    )
+    assert rounds(made) == {}
+
+
 def test_a_round_that_fails_gives_the_turn_to_the_next_and_loses_nobody():
     made = scheduler(
         [machine("m", cpu=12)],
