@@ -23,7 +23,7 @@ import msgspec
 from msgspec import Struct
 
 from poseidon.custom_records import CustomRecords
-from poseidon.kube.api.event_reasons import ConditionType
+from poseidon.kube.api.event_reasons import PREEMPTION_BY_SCHEDULER, ConditionType
 from poseidon.kube.api.metadata import format_time
 from poseidon.kube.api.pods import Pod
 from poseidon.lifecycle.phases import ON_NODE, Phase, PodRecord
@@ -37,9 +37,6 @@ from poseidon.pods.tasks import Task
 
 RESTART_ROOM_RECORD = "RestartRoom"
 """Records of this kind have the uid of the pod that left for a name, and for a payload what is kept for its group."""
-
-PREEMPTED = "PreemptionByScheduler"
-"""The reason of a pod's condition ``DisruptionTarget`` if a scheduler has deleted it for another pod."""
 
 MOST_ROOMS = 5_000
 """Rooms of so many pods are kept at once, a fifth of them in one namespace. Further ones are not kept."""
@@ -253,7 +250,7 @@ class _LeavingPods:
 def _is_preempted(pod: Pod) -> bool:
     """Return whether some scheduler has had the pod deleted for another one; that is known after a restart, too."""
     found = pod.condition(ConditionType.DISRUPTION_TARGET)
-    return found is not None and found.status == "True" and found.reason == PREEMPTED
+    return found is not None and found.status == "True" and found.reason == PREEMPTION_BY_SCHEDULER
 
 
 def _leaves_room(record: PodRecord, pod: Pod | None) -> bool:

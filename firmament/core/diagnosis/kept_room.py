@@ -18,9 +18,7 @@ def add_kept(cluster: Cluster, beside: Int64, least: int | None, free: Int64) ->
 
     ``beside``, ``least``: the tasks (rows), and the priority, by which room counts as used in ``free``.
     """
-    kept = None
-    if cluster.restarts.by_uid:
-        kept = cluster.restarts.sum_beside(cluster.tasks, cluster.machines, beside.tolist(), least)
+    kept = cluster.restarts.sum_beside(cluster.tasks, cluster.machines, beside.tolist(), least)
     return free if kept is None else free + kept
 
 

@@ -77,9 +77,9 @@ def select_foremost(cluster: Cluster, waiting: Int64) -> tuple[Int64, int | None
     """Return the ``waiting`` tasks (rows) for which as much room counts as free as for the most important of them, and
     the priority above which these are, None if they are all.
 
-    What a nominated task of another scheduler waits for, or is kept for a gang that restarts, is closed to tasks of at
-    most its priority. Tasks above and below it cannot share a round, which has one amount of room; those below take
-    part in a later one (``firmament.core.requeue.turns``). Gangs go by their most important member.
+    The room for which a nominated task of another scheduler waits, or that is kept for a gang that restarts, is closed
+    to tasks of at most its priority. Tasks above and below it cannot share a round, which has one amount of room; those
+    below take part in a later one (``firmament.core.requeue.turns``). Gangs go by their most important member.
     """
     if not len(waiting):
         return waiting, None

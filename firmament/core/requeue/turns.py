@@ -27,9 +27,8 @@ class RoundTurns:
 
     def __init__(self) -> None:
         self._below: int | None = None  # the highest priority of the level whose turn it is, None for any
-        self._was_alone = (
-            False  # whether a job has had a round alone, and others of this level have had none since
-        )
+        # Whether a job has had a round alone, and others of this level have had none since.
+        self._was_alone = False
         self._served: set[str] = set()  # jobs that have had rounds alone and still wait
 
     def choose_turn(self, cluster: Cluster, waiting: Int64) -> Int64:
@@ -55,7 +54,7 @@ class RoundTurns:
             below = waiting[count_gangs_alike(cluster, waiting) <= self._below]
             if len(below):
                 return select_foremost(cluster, below)
-        self._below, self._was_alone = None, self._was_alone and self._below is None
+            self._below, self._was_alone = None, False
         return select_foremost(cluster, waiting)
 
     def _choose_of_level(self, cluster: Cluster, level: Int64, jobs: set[str]) -> Int64:

@@ -38,3 +38,7 @@ class ConditionType(StrEnum):
     """From here on: conditions of objects of the application network."""
     ORDERED = "Ordered"
     MEASURED = "Measured"
+
+
+PREEMPTION_BY_SCHEDULER = "PreemptionByScheduler"
+"""The reason of a pod's condition ``DisruptionTarget`` if a scheduler has deleted it for another pod."""

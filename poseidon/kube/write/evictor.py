@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from poseidon.kube.api.event_reasons import ConditionType
+from poseidon.kube.api.event_reasons import PREEMPTION_BY_SCHEDULER, ConditionType
 from poseidon.kube.api.metadata import PodRef, format_time
 from poseidon.kube.client.errors import ApiError, KubeError
 from poseidon.kube.client.media_types import STRATEGIC_MERGE_PATCH
@@ -162,7 +162,7 @@ class Evictor(WorkerPool[EvictionRequest]):
         condition = {
             "type": ConditionType.DISRUPTION_TARGET,
             "status": "True",
-            "reason": "PreemptionByScheduler",
+            "reason": PREEMPTION_BY_SCHEDULER,
             "message": request.message,
             "lastTransitionTime": format_time(self._environment.wall()),
         }

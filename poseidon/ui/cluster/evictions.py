@@ -7,12 +7,13 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from poseidon.kube.api.event_reasons import PREEMPTION_BY_SCHEDULER
+
 if TYPE_CHECKING:
     from poseidon.ui.cluster.records import PodEntry
 
 MOST = 200
 PREEMPTED, MOVED, EVICTED = "preempted", "moved", "evicted"
-_PREEMPTION = "PreemptionByScheduler"
 _FOR = re.compile(r"\bby (?:pod|group) (\S+)")
 
 
@@ -47,7 +48,7 @@ class EvictionLog:
         if told is None or not record.node or record.uid in self._found:
             return False
         kind, beneficiary = EVICTED, None
-        if told.reason == _PREEMPTION or nominee is not None:
+        if told.reason == PREEMPTION_BY_SCHEDULER or nominee is not None:
             kind = PREEMPTED
             named = _FOR.search(told.message)
             beneficiary = named.group(1) if named else nominee

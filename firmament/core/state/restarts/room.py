@@ -87,9 +87,8 @@ class _Table:
 
     def sum_all(self, counted: Bool, capacity: Int64) -> Int64:
         """Return int64[M, K], shaped as ``capacity``: what the rooms ``counted`` (by priority, bool[N]) hold."""
-        lowest = int(
-            self.priorities[counted].min()
-        )  # other limits above the next lower one count the same rooms
+        # Limits between two priorities count the same rooms, so they share a sum.
+        lowest = int(self.priorities[counted].min())
         found = self._totals.get(lowest)
         if found is None:
             if len(self._totals) >= _MOST_TOTALS:
