@@ -48,6 +48,7 @@ absent.
 * ``limit``: upper bounds of what is used at it and below, whatever is borrowed; ``guarantee``: amounts of its own that
   are never lent.
 * ``weight`` (1): its share among those that borrow; ``fair`` (false): queues borrow in order of their shares.
+* ``reclaimable`` (true): tasks of other queues may evict its tasks, to take back what it borrows.
 * ``order``: ``BestEffortFIFO`` (default) or ``StrictFIFO``.
 * ``whenCanBorrow``: ``MayStopSearch`` (default): a task takes the first of its flavors that is to be had, even if it
   borrows there; ``TryNextFlavor``: rather a later one in which it borrows less.

@@ -102,6 +102,8 @@ class QuotaNode:
     """Which pods may be evicted for pods of this queue."""
     fair: bool = False
     """Whether shares decide who borrows."""
+    reclaimable: bool = True
+    """Whether pods of other queues may evict its pods, to take back what it borrows."""
     open_ended: bool = False
     """Whether resources that the quota does not name are unlimited; otherwise its pods may use none of these."""
     problem: str = ""
@@ -140,6 +142,7 @@ class QuotaNode:
                 **({} if self.preemption.beyond_quota else {"beyondQuota": False}),
             },
             "fair": self.fair,
+            **({} if self.reclaimable else {"reclaimable": False}),
             "uncovered": "allow" if self.open_ended else "refuse",
             "active": not self.problem,
             "message": self.problem,

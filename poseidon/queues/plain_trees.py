@@ -48,6 +48,8 @@ class PlainQuota:
     """Its share, among its siblings, of what can be borrowed."""
     order: str = BEST_EFFORT
     """The order in which its pods are admitted: ``STRICT`` or ``BEST_EFFORT``."""
+    reclaimable: bool = True
+    """Whether pods of other queues may evict its pods, to take back what it borrows."""
     defects: list[Defect] = field(default_factory=list)
     """The faults of its object."""
     problem: str = ""
@@ -115,6 +117,7 @@ def _grow_quota(
         order=queue.order,
         preemption=RECLAIMING,
         fair=fair,
+        reclaimable=queue.reclaimable,
         open_ended=open_ended,
         problem=problem,
         reason=("InvalidSpec" if queue.defects else "Stopped") if problem else "",

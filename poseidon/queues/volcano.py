@@ -62,17 +62,15 @@ def _read_volcano_queue(queue: VolcanoQueue) -> PlainQuota:
         guarantee,
         weight=float(max(spec.weight, 1)),
         order=STRICT if spec.dequeue_strategy == "fifo" else BEST_EFFORT,
+        reclaimable=spec.reclaimable is not False,
         defects=defects,
         problem="is closed; open it (vcctl queue operate -a open)" if closed else "",
-        ignored="; ".join(_list_ignored_by_volcano(queue)),
+        ignored=(
+            "spec.priority: is not honoured; queues are ordered by their shares, pods by their priority"
+            if spec.priority
+            else ""
+        ),
     )
-
-
-def _list_ignored_by_volcano(queue: VolcanoQueue) -> Iterator[str]:
-    if queue.spec.reclaimable is False:
-        yield "spec.reclaimable: is not honoured; use beyond its guarantee and deserved share may be taken back"
-    if queue.spec.priority:
-        yield "spec.priority: is not honoured; queues are ordered by their shares, pods by their priority"
 
 
 def read_kai(queues: Iterable[KaiQueue]) -> QuotaTrees:

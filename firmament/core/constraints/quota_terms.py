@@ -101,6 +101,8 @@ class QuotaTerms:
     """By quota, whether all tasks of one class in a gang take the same flavor; empty as above: they need not."""
     within_quota: tuple[bool, ...] = ()
     """By quota, whether tasks for which no quota below the root is large enough evict nobody; empty as above."""
+    keeps_borrowed: tuple[bool, ...] = ()
+    """By quota, whether tasks of other queues may not evict its tasks for quota; empty as above: they may."""
 
     def find_nodes(self, shapes: Int64) -> Int64:
         """Return the quota that tasks of each of ``shapes`` draw on, -1 for none: int64[A]."""
@@ -110,6 +112,10 @@ class QuotaTerms:
         """Return the quota of each of ``draws`` (int64[A], -1 for none), -1 for none: int64[A]."""
         node = np.array([*(draw.node for draw in self.draws), -1], dtype=np.int64)
         return node[draws]
+
+    def is_reclaimable(self, node: int) -> bool:
+        """Return whether tasks of other queues may evict tasks of a quota, to take back what it borrows."""
+        return not (self.keeps_borrowed and self.keeps_borrowed[node])
 
     def is_sparing(self, node: int) -> bool:
         """Return whether tasks of a quota prefer a later flavor to borrowing in an earlier one."""

@@ -45,6 +45,7 @@ def test_settings_are_told_in_the_words_of_kueue():
         nominal={"spot": {"cpu": 5}, "dear": {}},
         open_ended=True,
         fair=True,
+        reclaimable=False,
         pod_set_flavors="Same",
         preemption=PreemptionPolicies(threshold=7, strategies=("LessThanInitialShare",), beyond_quota=False),
         problem="stopped",
@@ -58,6 +59,7 @@ def test_settings_are_told_in_the_words_of_kueue():
     assert found["preemption"]["borrow"]["threshold"] == 7
     assert found["preemption"]["strategies"] == ["LessThanInitialShare"]
     assert found["preemption"]["beyondQuota"] is False
+    assert found["reclaimable"] is False
 
 
 def test_a_flavor_is_told_with_its_labels_taints_and_tolerations():

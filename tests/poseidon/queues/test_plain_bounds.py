@@ -82,11 +82,7 @@ def test_the_order_of_a_queue_of_volcano(strategy, order):
     ("spec", "ignored"),
     [
         ({}, ""),
-        ({"reclaimable": True}, ""),
-        (
-            {"reclaimable": False},
-            "spec.reclaimable: is not honoured; use beyond its guarantee and deserved share may be taken back",
-        ),
+        ({"reclaimable": False}, ""),
         (
             {"priority": 1},
             "spec.priority: is not honoured; queues are ordered by their shares, pods by their priority",
@@ -96,6 +92,13 @@ def test_the_order_of_a_queue_of_volcano(strategy, order):
 )
 def test_what_of_volcano_is_not_honoured(spec, ignored):
     assert volcano(volcano_queue("a", **spec)).ignored.get("VolcanoQueue/a", "") == ignored
+
+
+@pytest.mark.parametrize(
+    ("spec", "reclaimable"), [({}, True), ({"reclaimable": True}, True), ({"reclaimable": False}, False)]
+)
+def test_others_take_back_from_a_queue_of_volcano_unless_it_says_no(spec, reclaimable):
+    assert of_volcano(**spec).reclaimable is reclaimable
 
 
 def test_queues_are_below_the_root_unless_they_name_a_parent():

@@ -98,8 +98,7 @@ def test_a_closed_queue_admits_nothing():
 
 
 def test_what_volcano_and_kai_have_besides_is_named():
-    ignored = volcano(volcano_queue("a", reclaimable=False, priority=7)).ignored
-    assert "spec.reclaimable" in ignored["VolcanoQueue/a"]
+    ignored = volcano(volcano_queue("a", priority=7)).ignored
     assert "spec.priority" in ignored["VolcanoQueue/a"]
     assert "spec.preemptMinRuntime" in kai(kai_queue("a", preemptMinRuntime="5m")).ignored["KaiQueue/a"]
 

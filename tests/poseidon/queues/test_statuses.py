@@ -210,7 +210,7 @@ def test_use_of_other_projects():
 
 
 def test_what_is_wrong_or_not_honoured_is_an_event_once():
-    stage = Stage(source=("volcano",)).tell(volcano_queue("v", weight=0, reclaimable=False))
+    stage = Stage(source=("volcano",)).tell(volcano_queue("v", weight=0, priority=1))
     events = take(stage)[1]
     assert {each.reason for each in events} == {"InvalidSpec", "NotHonoured"}
     assert {each.group.name for each in events} == {"v"}

@@ -39,6 +39,8 @@ def is_taken_back(
     quotas, terms = state.quotas, state.problem.quotas
     assert quotas is not None
     assert terms is not None
+    if not terms.is_reclaimable(newcomer.node):
+        return False
     highest: dict[int, int] = {}
     for victim in victims:
         queue, standing = int(node[victim]), int(state.preemption.victim_priority[victim])

@@ -3,6 +3,7 @@
 Without fair shares, these are, in the same queue, less important tasks, or newer ones as well. In other queues: tasks
 of queues that borrow, if every quota between that queue and the first quota above both queues borrows, too, and if
 the task's own side does not borrow afterwards. A policy may let a task that borrows evict some less important tasks.
+Tasks of queues that are not reclaimable stay.
 
 With fair shares, a task takes from queues that borrow of the resources it lacks: from all of them if its own queue
 covers these, else from those whose share is larger. Shares are compared right below the first quota above both
@@ -48,7 +49,10 @@ def find_candidates(state: PreemptionState, node: Int64, newcomer: Newcomer) -> 
     others = [
         each
         for each in np.unique(node[going]).tolist()
-        if each != newcomer.node and state.root[each] == root and is_borrowing(quotas, newcomer, each)
+        if each != newcomer.node
+        and state.root[each] == root
+        and terms.is_reclaimable(each)
+        and is_borrowing(quotas, newcomer, each)
     ]
     borrowing = np.zeros(len(state.root) + 1, dtype=np.bool_)
     borrowing[others] = True

@@ -158,6 +158,7 @@ class StatedQuotas:
             "evicts_before_borrowing": tuple(quota.evicts_before_borrowing for quota in nodes),
             "same_flavor": tuple(quota.same_flavor for quota in nodes),
             "within_quota": tuple(not quota.preemption.beyond_quota for quota in nodes),
+            "keeps_borrowed": tuple(not quota.reclaimable for quota in nodes),
             **_encode_policies([quota.preemption for quota in nodes]),
         }
 

@@ -86,6 +86,8 @@ class StatedQuota:
     """Its weight when borrowed amounts are shared out among quotas."""
     fair: bool = False
     """Whether queues that borrow least are served first."""
+    reclaimable: bool = True
+    """Whether tasks of other queues may evict its tasks, to take back what it borrows."""
     strict: bool = False
     """Whether its tasks are placed strictly in their order, so that a task that waits holds up the next."""
     sparing: bool = False
@@ -196,6 +198,7 @@ def _build_quota(name: str, parent: str, document: Mapping[str, Any]) -> StatedQ
         _read_amounts(document, "guarantee"),
         weight=float(weight),
         fair=document.get("fair", False) is True,
+        reclaimable=document.get("reclaimable") is not False,
         strict=_read_choice(document, "order", ORDERS) == "StrictFIFO",
         preemption=_read_preemption(_read_object(document.get("preemption") or {})),
         sparing=_read_choice(document, "whenCanBorrow", CAN_BORROW) == "TryNextFlavor",

@@ -32,6 +32,7 @@ def scene(
     fair: bool = False,
     count: int = 1,
     lending: int | None = None,
+    keeps: bool = False,
     **more: Any,
 ) -> PreemptionState:
     """Queues 1 and 2 have 2 each below a root, 3 is apart. Class 0 of queue 1 came; class 1 of queue 2 still waits.
@@ -48,6 +49,7 @@ def scene(
         within=np.array([0, 0, within, within]),
         reclaim=np.array([0, 0, reclaim, reclaim]),
         fair=np.array([False, False, fair, False]),
+        keeps_borrowed=(False, keeps, False, False),
     )
     waiting = [Waiting((1,), 4), Waiting((1,), standing, count=count)]
     return quota_state(
@@ -100,6 +102,9 @@ class TestQuota:
         self, used: tuple[int, int], expected: bool
     ):
         assert taken_back(used=used) is expected
+
+    def test_the_newcomers_queue_must_be_reclaimable(self):
+        assert not taken_back(keeps=True)
 
     def test_no_place_may_be_there_without_an_eviction(self):
         assert taken_back(shared=1, free=0)

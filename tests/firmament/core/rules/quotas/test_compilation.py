@@ -105,6 +105,7 @@ def test_fields_say_what_each_quota_states():
             weight=2.5,
             fair=True,
             strict=True,
+            reclaimable=False,
             sparing=True,
             evicts_first=True,
             evicts_before_borrowing=True,
@@ -124,7 +125,14 @@ def test_fields_say_what_each_quota_states():
     assert found["weight"].tolist() == [1.0, 2.5]
     for name in ("fair", "strict"):
         assert found[name].tolist() == [False, True], name
-    for name in ("sparing", "evicts_first", "evicts_before_borrowing", "same_flavor", "within_quota"):
+    for name in (
+        "sparing",
+        "evicts_first",
+        "evicts_before_borrowing",
+        "same_flavor",
+        "within_quota",
+        "keeps_borrowed",
+    ):
         assert found[name] == (False, True), name
     assert found["within"].tolist() == [0, 2]
     assert found["reclaim"].tolist() == [0, 2]

@@ -77,6 +77,8 @@ class TestQuotas:
             ({"preference": "BorrowingOverPreemption"}, "evicts_before_borrowing", False),
             ({"podSetFlavors": "Same"}, "same_flavor", True),
             ({"podSetFlavors": "Any"}, "same_flavor", False),
+            ({"reclaimable": False}, "reclaimable", False),
+            ({"reclaimable": True}, "reclaimable", True),
             ({"uncovered": "allow"}, "uncovered", True),
             ({"uncovered": "refuse"}, "uncovered", False),
             ({"active": True}, "fault", ""),
