@@ -182,3 +182,49 @@ def test_tasks_elsewhere_that_leave_anyway_are_awaited_for_quota_but_not_evicted
     now.elsewhere[0] = (1,)
     (decision,) = list_decisions(now)
     assert (decision.evicts, decision.awaits) == ((0,), (0, 1))
+
+
+def test_a_later_task_is_no_victim_of_budgets_that_earlier_ones_have_used_up():
+    running = [Victim(0, (1,), 0, budgets=(0,)), Victim(1, (1,), 0, budgets=(0,))]
+    now = state([Waiting((1,), count=2)], [[0], [0]], running, allowed=[1])
+    for machine in (0, 1):
+        now.evict([machine])
+        now.put(0, machine)
+    first, second = list_decisions(now)
+    assert (first.beyond, second.beyond) == (frozenset(), frozenset({1})), "one budget for all decisions"
+
+
+def test_a_victim_that_leaves_anyway_is_awaited_but_not_evicted():
+    running = [Victim(0, (1,), 0, leaving=True), Victim(0, (1,), 1)]
+    now = state([Waiting((2,))], [[0]], running)
+    now.evict([0, 1])
+    now.put(0, 0)
+    (decision,) = list_decisions(now)
+    assert (decision.evicts, decision.awaits) == ((1,), (0, 1))
+
+
+def test_of_tasks_that_leave_anyway_the_least_important_are_awaited_first():
+    """The room of one of them is not needed: that of the most important one, though it is smaller."""
+    running = [Victim(0, (2,), 0, leaving=True), Victim(0, (1,), 5, leaving=True)]
+    now = state([Waiting((1,))], [[0]], running)
+    now.put(0, 0)
+    assert list_decisions(now)[0].awaits == (0,)
+
+
+def test_only_resources_that_guests_request_keep_a_victim_from_staying():
+    # The guest requests the first resource only; the second is more than used up.
+    now = state([Waiting((2, 0), count=2)], [[2, -9]], [Victim(0, (0, 4)), Victim(0, (2, 4), 1)])
+    now.evict([0, 1])
+    now.put(0, 0)
+    now.put(0, 0)
+    consolidate(now, 0)
+    assert now.gone.tolist() == [False, True]
+
+
+def test_a_victim_without_requests_stays_however_little_room_there_is():
+    now = state([Waiting((2,), count=2)], [[0]], [Victim(0, (0,)), Victim(0, (3,), 1)])
+    now.evict([0, 1])
+    now.put(0, 0)
+    now.put(0, 0)
+    consolidate(now, 0)
+    assert now.gone.tolist() == [False, True]

@@ -32,7 +32,7 @@ from firmament.core.events import (
     TaskUses,
 )
 from firmament.core.scheduler import Scheduler
-from firmament.core.scoring.kept_rows import KeptRows
+from firmament.core.scoring.kept_rows import KeptRows, scatter, take_over
 from firmament.core.state.classes import LEAST_SURPLUS
 from firmament.core.state.machines import RowStamps
 from firmament.solvers.ortools_solver import OrToolsSolver
@@ -70,8 +70,8 @@ class Asked(BaseModel):
 class Setting:
     """A cluster of twenty machines with three classes, of 100, 200 and 300 milli-cores."""
 
-    def __init__(self, overlay: CostModel | None = None, **limits: int) -> None:
-        self.model, self.clock, self._count = Asked(), Clock(), 0
+    def __init__(self, overlay: CostModel | None = None, model: Asked | None = None, **limits: int) -> None:
+        self.model, self.clock, self._count = model or Asked(), Clock(), 0
         self.kept = KeptRows(**{"least_machines": 0, "asking": 0, **limits})
         self.scheduler = Scheduler(
             configuration=CoreConfiguration(
@@ -264,3 +264,48 @@ def test_stamps_tell_what_has_changed_since():
     assert np.flatnonzero(stamps.stamps(100) > first).tolist() == [3, 5, 70]
     assert np.flatnonzero(stamps.stamps(100) > second).tolist() == [5]
     assert (stamps.stamps(100) > 0).all()
+
+
+class Expiring(Asked):
+    """Its answers about the first machines may change a minute after each is given."""
+
+    promises = Promises(per_machine=True, expires=True)
+
+    def lasts_until(self, machines: MachineColumns) -> Float64:
+        return np.where(np.arange(machines.count) < 2, machines.now + 60.0, np.inf)
+
+
+def test_answers_that_expire_are_asked_for_again_and_others_are_not():
+    setting = Setting(model=Expiring())
+    setting.round(1)
+    used = setting.where
+    setting.clock.advance(59.0)
+    assert setting.round(1) == [([100], used)]
+    used = setting.where
+    setting.clock.advance(60.0)
+    assert setting.round(1) == [([100], sorted({"m00", "m01", *used}))], "at this very moment"
+
+
+@pytest.mark.parametrize(
+    ("rows", "kept", "wanted"),
+    [
+        ([1], [[1, 2, 3], [4, 5, 6]], [[0, 0, 0], [4, 5, 6]]),
+        ([0], [[1, 2], [4, 5]], [[0, 0, 0], [1, 2, 0]]),  # a machine has come
+        ([0], [[1, 2, 3, 4]], [[0, 0, 0], [1, 2, 3]]),  # a machine has gone
+        ([0], None, [[0, 0, 0], [7, 7, 7]]),  # an array that the cached rows do not have
+    ],
+)
+def test_cached_rows_are_copied_for_the_machines_of_both(
+    rows: list[int], kept: list[list[int]] | None, wanted: list[list[int]]
+):
+    whole = np.zeros((2, 3), dtype=np.int64)
+    take_over(whole, np.array([1]), None if kept is None else np.array(kept), np.array(rows), 7)
+    assert whole.tolist() == wanted
+
+
+def test_new_figures_go_to_their_rows_and_machines():
+    whole = np.zeros((3, 3), dtype=np.int64)
+    scatter(whole, np.array([2, 0]), np.array([0, 2]), np.array([[1, 2], [3, 4]]))
+    assert whole.tolist() == [[3, 0, 4], [0, 0, 0], [1, 0, 2]]
+    scatter(whole, np.array([1]), np.array([1, 2]), np.array(9))
+    assert whole.tolist() == [[3, 0, 4], [0, 9, 9], [1, 0, 2]]
