@@ -80,8 +80,6 @@ class _EmptyingSearch:
 
     def _take_machines(self, machines: Sequence[str]) -> bool:
         """Try to empty more machines; return whether that succeeded."""
-        if self._left <= 0:
-            return False
         if (
             self._budget < UNLIMITED
             and self._total(self._trials.emptied) + self._total(machines) > self._budget

@@ -39,14 +39,13 @@ def test_a_share_is_what_is_borrowed_of_what_those_above_could_lend(weight):
     assert shares.compute(top, quotas.terms.tree.subtree[top] + 2000) == 0.0
 
 
-TREE = {"nominal": [[10], [4], [4], [6]], "parent": [-1, 0, 0, -1]}
-"""Quota 0 with 10 of its own above quotas 1 and 2 with 4 each; quota 3 with 6 stands alone."""
-
-
 def of_tree(*used: tuple[int, int], fair: bool = False) -> QuotaOrder:
-    """The order where tasks of ``used`` (quota, tasks of 1) have come; draw N is of quota N."""
+    """The order after tasks of ``used`` (quota, number) have come; each takes 1, and draw N is of quota N.
+
+    Quota 0 with 10 of its own is above quotas 1 and 2 with 4 each; quota 3 with 6 stands alone.
+    """
     draws = [Draw(node, (one_of(0),)) for node in range(4)]
-    room = QuotaRoom(pose(**TREE, draws=draws, fair=np.full(4, fair)))
+    room = QuotaRoom(pose([[10], [4], [4], [6]], draws, parent=[-1, 0, 0, -1], fair=np.full(4, fair)))
     for node, count in used:
         room.draw_on(node, 0, count)
     return QuotaOrder(room)
@@ -113,8 +112,8 @@ def test_fair_shares_count_with_what_is_requested():
     borrower, saver = order.find_standing([(1, 0, 1)]), order.find_standing([(2, 0, 1)])
     assert (borrower.path, saver.path) == ((0, 1), (0, 2))
     # 18 in all: 2 and 1 beyond the 4 of each.
-    assert borrower.shares == ((True, pytest.approx(2000 / 18)),)
-    assert saver.shares == ((True, pytest.approx(1000 / 18)),)
+    assert [borrows for borrows, _ in (*borrower.shares, *saver.shares)] == [True, True]
+    assert [share for _, share in (*borrower.shares, *saver.shares)] == pytest.approx([2000 / 18, 1000 / 18])
     assert saver < borrower
     exact = of_tree((1, 3), fair=True).find_standing([(1, 0, 1)])
     assert exact.shares == ((False, 0.0),), "all of its own, and nothing borrowed"

@@ -89,3 +89,40 @@ def test_a_try_changes_nothing():
     after = list(trials._scheduler.task_states()), list(trials._scheduler.machine_states())
     assert sorted(map(str, before[0])) == sorted(map(str, after[0]))
     assert sorted(map(str, before[1])) == sorted(map(str, after[1]))
+
+
+@pytest.mark.parametrize(
+    ("tries", "budget", "emptied"),
+    [
+        (0, 99, 0),
+        (1, 99, 1),  # one machine is tried alone, then two at once
+        (2, 99, 3),
+        (9, 99, 3),
+        (9, 3, 3),  # so many moves
+        (9, 2, 2),
+        (9, 0, 0),
+    ],
+)
+def test_no_more_is_tried_and_moved_than_allowed(tries: int, budget: int, emptied: int):
+    """Three machines with one task each beside one that takes all; what is tried is counted from 1 up."""
+    machines = dict.fromkeys("abc", (4, 4)) | {"large": (99, 99)}
+    tasks = {f"on-{name}": (name, (3, 3)) for name in machines}
+    noted: list[int] = []
+    found = consolidate(
+        trials_of(Running(machines, tasks)), "abc", tries=tries, budget=budget, note=noted.append
+    )
+    assert (len(found.machines), len(found.moves)) == (emptied, emptied)
+    assert noted == [*range(1, len(noted) + 1)]
+    assert len(noted) <= tries
+
+
+def test_machines_with_the_fewest_tasks_are_emptied_first():
+    machines = {"a": (4, 4), "b": (4, 4), "large": (5, 5)}
+    tasks = {
+        "x": ("a", (1, 1)),
+        "y": ("a", (1, 1)),
+        "z": ("b", (1, 1)),
+        "stays": ("large", (3, 3)),
+    }
+    found = consolidate(trials_of(Running(machines, tasks)), "ab", tries=1)
+    assert (found.machines, set(found.moves)) == (("b",), {"z"})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from random import Random
 
@@ -81,3 +81,33 @@ def test_nothing_is_changed_by_looking():
     before = sorted(map(str, trials._scheduler.task_states()))
     looked_for(trials, 20)
     assert sorted(map(str, trials._scheduler.task_states())) == before
+
+
+def room_for(wanted: Amounts, *, tries: int = 20, **machines: Sequence[Amounts]) -> RoomByMoves | None:
+    """Where a task of ``wanted`` gets room on machines of (9, 9), where tasks NAME-0, NAME-1 of these amounts run."""
+    tasks = {
+        f"{name}-{number}": (name, amounts)
+        for name, there in machines.items()
+        for number, amounts in enumerate(there)
+    }
+    return found_in(Running(dict.fromkeys(machines, (9, 9)), tasks), wanted, tries)
+
+
+def test_the_smallest_task_that_suffices_moves():
+    assert room_for((5, 5), a=[(4, 4), (3, 3)], z=[(5, 5)]) == RoomByMoves("a", {"a-1": "z"})
+
+
+def test_where_none_suffices_the_largest_move_first():
+    found = room_for((8, 8), a=[(1, 1), (1, 1), (3, 3)], z=[(5, 5)])
+    assert found == RoomByMoves("a", {"a-1": "z", "a-2": "z"})
+
+
+def test_exactly_what_is_lacking_is_enough():
+    assert room_for((6, 6), a=[(5, 5), (3, 3)], z=[(4, 4)]) == RoomByMoves("a", {"a-0": "z"})
+
+
+def test_fewer_moves_come_first():
+    # a needs two moves, b one; both would do.
+    found = room_for((9, 9), a=[(1, 1), (1, 1)], b=[(2, 2)], z=[(4, 4)])
+    assert found == RoomByMoves("b", {"b-0": "a"})
+    assert room_for((9, 9), tries=0, a=[(1, 1), (1, 1)], b=[(2, 2)], z=[(4, 4)]) is None

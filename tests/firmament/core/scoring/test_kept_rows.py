@@ -240,7 +240,7 @@ def test_a_cluster_that_rests_keeps_nothing_and_decides_the_same():
 
 @pytest.mark.parametrize("limits", [{"most_bytes": 0}, {"least_machines": MACHINES + 1}])
 def test_nothing_is_kept_where_that_is_told(limits: dict[str, int]):
-    setting = Setting(None, **limits)
+    setting = Setting(None, None, **limits)
     assert [setting.round(1) for _ in range(3)] == [[([100], EVERY)]] * 3
     assert setting.kept.nbytes == 0
 
@@ -309,3 +309,18 @@ def test_new_figures_go_to_their_rows_and_machines():
     assert whole.tolist() == [[3, 0, 4], [0, 0, 0], [1, 0, 2]]
     scatter(whole, np.array([1]), np.array([1, 2]), np.array(9))
     assert whole.tolist() == [[3, 0, 4], [0, 9, 9], [1, 0, 2]]
+
+
+def test_rows_are_cached_from_the_least_number_of_machines_on():
+    setting = Setting(least_machines=MACHINES)
+    setting.round(1)
+    assert len(setting.round(1)[0][1]) < MACHINES
+
+
+def test_answers_of_models_that_promise_nothing_are_not_cached():
+    class Changing(Asked):
+        promises = Promises()
+
+    setting = Setting(model=Changing())
+    assert [setting.round(1) for _ in range(3)] == [[([100], EVERY)]] * 3
+    assert setting.kept.nbytes == 0
