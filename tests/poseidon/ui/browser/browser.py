@@ -47,6 +47,7 @@ class Page:
     def __init__(self, browser: Browser, session: str, context: str) -> None:
         self._browser, self._session, self._context = browser, session, context
         self.origin = ""
+        self._blank = True
         self.requests: list[str] = []
         self.complaints: list[str] = []
 
@@ -65,7 +66,7 @@ class Page:
             self.complaints.append(str([each.get("value") for each in params["args"]]))
 
     async def begin(self, origin: str) -> None:
-        """Be as a new tab, for pages of an origin: what was heard, set and pointed at before is forgotten."""
+        """Forget what was heard, set and pointed at before, for pages of an origin."""
         await self.call("Log.enable")
         await self.look()
         await self.move(0, 0)
@@ -75,11 +76,14 @@ class Page:
 
     async def leave(self) -> None:
         """Show nothing any more, so that nobody asks a server that ends."""
-        await self.call("Page.navigate", url="about:blank")
+        if not self._blank:
+            await self.call("Page.navigate", url="about:blank")
+            self._blank = True
 
     async def open(self, path: str) -> None:
         """Load the page anew at a hash, and wait until it shows data."""
-        await self.call("Page.navigate", url="about:blank")
+        await self.leave()
+        self._blank = False
         await self.call("Page.navigate", url=self.origin + path)
         await self.until("!!document.querySelector('main h1') && !document.querySelector('.bone')", 30)
 
@@ -115,9 +119,10 @@ class Page:
             "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))"
         )
 
-    async def shows(self, text: str, seconds: float = 10) -> None:
-        """Wait for a text within the page."""
-        await self.until(f"document.body.innerText.includes({json.dumps(text)})", seconds)
+    async def shows(self, *texts: str, seconds: float = 10) -> None:
+        """Wait until the page has all of some texts."""
+        every = f"{json.dumps(texts)}.every((each) => shown.includes(each))"
+        await self.until(f"((shown) => {every})(document.body.innerText)", seconds)
 
     async def click(self, selector: str, text: str = "") -> None:
         """Click the first element of a selector that has a text, with the mouse, where it is."""

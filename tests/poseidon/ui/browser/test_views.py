@@ -128,41 +128,39 @@ HARMFUL = {
 """Views that show names which would do harm if they were markup."""
 
 
+EMPTY = {
+    "#/overview": "No rounds yet",
+    "#/flow": "No flow yet",
+    "#/cluster": "No nodes",
+    "#/pending": "No pod waits",
+    "#/pods": "No such pod",
+    "#/groups": "No gangs",
+    "#/queues": "No queues",
+}
+"""What views say where there is nothing."""
+
+
 @pytest.mark.parametrize("view", VIEWS)
-async def test_a_view_shows_its_data_as_text_and_fits_narrow_windows(page, view):
-    if view in {
-        "#/pods/research/absent",
-        "#/flow?round=3",
-        "#/nothing",
-    }:  # the first two are not there for the server, the last has no heading
-        await page.call("Log.disable")
-    await page.open(view if view != "#/nothing" else "#/overview")
-    await page.value(f"location.hash = {view!r}")
-    for text in VIEWS[view]:
-        await page.shows(text)
+async def test_a_view_shows_its_data_as_text_and_fits_narrow_windows(shown, view):
+    if view in {"#/pods/research/absent", "#/flow?round=3"}:  # the server answers that it has none
+        await shown.call("Log.disable")
+    await shown.value(f"location.hash = {view!r}")
+    await shown.shows(*VIEWS[view])
     if view in HARMFUL:
-        await page.until(f"document.body.textContent.includes({HARMFUL[view]!r})")
-    assert await page.value("document.querySelectorAll('main img, main script, main [onerror]').length") == 0
+        await shown.until(f"document.body.textContent.includes({HARMFUL[view]!r})")
+    assert await shown.value("document.querySelectorAll('main img, main script, main [onerror]').length") == 0
     for width in (390, 360):
-        await page.look(width=width, height=844)
+        await shown.look(width=width, height=844)
         # Charts follow a frame or two after the page, once they have been measured anew.
-        await page.until(f"document.documentElement.scrollWidth <= {width}")
+        await shown.until(f"document.documentElement.scrollWidth <= {width}")
 
 
-@pytest.mark.parametrize(
-    "view", ["#/overview", "#/flow", "#/cluster", "#/pending", "#/pods", "#/groups", "#/queues"]
-)
-async def test_a_cluster_without_anything_is_told_in_words(page, server, view):
+async def test_a_cluster_without_anything_is_told_in_words(page, server):
     server.empty = True
-    await page.open(view)
-    words = {
-        "#/overview": "No rounds yet",
-        "#/flow": "No flow yet",
-        "#/cluster": "No nodes",
-        "#/pending": "No pod waits",
-        "#/queues": "No queues",
-    }
-    await page.shows(words.get(view, "No such pod" if view == "#/pods" else "No gangs"))
+    await page.open("#/overview")
+    for view, words in EMPTY.items():
+        await page.value(f"location.hash = {view!r}")
+        await page.shows(words)
 
 
 async def test_what_the_source_does_not_tell_is_said_in_one_line(page, server):
