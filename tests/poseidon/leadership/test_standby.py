@@ -350,3 +350,46 @@ async def test_the_namespace_of_the_lease_is_the_one_configured_and_its_file_may
         running.cancel()
         await asyncio.gather(running, return_exceptions=True)
     assert paths[0] == "/apis/coordination.k8s.io/v1/namespaces/scheduling/leases"
+
+
+async def test_a_renewal_that_hangs_is_given_up_after_half_the_deadline_so_that_another_can_be_made(
+    monkeypatch, caplog
+):
+    """Time is that of the loop, and stands still until the test lets it pass."""
+    renewing, now = asyncio.Event(), [0.0]
+
+    async def answer(request):
+        if request.method == "GET":
+            return await watch(request, then="hang") if "watch" in request.query else listing(1)
+        if request.method == "PATCH":
+            renewing.set()
+            await asyncio.Event().wait()
+        return answered(
+            {"metadata": {"name": "poseidon", "resourceVersion": "2"}, "spec": {"holderIdentity": "it"}}
+        )
+
+    options = LeaderElectionOptions(lease_duration=15, renew_deadline=10, retry_period=2)
+    async with (
+        scripted(answer) as (_, url),
+        Transport(ConnectionSettings(url), clock=time.monotonic) as transport,
+    ):
+        elector = Elector(Environment(transport, random=Random(1), clock=lambda: now[0]), options, "it")
+        running = asyncio.create_task(elector.run())
+        await elector.wait_elected()
+        loop = asyncio.get_running_loop()
+        ticks = [loop.time()]
+        monkeypatch.setattr(loop, "time", lambda: ticks[0])
+        now[0] = 2.0
+        elector._wake.set()
+        while not renewing.is_set():
+            await asyncio.sleep(0)
+        told = []
+        for passed in (4.9, 0.2):
+            ticks[0] += passed
+            for _ in range(50):
+                await asyncio.sleep(0)
+            told.append("lease not written, trying again" in caplog.text)
+        monkeypatch.undo()
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+    assert told == [False, True]
