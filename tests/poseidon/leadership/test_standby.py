@@ -381,8 +381,7 @@ async def test_a_renewal_that_hangs_is_given_up_after_half_the_deadline_so_that_
         monkeypatch.setattr(loop, "time", lambda: ticks[0])
         now[0] = 2.0
         elector._wake.set()
-        while not renewing.is_set():
-            await asyncio.sleep(0)
+        await renewing.wait()
         told = []
         for passed in (4.9, 0.2):
             ticks[0] += passed

@@ -10,8 +10,10 @@ from msgspec.structs import replace
 from poseidon.bridge.state import BridgeState
 from poseidon.configuration.document import BridgeConfiguration
 from poseidon.kube.api import kinds
+from poseidon.kube.api.metadata import PodRef
 from poseidon.kube.api.pods import ClaimSource, PodVolume
 from poseidon.kube.write.claim_writer import SelectNode
+from poseidon.kube.write.patch_writer import Nomination
 from poseidon.lifecycle.actions import AnnounceUnschedulable, Bind
 from poseidon.lifecycle.phases import Phase
 from poseidon.volumes.binding import VolumeOptions
@@ -88,3 +90,39 @@ def test_volumes_that_take_too_long_are_given_up(seconds, given_up):
     scene.state.expire()
     assert bool(scene.reports()) is given_up
     assert (scene.phase() is Phase.BINDING_CLAIMS) is not given_up
+
+
+@pytest.mark.parametrize("reason", ["", "too late"])
+@pytest.mark.parametrize("settle", ["volumes_settled", "devices_settled"])
+def test_claims_that_are_settled_late_concern_no_pod_that_does_not_wait_for_them(settle, reason):
+    scene = Scene()
+    scene.state.placements.recall(["pod-a"], "given up")
+    scene.reports()
+    scene.state.take_actions()
+    found = scene.state.tasks.get("pod-a")
+    assert found is not None
+    getattr(scene.state.placements, settle)(found, reason)
+    assert (found.phase, scene.reports(), scene.state.take_actions()) == (Phase.PENDING, [], [])
+
+
+def test_a_pod_whose_volume_was_not_bound_in_time_keeps_the_room_on_its_node_for_the_next_try():
+    scene = Scene()
+    assert Nomination(PodRef("pod-a", "default", "a"), "n1") in scene.actions
+    scene.now += 61.0
+    scene.state.expire()
+    assert not [each for each in scene.state.take_actions() if isinstance(each, Nomination)]
+    found = scene.state.tasks.get("pod-a")
+    assert found is not None
+    assert found.nominated == "n1"
+    assert scene.state.nominations.nominated == {"pod-a"}
+    scene.state.placements.on_round(unscheduled("pod-a"))
+    assert Nomination(PodRef("pod-a", "default", "a"), "") in scene.state.take_actions(), (
+        "it has no place now"
+    )
+    assert scene.state.nominations.nominated == set()
+
+
+def unscheduled(*uids: str) -> pb.RoundResult:
+    result = pb.RoundResult(round=2)
+    result.unscheduled.add(tasks=uids, message="0/1 nodes are available: 1 Insufficient cpu.")
+    return result
