@@ -22,7 +22,7 @@ def cheapest_with(
     from ortools.sat.python import cp_model
 
     model = cp_model.CpModel()
-    rows, machines = problem.rows, problem.machines
+    rows, machines = problem.row_count, problem.machine_count
     homes = {
         (row, machine): count
         for row, machine, count in zip(
@@ -79,9 +79,9 @@ def _crowding(
     crowd, step = int(problem.crowd[machine]), problem.step
     if not crowd or not most:
         return None
-    top = int(problem.crowding(np.full(problem.machines, most))[machine])
+    top = int(problem.crowding(np.full(problem.machine_count, most))[machine])
     charged = model.new_int_var(0, top, "")
     for begin in range(0, most, step):
-        before = int(problem.crowding(np.full(problem.machines, begin))[machine])
+        before = int(problem.crowding(np.full(problem.machine_count, begin))[machine])
         model.add(charged >= before + crowd * begin * (tasks - begin))
     return charged

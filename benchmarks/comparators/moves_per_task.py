@@ -42,10 +42,10 @@ def _build(problem: MoveProblem, columns: MoveColumns, extra_price: int, grouped
         np.repeat(each, problem.home_count)
         for each in (problem.home_row, problem.home_machine, problem.home_cost)
     )
-    tasks, machines = len(row), problem.machines
+    tasks, machines = len(row), problem.machine_count
     first_row = tasks
-    first_group = first_row + problem.rows
-    first_machine = first_group + (problem.groups if grouped else 0)
+    first_group = first_row + problem.row_count
+    first_machine = first_group + (problem.group_count if grouped else 0)
     sink = first_machine + machines
     places = problem.most_on()
     owner = np.repeat(np.arange(machines), places)
@@ -63,7 +63,7 @@ def _build(problem: MoveProblem, columns: MoveColumns, extra_price: int, grouped
         ]
     else:
         by_group = np.argsort(problem.group, kind="stable")
-        size = np.bincount(problem.group, minlength=problem.groups)
+        size = np.bincount(problem.group, minlength=problem.group_count)
         start = np.cumsum(size) - size
         of = np.repeat(np.arange(len(columns)), size[columns.group])
         member = np.arange(len(of)) - np.repeat(

@@ -175,9 +175,7 @@ def ordinary_load() -> Load:
 
 
 def tasks_that_state_nothing(case: Case) -> Case:
-    """Return the case with waiting tasks, and some on machines, that are assumed to need more than they
-    request.
-    """
+    """Return ``case``, changed so that waiting tasks and some running ones are assumed to need more than stated."""
     machines, shapes = case.machines, case.shapes
     unstated = np.zeros_like(machines.capacity)
     unstated[[1, 2], 1], unstated[[1, 2], 2] = 20_000, GIB  # more than a machine has, too

@@ -72,8 +72,8 @@ def take_best_fit(shares: Float64, count: int, share: float) -> tuple[Float64, B
 
 
 def sum_usable(room: Room, usual: UsualTasks) -> Float64:
-    """Return which share of each machine's devices each usual task could use, whatever other resources it lacks:
-    float64[T, M].
+    """Return how many devices' worth of each machine a task of each usual kind could use: float64[T, M]. Cpu, memory
+    and other resources of the machine are ignored.
     """
     found = np.zeros((len(usual.popularity), len(room.kind)))
     known: dict[tuple[int, float, int], Float64] = {}

@@ -34,8 +34,8 @@ def choose_sets(left: Int64, need: Int64, total: Int64, *, aligned_only: Bool) -
     """
     width = min(left.shape[2], MOST_ZONES)
     asks = need > 0
-    # How many zones each resource needs on an empty machine: 0 if none is needed, one more than there are if all are
-    # too few.
+    # How many zones each resource needs on an empty machine: 0 if it is not requested, Z + 1 if all Z zones together
+    # have too little.
     largest = np.cumsum(np.sort(total, axis=2)[:, :, ::-1], axis=2)
     fewest = np.where(asks, 1 + (largest < need[:, :, None]).sum(axis=2), 0)
     size = fewest.max(axis=0, initial=0)

@@ -85,7 +85,7 @@ class ZoneTable:
 
 
 class ZoneReader:
-    """Reads records into tables, and keeps the last table, since few records change from round to round.
+    """Reads the NUMA records of nodes into one table of zones; keeps it, since few records change from round to round.
 
     Equal records give equal tables, whatever was read before. Threads may share a reader: it replaces its kept table as
     a whole.

@@ -158,7 +158,7 @@ class DecidedOn(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RoundResult:
-    """The outcome of a round."""
+    """What the scheduler returns for a round: instructions for the driver, new messages of pending tasks, figures."""
 
     round: int
     """Number of the round."""

@@ -55,7 +55,7 @@ class ProcessCopy:
         self._ends = time.monotonic() + seconds
         self._results, results = os.pipe()
         with warnings.catch_warnings():
-            # Since 3.12 Python warns of what the module's docstring says.
+            # Since 3.12 os.fork warns that locks of other threads stay locked in the copy; see the module's docstring.
             warnings.simplefilter("ignore", DeprecationWarning)
             self._pid = os.fork()
         if not self._pid:

@@ -103,7 +103,9 @@ def get_cluster(objects: Sequence[Any], options: Mapping[str, Any]) -> tuple[Rea
     """Return the cluster, which was read before or is read now, and its warnings if it is read now."""
     if len(objects) == 1 and isinstance(objects[0], ReadCluster):
         if any(each not in (None, (), False) for each in options.values()):
-            raise TypeError("config, models, now, kustomize and strict are arguments of read()")
+            raise TypeError(
+                "this cluster was read before; pass config, models, now, kustomize and strict to read()"
+            )
         return objects[0], ()
     cluster = read(*objects, **options)
     return cluster, cluster.warnings

@@ -27,7 +27,7 @@ _RESOURCES: dict[str, Resource[Any]] = {APP_GROUP_KIND: APP_GROUPS, TOPOLOGY_KIN
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class WriteOutcome:
     """The object after a write, None if it does not exist any more.
 
     ``conflict``: nothing was written, as the object had changed meanwhile.
@@ -43,7 +43,7 @@ class ObjectWriter:
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
 
-    async def write(self, proposal: Proposal) -> Outcome:
+    async def write(self, proposal: Proposal) -> WriteOutcome:
         """Write a proposal; return the outcome. Raises ``KubeError`` for failures other than a conflict or a missing
         object.
 
@@ -61,11 +61,11 @@ class ObjectWriter:
                 found = await _if_there(self._patch(f"{path}/status", proposal.key, body), found)
         except ApiError as error:
             if error.conflict:
-                return Outcome(await _if_there(self._read(path, proposal.key), None), conflict=True)
+                return WriteOutcome(await _if_there(self._read(path, proposal.key), None), conflict=True)
             if error.not_found:
-                return Outcome(None)
+                return WriteOutcome(None)
             raise
-        return Outcome(found)
+        return WriteOutcome(found)
 
     async def _patch(self, path: str, key: ObjectKey, body: dict[str, Any]) -> Written:
         raw = await self._transport.patch(path, msgspec.json.encode(body), MERGE_PATCH)

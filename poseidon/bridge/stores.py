@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection
 
 from poseidon.app_network.options import NetworkArguments
 from poseidon.app_network.state import NetworkBook
-from poseidon.bridge.groups.gangs import Gangs
+from poseidon.bridge.groups.gangs import GangAssigner
 from poseidon.bridge.groups.group_reports import TopologyRecords
 from poseidon.bridge.suspended.resumptions import Resumptions
 from poseidon.configuration.document import BridgeConfiguration
@@ -16,7 +16,7 @@ from poseidon.devices.records import FEATURES_RECORD, encode_features
 from poseidon.devices.shared_gpus import SharedGpus
 from poseidon.devices.sharing.systems import SYSTEMS
 from poseidon.devices.state import DeviceState
-from poseidon.group_trees.spec.trees import TreeArguments, trees_are_read
+from poseidon.group_trees.spec.trees import TreeArguments, models_need_trees
 from poseidon.kube.quarantine import Quarantine
 from poseidon.lifecycle.actions import Action
 from poseidon.lifecycle.bind_check import BindCheck, Requested
@@ -26,7 +26,7 @@ from poseidon.lifecycle.evictions.rate import EvictionRate
 from poseidon.lifecycle.evictions.review import EvictionReview, GangView
 from poseidon.lifecycle.failed_scheduling import PendingReasons
 from poseidon.lifecycle.jobs import Jobs
-from poseidon.lifecycle.nominations import KeptPlaces, MoveOptions, Nominations
+from poseidon.lifecycle.kept_places import KeptPlaces, MoveOptions, NominationRecords
 from poseidon.lifecycle.pending_bindings import PendingBindings
 from poseidon.lifecycle.phases import PodRecord, Stories
 from poseidon.lifecycle.placements import Placements
@@ -101,7 +101,7 @@ class Stores:
         self.pending_reasons = PendingReasons(self.tasks, self.actions, clock, configuration.announcements)
         self._connect_bindings(configuration.moves, EvictionRate(configuration.evictions, clock), clock, wall)
         self._connect_claims(clock)
-        topology = TopologyRecords(self.first_records, wanted=trees_are_read(visibility.records))
+        topology = TopologyRecords(self.first_records, wanted=models_need_trees(visibility.records))
         self._connect_gangs(topology, configuration.gangs, configuration.arguments(TreeArguments), wall)
         self.queues = QueueBook(queues, self.first_records, quarantine) if queues.source else None
         self.resumptions: Resumptions | None = None
@@ -120,7 +120,7 @@ class Stores:
     ) -> None:
         """Connect the stores that decide on bindings and evictions."""
         self.refusals = Refusals()
-        self.nominations = Nominations(self.custom_records)
+        self.nominations = NominationRecords(self.custom_records)
         self.kept_places = KeptPlaces(moves, self.custom_records, wall) if moves.keep_places else None
         self.pending_bindings = PendingBindings(
             self.tasks,
@@ -184,7 +184,7 @@ class Stores:
         wall: Callable[[], float],
     ) -> None:
         """Connect the stores about groups with those about pods."""
-        self.gangs = Gangs(
+        self.gangs = GangAssigner(
             self.groups,
             self.tasks,
             self.jobs,

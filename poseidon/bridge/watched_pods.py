@@ -14,7 +14,7 @@ from poseidon.kube.api.nodes import PriorityClass, Service
 from poseidon.kube.api.pod_groups import ScaledOwner
 from poseidon.kube.api.pods import Pod, attachable_of
 from poseidon.kube.api.resource import Change
-from poseidon.lifecycle.nominations import KeptPlaces, foreign_nomination
+from poseidon.lifecycle.kept_places import KeptPlaces, foreign_nomination
 from poseidon.lifecycle.phases import Event, PodRecord
 from poseidon.pods import tasks as pod_translation
 from poseidon.pods.daemon_sets import find_daemon_set

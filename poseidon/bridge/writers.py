@@ -26,7 +26,7 @@ from poseidon.kube.write.patch_writer import (
     GroupConditionWriter,
     GroupStatusWrite,
     LabelWrite,
-    Nomination,
+    NominatedNodeWrite,
     PatchWriter,
     QueueStatusWrite,
     QueueStatusWriter,
@@ -121,7 +121,7 @@ class Writers:
             AnnouncePreempted: lambda action: self._events.say(
                 action.pod, EventReason.PREEMPTED, action.message
             ),
-            Nomination: self._nominations.submit,
+            NominatedNodeWrite: self._nominations.submit,
             AnnounceGroup: lambda action: self._events.say(*action),
             AnnounceRefused: self._announce_refused,
             RecreateRefused: lambda action: self._recovery.recreate(*action),
@@ -255,7 +255,7 @@ def _say(action: Action) -> None:
         case SelectNode() | GiveVolume():
             _log.info("would have a claim bound claim=%s/%s", action.namespace, action.claim)
         case DeviceClaimWrite():
-            _log.info("would write a claim of devices claim=%s", action.key)
+            _log.info("would write the status of a ResourceClaim claim=%s", action.key)
         case SuspensionWrite(about, _, _, _, suspended):
             _log.info("would %s %s=%s", "suspend" if suspended else "resume", about.kind, about)
         case AnnounceUnschedulable(pod, message, _):

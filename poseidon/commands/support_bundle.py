@@ -25,7 +25,7 @@ from protos.conventions.tls import tls_options
 if TYPE_CHECKING:
     from poseidon.bridge.options import BridgeOptions
     from poseidon.kube.client.transport import Transport
-    from poseidon.live.bundle import Part
+    from poseidon.live.support_bundle import Part
 
 
 _SOLVER_SECONDS = 30.0
@@ -65,7 +65,7 @@ def support_bundle(
 
     Nothing in the cluster is changed. What cannot be read is left out, and the command says so.
     """
-    from poseidon.live.bundle import archive, round_parts
+    from poseidon.live.support_bundle import archive, round_parts
 
     transport = connect()
     try:
@@ -92,7 +92,7 @@ def support_bundle(
 async def _gather(
     transport: Transport, options: BridgeOptions, urls: dict[str, str | None], annotations: tuple[str, ...]
 ) -> list[Part]:
-    from poseidon.live.bundle import (
+    from poseidon.live.support_bundle import (
         cluster_parts,
         collect_solver_state,
         doctor_part,

@@ -16,7 +16,7 @@ from poseidon.kube.environment import WatchOptions
 from poseidon.leadership.options import LeaderElectionOptions
 from poseidon.lifecycle.evictions.rate import EvictionLimits
 from poseidon.lifecycle.failed_scheduling import AnnouncementOptions
-from poseidon.lifecycle.nominations import MoveOptions
+from poseidon.lifecycle.kept_places import MoveOptions
 from poseidon.lifecycle.refused_pods import RecoveryOptions
 from poseidon.metrics_sources.options import UtilisationOptions
 from poseidon.queues.options import QueueOptions

@@ -13,7 +13,7 @@ from poseidon.kube.write.patch_writer import (
     GroupConditionWrite,
     GroupStatusWrite,
     LabelWrite,
-    Nomination,
+    NominatedNodeWrite,
     QueueStatusWrite,
 )
 from poseidon.kube.write.suspension_writer import SuspensionWrite
@@ -112,7 +112,7 @@ Action: TypeAlias = (
     | Evict
     | WithdrawEviction
     | AnnouncePreempted
-    | Nomination
+    | NominatedNodeWrite
     | AnnounceGroup
     | AnnounceRefused
     | RecreateRefused

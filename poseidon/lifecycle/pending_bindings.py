@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from poseidon.devices.state import DeviceState
-from poseidon.kube.write.patch_writer import Nomination
+from poseidon.kube.write.patch_writer import NominatedNodeWrite
 from poseidon.lifecycle.actions import Action, Bind
 from poseidon.lifecycle.bind_check import Absent
 from poseidon.lifecycle.failed_scheduling import PendingReasons
-from poseidon.lifecycle.nominations import Nominations
+from poseidon.lifecycle.kept_places import NominationRecords
 from poseidon.lifecycle.phases import UNDER_WAY, UNPLACED, Event, Phase, PodRecord
 from poseidon.lifecycle.pod_records import PodRecords
 from poseidon.volumes.state import VolumeState
@@ -81,7 +81,7 @@ class PendingBindings:
     """Has claims of devices written."""
     pending_reasons: PendingReasons
     """Says why pods stay pending."""
-    nominations: Nominations
+    nominations: NominationRecords
     """The nodes that pods' statuses name."""
     actions: list[Action]
     """Receives the actions to carry out."""
@@ -304,7 +304,7 @@ class PendingBindings:
             record.nominated = node
             if node:
                 self.nominations.put(record)
-            self.actions.append(Nomination(record.ref, node))
+            self.actions.append(NominatedNodeWrite(record.ref, node))
 
 
 def _enumerate_pods(reader: PodRecord, others: Sequence[PodRecord]) -> str:

@@ -123,7 +123,8 @@ class Placements:
         elif not record.offered:
             self._refuse(delta, Reason.NOT_PENDING, "the pod must not be scheduled now", retry=False)
         elif record.claims_refuse:
-            # The round began before the solver knew. It has to try the pod again, and to say why it waits.
+            # The round began before the solver learnt that the pod's claims refuse it. The solver must try the pod
+            # again, to report why it waits.
             self._refuse(delta, Reason.NOT_PENDING, record.claims_refuse, retry=True)
         elif machine not in self.machines:
             self._refuse(delta, Reason.NO_NODE, f"node {machine} is gone", retry=True)

@@ -14,7 +14,7 @@ import msgspec
 from poseidon.kube.api.collections import QUEUED_JOBS
 from poseidon.kube.client.errors import KubeError
 from poseidon.kube.client.transport import Transport
-from poseidon.live.bundle import list_collections
+from poseidon.live.support_bundle import list_collections
 from poseidon.manifests.documents import Document
 from poseidon.manifests.loader import Manifests, build_live_manifests
 

@@ -23,8 +23,8 @@ from poseidon.kube.api.kinds import (
 )
 from poseidon.kube.api.pods import Pod, claims_of
 from poseidon.kube.api.resource import Resource
-from poseidon.live.bundle import CollectionObjects, list_collection
 from poseidon.live.solver import find_cures
+from poseidon.live.support_bundle import CollectionObjects, list_collection
 from poseidon.manifests.documents import Document
 from poseidon.manifests.loader import Manifests, build_live_manifests
 from poseidon.offline.audit.cures import describe_cures, propose_fewer_replicas

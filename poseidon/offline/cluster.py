@@ -14,7 +14,7 @@ from poseidon.bridge.state import BridgeState
 from poseidon.bridge.watched_pods import ANY_SCHEDULER
 from poseidon.configuration.document import BridgeConfiguration
 from poseidon.embedding import EmbeddedScheduler
-from poseidon.group_trees.spec.trees import trees_are_read
+from poseidon.group_trees.spec.trees import models_need_trees
 from poseidon.kube.api import kinds
 from poseidon.kube.api.pods import Pod
 from poseidon.kube.api.resource import Change
@@ -191,7 +191,7 @@ def build_offline_cluster(
         manifests,
         state,
         [pod for uid, pod in pods.items() if uid not in refused],
-        trees=trees_are_read(records),
+        trees=models_need_trees(records),
     )
     nodes = {node.metadata.name for node in manifests.nodes}
     elsewhere, of_others, gated = _sort_out(pods.values(), nodes, scheduler_names)

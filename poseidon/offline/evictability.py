@@ -44,7 +44,7 @@ def goes_with_its_node(pod: Pod) -> bool:
     return pod.metadata.deletion_timestamp is not None or find_daemon_set(pod) is not None or static
 
 
-def forbidden_by_annotation(pod: Pod) -> str:
+def find_forbidding_annotation(pod: Pod) -> str:
     """Return which annotation of a pod forbids moving it, as a phrase, "" for none."""
     annotations = pod.metadata.annotations
     for key, value in REFUSALS.items():
@@ -112,9 +112,9 @@ class MoveRules:
     def refusal(self, uid: str, pod: Pod) -> str:
         """Return why a running pod must stay on its node, "" if it may be evicted and can run elsewhere."""
         if pod.metadata.controller() is None:
-            return forbidden_by_annotation(pod) or "has no controller that would replace it"
+            return find_forbidding_annotation(pod) or "has no controller that would replace it"
         return (
-            forbidden_by_annotation(pod)
+            find_forbidding_annotation(pod)
             or self._explain_gang(uid)
             or self._explain_local_data(pod)
             or find_tie(pod, self._needs_of(uid))

@@ -50,7 +50,7 @@ class Group:
     """Which members the solver gets, if the group's pods have roles."""
     schedulers: WaitingMembers = field(default_factory=WaitingMembers)
     """Its waiting pods, with the schedulers that they name."""
-    outline: Demand | None = None
+    demand_without_pods: Demand | None = None
     """Its requirements by its object alone; None until they are read, and again when the object changes."""
     in_topology: tuple[object, Demand] | None = None
     """Its requirements with those about topology, and what these follow from; None until they are read."""

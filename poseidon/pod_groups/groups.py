@@ -74,7 +74,7 @@ class Groups(GroupMembers):
     def priorities_changed(self) -> None:
         """Mark the groups that name a PriorityClass as changed, because PriorityClasses have changed."""
         for key, group in self._groups.items():
-            demand = self.outline(group)
+            demand = self.demand_without_pods(group)
             if demand is not None and demand.priority_class:
                 self._changed[key] = self._moved[key] = None
 
@@ -114,12 +114,12 @@ class Groups(GroupMembers):
 
     def _find_role(self, group: Group, uid: str) -> str:
         """Return the name of the group in a tree that a pod is in, or of its role in a group without tree."""
-        demand, part = self.outline(group), group.parts.get(uid, NO_PART)
+        demand, part = self.demand_without_pods(group), group.parts.get(uid, NO_PART)
         return part.role if demand is None else name_group_in_tree(demand, group.member, part)
 
     def place_in_tree(self, group: Group, uid: str) -> TreePlace:
         """Return the group in a tree that a pod is in ("" without tree), and whether the pod must not evict others."""
-        demand = self.outline(group)
+        demand = self.demand_without_pods(group)
         if demand is None:
             return NO_TREE
         policy = demand.preemption_policy
@@ -146,7 +146,7 @@ class Groups(GroupMembers):
     def _explain_missing_pods(self, group: Group) -> str:
         """Return which pods a group lacks, if the solver cannot find that out, in words for people; "" for none."""
         foreign = self._foreign.iter_members(group.key)
-        demand = self.outline(group)
+        demand = self.demand_without_pods(group)
         if demand is None or not (foreign or group.schedulers or demand.by_role):
             return ""
         if demand.by_role:
@@ -165,7 +165,7 @@ class Groups(GroupMembers):
 
     def not_honoured(self, group: Group) -> str:
         """Return which settings of a group have no effect here, in words for people, "" for none."""
-        demand = self.outline(group)
+        demand = self.demand_without_pods(group)
         if demand is None or demand.problem:
             return ""
         missing = ""
@@ -183,7 +183,7 @@ class Groups(GroupMembers):
 
     def colocation(self, group: Group) -> Colocation:
         """Return the node labels whose values a group's pods must share, for the group's job."""
-        demand = self.outline(group)
+        demand = self.demand_without_pods(group)
         if demand is None or not demand.topology_keys:
             return ANYWHERE
         return Colocation(group.job.id, demand.topology_keys)
@@ -238,7 +238,7 @@ class Groups(GroupMembers):
         object states it. Anybody who may write such an object can state one, so it never replaces the priority of
         the pod itself.
         """
-        spec, demand = self.topology(group), self.outline(group)
+        spec, demand = self.topology(group), self.demand_without_pods(group)
         stated = None
         if demand is not None:
             stated = self._class_priority(demand) if demand.priority is None else demand.priority

@@ -77,7 +77,7 @@ class GroupMembers:
     def __iter__(self) -> Iterator[Group]:
         return iter(self._groups.values())
 
-    # --- objects -------------------------------------------------------------------------------------------
+    # --- objects that describe groups ----------------------------------------------------------------------
 
     def put_source(self, kind: str, uid: str, found: Source) -> None:
         """Add or update an object that describes groups."""
@@ -106,7 +106,7 @@ class GroupMembers:
             self._regroup(key)
 
     def take_regrouped(self) -> list[tuple[str, Pod]]:
-        """Return the pods whose group an object has changed since the last call: ``put_pod`` them again."""
+        """Return the pods that an object has put into another group since the last call; call ``put_pod`` for each."""
         regrouped, self._regrouped = self._regrouped, {}
         return [*regrouped.items()]
 
@@ -162,7 +162,7 @@ class GroupMembers:
     def _mark(self, key: ObjectKey) -> None:
         for place in places(key):
             for group in self._of_source.get(place, ()):
-                self._groups[group].demand = self._groups[group].outline = None
+                self._groups[group].demand = self._groups[group].demand_without_pods = None
                 self._changed[group] = None
                 self._moved[group] = None
                 self._unsettled.add(group)
@@ -334,7 +334,7 @@ class GroupMembers:
         beyond: frozenset[str] = frozenset()
         if spec is None:
             group.admitted = beyond
-            demand = self.outline(group)
+            demand = self.demand_without_pods(group)
             offered = Offered()
             if demand is not None and demand.by_role:
                 offered = choose_offered(group.members, group.parts, demand)
@@ -377,13 +377,13 @@ class GroupMembers:
             group.demand = self._sources.demand(group.member, group.stated.keys())
         return group.demand
 
-    def outline(self, group: Group) -> Demand | None:
+    def demand_without_pods(self, group: Group) -> Demand | None:
         """Return the requirements of a group; for a PodGroup of Volcano, quickly, without what its pods state."""
         if group.member.source.kind != VOLCANO_POD_GROUP:
             return self.demand(group)
-        if group.outline is None:
-            group.outline = self._sources.demand(group.member)
-        return group.outline
+        if group.demand_without_pods is None:
+            group.demand_without_pods = self._sources.demand(group.member)
+        return group.demand_without_pods
 
     def topology(self, group: Group) -> GroupSpec | None:
         """Return size and rules of a topology group, None for any other group."""

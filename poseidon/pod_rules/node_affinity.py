@@ -142,7 +142,7 @@ def feature_labels(declared: Iterable[str]) -> dict[str, str]:
     return {f"{_FEATURE}{each}": "" for each in declared if each in (RESTART_ALL, USER_NAMESPACES)}
 
 
-def feature_rules(spec: PodSpec) -> list[pb.VolumeRule]:
+def list_node_feature_rules(spec: PodSpec) -> list[pb.VolumeRule]:
     """Return the rules for the node features that a pod needs; nearly always none."""
     needed = [
         pb.Requirement(key=f"{_FEATURE}{each}", operator="Exists") for each in _list_needed_labels(spec)

@@ -16,7 +16,7 @@ from poseidon.kube.parsing.defects import Defect, list_defects
 from poseidon.pod_rules import pod_affinity
 from poseidon.pod_rules.limits import describe_excess, keep_few_resources
 from poseidon.pod_rules.node_affinity import (
-    feature_rules,
+    list_node_feature_rules,
     node_selector,
     parse_preferred_terms,
     parse_required_terms,
@@ -254,7 +254,7 @@ def _rules(source: ClassSource, defects: list[Defect]) -> pb.TaskClass:
         tolerations=tolerations(spec.tolerations, defects),
         spread=spread_rules(spec, metadata, defects) if spec.topology_spread_constraints else (),
         images=images(spec),
-        volumes=feature_rules(spec),
+        volumes=list_node_feature_rules(spec),
     )
     affinity = spec.affinity
     if affinity is None:

@@ -20,7 +20,7 @@ from poseidon.kube.api.metadata import PodRef, seconds
 from poseidon.kube.api.nodes import Node
 from poseidon.kube.api.pods import Pod
 from poseidon.kube.client.errors import ApiError
-from poseidon.offline.evictability import forbidden_by_annotation, goes_with_its_node
+from poseidon.offline.evictability import find_forbidding_annotation, goes_with_its_node
 from poseidon.pod_rules.node_affinity import is_tolerated
 from poseidon.pods.moves import parse_announced_move
 from poseidon.pods.requests_and_limits import amounts, effective_requests
@@ -57,7 +57,7 @@ def explain_change(pod: Pod, move: PlannedMove, now: float) -> str:
         return "the pod has another controller now"
     if parse_announced_move(pod, now)[0]:
         return "the pod is being moved already"
-    forbidden = forbidden_by_annotation(pod)
+    forbidden = find_forbidding_annotation(pod)
     return f"the pod {forbidden} now" if forbidden else ""
 
 

@@ -227,7 +227,7 @@ class Simulation:
         """Return the events that submit tasks to the solver, without those that wait in queues for their turn."""
         if self.heads is not None:
             tasks = np.array(self.heads.add(tasks, self.tasks.work), dtype=np.int64)
-        return self.messages.submit_tasks(tasks)
+        return self.messages.make_submissions(tasks)
 
     def _let_wait_again(self, victims: Sequence[int]) -> list[pb.Event]:
         """Return the events that withdraw evicted tasks and submit them anew."""
@@ -263,7 +263,7 @@ class Simulation:
     def _decide_on(self, heads: Sequence[Head], queues: QueueHeads) -> None:
         """Run a round for some gangs and pods; those that it refuses wait in ``queues`` again."""
         tasks = [task for head in heads for task in head.tasks]
-        self.scheduler.apply(self.messages.submit_tasks(np.array(tasks, dtype=np.int64)))
+        self.scheduler.apply(self.messages.make_submissions(np.array(tasks, dtype=np.int64)))
         self._run_rounds()
         waiting = [head for head in heads if self._is_waiting(head)]
         promised = [head for head in waiting if self.evictions.waits(head.tasks[0])]

@@ -29,7 +29,7 @@ G = TypeVar("G", bound=Reachable)
 
 
 class Reach(Generic[G]):
-    """Machines with their ``labels``, and the groups that each of them reaches."""
+    """Which machines reach which groups of objects, such as volumes; ``labels``: by machine."""
 
     def __init__(self) -> None:
         self.labels: dict[str, Mapping[str, str]] = {}

@@ -98,7 +98,7 @@ class VolumeState:
                         self._claim_changed(key)
 
     def storage_classes_changed(self, changes: Sequence[Change[StorageClass]]) -> None:
-        """Update storage classes, which affect pods whose claims are not bound yet."""
+        """Take over changed storage classes; mark pods with unbound claims of these classes as affected."""
         for change in changes:
             name = self._storage.put_provision(change.uid, change.object)
             if name:
@@ -262,7 +262,7 @@ class VolumeState:
         return self._attached.not_needed(pod.place, {each.key for each in pod.claims}) if pod else Counter()
 
     def offers(self, node: str) -> dict[str, int]:
-        """Return the offers of a machine to volumes: amounts by resource."""
+        """Return how many more volumes a machine can take, by resource: attachments per driver, free ones in reach."""
         left = self._attached.count_unknown(node)
         limits = {name: max(0, amount - left[name]) for name, amount in self._limits.amounts(node)}
         return limits | dict(self._available.amounts(node))

@@ -97,7 +97,7 @@ def limits_now(context: RoundContext, snapshot: Snapshot, placed: Assignments) -
 
 
 def newly_limited(context: RoundContext, snapshot: Snapshot, classes: Collection[int]) -> bool:
-    """Return whether a model without limits when ``snapshot`` was taken states some now for ``classes``."""
+    """Return whether a model that stated no limits when ``snapshot`` was taken now states limits for ``classes``."""
     cluster = context.cluster
     told = list_told_since(cluster, snapshot)
     asked = [

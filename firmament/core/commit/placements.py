@@ -253,10 +253,10 @@ def keeps_order(snapshot: Snapshot, cls: Int64, row: Int64) -> Bool:
 
 
 def find_predecessors(cluster: Cluster, tasks: Int64, ordered: Bool, came: int) -> dict[int, str]:
-    """Return, by index, the uid that each placement waits for; only for placements that wait.
+    """Return, by index of a placement, the uid of the task on the same machine whose binding it has to wait for.
 
     ``tasks``: int64[N], rows of tasks that have just been assumed, in order of admission; ``ordered``: bool[N]. Tasks
-    that came after ``came`` are those of this round.
+    that came after ``came`` are those of this round. Placements that wait for no task are left out.
     """
     table = cluster.tasks
     indices = np.flatnonzero(ordered)

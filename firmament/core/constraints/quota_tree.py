@@ -217,7 +217,7 @@ class TreeUse:
         return found
 
     def get_left(self, node: int, column: int) -> int:
-        """Return what is available at a node in one column, including what it may borrow."""
+        """Return how much of a column (a resource in a flavor) a quota may still use, what it may borrow included."""
         tree, read = self.tree, self.used.item
         way = tree.ways.get((node, column))
         if way is None:
@@ -235,7 +235,7 @@ class TreeUse:
         return min(most, available)
 
     def get_own_left(self, node: int, column: int) -> int:
-        """Return what a node has left of its subtree quota; negative if it borrows."""
+        """Return how much of a column is left of a quota's own share and of those below it; negative if it borrows."""
         return self.tree.subtree.item(node, column) - self.used.item(node, column)
 
     def find_passed(self, node: int, above: int, column: int, amount: int) -> int:

@@ -24,7 +24,7 @@ from firmament.core.flow.network.network import (
     flow_cost,
     whole_network,
 )
-from firmament.core.flow.network.widening import carry_over, unmerge, widen_network
+from firmament.core.flow.network.widening import map_flow_to_wider_network, unmerge, widen_network
 from firmament.core.flow.optimality.node_prices import NotOptimalError, Prices, node_prices
 from firmament.core.flow.optimality.pricing import FullPrices, Violations, price_out
 from firmament.core.flow.optimality.primal_dual_repair import repair_flow
@@ -136,7 +136,9 @@ class FlowOutcome:
         """int64[arcs]: the flow on the arcs of ``network``."""
         if self.network is self.solved:
             return self.carried
-        return carry_over(self.solved, self.carried, self.network, int(self.network.machines[-1]) + 1)
+        return map_flow_to_wider_network(
+            self.solved, self.carried, self.network, int(self.network.machines[-1]) + 1
+        )
 
     def assignments(self) -> Assignments:
         """Return the tasks per (class, machine) that the flow carries, in order of class, then machine."""
@@ -304,7 +306,7 @@ class _Generation:
             if found is not None:
                 return found
         wider = self._network()
-        return wider, carry_over(network, flows, wider, machines)
+        return wider, map_flow_to_wider_network(network, flows, wider, machines)
 
     def _count(self, solution: FlowSolution) -> Int64:
         """Return the solution's flow, and add its solve and seconds to the totals."""

@@ -46,7 +46,7 @@ class MergedClasses:
     merged: Int64
 
     def distribute(self, placed: Assignments) -> Assignments:
-        """Return assignments of merged classes as assignments of their classes.
+        """Divide the places of each merged class among the classes that it consists of.
 
         Gangs come in order of priority, then of age, each with what it needs or nothing. The rest goes to members
         beyond the need of gangs with places, and to other tasks, longest waiting first. Places that remain belong to
@@ -103,11 +103,13 @@ class MergedClasses:
         """Return the first ``share`` (int64[C]) places of each merged class, sorted by class and machine."""
         classes = np.argsort(self.merged, kind="stable")
         first = classes[np.searchsorted(self.merged[classes], np.arange(self.problem.classes))]
-        # ``whole``: merged classes all of whose places go to the first of their classes.
-        whole = share[first] == placed.count_per_class(self.problem.classes)
-        at_once = whole[placed.cls]
+        # ``undivided``: merged classes whose first class gets all places.
+        undivided = share[first] == placed.count_per_class(self.problem.classes)
+        at_once = undivided[placed.cls]
         theirs = placed.select(at_once)
-        dealt = self._place_singly(placed.select(~at_once), np.where(whole[self.merged], 0, share), classes)
+        dealt = self._place_singly(
+            placed.select(~at_once), np.where(undivided[self.merged], 0, share), classes
+        )
         pairs = np.append(first[theirs.cls], dealt.cls) * np.int64(self.whole.machines)
         pairs += np.append(theirs.machine, dealt.machine)
         pairs, entry = np.unique(pairs, return_inverse=True)
@@ -190,7 +192,7 @@ class AlikeMachines:
     fits: dict[int, Bool]
 
     def distribute(self, merged: Assignments) -> Assignments:
-        """Return assignments to groups as assignments to their machines.
+        """Divide the tasks placed on each group of equal machines among the group's machines.
 
         The tasks of a group go to its members in turn, class after class. Members get equal numbers of a class, give or
         take one, so what fits the group fits each member.

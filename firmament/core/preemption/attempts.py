@@ -42,11 +42,10 @@ def preempt(
     shortages: MutableMapping[int, str],
     tuning: PreemptionTuning,
 ) -> tuple[tuple[PreemptionDecision, ...], Assignments]:
-    """Return the places found for tasks that ``placed`` leaves without one, in order of decision, and ``placed``.
+    """Return which tasks without a place in ``placed`` evict others, in order of decision, and what ``placed`` keeps.
 
-    Of ``placed``, tasks are missing that rather evict others in one flavor than take a place in another.
-
-    Within a class, the task that has waited longest comes first.
+    Tasks leave ``placed`` if they rather evict others in one flavor than take a place in another. Within a class, the
+    task that has waited longest comes first.
 
     ``shortages``: by gang, why a group found no place; updated where preemption could not help either.
     Deterministic for equal arguments. Raises ``SolverError``; after a time-out, what was decided so far is returned.

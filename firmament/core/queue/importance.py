@@ -30,7 +30,7 @@ class Importance:
 
     @classmethod
     def from_tasks(cls, tasks: TaskTable) -> Importance:
-        """Return the scale of all existing tasks."""
+        """Return an ``Importance`` whose levels are the group priorities of all existing tasks."""
         return cls(tasks.group_priorities)
 
     def order(self, priority: Int64, group_priority: Int64) -> Int64:

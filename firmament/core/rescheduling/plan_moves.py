@@ -305,9 +305,9 @@ class CompiledMoves:
         """
         home = self.running.home
         order = np.lexsort((-np.arange(len(home)), home, self.row))
-        keys = (self.row * self.problem.machines + home)[order]
+        keys = (self.row * self.problem.machine_count + home)[order]
         single = moves.one_by_one()
-        wanted = single.row * self.problem.machines + single.source
+        wanted = single.row * self.problem.machine_count + single.source
         by_key = np.argsort(wanted, kind="stable")
         first = np.searchsorted(wanted[by_key], wanted[by_key])
         nth = np.arange(len(wanted)) - first

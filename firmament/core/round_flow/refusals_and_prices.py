@@ -71,7 +71,7 @@ def limit_to_capacity(problem: PlacementProblem, capacity: Int64) -> PlacementPr
 
 
 def find_saturated(problem: PlacementProblem, placed: Assignments) -> tuple[Bool, Int64]:
-    """Return which machines some task waiting after the round might use, but with room for no such task: bool[M].
+    """Return which machines at least one task that still waits may use, although no such task fits on them: bool[M].
 
     Also returns int64[M]: how many more tasks of the round's mean request fit there, by resources alone.
     """

@@ -1,6 +1,7 @@
 """ImageLocality: machines that have a task's images, and large ones, cost it less. No machine is refused.
 
-``selectors.machine_contents.ImageIndex`` knows which machine has which images, and from which size on they count.
+``ImageIndex.scores`` in ``selectors/machine_contents.py`` computes the score; from which size on images count, says
+``MIN_IMAGE_BYTES`` there.
 """
 
 from __future__ import annotations

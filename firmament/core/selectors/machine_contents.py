@@ -22,10 +22,10 @@ from firmament.core.model import Image, NewStorage, StorageRoom
 Entry = TypeVar("Entry")
 Column = TypeVar("Column")
 
-LEAST = 23 * 2**20
+MIN_IMAGE_BYTES = 23 * 2**20
 """Bytes of images below which a machine gets no score."""
 
-MOST = 1000 * 2**20
+MAX_CONTAINER_IMAGE_BYTES = 1000 * 2**20
 """Bytes per container from which on a machine gets the full score."""
 
 
@@ -78,8 +78,8 @@ class ImageIndex(_Lists[Image, "tuple[Int64, Float64]"]):
         total = np.zeros(machines)
         for rows, sizes in known:
             total[rows] += np.floor(sizes * (len(rows) / machines))
-        most = MOST * len(images)
-        return np.floor(100.0 * (np.clip(total, LEAST, most) - LEAST) / (most - LEAST))
+        least, most = MIN_IMAGE_BYTES, MAX_CONTAINER_IMAGE_BYTES * len(images)
+        return np.floor(100.0 * (np.clip(total, least, most) - least) / (most - least))
 
     def _column(self, name: str) -> tuple[Int64, Float64]:
         """Return machines (rows, ascending) and sizes of an image that some machine holds."""

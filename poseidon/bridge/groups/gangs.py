@@ -44,11 +44,11 @@ _REASONS = {
 """Reasons of events about groups, by state; the other states are no news that needs an event."""
 
 
-class Gangs:
+class GangAssigner:
     """Assigns each task the job and rank of its gang, and what it waits for. ``wall`` returns seconds since the epoch.
 
     ``arguments`` say where the tree is by which ``topology`` has groups placed; see there for ``records``. Writes to be
-    carried out are added to ``actions``. ``wanted_kinds``: of owners, of whose pods some gang is a share.
+    carried out are added to ``actions``. ``wanted_kinds``: kinds of owners whose pods, or some of them, form a gang.
     """
 
     def __init__(

@@ -99,10 +99,11 @@ class EventStream:
             yield from self._events("jobs", lambda: (pb.Event(job=job) for job in stores.jobs.take_changed()))
         if stores.tasks.changed:
             yield from self._task_events()
-        # After the tasks: a NUMA record's figures include the pods that were on the node when it came (docs/numa.md).
         if stores.applications is not None:
             with self._quarantine_faults("applications"):
                 self._tell_applications(stores.applications)
+        # After the tasks: a NUMA record's figures include the pods that were on the node when the record came
+        # (docs/numa.md).
         if stores.custom_records.changed:
             yield from self._events("records", stores.custom_records.take_events)
         if stores.samples.changed:

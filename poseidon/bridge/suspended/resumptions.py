@@ -20,7 +20,7 @@ from poseidon.kube.api.metadata import seconds
 from poseidon.kube.api.pods import Pod
 from poseidon.kube.write.binder import BindOutcome, BindRequest, BindResult
 from poseidon.kube.write.evictor import EvictionOutcome, EvictionRequest
-from poseidon.kube.write.patch_writer import Nomination
+from poseidon.kube.write.patch_writer import NominatedNodeWrite
 from poseidon.kube.write.suspension_writer import SuspensionEnd, SuspensionWrite
 from poseidon.lifecycle.actions import (
     Action,
@@ -54,7 +54,7 @@ _MAKING_WAY = "waits until pods that make way for it have left their nodes"
 _FIRST_PAUSE, _LONGEST_PAUSE = 60.0, 3600.0
 """Pauses before an object is resumed again whose pods did not come."""
 
-_ABOUT_PODS = (Bind, AnnounceScheduled, AnnounceUnschedulable, AnnouncePreempted, Nomination)
+_ABOUT_PODS = (Bind, AnnounceScheduled, AnnounceUnschedulable, AnnouncePreempted, NominatedNodeWrite)
 
 
 class Resumptions:

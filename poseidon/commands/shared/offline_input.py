@@ -186,11 +186,11 @@ def _add_options(command: Callable[..., None], output: Callable[[Any], Any]) -> 
             # Modules and objects stay until the end, so collecting them would take time and free nothing.
             gc.set_threshold(_YOUNG, 20, 50)
             if assumed and not (paths or kustomized):
-                raise click.UsageError("--add-nodes adds nodes to manifests; name them with -f")
+                raise click.UsageError("--add-nodes needs manifests; name files or folders with -f")
             try:
                 command(source=Source(paths, config, now, kustomized, strict, assumed), **others)
             except ValueError as error:
-                # Not before: the planner comes with it, and a question to a running solver does without.
+                # Imported only here, as it imports the planner, which a question to a running solver does not need.
                 from poseidon.api.errors import InputError
 
                 if not isinstance(error, InputError):  # found by whoever looks at the cluster as a whole

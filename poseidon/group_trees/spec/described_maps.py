@@ -115,7 +115,7 @@ class DescribedMaps(Generic[K, S]):
         return touched | {subject}
 
     def remove(self, uid: str) -> set[K]:
-        """Forget a ConfigMap; return the subject that it described, in a set; an empty set if it is unknown."""
+        """Forget a ConfigMap; return a set with the tree or topology group that it described, an empty set for none."""
         subject, described = self._maps.pop(uid, (None, None))
         if described is None or subject is None:
             return set()

@@ -31,7 +31,7 @@ class TreeArguments(Section):
     node_labels: tuple[StrictStr, ...] = ()
 
 
-def trees_are_read(records: Collection[str]) -> bool:
+def models_need_trees(records: Collection[str]) -> bool:
     """Return whether ``records``, the kinds that models read, include those of the tree or of topology groups."""
     return not TREE_RECORDS.isdisjoint(records)
 

@@ -127,8 +127,8 @@ class ConditionWriter(PatchWriter):
         self.submit(_Unscheduled(pod, message, reason, None if was_unschedulable else self._wall()))
 
 
-class Nomination(NamedTuple):
-    """The node where other pods are evicted for a pod, "" for none."""
+class NominatedNodeWrite(NamedTuple):
+    """A pod's new ``status.nominatedNodeName``: the node where other pods are evicted for it, "" for none."""
 
     pod: PodRef
     node: str
@@ -269,11 +269,11 @@ class QueueStatusWrite(NamedTuple):
     status: Mapping[str, Any]
 
     def patch(self) -> Patch:
-        """Return the write as a patch of the queue's status."""
+        """Return the patch of the queue's status under the path ``collection``."""
         return self.build_patch(self.collection)
 
     def build_patch(self, served: str) -> Patch:
-        """Return the write as a patch of the queue's status.
+        """Return the patch of the queue's status for the API version that is ``served``.
 
         ``served``: path of the collection in the version that the API server serves, such as ``/apis/GROUP/V1/QUEUES``.
         """

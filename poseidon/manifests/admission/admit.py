@@ -17,7 +17,7 @@ from poseidon.kube.api.nodes import RuntimeClass
 from poseidon.kube.api.pods import Pod, PodSpec
 from poseidon.manifests.admission.limit_ranges import complete_spec, violations
 from poseidon.manifests.admission.quotas import QuotaBook
-from poseidon.manifests.admission.runtime_classes import ClashError, apply_runtime_class
+from poseidon.manifests.admission.runtime_classes import RuntimeClassMismatchError, apply_runtime_class
 from poseidon.manifests.controllers.volumes import was_held
 from poseidon.manifests.wording import list_names, suggest_printing
 from poseidon.pods.tasks import get_qualified_name
@@ -85,7 +85,7 @@ def _admit(
         spec = complete_spec(spec, each)
     try:
         spec = apply_runtime_class(spec, classes.get(spec.runtime_class_name))
-    except ClashError as error:
+    except RuntimeClassMismatchError as error:
         faults.append(str(error))
     if not faults:
         for each in ranges.get(pod.metadata.namespace, ()):

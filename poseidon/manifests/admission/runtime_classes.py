@@ -8,12 +8,12 @@ from poseidon.kube.api.nodes import RuntimeClass
 from poseidon.kube.api.pods import PodSpec
 
 
-class ClashError(ValueError):
+class RuntimeClassMismatchError(ValueError):
     """A pod that contradicts its RuntimeClass; the text is the API server's."""
 
 
 def apply_runtime_class(spec: PodSpec, found: RuntimeClass | None) -> PodSpec:
-    """Return a pod's spec completed by its runtime class; None adds nothing. Raises ``ClashError``.
+    """Return a pod's spec completed by its runtime class; None adds nothing. Raises ``RuntimeClassMismatchError``.
 
     A pod without an overhead gets that of the class. If both node selectors have a key, the values must be
     equal.
@@ -22,10 +22,12 @@ def apply_runtime_class(spec: PodSpec, found: RuntimeClass | None) -> PodSpec:
         return spec
     overhead = found.overhead.pod_fixed
     if spec.overhead and spec.overhead != overhead:
-        raise ClashError("pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead")
+        raise RuntimeClassMismatchError(
+            "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead"
+        )
     for key, value in found.scheduling.node_selector.items():
         if spec.node_selector.get(key, value) != value:
-            raise ClashError(
+            raise RuntimeClassMismatchError(
                 f"pod rejected: conflict: runtimeClass.scheduling.nodeSelector[{key}] = {value}; "
                 f"pod.spec.nodeSelector[{key}] = {spec.node_selector[key]}"
             )

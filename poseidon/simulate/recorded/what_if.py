@@ -241,7 +241,7 @@ def set_up_history(history: RecordedHistory, configuration: Document, round_ever
         else:
             columns.arrive(np.array([place]))
             waiting.append(place)
-    scheduler.apply([*events, *simulation.messages.submit_tasks(np.array(waiting, dtype=np.int64))])
+    scheduler.apply([*events, *simulation.messages.make_submissions(np.array(waiting, dtype=np.int64))])
     scheduler.apply([event for now, event in history.script if now == 0.0 and not event.HasField("machine")])
     return simulation
 

@@ -28,7 +28,7 @@ class TaskMessages:
         self._number_of = {uid: task for task, uid in uids.items()}
         self._defined: set[int] = set()
 
-    def submit_tasks(self, tasks: Int64) -> list[pb.Event]:
+    def make_submissions(self, tasks: Int64) -> list[pb.Event]:
         """Return the events that submit tasks in order; tasks of one kind and gang are submitted together."""
         events: list[pb.Event] = []
         groups: dict[tuple[int, int, str], list[int]] = {}

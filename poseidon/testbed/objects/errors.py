@@ -76,7 +76,7 @@ def success(details: Mapping[str, Any] | None = None, code: int = 200) -> dict[s
 
 
 def resource_details(resource: str, name: str = "", uid: str = "") -> dict[str, Any]:
-    """Return ``details`` for ``resource``, written ``plural`` or ``plural.group``."""
+    """Return the ``details`` of a Status about an object of ``resource``, written ``plural`` or ``plural.group``."""
     plural, _, group = resource.partition(".")
     details = {"name": name, "group": group, "kind": plural, "uid": uid}
     return {key: value for key, value in details.items() if value}

@@ -17,7 +17,7 @@ _MOST_TEXT = 200
 
 
 def show_claims(known: Known, record: PodEntry) -> list[dict[str, Any]]:
-    """Return the documented JSON array: the claims of a pod, in its order."""
+    """Return the documented JSON array: the claims of a pod, in the order of its spec."""
     return [_show(each, known.devices.find_claim(each.claim)) for each in record.claims]
 
 

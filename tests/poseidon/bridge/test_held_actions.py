@@ -16,7 +16,7 @@ from poseidon.kube.write.patch_writer import (
     GroupConditionWrite,
     GroupStatusWrite,
     LabelWrite,
-    Nomination,
+    NominatedNodeWrite,
     QueueStatusWrite,
 )
 from poseidon.kube.write.suspension_writer import SuspensionWrite
@@ -57,7 +57,7 @@ def test_a_pod_that_waits_no_longer_is_not_called_unschedulable():
 
 def test_whatever_else_was_to_be_done_is_done_whether_or_not_its_pod_waits():
     standby = Standby()
-    kept: list[Action] = [Nomination(ref("a"), "n1"), WithdrawEviction("pod-a")]
+    kept: list[Action] = [NominatedNodeWrite(ref("a"), "n1"), WithdrawEviction("pod-a")]
     standby.add(kept)
     assert standby.left() == kept
 
@@ -71,8 +71,8 @@ def test_each_is_done_once_and_the_oldest_first():
 
 def test_of_each_kind_the_latest_is_kept_and_comes_when_the_last_was_heard():
     standby = Standby()
-    standby.add([waits("a"), Nomination(ref("a"), "n1"), waits("b"), waits("a", "other")])
-    assert standby.left("a", "b") == [Nomination(ref("a"), "n1"), waits("b"), waits("a", "other")]
+    standby.add([waits("a"), NominatedNodeWrite(ref("a"), "n1"), waits("b"), waits("a", "other")])
+    assert standby.left("a", "b") == [NominatedNodeWrite(ref("a"), "n1"), waits("b"), waits("a", "other")]
 
 
 def test_labels_add_up():

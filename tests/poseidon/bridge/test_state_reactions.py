@@ -14,7 +14,7 @@ from poseidon.kube.api.metadata import ObjectMeta
 from poseidon.kube.api.nodes import ContainerImage, PriorityClass
 from poseidon.kube.api.resource import Change
 from poseidon.lifecycle.actions import AnnounceUnschedulable
-from poseidon.lifecycle.nominations import MoveOptions
+from poseidon.lifecycle.kept_places import MoveOptions
 from poseidon.queues.options import QueueOptions
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.poseidon.bridge.objects import gone, node, pod, present

@@ -209,7 +209,7 @@ async def test_an_action_that_nobody_carries_out_holds_up_no_other(may_set_aside
 async def test_a_dry_run_says_what_it_would_do_and_does_nothing(caplog):
     actions = [
         (Bind(GONE, "n1"), "would bind pod=default/gone node=n1"),
-        (CLAIM, "would write a claim of devices claim=default/gpu"),
+        (CLAIM, "would write the status of a ResourceClaim claim=default/gpu"),
         (suspension(suspended=True), "would suspend Job="),
         (suspension(suspended=False), "would resume Job="),
         (AnnounceUnschedulable(GONE, "no room", False), 'would report pod=default/gone reason="no room"'),

@@ -31,7 +31,7 @@ def test_nodes_may_be_assumed_besides(run, write):
 
 def test_assumed_nodes_need_manifests_and_make_sense(run, write):
     alone = run("plan", "--add-nodes", "1")
-    assert (alone.status, "--add-nodes adds nodes to manifests; name them with -f" in alone.stderr) == (
+    assert (alone.status, "--add-nodes needs manifests; name files or folders with -f" in alone.stderr) == (
         2,
         True,
     )

@@ -31,7 +31,7 @@ from poseidon.kube.write.patch_writer import (
     GroupConditionWrite,
     GroupStatusWrite,
     LabelWrite,
-    Nomination,
+    NominatedNodeWrite,
     QueueStatusWrite,
 )
 from poseidon.kube.write.suspension_writer import SuspensionWrite
@@ -62,7 +62,7 @@ ACTIONS: list[Action] = [
     Evict(POD, "n1", beyond_budget=False, message="Preempted"),
     Evict(POD._replace(uid="uid-2"), "n1", beyond_budget=True, message="Preempted"),
     AnnouncePreempted(POD, "Preempted"),
-    Nomination(POD, "n1"),
+    NominatedNodeWrite(POD, "n1"),
     AnnounceGroup(GROUP, EventReason.GANG_FAILED, "not whole in time"),
     AnnounceRefused(POD, "OutOfcpu", "no room"),
     RecreateRefused(POD, 1, 0.0),

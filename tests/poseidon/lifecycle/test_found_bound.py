@@ -17,7 +17,7 @@ from poseidon.kube.client.settings import ConnectionSettings
 from poseidon.kube.client.transport import Transport
 from poseidon.kube.environment import Environment
 from poseidon.kube.write.binder import BindResult
-from poseidon.kube.write.patch_writer import Nomination, PatchWriter
+from poseidon.kube.write.patch_writer import NominatedNodeWrite, PatchWriter
 from poseidon.lifecycle.actions import AnnounceScheduled, Bind
 from tests.poseidon.bridge.objects import gone, node, pod, present
 from tests.poseidon.bridge.solver_view import BOUND
@@ -80,7 +80,7 @@ def test_pods_of_other_schedulers_and_pods_that_ran_already_are_not_announced():
 def test_a_nomination_ends_with_the_binding():
     harness = Harness()
     harness.pods(present(pod("v", node="n1", deleting=True)), present(pod("a")))
-    assert Nomination(POD, "n1") in harness.place("pod-a", "n1", depends_on=["pod-v"])
+    assert NominatedNodeWrite(POD, "n1") in harness.place("pod-a", "n1", depends_on=["pod-v"])
     assert seen(harness) == [SCHEDULED]
     harness.state.nodes_changed([gone(node("n1"))])
     assert harness.state.take_actions() == [], "nothing is taken back of a pod that is bound"
@@ -110,7 +110,7 @@ async def test_a_nomination_that_comes_too_late_is_no_fault(caplog, withdrawn):
         writer = PatchWriter("nomination", Environment(transport, random=Random(1)), wait_quiet)
         task = asyncio.create_task(writer.run())
         with caplog.at_level(logging.WARNING):
-            writer.submit(Nomination(POD, "n1"))
+            writer.submit(NominatedNodeWrite(POD, "n1"))
             if withdrawn:
                 writer.withdraw(POD.uid)
             quiet.set()

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from poseidon.bridge.state import BridgeState
 from poseidon.configuration.document import BridgeConfiguration
 from poseidon.kube.api.metadata import format_time
-from poseidon.lifecycle.nominations import MoveOptions
+from poseidon.lifecycle.kept_places import MoveOptions
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.poseidon.bridge.objects import gone, node, pod, present
 from tests.poseidon.bridge.solver_view import SolverView

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from poseidon.kube.api.metadata import PodRef
 from poseidon.kube.write.binder import BindResult
-from poseidon.kube.write.patch_writer import Nomination
+from poseidon.kube.write.patch_writer import NominatedNodeWrite
 from poseidon.lifecycle.actions import AnnounceScheduled, AnnounceUnschedulable, Bind
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.poseidon.bridge.objects import gone, node, pod, present
@@ -34,7 +34,7 @@ class Scene(Harness):
 
 
 def nominations(actions):
-    return [each.node for each in actions if isinstance(each, Nomination)]
+    return [each.node for each in actions if isinstance(each, NominatedNodeWrite)]
 
 
 def binds(actions):

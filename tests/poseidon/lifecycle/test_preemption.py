@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from poseidon.kube.write.evictor import EvictionOutcome, EvictionRequest
-from poseidon.kube.write.patch_writer import Nomination
+from poseidon.kube.write.patch_writer import NominatedNodeWrite
 from poseidon.lifecycle.actions import AnnouncePreempted, AnnounceUnschedulable, Bind, Evict, WithdrawEviction
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.poseidon.bridge.objects import gone, node, pod, present
@@ -81,14 +81,14 @@ def test_a_victim_that_has_ended_is_gone(scene):
 def test_a_victim_that_somebody_else_deletes_is_waited_for(scene):
     scene.pods(present(pod("low-a", node="n1", deleting=True)))
     # Nothing is evicted twice; the place is counted on nevertheless.
-    assert kinds(scene.preempt("pod-low-a")) == ["Nomination", "AnnounceUnschedulable"]
+    assert kinds(scene.preempt("pod-low-a")) == ["NominatedNodeWrite", "AnnounceUnschedulable"]
     assert kinds(scene.gone("low-a")) == ["Bind"]
 
 
 def test_a_pod_may_count_on_one_that_leaves_without_evicting_anybody(scene):
     scene.pods(present(pod("low-a", node="n1", deleting=True)))
     actions = scene.place("pod-high", "n1", depends_on=["pod-low-a"])
-    assert kinds(actions) == ["Nomination", "AnnounceUnschedulable"]
+    assert kinds(actions) == ["NominatedNodeWrite", "AnnounceUnschedulable"]
     assert kinds(scene.gone("low-a")) == ["Bind"]
 
 
@@ -114,7 +114,9 @@ def test_the_room_that_a_pod_waits_for_is_kept_from_all_that_are_no_more_importa
 
 def test_a_refused_eviction_releases_the_preemptor(scene):
     evict, other, *_ = scene.preempt("pod-low-a", "pod-low-b")
-    assert scene.ended(evict, "the budget says no") == [Nomination(scene.state.tasks.get("pod-high").ref, "")]
+    assert scene.ended(evict, "the budget says no") == [
+        NominatedNodeWrite(scene.state.tasks.get("pod-high").ref, "")
+    ]
     reports, _ = scene.sync()
     assert [(each.task, each.machine, each.bound, each.retry) for each in reports] == [
         ("pod-low-a", "n1", False, True),
@@ -125,7 +127,7 @@ def test_a_refused_eviction_releases_the_preemptor(scene):
     # The other one goes all the same, and nobody is bound for it.
     scene.ended(other)
     assert scene.gone("low-b") == []
-    assert kinds(scene.preempt("pod-low-a")) == ["Evict", "Nomination", "AnnounceUnschedulable"]
+    assert kinds(scene.preempt("pod-low-a")) == ["Evict", "NominatedNodeWrite", "AnnounceUnschedulable"]
 
 
 def test_a_refused_eviction_of_a_pod_that_leaves_anyway_changes_nothing(scene):
@@ -166,7 +168,7 @@ def test_a_preemptor_that_is_deleted_meanwhile_is_not_bound(scene):
 def test_a_preemptor_whose_node_is_gone_waits_for_another_one(scene):
     scene.preempt("pod-low-a")
     scene.state.nodes_changed([gone(node("n1"))])
-    assert kinds(scene.state.take_actions()) == ["Nomination"]
+    assert kinds(scene.state.take_actions()) == ["NominatedNodeWrite"]
     scene.sync()
     assert scene.states()["pod-high"] == (PENDING, "")
     assert scene.gone("low-a") == []
@@ -192,7 +194,7 @@ def test_a_new_bridge_says_who_leaves_and_takes_back_the_nomination(scene):
     fresh.pods(present(pod("low-a", node="n1", deleting=True)), present(nominated))
     assert pb.TaskClass.FromString(fresh.view.tasks["pod-low-a"].task_class).terminating
     actions = fresh.unscheduled("0/2 nodes are available: 2 Insufficient cpu.", "pod-high")
-    assert kinds(actions) == ["Nomination", "AnnounceUnschedulable"]
+    assert kinds(actions) == ["NominatedNodeWrite", "AnnounceUnschedulable"]
     assert actions[0].node == ""
 
 
@@ -239,7 +241,7 @@ def test_a_pod_that_waits_may_be_given_another_place(scene):
     evict, nominate, _ = scene.preempt("pod-low-a")
     withdrawal, forget, bind = moved(scene, "n2")
     assert withdrawal == WithdrawEviction("pod-low-a")
-    assert (forget, bind) == (Nomination(nominate.pod, ""), Bind(nominate.pod, "n2", complained=True))
+    assert (forget, bind) == (NominatedNodeWrite(nominate.pod, ""), Bind(nominate.pod, "n2", complained=True))
     assert scene.ended(evict, "nobody needs its place any more") == []
     scene.outcome(bind)
     reports, _ = scene.sync()
@@ -253,7 +255,7 @@ def test_a_pod_that_waits_may_be_given_another_place(scene):
 
 def test_one_that_need_wait_no_longer_is_bound_where_it_is(scene):
     scene.preempt("pod-low-a")
-    assert kinds(moved(scene, "n1")) == ["WithdrawEviction", "Nomination", "Bind"]
+    assert kinds(moved(scene, "n1")) == ["WithdrawEviction", "NominatedNodeWrite", "Bind"]
     assert scene.gone("low-a") == []
 
 
@@ -261,7 +263,7 @@ def test_the_other_place_may_have_to_be_waited_for_as_well(scene):
     scene.pods(present(pod("first")))
     scene.preempt("pod-low-a")
     [first] = scene.place("pod-first", "n2")
-    assert kinds(moved(scene, "n2", depends_on=["pod-first"])) == ["WithdrawEviction", "Nomination"]
+    assert kinds(moved(scene, "n2", depends_on=["pod-first"])) == ["WithdrawEviction", "NominatedNodeWrite"]
     assert scene.gone("low-a") == []
     assert kinds(scene.outcome(first)) == ["AnnounceScheduled", "Bind"]
 
@@ -269,7 +271,7 @@ def test_the_other_place_may_have_to_be_waited_for_as_well(scene):
 def test_another_place_on_a_node_that_is_gone_leaves_the_pod_without_any(scene):
     scene.preempt("pod-low-a")
     scene.state.nodes_changed([gone(node("n2"))])
-    assert kinds(moved(scene, "n2")) == ["WithdrawEviction", "Nomination"]
+    assert kinds(moved(scene, "n2")) == ["WithdrawEviction", "NominatedNodeWrite"]
     scene.sync()
     assert scene.states()["pod-high"] == (PENDING, "")
     assert scene.gone("low-a") == []

@@ -5,10 +5,10 @@ from __future__ import annotations
 from tests.support.figures import read_figures
 
 FIGURES = {
-    "poseidon.live.bundle:MOST_ROUNDS": 20,
-    "poseidon.live.bundle:_MOST_BYTES": 67_108_864,
-    "poseidon.live.bundle:_PAGE": 500,
-    "poseidon.live.bundle:_PAGE_SECONDS": 10.0,
+    "poseidon.live.support_bundle:MOST_ROUNDS": 20,
+    "poseidon.live.support_bundle:_MOST_BYTES": 67_108_864,
+    "poseidon.live.support_bundle:_PAGE": 500,
+    "poseidon.live.support_bundle:_PAGE_SECONDS": 10.0,
     "poseidon.live.cluster:_PAGE": 500,
     "poseidon.live.cures:_MOST_ASKED": 4,
     "poseidon.live.shadow:EPSILON": 1e-06,

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from poseidon.live.bundle import round_parts
 from poseidon.live.redaction import is_kept, keep
+from poseidon.live.support_bundle import round_parts
 
 READ = "scheduling.k8s.io/group-name"
 

@@ -24,8 +24,8 @@ from poseidon.kube.api.decoding import MalformedObjectError, decode_object
 from poseidon.kube.api.metadata import ObjectMeta
 from poseidon.kube.write.pod_recovery import _LAST_APPLIED
 from poseidon.leadership.election import FENCING
-from poseidon.live.bundle import COLLECTIONS, reduce_object
 from poseidon.live.redaction import ANNOTATIONS, is_kept, keep
+from poseidon.live.support_bundle import COLLECTIONS, reduce_object
 from protos.conventions.secrets import redact_urls
 from tests.programs.hostile.objects import Mallory, fields
 from tests.support.effort import examples

@@ -147,7 +147,7 @@ def test_the_console_script_runs_as_a_process(write):
         ),
         (
             ("plan", "--add-nodes", "3"),
-            "poseidon plan: --add-nodes adds nodes to manifests; name them with -f",
+            "poseidon plan: --add-nodes needs manifests; name files or folders with -f",
         ),
         (("plan", "-f", "x", "--add-nodes", "some"), "--add-nodes: 'some' is not a number of nodes"),
         (("plan", "-f", "x", "--add-nodes", "0"), "--add-nodes: '0' is not a number of nodes"),

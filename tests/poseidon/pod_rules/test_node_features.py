@@ -8,7 +8,7 @@ import pytest
 
 from poseidon.kube.api.decoding import convert_object
 from poseidon.kube.api.pods import Pod
-from poseidon.pod_rules.node_affinity import feature_labels, feature_rules, parse_compared_integer
+from poseidon.pod_rules.node_affinity import feature_labels, list_node_feature_rules, parse_compared_integer
 
 RESTART, NAMESPACES = "RestartAllContainersOnContainerExits", "UserNamespacesHostNetworkSupport"
 
@@ -19,7 +19,7 @@ def rule(action: str) -> dict[str, Any]:
 
 def list_needed(**spec: Any) -> list[str]:
     found = convert_object({"metadata": {"name": "p"}, "spec": {"containers": [{}], **spec}}, Pod)
-    rules = feature_rules(found.spec)
+    rules = list_node_feature_rules(found.spec)
     assert len(rules) <= 1
     terms = [term for each in rules for term in each.terms]
     assert all(each.operator == "Exists" for term in terms for each in term.labels)

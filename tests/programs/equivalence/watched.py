@@ -12,7 +12,7 @@ from prometheus_client import CollectorRegistry
 
 from poseidon import embedding
 from poseidon.bridge.state import BridgeState
-from poseidon.group_trees.spec.trees import TreeArguments, trees_are_read
+from poseidon.group_trees.spec.trees import TreeArguments, models_need_trees
 from poseidon.kube.api import collections as feeds
 from poseidon.kube.api import kinds
 from poseidon.kube.api.collections import NODE_METRICS
@@ -52,7 +52,7 @@ class WatchedCluster:
         self.solver = embedding.EmbeddedScheduler(configuration, lambda: now)
         self.quarantine = Quarantine()
         arguments = configuration.arguments(TreeArguments)
-        self._trees = arguments if trees_are_read(visible_to(self.solver.needs).records) else None
+        self._trees = arguments if models_need_trees(visible_to(self.solver.needs).records) else None
         self._spreads = configuration.pod_topology_spread.enabled
         evictions = configuration.evictions.model_copy(update={"burst": 10**9})
         said_at_once = configuration.announcements.model_copy(update={"counts_after": 0.0})

@@ -13,7 +13,7 @@ from aiohttp import web
 from poseidon.kube.api.nodes import Node
 from poseidon.kube.api.pods import Pod
 from poseidon.kube.api.resource import Resource
-from poseidon.live.bundle import COLLECTIONS
+from poseidon.live.support_bundle import COLLECTIONS
 from tests.poseidon.kube.scripted_api import json as answered
 from tests.poseidon.kube.scripted_api import scripted
 from tests.programs.hostile.objects import COMMONS, Mallory

@@ -16,7 +16,7 @@ from poseidon.bridge.state import BridgeState
 from poseidon.kube.api.pods import Pod
 from poseidon.kube.write.binder import BindOutcome, BindRequest, BindResult
 from poseidon.kube.write.evictor import EvictionOutcome, EvictionRequest
-from poseidon.kube.write.patch_writer import Nomination
+from poseidon.kube.write.patch_writer import NominatedNodeWrite
 from poseidon.lifecycle.actions import Action, Bind, Evict, WithdrawEviction
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.poseidon.bridge.objects import gone, node, pod, present
@@ -181,7 +181,7 @@ class Play:
                 self._post(BindRequest(ref.uid, ref.namespace, ref.name, at), self.state)
             case Evict(ref, at, beyond, message):
                 self._evict(EvictionRequest(ref, at, beyond, message))
-            case Nomination(ref, at):
+            case NominatedNodeWrite(ref, at):
                 if ref.name in self.pods:
                     self.pods[ref.name].nominated = at
             case WithdrawEviction():

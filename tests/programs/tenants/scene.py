@@ -15,7 +15,7 @@ from poseidon.bridge.state import BridgeState
 from poseidon.kube.api.pods import Pod
 from poseidon.kube.write.binder import BindOutcome, BindRequest, BindResult
 from poseidon.kube.write.evictor import EvictionOutcome, EvictionRequest
-from poseidon.kube.write.patch_writer import Nomination
+from poseidon.kube.write.patch_writer import NominatedNodeWrite
 from poseidon.lifecycle.actions import AnnouncePreempted, Bind, Evict
 from poseidon.pods.tasks import get_qualified_name
 from protos.firmament.v1 import scheduler_pb2 as pb
@@ -136,7 +136,7 @@ class Cluster:
                 self.delete(str(ref))
             case AnnouncePreempted(ref, message):
                 self.said[str(ref)] = message
-            case Nomination():
+            case NominatedNodeWrite():
                 pass
 
     @property

@@ -33,7 +33,7 @@ def unmerge(network: Network) -> Network:
     return replace(network, problem=problem, step_machine=arcs.machine, step_count=arcs.count)
 
 
-def carry_over(old: Network, flows: Int64, new: Network, machines: int) -> Int64:
+def map_flow_to_wider_network(old: Network, flows: Int64, new: Network, machines: int) -> Int64:
     """Return the flow of ``old`` on the arcs of ``new``, which has all its columns and room; ``machines`` is M.
 
     Steps may be merged in one network and not in the other.

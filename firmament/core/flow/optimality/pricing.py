@@ -28,11 +28,11 @@ PAIRS_AT_ONCE = 200_000
 """Number of (class, machine) pairs that are priced together, so that they fit the processor's cache."""
 
 NARROW = 2**26
-"""Prices below this, in half units, are compared in 32 bits: the sum with twice the largest cost is below 2**31."""
+"""Prices (times two) below this are compared in 32 bits: the sum with twice the largest cost is below 2**31."""
 
 
 def full_machine_prices(residual: Residual, network: Network, prices: Prices) -> Int64:
-    """Return int64[M], in half units: each machine's price in the network or, outside it, the cost of its next step."""
+    """Return each machine's price, times two: int64[M]; outside the network, the crowding cost of one more task."""
     price = 2 * crowding_cost(residual, np.arange(residual.problem.machines))
     price[network.machines] = prices.machine
     return price
@@ -40,7 +40,7 @@ def full_machine_prices(residual: Residual, network: Network, prices: Prices) ->
 
 @dataclass(frozen=True, slots=True)
 class FullPrices:
-    """Node prices in half units (times two), so that the middle of two prices is a whole number."""
+    """Node prices times two, so that the middle of two prices is a whole number."""
 
     cls: Int64
     """Of the C' classes in the network: int64[C']."""
@@ -141,7 +141,7 @@ class _LeftOutArcs:
         return row[allowed], place[allowed]
 
     def compute_reduced(self, row: Int64, place: Int64) -> Int64:
-        """Return the reduced costs of pairs, in half units."""
+        """Return the reduced costs of pairs, times two."""
         reduced: Int64 = self.priced[row, place] - self.price[row]
         return reduced
 

@@ -226,7 +226,8 @@ def estimate_first_prices(demand: MarketDemand, tuning: PriceTuning) -> Float32:
     rough = balance(market, price, load, market.stairs.step)
     dearest = (rough[:, None] - market.cost).max(axis=0)
     lacking = market.stairs.base - dearest
-    # Where many classes are alike, each counts the load of all as its own, so their prices are too low by that factor.
+    # ``balance`` compares each class with the load of all classes. So the prices of n like classes come out too low, by
+    # about step x ln(n); hence the threshold begins at the least lack.
     near = market.select(
         np.flatnonzero(lacking < max(lacking.min(), 0) + tuning.first_reach * market.stairs.step)
     )

@@ -66,7 +66,7 @@ class MarketPoint:
 
     @property
     def lacking(self) -> float:
-        """Sum over the classes of how many places too few or too many each has."""
+        """The sum over the classes of ``abs(missing)``: how far the prices are from balance."""
         return float(np.abs(self.missing).sum())
 
 

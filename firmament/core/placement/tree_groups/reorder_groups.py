@@ -78,7 +78,8 @@ class ReorderGroups:
         """Return an arrangement with one more group, or the present one; None once all groups were tried."""
         for gang in self._blocked:
             now = self._placer.copy_to(self.found.board)
-            # However the groups are ordered, they draw the same amounts.
+            # In any order the groups need the same in all, so another order helps no gang that lacks quota or room in
+            # sum.
             if now.explain_lack_of_quota(gang) or now.lacks_room(gang):
                 continue
             kind = self._placer.describe_needs(gang)

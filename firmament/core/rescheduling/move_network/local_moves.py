@@ -62,7 +62,7 @@ class LocalMoves:
         self._there, self._room = problem.compute_tasks_and_room_after(moves)
         self._by_machine = np.argsort(problem.home_machine, kind="stable")
         self._starts = np.searchsorted(
-            problem.home_machine[self._by_machine], np.arange(problem.machines + 1)
+            problem.home_machine[self._by_machine], np.arange(problem.machine_count + 1)
         )
         self._made: list[tuple[int, int, int]] = []
         hopes = self._compute_hopes()
@@ -114,7 +114,7 @@ class LocalMoves:
     def _compute_hopes(self) -> Int64:
         """Return an upper bound on the gain of a task of each home, ignoring room: int64[P]."""
         problem = self._problem
-        marginal = problem.marginal(np.arange(problem.machines), self._there)
+        marginal = problem.marginal(np.arange(problem.machine_count), self._there)
         least = least_costs(problem, marginal)[problem.home_row]
         leaves = problem.marginal(problem.home_machine, np.maximum(self._there[problem.home_machine] - 1, 0))
         hopes: Int64 = problem.home_cost + leaves - problem.price[problem.home_row] - self._extra - least
@@ -149,7 +149,7 @@ class LocalMoves:
             cost = np.where(self._has_room(theirs), self._costs(other), BARRED)
             least = int(cost.min())
             step = _LocalMove(gain + self._saves(other) - least, target, (other, int(cost.argmin())))
-            # The cost leaves out that ``target`` becomes less crowded by the ejected task.
+            # ``gain`` was computed with the ejected task still on ``target``, so it is a lower bound.
             if least < BARRED and step.gain > best.gain:
                 best = step
         return best

@@ -89,12 +89,12 @@ class MoveSearch:
         #: present cost of all tasks in units
         self.now = problem.cost_now()
         #: int64[M]: crowding cost of one more task
-        self.marginal = problem.marginal(np.arange(problem.machines), self.there)
+        self.marginal = problem.marginal(np.arange(problem.machine_count), self.there)
         #: bool[M]: machines that take no more tasks
         self.full = self.there >= self.most_on
 
     def find_moves(self, extra_price: int, before: Found | None = None) -> Found:
-        """Return the moves that save most at a price of ``extra_price`` each, besides the row's price.
+        """Return the moves with the largest net saving if each costs ``extra_price`` in addition to its row's price.
 
         Raises what the solver raises.
 
@@ -135,9 +135,9 @@ class _MoveGeneration:
         limits, first = self._worth(self._begin), options.first + self._eager.astype(np.int64)
         self._columns, self._least = cheapest_places(problem, self._begin, limits, first)
         if before is not None:
-            self._columns = self._columns.merge(before.columns, problem.groups)
+            self._columns = self._columns.merge(before.columns, problem.group_count)
         self._most_saved = self._compute_bound(self._begin, self._least)
-        self._steps = np.full(problem.machines, options.steps, dtype=np.int64)
+        self._steps = np.full(problem.machine_count, options.steps, dtype=np.int64)
         self._solves = 0
 
     def run(self) -> Found:
@@ -199,7 +199,7 @@ class _MoveGeneration:
     def _count_eager(self, prices: Int64) -> Float64:
         """Return how many tasks of each row would rather be elsewhere at these prices: float64[R]."""
         problem, homes = self._problem, self._leaving(prices)
-        eager: Float64 = np.zeros(problem.rows)
+        eager: Float64 = np.zeros(problem.row_count)
         np.add.at(eager, problem.home_row[homes], problem.home_count[homes])
         return eager
 
@@ -227,7 +227,7 @@ class _MoveGeneration:
         """
         problem, search = self._problem, self._search
         prices = search.marginal.copy()
-        first = np.full(problem.machines, FAR)
+        first = np.full(problem.machine_count, FAR)
         worth = (
             problem.price[problem.home_row] + self._extra + self._least[problem.home_row] - problem.home_cost
         )

@@ -86,17 +86,17 @@ def build_move_network(
     """
     row, machine = problem.home_row[homes], problem.home_machine[homes]
     count = problem.home_count[homes]
-    reached = np.zeros(problem.groups, dtype=np.bool_)
+    reached = np.zeros(problem.group_count, dtype=np.bool_)
     reached[columns.group] = True
     members = np.flatnonzero(reached[problem.group])
     machines = np.union1d(machine, members)
-    node = np.full(problem.machines, -1, dtype=np.int64)
-    first = problem.rows + problem.groups
+    node = np.full(problem.machine_count, -1, dtype=np.int64)
+    first = problem.row_count + problem.group_count
     node[machines] = first + np.arange(len(machines))
     rest = first + len(machines)
     there = problem.tasks_on()[machines]
-    leaving = np.bincount(machine, weights=count, minlength=problem.machines).astype(np.int64)[machines]
-    of_row = np.bincount(row, weights=count, minlength=problem.rows).astype(np.int64)
+    leaving = np.bincount(machine, weights=count, minlength=problem.machine_count).astype(np.int64)[machines]
+    of_row = np.bincount(row, weights=count, minlength=problem.row_count).astype(np.int64)
     fuller = _steps(problem, machines, there, np.minimum(most_on[machines] - there, steps[machines]))
     emptier = _steps(problem, machines, there - leaving, leaving)
     moving = problem.price[row] + extra_price - problem.home_cost[homes]
@@ -104,8 +104,8 @@ def build_move_network(
     flow = join_arcs(
         np.zeros(rest + 1, dtype=np.int64),  # a circulation
         Arcs(node[machine], row, count, moving),
-        Arcs(columns.row, problem.rows + columns.group, of_row[columns.row], going),
-        Arcs(problem.rows + problem.group[members], node[members], most_on[members], 0),
+        Arcs(columns.row, problem.row_count + columns.group, of_row[columns.row], going),
+        Arcs(problem.row_count + problem.group[members], node[members], most_on[members], 0),
         Arcs(first + fuller.machine, rest, fuller.capacity, fuller.cost),
         Arcs(rest, first + emptier.machine, emptier.capacity, -emptier.cost),
     )

@@ -48,23 +48,23 @@ class MoveProblem:
     """Tasks per step of ``crowd``."""
 
     @property
-    def rows(self) -> int:
+    def row_count(self) -> int:
         """Number of rows: R."""
         return len(self.price)
 
     @property
-    def groups(self) -> int:
+    def group_count(self) -> int:
         """Number of groups of machines: G."""
         return self.cost.shape[1]
 
     @property
-    def machines(self) -> int:
+    def machine_count(self) -> int:
         """Number of machines: M."""
         return len(self.crowd)
 
     def tasks_on(self) -> Int64:
         """Return the number of this problem's tasks on each machine now: int64[M]."""
-        return np.bincount(self.home_machine, self.home_count, self.machines).astype(np.int64)
+        return np.bincount(self.home_machine, self.home_count, self.machine_count).astype(np.int64)
 
     def compute_tasks_and_room_after(self, moves: Moves) -> tuple[Int64, Int64]:
         """Return int64[M]: tasks on each machine after ``moves``, and int64[M, K]: what is free then."""
@@ -85,7 +85,7 @@ class MoveProblem:
     def most_on(self) -> Int64:
         """Return an upper bound on this problem's tasks per machine, at least their present number: int64[M]."""
         room = np.maximum(self.free, 0) + self.sum_requests_at_home()
-        most = np.full(self.machines, int(self.home_count.sum()), dtype=np.int64)
+        most = np.full(self.machine_count, int(self.home_count.sum()), dtype=np.int64)
         for column, least in enumerate(self.requests.min(axis=0, initial=2**62).tolist()):
             if 0 < least < 2**62:
                 np.minimum(most, room[:, column] // least, out=most)
@@ -93,8 +93,8 @@ class MoveProblem:
 
     def home_of(self, rows: Int64, machines: Int64) -> Int64:
         """Return int64[A]: the index, in the home columns, of ``rows[i]`` on ``machines[i]``, which must exist."""
-        keys = self.home_row * self.machines + self.home_machine
-        return np.searchsorted(keys, rows * self.machines + machines)
+        keys = self.home_row * self.machine_count + self.home_machine
+        return np.searchsorted(keys, rows * self.machine_count + machines)
 
     def crowding(self, tasks: Int64) -> Int64:
         """Return int64[M]: the crowding cost of ``tasks`` (int64[M]) on each machine, in hundredths of a point."""
@@ -242,7 +242,7 @@ class MoveColumns:
 
 def group_prices(problem: MoveProblem, prices: Int64) -> Int64:
     """Return the price of each group's cheapest machine, at most ``DEAREST``: int64[G]; ``prices``: int64[M]."""
-    least = np.full(problem.groups, DEAREST, dtype=np.int64)
+    least = np.full(problem.group_count, DEAREST, dtype=np.int64)
     np.minimum.at(least, problem.group, prices)
     return least
 
@@ -252,7 +252,7 @@ def least_costs(problem: MoveProblem, prices: Int64) -> Int64:
 
     ``prices``: int64[M]. The sum is at least ``BARRED`` if tasks of the row may go nowhere.
     """
-    none = np.zeros(problem.rows, dtype=np.int64)
+    none = np.zeros(problem.row_count, dtype=np.int64)
     return cheapest_places(problem, prices, none, none)[1]
 
 
@@ -266,26 +266,26 @@ def cheapest_places(
     Also returns the result of ``least_costs``. Among groups of equal cost for a row, those from a place of the row's
     own on are chosen, so that not all rows choose the same groups.
     """
-    groups = problem.groups
+    groups = problem.group_count
     charged = np.maximum(group_prices(problem, prices), -DEAREST).astype(np.int32)
     total = np.empty(groups, dtype=np.int32)
-    least = np.full(problem.rows, int(BARRED), dtype=np.int64)
+    least = np.full(problem.row_count, int(BARRED), dtype=np.int64)
     chosen: list[Int64] = []
-    count = np.zeros(problem.rows, dtype=np.int64)
-    for row in range(problem.rows if groups else 0):
+    count = np.zeros(problem.row_count, dtype=np.int64)
+    for row in range(problem.row_count if groups else 0):
         np.add(problem.cost[row], charged, out=total)
         total[problem.cost[row] == BARRED] = BARRED  # even where the price is negative
         least[row] = total.min()
         if most[row] and least[row] < limits[row]:
             found = np.flatnonzero(total < min(int(limits[row]), int(BARRED)))
             if len(found) > most[row]:
-                begin = groups * row // problem.rows
+                begin = groups * row // problem.row_count
                 order = total[found].astype(np.int64) * groups + (found - begin) % groups
                 found = np.sort(found[np.argpartition(order, int(most[row]))[: most[row]]])
             chosen.append(found)
             count[row] = len(found)
     places = np.concatenate(chosen) if chosen else np.empty(0, dtype=np.int64)
-    return MoveColumns(np.repeat(np.arange(problem.rows), count), places), least
+    return MoveColumns(np.repeat(np.arange(problem.row_count), count), places), least
 
 
 # --- An upper bound on what any moves can save: a Lagrangian bound that holds for all prices of machines.

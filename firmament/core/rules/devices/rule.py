@@ -160,7 +160,7 @@ class DynamicResources(LimitRule):
         demand: RoundDemand,  # noqa: ARG002
         free: Int64,
     ) -> tuple[Int64, Sequence[JointRows]]:
-        """Return ``free`` unchanged and no rows: the ledger keeps all about devices."""
+        """Return ``free`` unchanged and no rows: only the ledger limits devices."""
         return free, ()
 
     def keep_ledger(self, cluster: Cluster, demand: RoundDemand) -> Ledger | None:

@@ -28,7 +28,7 @@ from firmament.core.rules.gangs.members import (
     find_progress,
     list_able_members,
 )
-from firmament.core.rules.quotas.compilation import takes_same_flavor
+from firmament.core.rules.quotas.compilation import needs_one_flavor
 from firmament.core.state import transitions
 from firmament.core.state.cluster import Cluster
 from firmament.core.state.pending_evictions import PendingEvictions
@@ -133,7 +133,7 @@ class GangLifecycle:
             if job_id in ruled and len(able) > need:
                 able = self._surplus.hold_back(cluster, job, able, max(0, need))
             ungrouped = job_id not in ruled and not job.groups
-            if need <= 0 and able and ungrouped and takes_same_flavor(cluster, able):
+            if need <= 0 and able and ungrouped and needs_one_flavor(cluster, able):
                 need = 1  # tried as a gang, so that its classes stay apart from those of other jobs
             if need <= 0:
                 free += able

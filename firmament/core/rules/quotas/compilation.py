@@ -285,7 +285,7 @@ def number_draws(cluster: Cluster, terms: QuotaTerms, classes: Sequence[int]) ->
     return np.array(found, dtype=np.int64)
 
 
-def takes_same_flavor(cluster: Cluster, tasks: Sequence[int]) -> bool:
+def needs_one_flavor(cluster: Cluster, tasks: Sequence[int]) -> bool:
     """Return whether some of a gang's tasks (rows) are in a queue where all tasks of a class take the same flavor."""
     if not cluster.records.payloads.get(QUOTA_RECORD):
         return False

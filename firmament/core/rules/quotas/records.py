@@ -214,7 +214,7 @@ def _read_preemption(document: Mapping[str, Any]) -> QuotaPreemption:
     threshold = borrow.get("threshold")
     if threshold is not None:
         if isinstance(threshold, bool) or not isinstance(threshold, int):
-            raise _MalformedError("preemption.borrow.threshold is no priority")
+            raise _MalformedError("preemption.borrow.threshold must be a whole number (a priority)")
         threshold = max(-(2**31), min(threshold, 2**31))
     return QuotaPreemption(
         _read_choice(document, "within", WITHIN),

@@ -78,7 +78,7 @@ def read_hints(annotations: Mapping[str, str]) -> DeviceHints:
         if not isinstance(each, dict):
             raise RequestError(f"{HINT}: what it says of {kind[:40]} is no object")
         if each.get("vfSelector") is not None:
-            raise RequestError(f"{HINT}: vfSelector asks for virtual functions, which are not given")
+            raise RequestError(f"{HINT}: vfSelector: virtual functions are not supported")
     types, scope = joint.get("deviceTypes") or [], joint.get("requiredScope") or ""
     if not isinstance(types, list) or scope not in {"", "SamePCIe"}:
         raise RequestError(f"{JOINT}: give deviceTypes as a list, and SamePCIe or nothing as requiredScope")

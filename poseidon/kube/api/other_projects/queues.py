@@ -150,7 +150,7 @@ class ResourceFlavorSpec(KubeStruct, frozen=True):
 
 
 class ResourceFlavor(KubeStruct, frozen=True):
-    """kueue.x-k8s.io ResourceFlavor."""
+    """kueue.x-k8s.io ResourceFlavor: which nodes a flavor of resources consists of."""
 
     metadata: ObjectMeta = ObjectMeta()
     spec: ResourceFlavorSpec = ResourceFlavorSpec()

@@ -71,7 +71,7 @@ def find_tree(known: Known, member: Membership, pods: Sequence[PodEntry]) -> Dem
 
 
 def read_part(known: Known, member: Membership, pod: PodEntry) -> MemberPart:
-    """Return a pod's part in its group, as the group's object divides it."""
+    """Return which part of its group (role, sub-group) a pod belongs to, by the group's object."""
     if member.source.kind == COMPOSITE_POD_GROUP and pod.group is not None:
         return pod.part._replace(role=pod.group.source.name)
     described = known.groups.sources.find(member) if pod.words is not None else None

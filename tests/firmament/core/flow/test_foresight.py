@@ -10,7 +10,7 @@ import pytest
 from firmament.core.flow.column_generation import GenerationOptions, optimal_flow
 from firmament.core.flow.network.arc_columns import ArcColumns
 from firmament.core.flow.network.network import build_network, compute_unscheduled_penalties, dearest_path
-from firmament.core.flow.network.widening import carry_over
+from firmament.core.flow.network.widening import map_flow_to_wider_network
 from firmament.core.flow.price_estimate.equilibrium import estimate_prices
 from firmament.core.flow.problem import PlacementProblem
 from firmament.core.flow.residual import Residual
@@ -62,7 +62,7 @@ def test_merged_networks_have_fewer_steps_and_the_same_optimum():
     assert len(small.step_machine) < 0.7 * len(whole.step_machine)
     found = OrToolsSolver().solve(small.problem).flows
     assert len(find_unfilled_machines(small, found, merged)) == 0
-    unfolded = carry_over(small, found, whole, residual.problem.machines)
+    unfolded = map_flow_to_wider_network(small, found, whole, residual.problem.machines)
     best = OrToolsSolver().solve(whole.problem).flows
     assert unfolded @ whole.problem.costs == best @ whole.problem.costs
 

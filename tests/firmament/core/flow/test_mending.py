@@ -11,7 +11,7 @@ from firmament.core.flow.network.network import (
     compute_unscheduled_penalties,
     dearest_path,
 )
-from firmament.core.flow.network.widening import carry_over
+from firmament.core.flow.network.widening import map_flow_to_wider_network
 from firmament.core.flow.optimality.node_prices import node_prices
 from firmament.core.flow.optimality.pricing import FullPrices
 from firmament.core.flow.optimality.primal_dual_repair import repair_flow
@@ -65,7 +65,9 @@ def test_a_new_column_draws_one_task_and_pushes_another_aside():
     narrow = network_of(residual, [(0, 0), (1, 1), (1, 2)])
     flows, prices = solved(residual, narrow)
     wide = network_of(residual, [(0, 0), (0, 1), (1, 1), (1, 2)])
-    found = repair_flow(wide, carry_over(narrow, flows, wide, 3), prices, 1_000, tuning=FLOW.repair)
+    found = repair_flow(
+        wide, map_flow_to_wider_network(narrow, flows, wide, 3), prices, 1_000, tuning=FLOW.repair
+    )
     assert found is not None
     assert found.flows[wide.blocks[0]].tolist() == [0, 1, 0, 1]
 
@@ -79,7 +81,7 @@ def test_a_tempting_column_that_gains_nothing_changes_prices_alone():
     flows, prices = solved(residual, narrow)
     prices.cls[0] += 44
     wide = network_of(residual, [(0, 0), (0, 1), (1, 0), (1, 1)])
-    carried = carry_over(narrow, flows, wide, 2)
+    carried = map_flow_to_wider_network(narrow, flows, wide, 2)
     arcs, node = wide.problem, prices.nodes(wide)
     reduced = 2 * arcs.costs + node[arcs.heads] - node[arcs.tails]
     assert (reduced[carried < arcs.capacities] < 0).any()
@@ -93,7 +95,9 @@ def test_tasks_that_waited_come_in_when_a_machine_opens():
     narrow = network_of(residual, [(0, 0)])
     flows, prices = solved(residual, narrow)
     wide = network_of(residual, [(0, 0), (0, 1)])
-    found = repair_flow(wide, carry_over(narrow, flows, wide, 2), prices, 1_000, tuning=FLOW.repair)
+    found = repair_flow(
+        wide, map_flow_to_wider_network(narrow, flows, wide, 2), prices, 1_000, tuning=FLOW.repair
+    )
     assert found is not None
     assert found.flows[wide.blocks[0]].sum() == 3
     assert found.flows[wide.blocks[1]].tolist() == [0]
@@ -110,7 +114,9 @@ def test_a_task_that_was_left_out_at_a_penalty_beyond_what_lengths_can_hold_find
     wide = network_of(residual, [(0, 0), (0, 1), (1, 1), (1, 2)])
     # Prices as they would be if the task had its place.
     *_, right = solved(residual, wide)
-    found = repair_flow(wide, carry_over(narrow, flows, wide, 3), right, 1_000, tuning=FLOW.repair)
+    found = repair_flow(
+        wide, map_flow_to_wider_network(narrow, flows, wide, 3), right, 1_000, tuning=FLOW.repair
+    )
     assert found is not None
     assert found.flows[wide.blocks[0]].tolist() == [1, 1, 0, 1]
 
@@ -132,7 +138,7 @@ def test_given_prices_and_flow_are_not_written_to():
     narrow = network_of(residual, everywhere(given)[::3])
     flows, prices = solved(residual, narrow)
     wide = network_of(residual, everywhere(given))
-    carried = carry_over(narrow, flows, wide, given.machines)
+    carried = map_flow_to_wider_network(narrow, flows, wide, given.machines)
     copies = carried.copy(), prices.cls.copy(), prices.machine.copy()
     assert repair_flow(wide, carried, prices, 1_000, tuning=FLOW.repair) is not None
     for given_array, copy in zip((carried, prices.cls, prices.machine), copies, strict=True):
@@ -144,6 +150,6 @@ def test_more_contradictions_than_allowed_are_left_to_the_solver():
     narrow = network_of(residual, [(0, 0)])
     flows, prices = solved(residual, narrow)
     wide = network_of(residual, [(0, 0), (0, 1)])
-    carried = carry_over(narrow, flows, wide, 2)
+    carried = map_flow_to_wider_network(narrow, flows, wide, 2)
     assert repair_flow(wide, carried, prices, 0, tuning=FLOW.repair) is None
     assert repair_flow(wide, flows=carried, prices=prices, most=10, tuning=FLOW.repair) is not None

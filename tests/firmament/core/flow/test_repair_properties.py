@@ -16,7 +16,7 @@ from firmament.core.flow.network.network import (
     compute_unscheduled_penalties,
     dearest_path,
 )
-from firmament.core.flow.network.widening import carry_over
+from firmament.core.flow.network.widening import map_flow_to_wider_network
 from firmament.core.flow.optimality.node_prices import node_prices
 from firmament.core.flow.optimality.pricing import FullPrices, price_out
 from firmament.core.flow.optimality.primal_dual_repair import RepairedFlow, repair_flow
@@ -77,7 +77,9 @@ def test_the_optimum_of_a_narrow_network_becomes_that_of_a_wide_one(
     wide = network_of(residual, columns.merge(some_columns(residual, random, after), machines), many)
     flows = OrToolsSolver().solve(narrow.problem).flows
     prices = FullPrices.from_network(residual, narrow, node_prices(narrow, flows))
-    found = repair_flow(wide, carry_over(narrow, flows, wide, machines), prices, 1_000, tuning=FLOW.repair)
+    found = repair_flow(
+        wide, map_flow_to_wider_network(narrow, flows, wide, machines), prices, 1_000, tuning=FLOW.repair
+    )
     assert found is not None
     check(wide, found)
 
@@ -114,7 +116,9 @@ def test_only_what_came_closer_needs_to_be_priced_again(
     before = FullPrices.from_network(residual, network, node_prices(network, flows))
     violations = price_out(residual, network, flows, before, offers, limit=limit)
     wide = network_of(residual, columns.merge(violations.columns, machines), steps)
-    found = repair_flow(wide, carry_over(network, flows, wide, machines), before, 1_000, tuning=FLOW.repair)
+    found = repair_flow(
+        wide, map_flow_to_wider_network(network, flows, wide, machines), before, 1_000, tuning=FLOW.repair
+    )
     assert found is not None
     after = FullPrices.from_network(residual, wide, found.prices)
     everything = price_out(residual, wide, found.flows, after, offers, limit=1_000_000)

@@ -14,7 +14,7 @@ from firmament.core.flow.network.network import (
     dearest_path,
     flow_cost,
 )
-from firmament.core.flow.network.widening import carry_over, unmerge
+from firmament.core.flow.network.widening import map_flow_to_wider_network, unmerge
 from firmament.core.flow.residual import Residual
 from tests.support.core import problem
 from tests.support.effort import examples
@@ -81,5 +81,5 @@ def test_a_network_unfolds_to_what_it_would_have_been_unmerged():
         own = np.flatnonzero(small.step_machine == machine) + steps.start
         room = small.problem.capacities[own]
         flows[own] = np.clip(tasks - (np.cumsum(room) - room), 0, room)
-    carried = carry_over(small, flows, unfolded, 3)
+    carried = map_flow_to_wider_network(small, flows, unfolded, 3)
     assert flow_cost(small, flows) == flow_cost(unfolded, carried) == int(carried @ unfolded.problem.costs)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from firmament.core.flow.network.arc_columns import ArcColumns
 from firmament.core.flow.network.network import build_network, compute_unscheduled_penalties, dearest_path
-from firmament.core.flow.network.widening import carry_over, widen_network
+from firmament.core.flow.network.widening import map_flow_to_wider_network, widen_network
 from firmament.core.flow.residual import Residual
 from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.support.effort import examples
@@ -59,7 +59,7 @@ def test_a_widened_network_is_the_one_that_is_built_afresh(
         return
     network, carried = found
     expected = build_network(residual, columns_of(few | many), penalties, steps, merged)
-    assert np.array_equal(carried, carry_over(narrow, flows, expected, machines))
+    assert np.array_equal(carried, map_flow_to_wider_network(narrow, flows, expected, machines))
     for part, wanted in (
         (network, expected),
         (network.problem, expected.problem),

@@ -19,7 +19,7 @@ from poseidon.kube.write.patch_writer import (
     GroupConditionWrite,
     GroupConditionWriter,
     LabelWrite,
-    Nomination,
+    NominatedNodeWrite,
     PatchWriter,
     QueueStatusWrite,
     QueueStatusWriter,
@@ -84,7 +84,7 @@ async def test_what_waits_about_one_object_is_written_at_once():
 async def test_which_refusals_of_a_nomination_are_none(fault, result):
     registry = CollectorRegistry()
     writer = PatchWriter("nomination", environment(Api(fault), registry), quiet)
-    writer.submit(Nomination(POD, "n1"))
+    writer.submit(NominatedNodeWrite(POD, "n1"))
     await drain(writer)
     counts = {
         each: registry.get_sample_value(

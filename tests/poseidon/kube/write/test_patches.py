@@ -18,7 +18,7 @@ from poseidon.kube.write.patch_writer import (
     GroupConditionWrite,
     GroupStatusWrite,
     LabelWrite,
-    Nomination,
+    NominatedNodeWrite,
     Patch,
     QueueStatusWrite,
     merge_writes,
@@ -34,14 +34,14 @@ CONDITION = Condition(type="PodGroupScheduled", status="True")
     ("write", "patch"),
     [
         (
-            Nomination(POD, "n1"),
+            NominatedNodeWrite(POD, "n1"),
             Patch(
                 "/api/v1/namespaces/ns/pods/p/status",
                 {"metadata": {"uid": "u"}, "status": {"nominatedNodeName": "n1"}},
             ),
         ),
         (
-            Nomination(POD, ""),
+            NominatedNodeWrite(POD, ""),
             Patch(
                 "/api/v1/namespaces/ns/pods/p/status",
                 {"metadata": {"uid": "u"}, "status": {"nominatedNodeName": None}},
@@ -108,7 +108,9 @@ def test_writes_about_one_object_that_add_up_are_merged_and_others_replaced():
     assert merge_writes(LabelWrite(POD, {"a": "1"}), LabelWrite(POD, {"a": "0", "b": "2"})) == LabelWrite(
         POD, {"a": "1", "b": "2"}
     )
-    assert merge_writes(Nomination(POD, "n2"), Nomination(POD, "n1")) == Nomination(POD, "n2")
+    assert merge_writes(NominatedNodeWrite(POD, "n2"), NominatedNodeWrite(POD, "n1")) == NominatedNodeWrite(
+        POD, "n2"
+    )
     assert merge_writes(LabelWrite(POD, {"a": "1"}), MAP) == LabelWrite(POD, {"a": "1"})
 
 

@@ -38,7 +38,7 @@ def bodies(events: list[pb.Event]) -> list[str | None]:
 
 def test_tasks_of_one_kind_and_gang_are_submitted_together():
     made = messages()
-    events = made.submit_tasks(np.array([0, 1, 2, 3, 4]))
+    events = made.make_submissions(np.array([0, 1, 2, 3, 4]))
     assert bodies(events) == ["task_class", "tasks", "job", "tasks", "task_class", "tasks"]
     alone, gang, others = (event.tasks for event in events if event.HasField("tasks"))
     assert (alone.task_class, [*alone.uids], [*alone.created], alone.job, alone.priority) == (
@@ -52,20 +52,20 @@ def test_tasks_of_one_kind_and_gang_are_submitted_together():
     assert ([*others.uids], others.spread_group, others.priority) == (["t3", "t4"], "web", 9)
     [job] = [event.job for event in events if event.HasField("job")]
     assert (job.id, job.name, job.size, job.min_members, len(job.groups)) == ("gang/7", "gang/7", 2, 2, 0)
-    again = made.submit_tasks(np.array([0]))
+    again = made.make_submissions(np.array([0]))
     assert bodies(again) == ["tasks"], "the solver knows the class"
 
 
 def test_a_gang_in_a_domain_needs_all_of_its_group_there():
     made = messages(groups=(RACK, None))
-    [job] = [event.job for event in made.submit_tasks(np.array([1, 2])) if event.HasField("job")]
+    [job] = [event.job for event in made.make_submissions(np.array([1, 2])) if event.HasField("job")]
     assert (job.min_members, job.size) == (0, 2)
     assert [(each.name, each.least, [*each.within]) for each in job.groups] == [("workers", 2, ["rack"])]
 
 
 def test_recorded_tasks_keep_their_names_and_jobs():
     made = messages(uids={3: "pod-x"}, jobs={3: "Job/web", 4: "Job/db"})
-    events = made.submit_tasks(np.array([3, 4]))
+    events = made.make_submissions(np.array([3, 4]))
     told = [(event.tasks.job, [*event.tasks.uids]) for event in events if event.HasField("tasks")]
     assert told == [("Job/web", ["pod-x"]), ("Job/db", ["t4"])]
     assert [made.find_number(uid) for uid in ("pod-x", "t4", "t17")] == [3, 4, 17]

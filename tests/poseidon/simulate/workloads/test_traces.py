@@ -207,7 +207,7 @@ def test_kueues_topology_is_nodes_and_workloads_of_several_pods_are_gangs(tmp_pa
         ("azure-llm", "a,b\n", r"line 1: there is no column ContextTokens, GeneratedTokens, TIMESTAMP"),
         ("azure-llm", AZURE + "yesterday,1,2\n", r"line 4 is not a time and two numbers"),
         ("openb", "name\n", r"line 1: there is no column"),
-        ("kueue", "a: b\n", r"must hold cohorts, a list of classes of them"),
+        ("kueue", "a: b\n", r"must be a list of cohort classes, or a map with such a list under cohorts"),
     ],
 )
 def test_what_is_wrong_with_a_trace_is_said_with_its_place(

@@ -16,7 +16,7 @@ sides.
 def find_allowed(
     constraint: AttributeConstraint, attribute: AttributeIndex, state: ConstraintState, option: str
 ) -> int:
-    """Return the devices (bits) that a constraint allows for an option that it covers."""
+    """Return the devices, a bit each, that a constraint still allows for one of its options (requests)."""
     having = 0
     for devices in attribute.by_value.values():
         having |= devices

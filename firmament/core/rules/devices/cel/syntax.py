@@ -68,7 +68,7 @@ def _split(text: str) -> list[_Token]:
     while place < len(text):
         match = _TOKEN.match(text, place)
         if match is None:
-            raise ExpressionError(f"it has no meaning from {text[place : place + 20]!r} on")
+            raise ExpressionError(f"syntax error at {text[place : place + 20]!r}")
         place, kind, found = match.end(), str(match.lastgroup), match.group()
         if kind == "string":
             tokens.append(_Token("literal", found, _read_text(found)))

@@ -158,7 +158,7 @@ def _read_request(given: Mapping[str, Any], classes: Mapping[str, DeviceTerms], 
     elif given.get("exactly") is not None:
         options = (_read_option(name, given["exactly"], classes),)
     else:
-        raise BadDevicesError(f"request {name}: it is of an unknown type")
+        raise BadDevicesError(f"request {name}: it has neither exactly nor firstAvailable")
     return Request(name, options)
 
 

@@ -98,7 +98,7 @@ def test_options_in_order_of_preference():
         (claim_spec(exactly("other")), "request r: device class other does not exist"),
         (claim_spec(exactly("gpu", allocationMode="Some")), "request r: unsupported allocation mode Some"),
         (claim_spec(exactly("gpu", -1)), "request r: count -1 is negative"),
-        (claim_spec({"name": "r"}), "request r: it is of an unknown type"),
+        (claim_spec({"name": "r"}), "request r: it has neither exactly nor firstAvailable"),
         (claim_spec(exactly("gpu", selectors=[{}])), "a selector has no CEL expression"),
         (claim_spec(exactly("gpu", capacity={"requests": {"a": "much"}})), "'much' is no quantity"),
         (claim_spec(constraints=[{}]), "a constraint is empty"),

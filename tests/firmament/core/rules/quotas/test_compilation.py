@@ -17,9 +17,9 @@ from firmament.core.rules.quotas.compilation import (
     StatedQuotas,
     build_terms,
     compile_quotas,
+    needs_one_flavor,
     number_draws,
     read_stated_quotas,
-    takes_same_flavor,
 )
 from firmament.core.rules.quotas.records import (
     STRATEGIES,
@@ -306,7 +306,7 @@ def test_tasks_take_the_same_flavor_if_one_of_their_queues_says_so(queues: str, 
         events += [ClassDefined(number, asks(queue, 10)), TasksBound("b", number, (f"t{number}",))]
     found = cluster(*events)
     rows = [row for uid, row in found.tasks.row_of.items() if uid.startswith("t")]
-    assert takes_same_flavor(found, rows) is expected
-    assert not takes_same_flavor(
+    assert needs_one_flavor(found, rows) is expected
+    assert not needs_one_flavor(
         scheduler(ClassDefined(1, asks("s", 10)), TasksBound("b", 1, ("t",)))._cluster, [0]
     )

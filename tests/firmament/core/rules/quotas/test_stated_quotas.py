@@ -148,7 +148,7 @@ class TestQuotas:
             ),
             (
                 {"preemption": {"borrow": {"threshold": True}}},
-                "q cannot be read: preemption.borrow.threshold is no priority",
+                "q cannot be read: preemption.borrow.threshold must be a whole number (a priority)",
             ),
             (
                 {"preemption": {"strategies": ["LessThanInitialShare"] * 2}},

@@ -151,7 +151,7 @@ def test_every_form_of_a_request_is_read(tmp_path, stated, count, each):
         ({"gpu": 50, "gpu_core": 50}, {}, "invalid resource device requests"),
         ({"gpu_shared": 2, "gpu_memory_ratio": 25}, {}, "gpu-memory-ratio 25 for 2 GPUs"),
         ({"rdma": 120}, {}, "invalid resource unit koordinator.sh/rdma: 120"),
-        ({"rdma": 1}, {HINT: {"rdma": {"vfSelector": {}}}}, "virtual functions, which are not given"),
+        ({"rdma": 1}, {HINT: {"rdma": {"vfSelector": {}}}}, "virtual functions are not supported"),
         ({"gpu": 100}, {JOINT: {"deviceTypes": ["gpu"], "requiredScope": "x"}}, "SamePCIe or nothing"),
         ({"gpu": 100}, {HINT: {"gpu": {"requiredTopologyScope": "x"}}}, "requiredTopologyScope 'x'"),
         ({"gpu": 100}, {HINT: {"gpu": {"selector": {"matchExpressions": [3]}}}}, "a selector cannot be read"),

@@ -119,7 +119,7 @@ class TestOptions:
     @pytest.mark.parametrize(
         ("request_of", "words"),
         [
-            ({"name": "r"}, "request r: it is of an unknown type"),
+            ({"name": "r"}, "request r: it has neither exactly nor firstAvailable"),
             ({"name": "r", "exactly": {}}, "request r: missing device class name"),
             ({"name": "r", "exactly": {"deviceClassName": "x"}}, "request r: device class x does not exist"),
             (exact(allocationMode="Some"), "request r: unsupported allocation mode Some"),

@@ -12,10 +12,10 @@ from poseidon.custom_records import CustomRecords
 from poseidon.kube.api.metadata import ObjectMeta
 from poseidon.kube.api.nodes import PriorityClass
 from poseidon.kube.api.pods import Pod
-from poseidon.lifecycle.nominations import (
+from poseidon.lifecycle.kept_places import (
     FOREIGN_NOMINATION_RECORD,
     NOMINATION_RECORD,
-    Nominations,
+    NominationRecords,
     foreign_nomination,
     room_record,
 )
@@ -30,7 +30,7 @@ NONE: Any = None
 class Scene:
     def __init__(self) -> None:
         self.records = CustomRecords()
-        self.nominations = Nominations(self.records)
+        self.nominations = NominationRecords(self.records)
 
     def told(self) -> list[tuple[str, str, bytes | None]]:
         return [

@@ -44,7 +44,7 @@ _LONGEST = 600.0
 """Seconds: longer than that no place is kept, whatever an annotation says."""
 
 
-class Nominations:
+class NominationRecords:
     """Keeps records of nominated pods in ``records``, until a pod is bound or has no place after all.
 
     ``nominated``: uids of our nominated pods. A pod stays in it, even with another place, until ``end``: others left
