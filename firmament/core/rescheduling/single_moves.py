@@ -176,7 +176,7 @@ def _find_cheapest(problem: PlacementProblem) -> tuple[Int64, Int64]:
     residual = Residual(problem)
     targets: list[Int64] = []
     costs: list[Int64] = []
-    step = max(1, _CELLS // max(1, problem.machine_count))
+    step = max(1, _CELLS // max(1, problem.machines))
     for first in range(0, len(shapes), step):
         block = shapes[first : first + step]
         fits = residual.fits_of(block.tolist())

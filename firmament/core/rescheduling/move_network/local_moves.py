@@ -174,7 +174,7 @@ class LocalMoves:
 
     def _has_room(self, row: int) -> Bool:
         """Return which machines have room for a task of a row: bool[M]."""
-        room = np.ones(self._problem.machines, dtype=np.bool_)
+        room = np.ones(self._problem.machine_count, dtype=np.bool_)
         for column in np.flatnonzero(self._problem.requests[row]).tolist():
             room &= self._room[:, column] >= self._problem.requests[row, column]
         return room

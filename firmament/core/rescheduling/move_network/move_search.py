@@ -165,7 +165,7 @@ class _MoveGeneration:
 
     def widen(self, flow: _SolvedMoves, missing: MoveColumns) -> _SolvedMoves:
         """Return a flow with the missing columns; machines that used up their steps may become fuller."""
-        self._columns = self._columns.merge(missing, self._problem.groups)
+        self._columns = self._columns.merge(missing, self._problem.group_count)
         self._steps[flow.network.find_exhausted(flow.flows)] *= self._options.wider
         return self._solve(flow.prices)
 
@@ -205,13 +205,13 @@ class _MoveGeneration:
 
     def _worth(self, prices: Int64) -> Int64:
         """Return the cost below which a place would pay for some task of each row: int64[R]."""
-        most = np.full(self._problem.rows, -FAR)
+        most = np.full(self._problem.row_count, -FAR)
         np.maximum.at(most, self._problem.home_row, self._compute_paid(prices))
         return most
 
     def _cheapest(self, prices: Int64) -> Int64:
         """Return the cost of the cheapest column of each row: int64[R]."""
-        columns, least = self._columns, np.full(self._problem.rows, FAR)
+        columns, least = self._columns, np.full(self._problem.row_count, FAR)
         charged = group_prices(self._problem, prices)
         cost = self._problem.cost[columns.row, columns.group] + charged[columns.group]
         np.minimum.at(least, columns.row, cost)
