@@ -216,3 +216,88 @@ def test_the_model_keeps_the_rules_for_models(arguments):
     check_model(
         NumaFit(**arguments), [Case("machines with zones", machines, batch(rows, machines.resources))]
     )
+
+
+class TestSeveralShapesAndMachines:
+    """Machines: one with zones, one without a record, one whose record is too old to be used."""
+
+    def verdicts(self, *rows, **arguments):
+        """Reasons by shape and machine, "" where the machine is open."""
+        records = {
+            "known": payload(SMALL, LARGE, updated=100.0),
+            "unknown": b"",
+            "stale": payload(SMALL, LARGE, updated=10.0),
+        }
+        machines = columns(records, CAPACITY, now=100.0)
+        model = NumaFit(staleAfterSeconds=60, staleTopology="refuse", podHints=True, **arguments)
+        answer = model.assess(machines, batch(rows, machines.resources))
+        found = [[""] * len(records) for _ in rows]
+        for shape_index, row in enumerate(found):
+            for reason, refused in answer.refusals(shape_index):
+                for machine in refused.nonzero()[0]:
+                    assert row[machine] == "", "one reason for each machine"
+                    row[machine] = reason
+        return found
+
+    def test_each_machine_is_refused_for_its_own_reason(self):
+        stale = "invalid node topology data"
+        small, large = shape(container("c", cpu=8000)), shape(container("c", cpu=9000))
+        assert self.verdicts(small, large) == [["", "", stale], ["cannot align container: c", "", stale]]
+        assert self.verdicts(small, missingTopology="refuse") == [["", "no node topology data", stale]]
+
+    def test_who_asks_for_alignment_is_refused_by_machines_without_zones(self):
+        row = container("c", cpu=8000)
+        hinted = shape(row, annotations={HINT: "single-numa-node"})
+        reasons = [each[1] for each in self.verdicts(shape(row), hinted)]
+        assert reasons == ["", "no node topology data"]
+
+    @pytest.mark.parametrize(
+        ("first", "second", "reason"),
+        [
+            ([container("c", cpu=1000)], [container("c", cpu=9000)], "cannot align container: c"),
+            (
+                [container("i", "init", cpu=1000), container("c", cpu=1000)],
+                [container("i", "init", cpu=9000), container("c", cpu=1000)],
+                "cannot align init container: i",
+            ),
+            (
+                [
+                    container("i", "init", cpu=1000),
+                    container("j", "init", cpu=1000),
+                    container("c", cpu=1000),
+                ],
+                [
+                    container("i", "init", cpu=1000),
+                    container("j", "init", cpu=9000),
+                    container("c", cpu=1000),
+                ],
+                "cannot align init container: j",
+            ),
+            (
+                [container("c", cpu=8000)],
+                [container("c", cpu=8000), container("d", cpu=8000)],
+                "cannot align container: d",
+            ),
+        ],
+    )
+    def test_shapes_that_differ_in_one_container_are_judged_each_by_itself(self, first, second, reason):
+        rows = shape(*first), shape(*second)
+        assert [each[0] for each in self.verdicts(*rows)] == ["", reason]
+        assert [each[0] for each in self.verdicts(*reversed(rows))] == [reason, ""]
+
+    def test_what_one_shape_was_told_is_not_told_to_another_that_asks_for_alignment(self):
+        machines = columns({"a": payload(SMALL, LARGE, policy="none")}, CAPACITY)
+        row = container("c", cpu=9000)
+        rows = [shape(row), shape(row, annotations={HINT: "single-numa-node"})]
+        answer = NumaFit(podHints=True).assess(machines, batch(rows, machines.resources))
+        assert answer.feasible is not None
+        assert answer.feasible[:, 0].tolist() == [True, False]
+
+    def test_what_one_shape_was_told_is_not_told_to_another_with_larger_init_containers(self):
+        apps = container("c", cpu=4000), container("d", cpu=4000)
+        zones = zone(0, {"cpu": 4000}), zone(1, {"cpu": 4000})
+        machines = columns({"a": payload(*zones)}, CAPACITY)
+        rows = [shape(container("i", "init", cpu=amount), *apps) for amount in (4000, 8000)]
+        answer = NumaFit().assess(machines, batch(rows, machines.resources))
+        assert answer.feasible is not None
+        assert answer.feasible[:, 0].tolist() == [True, False]

@@ -150,3 +150,32 @@ def test_the_native_figure_is_the_score_less_the_distance_of_the_zones():
     answer = NumaFit(distanceCost=5).assess(machines, batch([row], machines.resources))
     assert answer.score is not None
     assert np.array_equal(answer.raw, answer.score - 5 * 1.0)  # a mean of 20 is 10 beyond the local distance
+
+
+def test_machines_of_other_policies_score_nothing_beside_those_that_are_scored():
+    zones = [zone(0, {"cpu": 4000})]
+    records = {"single": payload(*zones), "none": payload(*zones, policy="none")}
+    for row in (shape(container("c", cpu=2000)), shape(container("c", cpu=1000), container("d", cpu=1000))):
+        found = scores("LeastAllocated", records, row)[0]
+        assert found[0] > 0
+        assert found[1] == 0
+
+
+@pytest.mark.parametrize(
+    ("cpu", "memory", "score"),
+    [
+        (10_000, 10 * GIB, 100),  # all of both: balanced
+        (12_000, 9 * GIB, 0),  # more than there is of one
+        (5_000, 5 * GIB, 100),
+    ],
+)
+def test_a_zone_that_has_too_little_is_not_balanced(cpu, memory, score):
+    zones = [zone(0, {"cpu": 10_000, "memory": 10 * GIB})]
+    assert one("BalancedAllocation", zones, shape(container("c", cpu=cpu, memory=memory))) == score
+
+
+@pytest.mark.parametrize("strategy", ["LeastAllocated", "MostAllocated", "BalancedAllocation"])
+def test_only_resources_that_are_requested_count(strategy):
+    alone = one(strategy, [zone(0, {"cpu": 4000})], shape(container("c", cpu=1000)))
+    beside = one(strategy, [zone(0, {"cpu": 4000, "memory": GIB})], shape(container("c", cpu=1000)))
+    assert alone == beside > 0
