@@ -77,3 +77,11 @@ def test_running_tasks_can_be_posed_anew():
     assert found is not None
     assert found.snapshot.problem.counts.sum() == 1
     assert found.home.tolist() == [0]
+
+
+def test_classes_are_named_in_the_order_in_which_they_are_asked_for():
+    made = core()
+    made.apply([TasksSubmitted(1, ("named",), names=("team/named",), priority=3, job="j")])
+    words = made.class_words(["waits", "gone", "named", "bound"])
+    assert [each.name for each in words] == ["waits", "gone", "team/named", "bound"]
+    assert [(each.job, each.priority) for each in words] == [("", 0), ("", 0), ("j", 3), ("", 0)]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from cost_models.interface import Needs
-from firmament.core.configuration import RoundOptions, WeightedModel
+from cost_models.registry import load_model
+from firmament.core.configuration import CoreConfiguration, RoundOptions, WeightedModel
 from firmament.core.events import (
     BindingReport,
     ClassDefined,
@@ -17,9 +18,13 @@ from firmament.core.events import (
     TasksBound,
     TasksSubmitted,
 )
+from firmament.core.few_tasks.first_costs import FirstCosts
 from firmament.core.model import NodeSelectorTerm, PreferredTerm, Requirement
 from firmament.core.questions import UnknownTaskError
 from firmament.core.results import Counts, DeltaKind
+from firmament.core.scheduler import Scheduler
+from firmament.core.scoring.kept_rows import KeptRows
+from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.support.core import (
     START,
     Clock,
@@ -269,3 +274,31 @@ def test_a_task_that_is_described_anew_takes_class_and_priority_over():
         [ClassDefined(3, task_class(100, labels=(("new", "yes"),))), TasksSubmitted(3, ("a",), priority=2)]
     )
     assert placed(core.run_round()) == {"a": "m"}
+
+
+def test_a_round_without_a_network_has_the_figures_of_one_with_it():
+    core = Scheduler(
+        configuration=CoreConfiguration(policy=WeightedModel(load_model("cpu_mem", {}))),
+        solver=OrToolsSolver(),
+        clock=Clock(),
+        kept_rows=KeptRows(least_machines=0),
+        first_costs=FirstCosts(0),
+    )
+    core.apply([*(machine(name, cpu=1000 * (number + 1)) for number, name in enumerate("abcd"))])
+    core.apply(tasks(1, "t", content=task_class(500)))
+    whole = core.open_round().solve().stats
+    opened = core.open_round(whole=False)
+    assert opened.direct is not None
+    stats = opened.solve().stats
+    assert (stats.machines, stats.tasks, stats.classes, stats.waves, stats.passes) == (4, 1, 1, 1, 1)
+    assert stats.cost == whole.cost > 0
+
+
+def test_what_stays_on_its_devices_is_not_forgotten_when_devices_may_move_again():
+    core = scheduler(machine("m"))
+    assert core._cluster.devices.stayed is None, "only trials let devices move"
+    core.let_devices_move()
+    stayed = core._cluster.devices.stayed
+    assert stayed == {}
+    core.let_devices_move()
+    assert core._cluster.devices.stayed is stayed
