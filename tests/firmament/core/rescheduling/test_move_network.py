@@ -132,3 +132,47 @@ def test_somebody_makes_room_on_the_eight_best_machines_alone(stuck: int, moves:
     )
     none = Moves(*(np.empty(0, dtype=np.int64) for _ in range(4)))
     assert add_local_moves(world.problem(), none, 0, tries=100).total == moves
+
+
+def add_from_nothing(world: World, extra: int = 0, **limits: int) -> list[tuple[int, int, int]]:
+    """The (row, source, target) of local moves that are found where none is planned yet."""
+    none = Moves(*(np.empty(0, dtype=np.int64) for _ in range(4)))
+    found = add_local_moves(world.problem(), none, extra, **{"tries": 100, **limits})
+    assert found.count.tolist() == [1] * found.total
+    return list(zip(found.row.tolist(), found.source.tolist(), found.target.tolist(), strict=True))
+
+
+def leaving(*tasks: Task, room: int = 9, crowd: int = 0, price: int = 2) -> World:
+    """Machine 0 costs 10 and machine 1 nothing; so a task that moves there gains 8, unless machines get crowded."""
+    sizes = ((1,), (1,))
+    return World(((10, 0), (10, 4)), (price, price), sizes, ((9,), (room,)), (crowd, crowd), 1, tasks)
+
+
+def test_all_tasks_of_a_home_move_as_long_as_they_gain():
+    three = leaving(Task(0, 0), Task(0, 0), Task(0, 0))
+    assert add_from_nothing(three) == [(0, 0, 1)] * 3
+    assert add_from_nothing(leaving(*[Task(0, 0)] * 3, room=2)) == [(0, 0, 1)] * 2, "as long as there is room"
+
+
+@pytest.mark.parametrize(("extra", "moves"), [(7, 1), (8, 0), (9, 0)])
+def test_a_move_gains_more_than_its_price_and_the_extra_price(extra: int, moves: int):
+    assert len(add_from_nothing(leaving(Task(0, 0)), extra)) == moves
+
+
+def test_no_more_is_tried_or_moved_than_allowed():
+    three = leaving(Task(0, 0), Task(0, 0), Task(0, 0))
+    assert len(add_from_nothing(three, tries=2)) == 2
+    assert len(add_from_nothing(three, most=1)) == 1
+    assert add_from_nothing(three, most=0) == []
+
+
+def test_the_home_whose_tasks_gain_most_comes_first():
+    both = leaving(Task(1, 0), Task(0, 0), room=1)
+    assert add_from_nothing(both) == [(0, 0, 1)]
+
+
+def test_each_task_that_leaves_makes_the_others_gain_less():
+    # The first of two tasks saves a crowding of 5 at home and 10 for the machine; the second one would add 5 there.
+    two = leaving(Task(0, 0), Task(0, 0), crowd=5, price=0)
+    assert add_from_nothing(two) == [(0, 0, 1)] * 2
+    assert add_from_nothing(leaving(Task(0, 0), Task(0, 0), crowd=5, price=6)) == [(0, 0, 1)]
