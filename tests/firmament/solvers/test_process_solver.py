@@ -144,11 +144,15 @@ def test_a_refusal_is_passed_on_and_costs_no_worker(solver, restarts):
 
 
 def test_threads_solve_in_parallel(solver):
+    me = psutil.Process()
+    others = {child.pid for child in me.children()} - set(solver.worker_pids())
     problems = [random_problem(seed, 20, 30, 10) for seed in range(12)]
     with ThreadPoolExecutor(4) as pool:
         solutions = list(pool.map(solver.solve, problems))
     assert [each.flows.tolist() for each in solutions] == [expected(each) for each in problems]
-    assert len(solver.worker_pids()) == 2, "surplus workers have been retired"
+    kept = set(solver.worker_pids())
+    assert len(kept) == 2, "surplus workers have been retired"
+    assert wait_for(lambda: {child.pid for child in me.children()} == others | kept), "and have ended"
 
 
 def test_close_leaves_no_process_and_no_descriptor():

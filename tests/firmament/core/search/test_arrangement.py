@@ -260,3 +260,16 @@ def test_too_many_tasks_are_not_searched():
     log.clear()
     relocate_tasks(made(), placed, 0, RelocationTuning(most_tasks=4), log)
     assert [each.move for each in log] == ["rebuild", "eject"]
+
+
+def test_pinned_tasks_have_places_on_their_machines_only():
+    pinned = made(pins={0: [1]})
+    now = TaskArrangement(pinned, proposed(), 0, RelocationTuning())
+    assert [now.list_places(cls).tolist() for cls in range(3)] == [[1], [0], []]
+
+
+def test_all_tasks_of_an_entry_are_there_at_the_beginning():
+    placed = Assignments(ints(0), ints(0), ints(2))
+    now = TaskArrangement(made(free=[[8], [5], [0]]), placed, 0, RelocationTuning())
+    assert (now.on[0], now.waiting[0]) == ([0, 0], 0)
+    assert not now.board.fits(0, 0), "both take room"
