@@ -13,7 +13,7 @@ from poseidon.kube.api import kinds
 from poseidon.kube.api.metadata import PodRef
 from poseidon.kube.api.pods import ClaimSource, PodVolume
 from poseidon.kube.write.claim_writer import SelectNode
-from poseidon.kube.write.patch_writer import Nomination
+from poseidon.kube.write.patch_writer import NominatedNodeWrite
 from poseidon.lifecycle.actions import AnnounceUnschedulable, Bind
 from poseidon.lifecycle.phases import Phase
 from poseidon.volumes.binding import VolumeOptions
@@ -107,16 +107,16 @@ def test_claims_that_are_settled_late_concern_no_pod_that_does_not_wait_for_them
 
 def test_a_pod_whose_volume_was_not_bound_in_time_keeps_the_room_on_its_node_for_the_next_try():
     scene = Scene()
-    assert Nomination(PodRef("pod-a", "default", "a"), "n1") in scene.actions
+    assert NominatedNodeWrite(PodRef("pod-a", "default", "a"), "n1") in scene.actions
     scene.now += 61.0
     scene.state.expire()
-    assert not [each for each in scene.state.take_actions() if isinstance(each, Nomination)]
+    assert not [each for each in scene.state.take_actions() if isinstance(each, NominatedNodeWrite)]
     found = scene.state.tasks.get("pod-a")
     assert found is not None
     assert found.nominated == "n1"
     assert scene.state.nominations.nominated == {"pod-a"}
     scene.state.placements.on_round(unscheduled("pod-a"))
-    assert Nomination(PodRef("pod-a", "default", "a"), "") in scene.state.take_actions(), (
+    assert NominatedNodeWrite(PodRef("pod-a", "default", "a"), "") in scene.state.take_actions(), (
         "it has no place now"
     )
     assert scene.state.nominations.nominated == set()
