@@ -155,6 +155,10 @@ def by_kept_room(name: str, until: str) -> StatedReason:
     return by_limit(f"node(s) kept room for {gang} until {until}")
 
 
+BY_FURTHER_ROOM = by_limit("node(s) kept room for further restarting gangs")
+"""The reason where room is kept for gangs that are too many to be named."""
+
+
 def by_task(words: str) -> StatedReason:
     """Return the reason for a task that every machine refuses, whichever tasks are on it."""
     return StatedReason(words, Stage.NAMED, cured_by=CuredBy.CHANGE, of_task=True)

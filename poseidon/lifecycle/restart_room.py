@@ -98,7 +98,7 @@ class KeptRooms:
         if self._default <= 0 and self._longest <= 0:
             return
         uid, node = task.uid, pod.spec.node_name
-        if node and (known is None or not known.node):
+        if node and (known is None or not (known.node or known.phase in ON_NODE)):
             self._note_arrival(task, node, was_awaited=known is not None)
         stated = read_keep_seconds(pod.metadata)
         if stated is None:
@@ -111,6 +111,13 @@ class KeptRooms:
             self._leaves_none.discard(uid)
         if node and pod.metadata.deletion_timestamp is not None:
             self._leaving.add(uid, task.job, node)
+
+    def note_bound(self, record: PodRecord) -> None:
+        """Note that the API server has accepted the binding of a pod that it has not shown on its node yet.
+
+        So the solver is told at once that room is kept no longer, and does not count both the room and the pod.
+        """
+        self._note_arrival(record.task, record.place, was_awaited=True)
 
     def note_departure(self, record: PodRecord, pod: Pod | None) -> None:
         """Note that a pod of a known group holds nothing any more: it has ended (``pod``), or is gone (None)."""

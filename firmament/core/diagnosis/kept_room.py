@@ -8,7 +8,7 @@ import numpy as np
 
 from cost_models.interface import Bool, Int64
 from firmament.core.queue.kept_ports import list_kept_rows
-from firmament.core.reasons import Cause, by_kept_room
+from firmament.core.reasons import BY_FURTHER_ROOM, AnyReason, Cause, by_kept_room
 from firmament.core.rules.framework.node_rule import MachineRefusal
 from firmament.core.state.cluster import Cluster
 
@@ -27,15 +27,9 @@ def refuse_kept_room(cluster: Cluster, tasks: Sequence[int], job: str, free: Int
 
     ``job``: the tasks' job, by which machines are open or closed to them; ``free``: int64[M, K], room for them, of
     which nothing is kept. Of several gangs on a machine the first is named, and a gang only if all tasks are in its
-    namespace.
+    namespace; if there are very many, only those with the most machines.
     """
-    task = tasks[0]
-    cls, priority, row_of = (
-        int(cluster.tasks.cls[task]),
-        int(cluster.tasks.priority[task]),
-        cluster.machines.row_of,
-    )
-    rooms = cluster.restarts.list_kept_from(priority, job)
+    cls, priority = int(cluster.tasks.cls[tasks[0]]), int(cluster.tasks.priority[tasks[0]])
     kept = cluster.restarts.sum_kept(cluster.tasks, cluster.machines, priority, {job})
     if kept is None:
         return []
@@ -43,18 +37,15 @@ def refuse_kept_room(cluster: Cluster, tasks: Sequence[int], job: str, free: Int
     request = cluster.request_of(cls)[wanted]
     refused = _fits(free[:, wanted], request) & ~_fits((free[:, : kept.shape[1]] - kept)[:, wanted], request)
     refused[sorted(list_kept_rows(cluster, cls, priority, job))] = True
-    last: dict[str, str] = {}
-    for room in rooms:
-        last[room.job] = max(room.until, last.get(room.job, ""))
     namespaces = {cluster.tasks.name[row].partition("/")[0] for row in tasks}
-    found = dict[tuple[str, str], Bool]()
-    for room in rooms:
-        row = row_of.get(room.machine, -1)
-        if row >= 0 and refused[row]:
-            name = room.name if namespaces == {room.namespace} else ""
-            found.setdefault((name, last[room.job]), np.zeros(len(refused), dtype=np.bool_))[row] = True
-            refused[row] = False  # another gang that has room there need not be named
-    return [MachineRefusal(Cause(by_kept_room(*gang)), rows) for gang, rows in found.items()]
+    found: dict[AnyReason, Bool] = {}
+    for room, until, rows in cluster.restarts.list_keepers(cluster.machines, priority, job, refused):
+        reason = by_kept_room(room.name if namespaces == {room.namespace} else "", until)
+        found.setdefault(reason, np.zeros(len(refused), dtype=np.bool_))[rows] = True
+        refused[rows] = False
+    if refused.any():
+        found[BY_FURTHER_ROOM] = refused
+    return [MachineRefusal(Cause(reason), rows) for reason, rows in found.items()]
 
 
 def _fits(free: Int64, request: Int64) -> Bool:

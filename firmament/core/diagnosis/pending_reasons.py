@@ -162,7 +162,9 @@ def _root_causes(
     by_others = [*by_models.outside(index), *by_models.limits(index)]
     first, gangs = int(snapshot.members[index][0]), snapshot.problem.gang
     job = snapshot.gangs[int(gangs[index])] if len(gangs) and gangs[index] >= 0 else ""
-    closed = context.reservations.list_closed_rows(cluster, cls, int(cluster.tasks.priority[first]), job)
+    closed = context.reservations.list_closed_rows(
+        cluster, cls, int(cluster.tasks.priority[first]), job, cluster.tasks.job[first]
+    )
     if cluster.restarts.by_uid:
         found += refuse_kept_room(cluster, snapshot.members[index].tolist(), cluster.tasks.job[first], free)
     if closed:

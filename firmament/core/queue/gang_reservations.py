@@ -17,6 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 import numpy as np
 
@@ -30,7 +31,7 @@ from firmament.core.queue.stated_ends import find_start
 from firmament.core.rules.gangs.members import count_missing_members, describe_needs, list_able_members
 from firmament.core.rules.tree_groups.compilation import list_groups
 from firmament.core.state.cluster import Cluster
-from firmament.core.state.tasks import TaskPhase
+from firmament.core.state.tasks import UNGROUPED, TaskPhase
 from firmament.core.state.waiting import activate_members, count_anew
 
 MACHINES_PER_GANG_MACHINE = 10
@@ -80,13 +81,17 @@ class GangReservations:
         self.sought: frozenset[str] = frozenset()
         """Gangs that were due when the open round began."""
 
-    def iter_closed(self, priority: int, job: str, ends: float) -> Iterator[str]:
+    def iter_closed(
+        self, priority: int, job: str, ends: float, room: Mapping[str, int] = MappingProxyType({})
+    ) -> Iterator[str]:
         """Yield the machines that are kept for gangs, and so closed to tasks of ``priority`` in ``job`` that will have
         ended at ``ends``.
+
+        ``room``: the machines on which room is kept for a restart of the tasks' job, and its priority.
         """
         for held in self.held.values():
             if held.job != job and priority <= held.priority and ends > held.starts:
-                yield from held.machines
+                yield from (name for name in held.machines if room.get(name, UNGROUPED) < held.priority)
 
     def list_rows(self, cluster: Cluster) -> list[int]:
         """Return rows of the machines that are kept for gangs."""

@@ -32,7 +32,7 @@ from firmament.core.queue.stated_ends import find_start
 from firmament.core.rules.gangs.members import count_missing_members
 from firmament.core.rules.node_name import list_pinned_rows
 from firmament.core.state.cluster import Cluster
-from firmament.core.state.tasks import TaskPhase
+from firmament.core.state.tasks import UNGROUPED, TaskPhase
 from firmament.core.state.waiting import count_anew, pass_over
 
 MACHINES_PER_RESERVATION = 200
@@ -87,11 +87,15 @@ class Reservations:
             reserve_after_rounds=rounds,
         )
 
-    def list_closed_rows(self, cluster: Cluster, cls: int, priority: int, job: str) -> set[int]:
-        """Return rows of machines that are closed to tasks of class ``cls`` with ``priority`` in ``job``.
+    def list_closed_rows(
+        self, cluster: Cluster, cls: int, priority: int, job: str, returning: str = ""
+    ) -> set[int]:
+        """Return rows of machines that are closed to tasks of class ``cls`` with ``priority`` in the gang ``job``.
 
         A machine is open to tasks that will have ended by the time it has room for the task that it is reserved for.
+        And it is open to the job ``returning`` if room is kept there for it, which the reservation could not use.
         """
+        room = cluster.restarts.find_priorities(returning) if returning else {}
         row_of = cluster.machines.row_of
         run = cluster.classes.rows[cls].content.run_seconds
         ends = self._now + run if run else math.inf
@@ -102,9 +106,10 @@ class Reservations:
             and (held.cls != cls or job)
             and priority <= held.priority
             and ends > held.starts
+            and room.get(held.machine, UNGROUPED) < held.priority
         }
         if self.gangs.held:
-            kept = self.gangs.iter_closed(priority, job, ends)
+            kept = self.gangs.iter_closed(priority, job, ends, room)
             closed |= {row_of[name] for name in kept if name in row_of}
         return closed
 

@@ -146,15 +146,15 @@ class FeasibleMachines:
             return takes
         highest = int(cluster.tasks.priority[members].max())
         closed: set[int] = set()
-        gangs = self.reservations.gangs.held
+        gangs, kept = self.reservations.gangs.held, cluster.restarts.jobs
         if self.reservations.held or gangs:
-            own = {cluster.tasks.job[row] for row in members.tolist()} if gangs else set()
-            jobs = {job if job in gangs else "" for job in own} or {""}
-            kept_off = (self.reservations.list_closed_rows(cluster, cls, highest, job) for job in jobs)
+            own = {cluster.tasks.job[row] for row in members.tolist()} if gangs or kept else set()
+            jobs = {(job if job in gangs else "", job if job in kept else "") for job in own} or {("", "")}
+            kept_off = (self.reservations.list_closed_rows(cluster, cls, highest, *each) for each in jobs)
             closed = set.intersection(*kept_off)
         if cluster.restarts.by_uid:
             jobs = {cluster.tasks.job[row] for row in members.tolist()}
-            closed |= set.intersection(*(list_kept_rows(cluster, cls, highest, job) for job in jobs))
+            closed |= frozenset.intersection(*(list_kept_rows(cluster, cls, highest, job) for job in jobs))
         return np.setdiff1d(takes, np.array(sorted(closed), dtype=np.int64)) if closed else takes
 
     def by_evictions(

@@ -203,8 +203,8 @@ def _number_shapes(
     wanted = [(rows[cls].shape, none) for cls, _ in groups]
     if reservations.held or reservations.gangs.held or cluster.restarts.by_uid:
         closed = [
-            frozenset(reservations.list_closed_rows(cluster, cls, priority, job))
-            for (cls, priority), job in zip(groups, jobs, strict=True)
+            frozenset(reservations.list_closed_rows(cluster, cls, priority, job, name))
+            for (cls, priority), job, name in zip(groups, jobs, names, strict=True)
         ]
         if cluster.restarts.by_uid:
             closed = [

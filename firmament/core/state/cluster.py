@@ -29,7 +29,7 @@ from firmament.core.state.jobs import JobTable
 from firmament.core.state.machines import MachineTable
 from firmament.core.state.promised_room import ForeignNominations, PromisedRoom
 from firmament.core.state.records import RecordTable
-from firmament.core.state.restarts.room import RestartRooms
+from firmament.core.state.restarts.rooms import RestartRooms
 from firmament.core.state.tasks import TaskPhase, TaskTable
 from firmament.core.state.usage_reports import ReportsOfUse
 from firmament.core.usage.samples import TaskSamples

@@ -95,6 +95,7 @@ class TaskTable:
         self._removed = self._room = 0
         self._next_sequence = 0
         self._pending: Int64 | None = None
+        self._changes = 0
         for column, kind in self.COLUMNS.items():
             setattr(self, column, np.full(64, _get_unused_value(column), dtype=kind))
 
@@ -208,6 +209,16 @@ class TaskTable:
         """Set the state of tasks; all code that writes states calls this, as the pending tasks are cached."""
         self.state[rows] = int(state)  # converting an enum member takes longer
         self._pending = None
+        self._changes += 1
+
+    @property
+    def changes(self) -> int:
+        """A number that grows with each change of a state, and once something is owed to an assumed task."""
+        return self._changes
+
+    def note_owed(self) -> None:
+        """Count that something is owed to an assumed task as a change."""
+        self._changes += 1
 
     @property
     def any_unschedulable(self) -> bool:

@@ -96,6 +96,7 @@ def wait_for_room(cluster: Cluster, rows: Int64, *, ordered: Bool) -> None:
 def owe(cluster: Cluster, task: int) -> None:
     """Record that other tasks were evicted for an assumed task."""
     cluster.tasks.owed[task] = True
+    cluster.tasks.note_owed()
 
 
 def confirm(cluster: Cluster, task: int, now: float) -> None:

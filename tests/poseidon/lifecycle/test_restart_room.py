@@ -11,7 +11,9 @@ from poseidon.bridge.state import BridgeState
 from poseidon.configuration.document import BridgeConfiguration
 from poseidon.kube.api.metadata import Condition, OwnerReference
 from poseidon.kube.api.resource import Change
+from poseidon.kube.write.binder import BindResult
 from poseidon.lifecycle import restart_room
+from poseidon.lifecycle.actions import Bind
 from poseidon.lifecycle.phases import Event
 from poseidon.lifecycle.restart_room import RESTART_ROOM_RECORD
 from poseidon.pod_groups.membership import POD_GROUP
@@ -252,6 +254,29 @@ def test_each_new_pod_ends_the_room_of_one_on_its_node_first():
     assert scene.rooms() == {}
     assert scene.outcomes() == {"taken": 2, "elsewhere": 1}
     assert scene.outcomes() == {}
+
+
+@pytest.mark.parametrize(
+    ("result", "left"),
+    [(BindResult.BOUND, {"pod-b": "n2"}), (BindResult.FAILED, {"pod-a": "n1", "pod-b": "n2"})],
+)
+def test_a_pod_that_is_bound_ends_the_room_before_it_is_shown_and_no_further_one_after(result, left):
+    """Otherwise the solver would count both the pod and the room until then."""
+    scene = Scene()
+    scene.run("a", "n1")
+    scene.run("b", "n2")
+    scene.pods(gone(member("a")), gone(member("b")))
+    scene.pods(present(member("c")), present(member("d")))
+    scene.place("pod-d", "n2")
+    [bind] = [each for each in scene.place("pod-c", "n1") if isinstance(each, Bind)]
+    scene.outcome(bind, result)
+    scene.sync()
+    assert scene.rooms() == left
+    if result is BindResult.BOUND:
+        scene.pods(present(member("c", node="n1")))
+        scene.pods(present(member("c", node="n1", phase="Running")))
+        assert scene.rooms() == left
+        assert scene.outcomes() == {"taken": 1}
 
 
 def test_an_equal_pod_ends_the_room_of_an_equal_one():

@@ -8,6 +8,7 @@ import random
 
 import pytest
 
+from firmament.core.configuration import RoundOptions
 from firmament.core.events import (
     ClassDefined,
     JobDefined,
@@ -20,7 +21,7 @@ from firmament.core.events import (
 from firmament.core.model import HostPort, Job, JobGroup, TaskClaim
 from firmament.core.record_kinds import RESTART_ROOM_RECORD
 from firmament.core.results import DeltaKind
-from tests.support.core import machine, messages, scheduler, task_class
+from tests.support.core import Clock, machine, messages, scheduler, task_class
 from tests.support.effort import examples
 
 UNTIL = "2026-01-01T00:01:00Z"
@@ -454,14 +455,21 @@ class World:
     def sum_kept(self, at, priority, job):
         """What is kept on a machine from tasks with ``priority`` in ``job``.
 
-        Each member that has been placed there takes the oldest room of its job that was there before it.
+        Each member that has been placed there takes the oldest room of its job that was there before it. If the other
+        members are newer than, and as many as, all that is left of their job's room, that is taken, too.
         """
-        rooms = dict(self.kept)
+        rooms, elsewhere = dict(self.kept), dict[str, list[str]]()
         for uid, where in self.where.items():
             of = where, self.asked[uid][2]
             mine = [old for old, room in rooms.items() if (room[0], room[2]) == of and old in self.after[uid]]
             if mine:
                 del rooms[mine[0]]
+            else:
+                elsewhere.setdefault(of[1], []).append(uid)
+        for of_job, uids in elsewhere.items():
+            mine = [old for old, room in rooms.items() if room[2] == of_job]
+            if sum(set(mine) <= self.after[uid] for uid in uids) >= len(mine):
+                rooms = {old: room for old, room in rooms.items() if room[2] != of_job}
         return sum(
             cpu
             for where, cpu, own, theirs in rooms.values()
@@ -540,3 +548,97 @@ def test_gangs_whose_room_is_kept_come_back_whatever_else_waits(part):
         machines, events, members = draw_restart(random.Random(seed))
         placed = rounds(scheduler(machines, events))
         assert placed.keys() >= set(members), f"seed {seed}"
+
+
+# --- Other rules that keep machines, and the time until a member is seen on its machine.
+
+
+def reserve_for_a_large_task(clock, gang_need=1):
+    """A gang's member and tasks that come and go keep a large task waiting, until its machine is reserved for it."""
+    content = {"runs_to_completion": True}
+    made = scheduler(
+        [machine("m", cpu=8)],
+        [gang("g", need=gang_need), ClassDefined(1, task_class(4, **content))],
+        [TasksBound("m", 1, ("old",), job="g"), TasksBound("m", 1, ("small-0",))],
+        tasks(2, "large", cpu=8),
+        clock=clock,
+        options=RoundOptions(reserve_after_rounds=2, reserve_after=1.0, reserve_for=1_000.0),
+    )
+    rounds(made)
+    for number in range(4):
+        clock.advance(1.0)
+        made.apply([TaskRemoved(f"small-{number}"), *tasks(1, f"small-{number + 1}", cpu=4, **content)])
+        if not rounds(made):
+            return made
+    raise AssertionError("nothing was reserved")
+
+
+def test_a_gang_returns_to_its_room_on_a_machine_that_is_reserved_for_another_task():
+    """Otherwise the room would keep the other task out, and the reservation the gang: both would wait."""
+    clock = Clock()
+    made = reserve_for_a_large_task(clock)
+    made.apply([kept("old", "m", cpu=4), TaskRemoved("old")])
+    made.apply(tasks(1, "new", cpu=4, job="g", runs_to_completion=True))
+    assert rounds(made) == {"new": "m"}
+
+
+def test_a_gang_without_room_or_with_less_important_room_respects_the_reservation():
+    clock = Clock()
+    made = reserve_for_a_large_task(clock)
+    made.apply([kept("old", "m", cpu=4, priority=-1), TaskRemoved("old")])
+    made.apply(tasks(1, "new", cpu=4, job="g", runs_to_completion=True))
+    assert rounds(made) == {"large": "m"}
+
+
+def test_nobody_is_evicted_for_room_that_a_gang_needs_no_more_as_it_has_places_elsewhere():
+    """Machine x suits the gang better. Its room is on m, until the driver has seen the new member."""
+    made = scheduler(
+        [machine("m", cpu=4), machine("x", cpu=8), machine("n", cpu=4)],
+        [gang("g", need=1), kept("old", "m", cpu=4, priority=5), ClassDefined(9, task_class(4))],
+        [TasksBound("n", 9, ("low",), priority=0)],
+        tasks(1, "new", cpu=4, priority=5, job="g"),
+        tasks(2, "single-0", "single-1", cpu=4, priority=5),
+    )
+    placed = rounds(made)
+    assert placed["new"] == "x"
+    assert {placed["single-0"], placed["single-1"]} == {"m", "x"}
+
+
+def test_room_stays_if_not_all_members_have_places_elsewhere():
+    made = scheduler(
+        [machine("m", cpu=8), machine("x", cpu=8)],
+        [gang("g", need=1), kept("old-0", "m", cpu=4), kept("old-1", "m", cpu=4)],
+        tasks(1, "new", cpu=4, job="g"),
+        tasks(2, "large", cpu=8),
+    )
+    placed = rounds(made)
+    assert placed in ({"new": "x"}, {"new": "m", "large": "x"})
+
+
+def test_of_very_many_gangs_only_some_are_named():
+    made = scheduler(
+        [machine(f"m{index:02}", cpu=4) for index in range(14)],
+        [kept(f"old-{index}", f"m{index:02}", cpu=4, job=f"g{max(index, 1)}") for index in range(14)],
+        tasks(1, "single", cpu=4),
+    )
+    told: dict[str, str] = {}
+    assert rounds(made, told) == {}
+    assert f"2 node(s) kept room for restarting gang ours/g1 until {UNTIL}" in told["single"]
+    assert "3 node(s) kept room for further restarting gangs" in told["single"]
+    assert told["single"].count("kept room") == 11
+
+
+def test_many_kept_ports_keep_their_machines_from_all_that_ask_for_them():
+    """Also from those in the job of some of them."""
+    made = scheduler(
+        [machine(f"m{index}", cpu=4) for index in range(4)],
+        [gang("g", need=1), gang("h", need=1)],
+        [kept("old-0", "m0", cpu=1, ports=[("TCP", 80, "")], job="g")],
+        [kept("old-1", "m1", cpu=1, ports=[("TCP", 80, ""), ("TCP", 81, "")], job="h")],
+        [kept("old-2", "m2", cpu=1, ports=[("TCP", 81, "")], job="h", priority=-1)],
+        [kept("old-3", "m3", cpu=1, ports=[("UDP", 80, "")], job="h")],
+        tasks(1, "a", "b", "c", cpu=1, ports=(HostPort(80),)),
+    )
+    assert set(rounds(made).values()) == {"m2", "m3"}
+    made.apply(tasks(1, "g", cpu=1, ports=(HostPort(80),), job="g"))
+    assert rounds(made) == {"g": "m0"}

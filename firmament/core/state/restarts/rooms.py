@@ -1,0 +1,164 @@
+"""Keeps the room that members of a gang have left, until new members of the gang take it.
+
+A gang that restarts comes back as new tasks some seconds later. Until then what its former members used on their
+machines is kept for it: for other tasks of at most their priority it counts as used. More important tasks may take it,
+as they may evict running members. The driver says by records (``RESTART_ROOM_RECORD``) which room is kept and when that
+ends, so nothing here depends on time.
+
+A round has one amount of room for all its tasks. So of the jobs for which room is kept only one takes part in a round,
+and nobody else does (``firmament.core.requeue.turns``): its own room is free in it, and all other room counts as used.
+Ports and claims of devices are no amounts: machines where such room is kept are closed to tasks that ask for the same
+port, or that claim devices.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, KeysView
+
+import numpy as np
+
+from cost_models.interface import Bool, Int64
+from firmament.core.model import TaskClass
+from firmament.core.resources import ResourceIndex
+from firmament.core.state.machines import MachineTable
+from firmament.core.state.restarts.room import RestartRoom, read_room
+from firmament.core.state.restarts.table import RoomTable
+from firmament.core.state.tasks import TaskTable
+
+MOST_KEEPERS = 10
+"""So many jobs are named to a task that has no place because of their room."""
+
+
+class RestartRooms:
+    """The room that is kept for restarting gangs, ``by_uid`` of the tasks that left it.
+
+    ``resources``: the columns of machines.
+    """
+
+    def __init__(self, resources: ResourceIndex) -> None:
+        self._resources = resources
+        self._of_job: Counter[str] = Counter()
+        self._exclusive: set[str] = set()
+        self._table: RoomTable | None = None
+        self._taken = frozenset[int]()
+        self.by_uid: dict[str, RestartRoom] = {}
+
+    @property
+    def jobs(self) -> KeysView[str]:
+        """Ids of the jobs for which room is kept."""
+        return self._of_job.keys()
+
+    def put(self, uid: str, payload: bytes | None, came: int) -> tuple[str, ...]:
+        """Store the room in a record, None if it is kept no longer; return the machines concerned.
+
+        A record that cannot be read counts as gone. ``came``: arrival number of the record; one that only repeats what
+        is known has come before.
+        """
+        former = self.by_uid.pop(uid, None)
+        found = read_room(payload, came) if payload else None
+        if found is not None and former is not None and found._replace(came=former.came) == former:
+            found = former
+        self._exclusive.discard(uid)
+        self._table = None
+        if former is not None:
+            self._of_job[former.job] -= 1
+            if not self._of_job[former.job]:
+                del self._of_job[former.job]
+        if found is not None:
+            self.by_uid[uid] = found
+            self._of_job[found.job] += 1
+            if found.ports or found.devices:
+                self._exclusive.add(uid)
+        return tuple([each.machine for each in (former, found) if each is not None])
+
+    def sum_kept(
+        self, tasks: TaskTable, machines: MachineTable, least: int | None, jobs: Collection[str]
+    ) -> Int64 | None:
+        """Return int64[M, K]: what is kept for other jobs than ``jobs``; None for nothing, and read-only.
+
+        ``least``: only room of at least this priority counts. Room that new members have taken does not, although its
+        record is still there (see ``_list_taken``).
+        """
+        if not self.by_uid:
+            return None
+        table = self._get_table(machines)
+        counted = table.find_counted(least)
+        if not counted.any():
+            return None
+        own = [index for job in jobs for index in table.of_job.get(job, ())]
+        apart = {*own, *table.list_taken(tasks)}
+        left_out = np.array([index for index in sorted(apart) if counted[index]], dtype=np.int64)
+        if len(left_out) == np.count_nonzero(counted):
+            return None
+        total = table.sum_all(counted, machines.capacity)
+        if not len(left_out):
+            return total
+        total = total.copy()
+        np.subtract.at(total[:, : table.requests.shape[1]], table.rows[left_out], table.requests[left_out])
+        return total
+
+    def sum_beside(
+        self, tasks: TaskTable, machines: MachineTable, beside: Collection[int], least: int | None
+    ) -> Int64 | None:
+        """Return ``sum_kept`` for other jobs than those of the tasks ``beside`` (rows)."""
+        if not self.by_uid:
+            return None
+        return self.sum_kept(tasks, machines, least, {tasks.job[row] for row in beside})
+
+    def note_taken(self, tasks: TaskTable, machines: MachineTable) -> list[str]:
+        """Return the machines with room that new members have taken, perhaps in part, since the last call."""
+        table = self._get_table(machines)
+        before, taken = self._taken, [table.rooms[index] for index in table.list_taken(tasks)]
+        self._taken = frozenset(room.came for room in taken)
+        return [room.machine for room in taken if room.came not in before]
+
+    def find_priorities(self, job: str) -> dict[str, int]:
+        """Return the machines on which room is kept for a job, and the highest priority of the room there."""
+        found: dict[str, int] = {}
+        for room in self.by_uid.values() if job in self._of_job else ():
+            if room.job == job:
+                found[room.machine] = max(room.priority, found.get(room.machine, room.priority))
+        return found
+
+    def find_closed(
+        self, machines: MachineTable, content: TaskClass, priority: int, job: str
+    ) -> Collection[int]:
+        """Return the machines (rows) where ports or devices are kept from a class with ``priority`` in ``job``."""
+        if not self._exclusive or not (content.ports or content.claims):
+            return ()
+        found: list[int] = self._get_table(machines).find_closed(content, priority, job).tolist()
+        return found
+
+    def list_keepers(
+        self, machines: MachineTable, priority: int, job: str, refused: Bool
+    ) -> list[tuple[RestartRoom, str, Int64]]:
+        """Return whose room on machines that are ``refused`` (bool[M]) tasks with ``priority`` in ``job`` may not take.
+
+        That is one room of each job, when the last of the job's rooms lapses, and the machines (rows). Each machine
+        counts for one job. The ``MOST_KEEPERS`` jobs with the most machines are returned.
+        """
+        table = self._get_table(machines)
+        kept = np.flatnonzero(table.find_kept_from(priority, job))
+        kept = kept[refused[table.rows[kept]]]
+        rows, first = np.unique(table.rows[kept], return_index=True)
+        _, alike, of_job, counts = np.unique(
+            table.job_codes[kept[first]], return_index=True, return_inverse=True, return_counts=True
+        )
+        found = list[tuple[RestartRoom, str, Int64]]()
+        for each in np.argsort(-counts, kind="stable").tolist():
+            room = table.rooms[kept[first[alike[each]]]]
+            found.append((room, table.until[room.job], rows[of_job == each]))
+            if len(found) == MOST_KEEPERS:
+                break
+        return found
+
+    def highest_below(self, priority: int) -> int | None:
+        """Return the highest priority below ``priority`` for which room is kept, or None."""
+        return max((room.priority for room in self.by_uid.values() if room.priority < priority), default=None)
+
+    def _get_table(self, machines: MachineTable) -> RoomTable:
+        version = (machines.static_version, machines.capacity.shape, self._resources.version)
+        if self._table is None or self._table.version != version:
+            self._table = RoomTable(self.by_uid.values(), machines, self._resources)
+        return self._table
