@@ -31,7 +31,7 @@ from poseidon.kube.quarantine import Quarantine
 from poseidon.kube.write.binder import BindOutcome
 from poseidon.kube.write.suspension_writer import SuspensionEnd
 from poseidon.lifecycle.actions import Action
-from poseidon.lifecycle.phases import UNDER_WAY, Phase, PodRecord, Stories
+from poseidon.lifecycle.phases import Phase, PodRecord, Stories
 from poseidon.numa.node_topology import RECORD_KIND, node_topology_resource
 from poseidon.pod_groups.kinds import GROUP_KINDS
 from poseidon.queues.book import QueueBook
@@ -314,10 +314,8 @@ class BridgeState(Stores):
 
     def binding_ended(self, outcome: BindOutcome) -> None:
         """Note the outcome of a binding."""
-        record = self.tasks.get(outcome.request.uid)
-        before = None if record is None else record.phase
         self.placements.binding_ended(outcome)
-        if record is not None and before in UNDER_WAY and record.phase is Phase.BOUND:
+        if self.restart_rooms.rooms and (record := self.tasks.get(outcome.request.uid)) is not None:
             self.restart_rooms.note_bound(record)
         self._apply_claims()
 

@@ -83,6 +83,7 @@ class KeptRooms:
         self._wall = wall
         self._stated: dict[str, float] = {}
         self._leaves_none: set[str] = set()
+        self._bound: set[str] = set()  # pods that count as arrived, and have not been shown on their nodes
         self._leaving = _LeavingPods()
         self._of_namespace: Counter[str] = Counter()
         self.rooms: dict[str, _Room] = {}
@@ -98,8 +99,10 @@ class KeptRooms:
         if self._default <= 0 and self._longest <= 0:
             return
         uid, node = task.uid, pod.spec.node_name
-        if node and (known is None or not (known.node or known.phase in ON_NODE)):
+        if node and (known is None or not known.node) and uid not in self._bound:
             self._note_arrival(task, node, was_awaited=known is not None)
+        if node:
+            self._bound.discard(uid)
         stated = read_keep_seconds(pod.metadata)
         if stated is None:
             self._stated.pop(uid, None)
@@ -113,17 +116,22 @@ class KeptRooms:
             self._leaving.add(uid, task.job, node)
 
     def note_bound(self, record: PodRecord) -> None:
-        """Note that the API server has accepted the binding of a pod that it has not shown on its node yet.
+        """Note how a pod's binding has ended: if it is bound, room is kept no longer, before the pod is shown there.
 
-        So the solver is told at once that room is kept no longer, and does not count both the room and the pod.
+        So the solver never counts both the room and the pod. To be called while there are ``rooms``.
         """
-        self._note_arrival(record.task, record.place, was_awaited=True)
+        task = record.task
+        if task.job in self._of_job and record.phase is Phase.BOUND and not record.node:
+            if task.uid not in self._bound:
+                self._note_arrival(task, record.place, was_awaited=True)
+            self._bound.add(task.uid)
 
     def note_departure(self, record: PodRecord, pod: Pod | None) -> None:
         """Note that a pod of a known group holds nothing any more: it has ended (``pod``), or is gone (None)."""
         uid, stated = record.task.uid, self._stated.pop(record.task.uid, None)
         needless = self._leaving.remove(uid) or uid in self._leaves_none
         self._leaves_none.discard(uid)
+        self._bound.discard(uid)
         group = self._groups.group_of(uid)
         if group is None or group.member.share or not record.task.job:
             return
