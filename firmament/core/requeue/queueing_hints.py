@@ -149,10 +149,10 @@ class FeasibleMachines:
         gangs, kept = self.reservations.gangs.held, cluster.restarts.jobs
         if self.reservations.held or gangs:
             own = {cluster.tasks.job[row] for row in members.tolist()} if gangs or kept else set()
-            pairs = {(job if job in gangs else "", job if job in kept else "") for job in own}
+            names = {(job if job in gangs else "", job if job in kept else "") for job in own}
             kept_off = (
                 self.reservations.list_closed_rows(cluster, cls, highest, *each)
-                for each in pairs or {("", "")}
+                for each in names or {("", "")}
             )
             closed = set.intersection(*kept_off)
         if cluster.restarts.by_uid:

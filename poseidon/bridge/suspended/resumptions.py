@@ -126,6 +126,8 @@ class Resumptions:
     def begin(self) -> None:
         """Begin to decide about objects: all are known. Missing pods of resumed objects get placeholders."""
         for entry in [*self._entries.values()]:
+            if entry.stage is AdmissionStage.WAITING:  # whoever has suspended it, its pods are to leave
+                self._tasks.ask_to_leave(self._queues.list_owned(entry.key))
             stage = entry.stage_written
             if stage is AdmissionStage.RUNNING or stage is not entry.stage:
                 self._enter(entry, stage)

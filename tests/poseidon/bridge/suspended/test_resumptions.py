@@ -139,6 +139,17 @@ def test_pods_of_a_job_that_its_user_suspends_are_to_leave():
     assert list_leaving(cluster, "a") == [True] * 3
 
 
+def test_after_a_restart_pods_of_a_suspended_job_are_still_to_leave():
+    cluster = JobCluster(cpu="16")
+    for name, pods in (("a", 3), ("b", 2)):
+        cluster.create(job(name, pods))
+    cluster.settle()
+    cluster.jobs["a"]["spec"]["suspend"] = True
+    cluster.restart()
+    assert list_leaving(cluster, "a") == [True] * 3
+    assert list_leaving(cluster, "b") == [False] * 2
+
+
 def test_after_a_restart_places_are_held_for_pods_that_have_not_come():
     cluster = JobCluster(cpu="16", creates_pods=False)
     cluster.create(job("a", 6))
