@@ -12,7 +12,13 @@ from firmament.core.rules.devices.cel.evaluation import Expression
 from firmament.core.rules.devices.cel.limits import MOST_WORK
 from firmament.core.rules.devices.cel.patterns import Pattern, PatternError
 from firmament.core.rules.devices.cel.tree import ExpressionError
-from firmament.core.rules.devices.cel.values import DomainMap, EvaluationError, Quantity, parse_version
+from firmament.core.rules.devices.cel.values import (
+    DomainMap,
+    EvaluationError,
+    Quantity,
+    are_equal,
+    parse_version,
+)
 
 DEVICE = {
     "driver": "gpu.example.com",
@@ -200,3 +206,32 @@ def test_patterns(pattern: str, fitting: str, others: str | None):
 def test_patterns_that_cannot_be_used(pattern: str):
     with pytest.raises(PatternError):
         Pattern(pattern)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "equal"),
+    [
+        (1, 1.0, True),
+        (1, "1", False),
+        (True, 1, False),
+        ([1, 2], [1, 2], True),
+        ([1], [1, 2], False),
+        ([1, 2], [2, 1], False),
+        ([], {}, False),
+        ({"a": 1}, {"a": 1.0}, True),
+        ({"a": 1}, {"a": 1, "b": 2}, False),
+        ({"a": 1}, {"b": 1}, False),
+        ({"a": 1}, {"a": 2}, False),
+        ({}, {}, True),
+        (Quantity(1000), Quantity(1000), True),
+        (Quantity(1000), Quantity(1001), False),
+        (Quantity(1), 1, False),
+        (parse_version("1.2.3"), parse_version("1.2.3"), True),
+        (parse_version("1.2.3"), parse_version("1.2.4"), False),
+    ],
+)
+def test_values_of_different_types_or_contents_differ_whichever_comes_first(
+    one: Any, other: Any, equal: bool
+):
+    assert are_equal(one, other) is equal
+    assert are_equal(other, one) is equal
