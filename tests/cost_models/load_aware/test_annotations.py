@@ -208,3 +208,11 @@ def test_the_notes_reach_the_round_s_result():
     feasible, _, notes = score({THRESHOLDS: "{"}, {})
     assert feasible
     assert notes == (f"load_threshold: node n: annotation {THRESHOLDS}='{{': not JSON; it is ignored",)
+
+
+@pytest.mark.parametrize(
+    ("length", "shown"), [(80, "x" * 80), (81, "x" * 77 + "..."), (999, "x" * 77 + "...")]
+)
+def test_long_texts_are_cut_in_notes(length: int, shown: str):
+    (note,) = pod_annotations(ShapeRow(annotations={FACTORS: "x" * length})).notes
+    assert f"annotation {FACTORS}={shown!r}: not JSON; it is ignored" in note

@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cost_models.load_aware.scores import UsedScores, Weights
+from cost_models.load_aware.arguments import Strategy
+from cost_models.load_aware.scores import (
+    UsedScores,
+    Weights,
+    compute_used_growth,
+    packing_score,
+    percent_per_unit,
+    variation_score,
+)
 
 RESOURCES = ("a", "b", "c")
 OFFERED = st.one_of(st.integers(0, 50), st.integers(0, 10**6), st.integers(2**44, 2**50))
@@ -58,3 +67,75 @@ def test_three_resources_of_weight_one_add_up_to_more_than_a_byte_holds():
     empty = np.zeros((3, 1), dtype=np.int64)
     scores = UsedScores(empty, np.full((3, 1), 1_000), Weights(np.ones(3, dtype=np.int64), 0), most=False)
     assert scores.compute(np.array([[10, 20, 30]])).tolist() == [[98]]
+
+
+@pytest.mark.parametrize(
+    ("resources", "worst", "growth"),
+    [
+        ([1, 1], 0, [(10 + 20) / 2, (50 + 5) / 2]),
+        ([3, 1], 0, [(3 * 10 + 20) / 4, (3 * 50 + 5) / 4]),
+        ([0, 0], 2, [20.0, 50.0]),  # only the resource of which it takes the larger share
+        ([1, 1], 2, [(10 + 20 + 2 * 20) / 4, (50 + 5 + 2 * 50) / 4]),
+        ([0, 0], 0, [0.0, 0.0]),
+    ],
+)
+def test_the_score_of_used_resources_falls_by_the_weighted_share_of_a_task(
+    resources: list[int], worst: int, growth: list[float]
+):
+    # Of the first machine it takes 10 % and 20 %, of the second 50 % and 5 %.
+    per_unit = percent_per_unit(np.array([[1000, 200], [500, 2000]]))
+    found = compute_used_growth(np.array([100.0, 100.0]), per_unit, Weights(np.array(resources), worst))
+    assert found == pytest.approx(growth)
+
+
+def test_a_task_takes_no_more_than_all_of_a_machine_and_nothing_where_nothing_is_offered():
+    per_unit = percent_per_unit(np.array([[50, 0]]))
+    assert per_unit.tolist() == [[2.0, 0.0]]
+    assert compute_used_growth(np.array([80.0]), per_unit, Weights(np.array([1]), 0)).tolist() == [100.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("percent", "score"),
+    [
+        (0.0, 40),
+        (20.0, 70),
+        (40.0, 100),
+        (40.1, 40),
+        (50.0, 33),
+        (99.0, 1),
+        (100.0, 0),
+        (100.1, 0),
+        (150.0, 0),
+    ],
+)
+def test_packing_rises_up_to_the_target_and_falls_behind_it(percent: float, score: int):
+    assert packing_score(np.array([percent]), 40.0).tolist() == [score]
+
+
+@pytest.mark.parametrize(
+    ("given", "score"),
+    [
+        ({}, 70.0),  # half of 1 - (0.2 + 0.3) and of 1 - 0.1
+        ({"use": 90.0}, 45.0),  # no more than all is used
+        ({"use": -5.0}, 80.0),
+        ({"request": -5.0}, 85.0),
+        ({"deviation": 200.0}, 25.0),
+        ({"margin": 2.0}, 65.0),
+        ({"margin": 99.0}, 25.0),
+        ({"sensitivity": 2.0}, 100 * (1 - (0.5 + 0.1**0.5) / 2)),
+        ({"sensitivity": 0.0}, 75.0),
+        ({"sensitivity": 0.0, "deviation": 100.0}, 25.0),
+        ({"capacity": 0.0}, 0.0),
+    ],
+)
+def test_even_and_little_use_scores_most(given: dict[str, float], score: float):
+    said = {"use": 20.0, "deviation": 10.0, "request": 30.0, "capacity": 100.0} | given
+    strategy = Strategy(margin=given.get("margin", 1.0), sensitivity=given.get("sensitivity", 1.0))
+    found = variation_score(
+        np.array([said["use"]]),
+        np.array([said["deviation"]]),
+        said["request"],
+        np.array([said["capacity"]]),
+        strategy,
+    )
+    assert found == pytest.approx([score])

@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+from typing import Any
+
 import grpc
 import pytest
 
+from firmament.server.session import VERSION_MAJOR, VERSION_MINOR, ProtocolError, check_hello
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.firmament.server.driving import (
     Running,
@@ -123,6 +126,40 @@ async def test_versions(running: Running):
         ended = await refused(running, **version)
         assert ended.code is grpc.StatusCode.FAILED_PRECONDITION
         assert "this server speaks 1.2" in ended.details
+
+
+@pytest.mark.parametrize(
+    ("given", "fault"),
+    [
+        ({}, ""),
+        ({"version_minor": VERSION_MINOR - 1}, ""),
+        ({"version_minor": VERSION_MINOR + 1}, ""),
+        ({"version_minor": VERSION_MINOR - 2}, "protocol 1.0 is not spoken here"),
+        ({"version_minor": VERSION_MINOR + 2}, "protocol 1.4 is not spoken here"),
+        ({"version_major": VERSION_MAJOR + 1}, "protocol 2.2 is not spoken here"),
+        ({"cluster": ""}, "Hello: cluster: is empty"),
+        ({"cluster": "c" * 1024, "client": "p" * 1024}, ""),
+        ({"cluster": "c" * 1025}, "Hello: cluster or client: has more than 1024 characters"),
+        ({"client": "p" * 1025}, "Hello: cluster or client: has more than 1024 characters"),
+    ],
+)
+def test_what_a_greeting_must_say(given: dict[str, Any], fault: str):
+    said = {"version_major": VERSION_MAJOR, "version_minor": VERSION_MINOR, "cluster": "c", **given}
+    message = pb.ClientMessage(hello=pb.Hello(**said))
+    if not fault:
+        assert check_hello(message) == message.hello
+        return
+    with pytest.raises(ProtocolError, match=fault) as caught:
+        check_hello(message)
+    early = caught.value.code is grpc.StatusCode.FAILED_PRECONDITION
+    assert early is ("spoken" in fault), "a wrong version is no malformed message"
+
+
+async def test_a_driver_is_welcomed_with_what_the_server_reads_in_order(running: Running):
+    welcome = await running.driver().hello()
+    assert welcome.reset_required
+    assert welcome.takes_reports
+    assert list(welcome.record_kinds) == sorted(welcome.record_kinds) != []
 
 
 async def test_a_cluster_must_be_named(running: Running):
@@ -258,6 +295,34 @@ async def test_a_driver_that_closes_its_side_gets_the_rest(running: Running):
     ended = await driver.end()
     assert ended.code is grpc.StatusCode.OK
     assert driver.acked == 3
+
+
+async def test_an_older_driver_may_take_over_once_the_newer_one_has_said_goodbye(running: Running):
+    driver = await running.driving(*WORLD, fencing=7)
+    await driver.call.done_writing()
+    await driver.end()
+    older = running.driver()
+    assert (await older.hello(fencing=6)).reset_required
+
+
+@pytest.mark.parametrize("ephemeral", [False, True])
+async def test_a_cluster_may_ask_to_be_forgotten_with_its_last_driver(running: Running, ephemeral: bool):
+    driver = running.driver()
+    hello = pb.Hello(version_major=1, version_minor=2, cluster="c", fencing=1, ephemeral=ephemeral)
+    await driver.send(hello=hello)
+    await driver.snapshot(*WORLD)
+    await driver.events()
+    await driver.until(lambda: driver.acked == driver.sequence)
+    await driver.call.done_writing()
+    await driver.end()
+
+    async def is_settled() -> bool:
+        try:
+            return (await running.state()).machines == 2 and not ephemeral
+        except grpc.aio.AioRpcError as error:
+            return ephemeral and error.code() is grpc.StatusCode.NOT_FOUND
+
+    await eventually(is_settled)
 
 
 async def test_state_outlives_the_driver_but_rounds_do_not(running: Running):

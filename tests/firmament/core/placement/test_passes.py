@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -9,11 +12,12 @@ from cost_models.interface import JointRows
 from firmament.core.flow.problem import Assignments, PlacementProblem
 from firmament.core.flow.residual import Residual
 from firmament.core.placement.outcome import Means, PassOptions, Placed
-from firmament.core.placement.passes import place_all, place_greedily
+from firmament.core.placement.passes import _nearly_done, place_all, place_greedily, solve_in_turn
 from firmament.core.placement.placing import place_by_priority
 from firmament.solvers.base import FlowProblem, FlowSolution, SolverError, SolverTimeoutError
 from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.support.core import problem
+from tests.support.rules import ints
 
 
 class Failing(OrToolsSolver):
@@ -234,3 +238,89 @@ def test_displacement_respects_pins():
     number, placing = by_priority(given)
     assert number == [4.0, 0.0]
     assert placing.figures.waves == 1
+
+
+# --- turns -----------------------------------------------------------------------------------------------------------
+
+
+class Turns:
+    """Turns over one class of tasks on a machine, whose flows propose and admit what a test states."""
+
+    def __init__(self, tasks: int, proposed: Sequence[int | None], admitted: Sequence[int] = ()) -> None:
+        """``proposed``: by turn, None for a flow that runs out of time; ``admitted``: if not all of that."""
+        self.residual = Residual(problem(tasks=[tasks], requests=[[1]], free=[[99]]))
+        self._proposed, self._admitted = iter(proposed), iter(admitted or [each or 0 for each in proposed])
+        self.first: list[bool] = []
+
+    def propose_next(self, first: bool) -> Placed:
+        self.first.append(first)
+        count = next(self._proposed)
+        if count is None:
+            raise SolverTimeoutError
+        return Placed(_many(count), last=ANY_FLOW if count else None)
+
+    def admit_some(self, placed: Assignments) -> Assignments:
+        admitted = _many(next(self._admitted))
+        self.residual.book_assignments(admitted)
+        return admitted
+
+    def run(self, most: int = 9, worth: int = 10) -> list[int]:
+        """How many tasks each turn has placed."""
+        self.parts = solve_in_turn(
+            self.residual, self.propose_next, self.admit_some, Means(OrToolsSolver()), most=most, worth=worth
+        )
+        return [int(part.assignments.count.sum()) for part in self.parts]
+
+
+ANY_FLOW: Any = "a flow, of which nobody asks anything"
+
+
+def _many(count: int) -> Assignments:
+    return Assignments(ints(*[0] * bool(count)), ints(*[0] * bool(count)), ints(*[count] * bool(count)))
+
+
+def test_turns_end_when_all_tasks_are_placed():
+    turns = Turns(6, [4, 2, 1])
+    assert turns.run() == [4, 2]
+    assert turns.first == [True, False], "only the first turn is told that it is the first"
+
+
+def test_turns_end_with_one_in_which_nothing_fits():
+    assert Turns(6, [4, 0, 1]).run() == [4, 0]
+
+
+@pytest.mark.parametrize("most", [0, 1, 2, 3])
+def test_there_are_only_so_many_turns(most: int):
+    assert Turns(99, [20, 20, 20, 20]).run(most=most) == [20] * most
+
+
+@pytest.mark.parametrize(("admitted", "turns"), [(2, [10, 2, 8]), (1, [10, 1])])
+def test_a_turn_that_places_too_small_a_part_of_those_that_are_left_is_the_last(
+    admitted: int, turns: list[int]
+):
+    # 20 are left for the second turn, and one in ten of them is two.
+    assert Turns(30, [10, 9, 8], [10, admitted, 8]).run(most=3) == turns
+
+
+def test_a_turn_without_time_keeps_what_was_placed_before():
+    turns = Turns(9, [4, None])
+    assert turns.run() == [4, 0]
+    assert [part.figures.time_limited for part in turns.parts] == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("proposed", "admitted", "share", "done"),
+    [
+        (10, 9, 0.1, True),
+        (10, 8, 0.1, False),  # too many are left
+        (9, 9, 0.1, False),  # the flow did not place all
+        (10, 10, 0.1, False),  # nobody is left
+        (10, 9, 0.0, False),
+    ],
+)
+def test_a_flow_that_placed_all_and_of_which_few_are_left_is_nearly_done(
+    proposed: int, admitted: int, share: float, done: bool
+):
+    turns = Turns(10, [proposed], [admitted])
+    turns.admit_some(_many(proposed))
+    assert _nearly_done(turns.residual, _many(proposed), 10, share) is done
