@@ -237,3 +237,81 @@ def test_pods_that_are_forgotten_are_not_waited_for():
     assert scene.writes.get(KEY) is None
     scene.writes.advance("default/unknown", 0.0)
     assert scene.writes.get("default/unknown") is None
+
+
+def test_a_pod_that_gives_back_twice_during_its_write_keeps_its_devices_booked():
+    scene = Scene()
+    scene.ask()
+    for _ in range(2):
+        scene.writes.give_back(KEY, "pod-1", 0.0)
+    assert scene.progress.allocation == GIVEN
+    assert scene.progress.leaving == {"pod-1"}
+
+
+def test_whoever_joins_keeps_a_claim_from_being_freed():
+    scene = Scene(given=GIVEN)
+    scene.writes.free(KEY, 0.0)
+    assert scene.progress.freeing
+    scene.writes.reserve(KEY, ONE, 0.0)
+    assert not scene.progress.freeing
+
+
+def test_nothing_is_left_of_a_claim_that_is_gone():
+    scene = Scene(given=GIVEN, reserved=("1",))
+    scene.writes.give_back(KEY, "pod-1", 0.0)
+    write = scene.next()
+    assert write is not None
+    scene.claims.clear()
+    scene.writes.advance(KEY, 0.0)
+    scene.writes.note_ended(WriteEnd(write), 0.0)
+    assert scene.writes.get(KEY) is None
+
+
+def test_whoever_joined_during_a_write_that_is_refused_is_written_at_once():
+    scene = Scene()
+    write = scene.ask()
+    assert write is not None
+    scene.ask(TWO)
+    scene.writes.note_ended(WriteEnd(write, "forbidden"), 0.0)
+    assert scene.ended() == [("pod-1", KEY, "forbidden")]
+    following = scene.next()
+    assert following is not None
+    assert following.join == (TWO,)
+
+
+def test_a_pod_that_comes_back_while_it_leaves_has_the_claim_only_after_the_write():
+    scene = Scene(given=GIVEN, reserved=("1",))
+    scene.writes.give_back(KEY, "pod-1", 0.0)
+    write = scene.next()
+    assert write is not None
+    scene.writes.reserve(KEY, ONE, 0.0)
+    assert scene.ended() == []
+    scene.show(given=None)
+    scene.writes.note_ended(WriteEnd(write), 0.0)
+    following = scene.next()
+    assert following is not None
+    assert following.join == (ONE,)
+
+
+def test_pods_leave_in_one_order_and_a_claim_that_exists_is_patched_as_it_is():
+    names = [str(number) for number in range(1, 10)]
+    scene = Scene(given=GIVEN, reserved=names)
+    for name in reversed(names):
+        scene.writes.give_back(KEY, f"pod-{name}", 0.0)
+    first = scene.next()
+    assert first is not None
+    assert (first.leave, first.instead) == (("pod-9",), None)
+    scene.writes.note_ended(WriteEnd(first), 0.0)
+    second = scene.next()
+    assert second is not None
+    assert second.leave == tuple(f"pod-{name}" for name in names)
+
+
+def test_devices_that_could_not_be_freed_are_freed_later():
+    scene = Scene(given=GIVEN)
+    scene.writes.free(KEY, 0.0)
+    write = scene.next()
+    assert write is not None
+    scene.writes.note_ended(WriteEnd(write, "no answer"), 5.0)
+    assert scene.writes.expire(5.0 + LOOK_AGAIN_SECONDS) == [KEY]
+    assert scene.next() is not None

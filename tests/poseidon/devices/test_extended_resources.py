@@ -321,3 +321,53 @@ def test_a_claim_that_was_not_created_goes_with_its_pod():
         bridge.sync()
         seen.append("pod-q" in bridge.view.tasks)
     assert seen == [True, False]
+
+
+def test_an_amount_of_zero_is_neither_offered_nor_asked_for():
+    none = node("n1")
+    none = replace(none, status=replace(none.status, allocatable={**none.status.allocatable, GPU: "0"}))
+    bridge = Bridge(classes=[device_class()], nodes=[none])
+    bridge.put(asking(), asking("idle", containers=(container("main", 0),)))
+    assert len(bridge.message().claims) == 1
+    assert not bridge.message("pod-idle").claims
+
+
+def test_a_resource_with_request_and_limit_is_one():
+    more: dict[str, str | int | float] = {GPU: "2", "example.com/other": "1"}
+    both = Container(name="main", resources=ResourceRequirements(requests=more, limits=more))
+    found = describe_requests(asking(containers=(both,)), {GPU: "gpu", "example.com/other": "other"})
+    assert [(each["name"], each["exactly"]["count"]) for each in found.requests] == [
+        ("container-0-request-0", 2),
+        ("container-0-request-1", 1),
+    ]
+
+
+def test_an_init_container_has_no_devices_of_a_sidecar_that_has_begun_before_it():
+    init = (container("sidecar", 1, restart_policy="Always"), container("init", 1))
+    found = describe_requests(asking(init=init), {GPU: "gpu"})
+    assert len(found.requests) == 2
+    named = {each["containerName"]: each["requestName"] for each in found.mappings}
+    assert named == {
+        "sidecar": "container-0-request-0",
+        "init": "container-2-request-0",
+        "main": "container-2-request-0",
+    }
+
+
+def test_a_claim_of_a_pod_with_a_long_name_has_a_name_that_is_allowed():
+    bridge = Bridge(classes=[device_class()])
+    bridge.put(asking("p" * 253, uid="pod-p"))
+    bridge.place()
+    [write] = bridge.writes()
+    assert len(write.claim.metadata.name) <= 253
+
+
+def test_waiting_pods_are_read_anew_once_for_each_change_of_classes():
+    bridge = Bridge()
+    bridge.put(asking())
+    bridge.put_classes(device_class())
+    found = bridge.state.extended_resources
+    assert found.take_affected() == []
+    bridge.state.extended_resources.take_classes([present(device_class("other", "example.com/other"))])
+    assert [uid for uid, _ in found.take_affected()] == ["pod-p"]
+    assert found.take_affected() == []
