@@ -48,8 +48,8 @@ class TestLinkSpeed:
         file.write_text(
             HEADER
             + "eth2\t0000FEA9\t00000000\t0001\t0\t0\t0\t0000FFFF\t0\t0\t0\n"
-            + "wlan0\t00000000\t0101A8C0\t0003\t0\t0\t600\t00000000\t0\t0\t0\n"
-            + "eth1\t00000000\t0101A8C0\t0003\t0\t0\t100\t00000000\t0\t0\t0\n"
+            + "wlan0\t00000000\t0101A8C0\t0003\t0\t0\t1000\t00000000\t0\t0\t0\n"
+            + "eth1\t00000000\t0101A8C0\t0003\t0\t0\t600\t00000000\t0\t0\t0\n"
         )
         assert default_interface(file) == "eth1"
 

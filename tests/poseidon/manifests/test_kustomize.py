@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from poseidon.cli import main
+from poseidon.manifests.kustomize import KustomizeError, build_kustomization
 from poseidon.manifests.loader import ManifestError, load_manifests
 
 DEPLOYMENT = """\
@@ -35,6 +36,7 @@ TOOL = """\
 echo "$@" >> "{log}"
 for folder; do :; done
 case "$folder" in
+  *silent*) exit 1;;
   *broken*) echo "Error: accumulating resources: no such file" >&2; exit 1;;
   *) cat "{made}";;
 esac
@@ -219,3 +221,11 @@ def test_input_without_nodes_says_how_to_get_them(tmp_path, text, what):
     assert result.exit_code == 0
     assert result.stderr.startswith(f"warning: the input {what}")
     assert "`kubectl get nodes -o yaml > nodes.yaml`" in result.stderr
+
+
+def test_a_program_that_fails_without_a_word_is_said_to_say_nothing(tmp_path, tool):
+    tool()
+    folder = tmp_path / "silent"
+    folder.mkdir()
+    with pytest.raises(KustomizeError, match=r"^kustomize: it says nothing$"):
+        build_kustomization(folder)

@@ -145,12 +145,12 @@ class TestLabelKeys:
 class TestPreferences:
     def test_weights_travel_and_equal_terms_add_up(self):
         preferred = [
-            {"weight": 7, "podAffinityTerm": {"topologyKey": "zone", "labelSelector": WEB}},
-            {"weight": 7, "podAffinityTerm": {"topologyKey": "zone", "labelSelector": WEB}},
+            {"weight": weight, "podAffinityTerm": {"topologyKey": "zone", "labelSelector": WEB}}
+            for weight in (7, 100, 7, 1)
         ]
         message, defects = class_content(made({"podAntiAffinity": {PREFERRED: preferred}}))
         assert not defects
-        assert [term.weight for term in message.preferred_anti_affinity] == [7, 7]
+        assert sorted(term.weight for term in message.preferred_anti_affinity) == [1, 7, 7, 100]
         assert not message.anti_affinity
 
     def test_required_terms_have_no_weight(self):

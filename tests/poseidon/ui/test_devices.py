@@ -6,7 +6,7 @@ import msgspec
 
 from poseidon.kube.api.devices import ResourceClaim, ResourceSlice
 from poseidon.kube.api.resource import Change
-from poseidon.ui.views.nodes import show_node
+from poseidon.ui.views.nodes import MOST_DEVICES, show_node
 from tests.poseidon.ui.objects import known, make_node, make_pod, store
 
 
@@ -96,3 +96,10 @@ def test_what_drivers_and_people_write_wrongly_is_left_out():
     }
     found.devices.claims_changed([Change("odd", msgspec.convert(raw, ResourceClaim))])
     assert shown(found) == (3, {"g0": [], "g1": [], "g2": []})
+
+
+def test_free_devices_are_counted_even_if_they_are_too_many_to_be_listed():
+    found = known(store(make_node("n1")))
+    found.devices.slices_changed([slice_of("s1", *(f"g{number:03}" for number in range(MOST_DEVICES + 3)))])
+    free, items = shown(found)
+    assert (free, len(items)) == (MOST_DEVICES + 3, MOST_DEVICES)

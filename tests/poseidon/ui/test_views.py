@@ -256,6 +256,11 @@ def test_pages_of_pods(small, query, names):
         assert {each["phase"] for each in found["items"]} == {"gone"}
 
 
+def test_a_namespace_is_no_part_of_the_name_of_another():
+    found = store(make_pod("a/x"), make_pod("ab/y"))
+    assert [each["name"] for each in show_pods(found, PodQuery(namespace="a"), 0, 9)["items"]] == ["a/x"]
+
+
 def verdict(*reasons, cost=0.0, lacks_only_room=False):
     return Verdict(not reasons, reasons, cost, {"m": Charge(True, 1.0, None, cost)}, lacks_only_room)
 

@@ -167,6 +167,7 @@ def test_members_are_counted_off_as_the_controller_does(size, each):
     ("pod", "words"),
     [
         (worker(0, size="none", exclusive_topology="rack"), f"{LWS}/size: 'none' is no number of pods"),
+        (worker(0, size="0", exclusive_topology="rack"), f"{LWS}/size: '0' is no number of pods"),
         (
             worker(0, size="999999999", exclusive_topology="rack"),
             f"{LWS}/size: '999999999' is no number of pods",
