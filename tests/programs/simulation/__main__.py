@@ -23,6 +23,9 @@ def main() -> int:
     parser.add_argument("--queued", action="store_true", help="with queues, and Jobs in them")
     parser.add_argument("--trees", action="store_true", help="users create trees of groups, too")
     parser.add_argument("--devices", action="store_true", help="with claims of devices")
+    parser.add_argument(
+        "--restarts", action="store_true", help="with trees, and room kept for gangs that restart"
+    )
     parser.add_argument("--json", type=Path, help="where results are written")
     parser.add_argument("--story", type=int, default=60, help="how many lines of a failing story are shown")
     asked = parser.parse_args()
@@ -35,7 +38,7 @@ def main() -> int:
         )
     began, results, steps = time.process_time(), [], 0
     for seed in range(asked.first, asked.first + asked.seeds):
-        kinds = {"queued": asked.queued, "trees": asked.trees, "devices": asked.devices}
+        kinds = {name: getattr(asked, name) for name in ("queued", "trees", "devices", "restarts")}
         outcome = run(seed, asked.steps, asked.always, **kinds)
         results.append(outcome)
         steps += outcome.steps

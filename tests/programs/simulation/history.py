@@ -16,7 +16,7 @@ from unittest.mock import patch
 from grpc import aio
 
 from poseidon.leadership.options import LeaderElectionOptions
-from tests.programs.simulation import workload
+from tests.programs.simulation import restarting_users, workload
 from tests.programs.simulation.actors import Kubelets, Machines, Rival
 from tests.programs.simulation.api_server import (
     COMPOSITES,
@@ -47,6 +47,7 @@ from tests.programs.simulation.programs import (
 )
 from tests.programs.simulation.queued_users import QueuedUsers
 from tests.programs.simulation.quota_oracle import QuotaOracle
+from tests.programs.simulation.restarting_users import RestartingUsers, RoomOracle
 from tests.programs.simulation.streams import Channel
 from tests.programs.simulation.tree_users import QueuedTreeUsers, TreeUsers
 from tests.programs.simulation.users import Users
@@ -81,6 +82,7 @@ class Outcome:
     evictions: int = 0
     resumptions: int = 0
     allocations: int = 0
+    rooms: int = 0
     violation: str = ""
     digest: int = 0
     story: list[str] = field(default_factory=list)
@@ -125,10 +127,11 @@ class History:
         queued: bool = False,
         trees: bool = False,
         devices: bool = False,
+        restarts: bool = False,
     ) -> None:
         self.queue = queue = EventQueue(Random(f"history {seed}"))
         self.network = Network(queue, Rates())
-        self.api = ApiServer(queue.wall, (*SERVED, LEAVES, COMPOSITES) if trees else SERVED)
+        self.api = ApiServer(queue.wall, (*SERVED, LEAVES, COMPOSITES) if trees or restarts else SERVED)
         oracle = QuotaOracle if queued else DeviceOracle if devices else Oracle
         self.oracle = oracle(queue, self.api)
         self.solves = SimulatedSolver(queue)
@@ -140,7 +143,8 @@ class History:
         users = DeviceUsers if devices else Users
         if trees or queued:
             users = (QueuedTreeUsers if queued else TreeUsers) if trees else QueuedUsers
-        self.users = users(queue, self.api, every=every)
+        self.users = (RestartingUsers if restarts else users)(queue, self.api, every=every)
+        self.rooms: RoomOracle | None = None
         self.devices: DevicePart | None = None
         self.rival = Rival(queue, self.api, every=queue.random.choice((0.1, 0.5, 2.0)))
         self.bridges: dict[str, BridgeProgram] = self.front.bridges
@@ -161,6 +165,15 @@ class History:
             self._begin_queues()
         if devices:
             self._begin_devices()
+        if restarts:
+            self._begin_restarts()
+
+    def _begin_restarts(self) -> None:
+        """Let room be kept for gangs that restart."""
+        assert isinstance(self.users, RestartingUsers)
+        self.rooms = RoomOracle(self.queue.wall)
+        self.users.on_restart = self.oracle.begin_anew
+        self._configured = {**restarting_users.CONFIGURED}
 
     def _begin_devices(self) -> None:
         """Let there be devices."""
@@ -312,6 +325,8 @@ class History:
             found = violations(bridge.state) if bridge is not None else []
             if found:
                 self.oracle.fail(f"{name}: {found[0]}")
+            if self.rooms is not None and (fault := self.rooms.find_fault(self.bridges[name])):
+                self.oracle.fail(f"{name}: {fault}")
 
     def _compare(self) -> None:
         """See whether bridge and solver know what the API server knows."""
@@ -336,6 +351,11 @@ class History:
                 self.oracle.fail(
                     f"the solver has {name} at {told.get(uid)!r}, and it is at {truth.get(uid)!r}"
                 )
+        if self.rooms is not None:
+            scheduler = self.solver.registry.get(CLUSTER)._scheduler
+            assert scheduler is not None
+            if left := self.rooms.find_left([self.bridges[name] for name in self.alive()], scheduler):
+                self.oracle.fail(left)
         if self.devices is not None:
             scheduler = self.solver.registry.get(CLUSTER)._scheduler
             assert scheduler is not None
@@ -463,11 +483,13 @@ def run(
     queued: bool = False,
     trees: bool = False,
     devices: bool = False,
+    restarts: bool = False,
 ) -> Outcome:
     """Go through the history of a seed; ``always``: kinds of faults that it knows in any case; ``queued``: with
-    queues; ``trees``: with trees of groups; ``devices``: with claims of devices.
+    queues; ``trees``: with trees of groups; ``devices``: with claims of devices; ``restarts``: with trees, and gangs
+    for which room is kept while they restart.
     """
-    history = History(seed, always, queued=queued, trees=trees, devices=devices)
+    history = History(seed, always, queued=queued, trees=trees, devices=devices, restarts=restarts)
     outcome = Outcome(seed)
     with simulated(history):
         try:
@@ -480,6 +502,8 @@ def run(
     outcome.bindings, outcome.evictions = history.oracle.bindings, history.oracle.evictions
     if isinstance(history.oracle, QuotaOracle):
         outcome.resumptions = history.oracle.resumptions
+    if history.rooms is not None:
+        outcome.rooms = len(history.rooms.seen)
     if isinstance(history.oracle, DeviceOracle):
         outcome.allocations = history.oracle.allocations
     del history

@@ -34,6 +34,7 @@ from poseidon.kube.write.binder import Binder, BindOutcome, BindRequest, BindRes
 from poseidon.kube.write.evictor import EvictionOutcome, EvictionRequest, Evictor
 from poseidon.leadership.election import Election, LeaseWrite, Role
 from poseidon.lifecycle.bind_check import BindCheck
+from poseidon.lifecycle.restart_room import KeptRooms
 from poseidon.pods import tasks
 from tests.programs.simulation.history import run
 
@@ -206,6 +207,11 @@ def _device_twice() -> Sequence[Any]:
     ]
 
 
+def _lasting_room() -> Sequence[Any]:
+    """Room for a restart does not lapse."""
+    return [patch.object(KeptRooms, "expire", lambda _: None)]
+
+
 MUTANTS: dict[str, tuple[Patches, int]] = {
     "lost watch event": (_lost_watch_event, 20),
     "duplicated delta": (_duplicated_delta, 20),
@@ -227,6 +233,7 @@ MUTANTS: dict[str, tuple[Patches, int]] = {
     "unready device": (_unready_device, 20),
     "kept claim": (_kept_claim, 100),
     "device had twice": (_device_twice, 20),
+    "lasting room": (_lasting_room, 20),
 }
 """Mutants, with the number of seeds within which each is caught, at ``STEPS`` events each."""
 
@@ -238,6 +245,9 @@ OF_TREES = frozenset({"incomplete group"})
 
 WITH_DEVICES = frozenset({"unready device", "kept claim", "device had twice"})
 """Those that only histories with claims of devices can show."""
+
+WITH_RESTARTS = frozenset({"lasting room"})
+"""Those that only histories with gangs that restart can show."""
 
 STEPS = 1000
 
@@ -260,7 +270,12 @@ def caught(name: str, first: int = 0) -> tuple[int, str] | None:
     with mutated(name):
         for seed in range(first, first + MUTANTS[name][1]):
             violation = run(
-                seed, STEPS, queued=name in QUEUED, trees=name in OF_TREES, devices=name in WITH_DEVICES
+                seed,
+                STEPS,
+                queued=name in QUEUED,
+                trees=name in OF_TREES,
+                devices=name in WITH_DEVICES,
+                restarts=name in WITH_RESTARTS,
             ).violation
             if violation:
                 return seed, violation

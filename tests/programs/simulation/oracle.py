@@ -356,6 +356,12 @@ class Oracle(Monitor):
             if each.bound is not None and each.counts(self.queue.now, seen)
         ]
 
+    def begin_anew(self, gang: str) -> None:
+        """Judge a gang, all pods of which are gone, as if there had been none."""
+        self.whole.pop(gang, None)
+        self.whole_since.pop(gang, None)
+        self.seemed_whole.discard(gang)
+
     def _judge_gang(self, request: Request, pod: Object) -> None:
         """No gang begins to be bound before enough of it exist, or did when that was decided.
 
