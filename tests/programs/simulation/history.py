@@ -188,7 +188,8 @@ class History:
         assert isinstance(self.users, QueuedUsers)
         assert isinstance(self.oracle, QuotaOracle)
         random = self.queue.random
-        self.oracle.find_seen = lambda name: self.bridges[name].seen
+        # A message to a bridge that is dead and forgotten may still be on its way.
+        self.oracle.find_seen = lambda name: self.bridges[name].seen if name in self.bridges else {}
         self.users.changing = random.random() < 0.5
         self.users.found_queues()
         self.jobs.begin()
