@@ -179,7 +179,7 @@ def test_a_cluster_is_read_once_and_its_warnings_told_once():
     assert plan(cluster).warnings == ()
     assert plan(pod("one")).warnings == cluster.warnings
     assert repr(cluster) == "<ReadCluster: 0 nodes, 1 pod>"
-    with pytest.raises(TypeError, match="arguments of read"):
+    with pytest.raises(TypeError, match=r"pass config, models, now, kustomize and strict to read\(\)"):
         plan(cluster, now=3.0)
 
 
