@@ -95,7 +95,7 @@ class Reservations:
         A machine is open to tasks that will have ended by the time it has room for the task that it is reserved for.
         And it is open to the job ``returning`` if room is kept there for it, which the reservation could not use.
         """
-        room = cluster.restarts.find_priorities(returning) if returning else {}
+        room = cluster.restarts.find_priorities(cluster.machines, returning) if returning else {}
         row_of = cluster.machines.row_of
         run = cluster.classes.rows[cls].content.run_seconds
         ends = self._now + run if run else math.inf

@@ -40,7 +40,7 @@ class ForeignNomination(NamedTuple):
 
 
 class ForeignNominations:
-    """NominationRecords by other schedulers, ``by_uid`` of their tasks. ``resources``: the columns of machines."""
+    """Nominations by other schedulers, ``by_uid`` of their tasks. ``resources``: the columns of machines."""
 
     def __init__(self, resources: ResourceIndex) -> None:
         self._resources = resources

@@ -213,11 +213,11 @@ class TaskTable:
 
     @property
     def changes(self) -> int:
-        """A number that grows with each change of a state, and once something is owed to an assumed task."""
+        """A number that grows whenever a task changes its state, or others are evicted for an assumed task."""
         return self._changes
 
     def note_owed(self) -> None:
-        """Count that something is owed to an assumed task as a change."""
+        """Let ``changes`` grow, because others are evicted for an assumed task."""
         self._changes += 1
 
     @property

@@ -60,7 +60,8 @@ def read_kueue(
     if isinstance(document, list):
         document = {"cohorts": document}
     if not isinstance(document, dict) or not isinstance(document.get("cohorts"), list):
-        raise ValueError("must be a list of cohort classes, or a map with such a list under cohorts")  # noqa: TRY004  # of a file
+        problem = "must be a list of cohort classes, or a map with such a list under cohorts"
+        raise ValueError(problem)  # noqa: TRY004  # a fault of the file
     queues = list(_iter_queues(document["cohorts"]))
     nodes = list(_iter_topology_nodes(document))
     objects = [_describe_flavor(document)]

@@ -80,7 +80,7 @@ class RebuildAll:
         return change.value >= self._now.value
 
     def apply(self, change: Rebuilding) -> None:
-        """Store the new placement, and keep it if it is the best so far; it lists tasks in an order that is allowed."""
+        """Store the new placement's value; keep the placement if it is the best, in an allowed order of tasks."""
         self._now.value = change.value
         if self._now.is_best(change.value):
             self._now.keep(

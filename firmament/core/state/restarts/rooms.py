@@ -78,7 +78,7 @@ class RestartRooms:
         """Return int64[M, K]: what is kept for other jobs than ``jobs``; None for nothing, and read-only.
 
         ``least``: only room of at least this priority counts. Room that new members have taken does not, although its
-        record is still there (see ``_list_taken``).
+        record is still there (see ``RoomTable.list_taken``).
         """
         if not self.by_uid:
             return None
@@ -113,12 +113,13 @@ class RestartRooms:
         self._taken = frozenset(room.came for room in taken)
         return [room.machine for room in taken if room.came not in before]
 
-    def find_priorities(self, job: str) -> dict[str, int]:
+    def find_priorities(self, machines: MachineTable, job: str) -> dict[str, int]:
         """Return the machines on which room is kept for a job, and the highest priority of the room there."""
-        found: dict[str, int] = {}
-        for room in self.by_uid.values() if job in self._of_job else ():
-            if room.job == job:
-                found[room.machine] = max(room.priority, found.get(room.machine, room.priority))
+        if job not in self._of_job:
+            return {}
+        table, found = self._get_table(machines), dict[str, int]()
+        for room in (table.rooms[index] for index in table.of_job[job]):
+            found[room.machine] = max(room.priority, found.get(room.machine, room.priority))
         return found
 
     def find_closed(
