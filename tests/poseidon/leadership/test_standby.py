@@ -6,7 +6,7 @@ import asyncio
 import json
 import logging
 import time
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, asynccontextmanager
 from random import Random
 from typing import Any
 
@@ -273,9 +273,13 @@ async def test_who_gives_the_lease_back_has_ended_at_once_whatever_it_hears_of_t
         assert running.exception() is None
 
 
-async def test_who_cannot_give_the_lease_back_has_ended_once_its_renewal_has(monkeypatch):
-    """A renewal hangs for longer than is waited for; when it comes back, nothing more is written or waited for."""
-    gate, renewing, now = asyncio.Event(), asyncio.Event(), [0.0]
+@asynccontextmanager
+async def elected(options: LeaderElectionOptions, gate: asyncio.Event):
+    """Yield an API server, a leader, its task, and ``renew(at)``.
+
+    That sets the leader's clock, and waits until the leader renews its lease; the renewal hangs until ``gate`` is set.
+    """
+    renewing, now = asyncio.Event(), [0.0]
 
     async def answer(request):
         if request.method == "GET":
@@ -287,17 +291,27 @@ async def test_who_cannot_give_the_lease_back_has_ended_once_its_renewal_has(mon
             {"metadata": {"name": "poseidon", "resourceVersion": "2"}, "spec": {"holderIdentity": "it"}}
         )
 
-    slow = LeaderElectionOptions(lease_duration=3000, renew_deadline=2500, retry_period=2000)
+    async def renew(at: float) -> None:
+        now[0] = at
+        elector._wake.set()
+        await renewing.wait()
+
     async with (
         scripted(answer) as (api, url),
         Transport(ConnectionSettings(url), clock=time.monotonic) as transport,
     ):
-        elector = Elector(Environment(transport, random=Random(1), clock=lambda: now[0]), slow, "it")
+        elector = Elector(Environment(transport, random=Random(1), clock=lambda: now[0]), options, "it")
         running = asyncio.create_task(elector.run())
         await elector.wait_elected()
-        now[0] = 2200.0
-        elector._wake.set()
-        await renewing.wait()
+        yield api, elector, running, renew
+
+
+async def test_who_cannot_give_the_lease_back_has_ended_once_its_renewal_has(monkeypatch):
+    """A renewal hangs for longer than is waited for; when it comes back, nothing more is written or waited for."""
+    gate = asyncio.Event()
+    slow = LeaderElectionOptions(lease_duration=3000, renew_deadline=2500, retry_period=2000)
+    async with elected(slow, gate) as (api, elector, running, renew):
+        await renew(2200.0)
         monkeypatch.setattr("poseidon.leadership.elector._PATIENCE", 0.01)
         await elector.release()
         assert not elector.may_write()
@@ -356,32 +370,12 @@ async def test_a_renewal_that_hangs_is_given_up_after_half_the_deadline_so_that_
     monkeypatch, caplog
 ):
     """Time is that of the loop, and stands still until the test lets it pass."""
-    renewing, now = asyncio.Event(), [0.0]
-
-    async def answer(request):
-        if request.method == "GET":
-            return await watch(request, then="hang") if "watch" in request.query else listing(1)
-        if request.method == "PATCH":
-            renewing.set()
-            await asyncio.Event().wait()
-        return answered(
-            {"metadata": {"name": "poseidon", "resourceVersion": "2"}, "spec": {"holderIdentity": "it"}}
-        )
-
     options = LeaderElectionOptions(lease_duration=15, renew_deadline=10, retry_period=2)
-    async with (
-        scripted(answer) as (_, url),
-        Transport(ConnectionSettings(url), clock=time.monotonic) as transport,
-    ):
-        elector = Elector(Environment(transport, random=Random(1), clock=lambda: now[0]), options, "it")
-        running = asyncio.create_task(elector.run())
-        await elector.wait_elected()
+    async with elected(options, asyncio.Event()) as (_, _, running, renew):
         loop = asyncio.get_running_loop()
         ticks = [loop.time()]
         monkeypatch.setattr(loop, "time", lambda: ticks[0])
-        now[0] = 2.0
-        elector._wake.set()
-        await renewing.wait()
+        await renew(2.0)
         told = []
         for passed in (4.9, 0.2):
             ticks[0] += passed
