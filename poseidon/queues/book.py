@@ -31,6 +31,7 @@ from poseidon.queues.model import (
     iterate_topologies,
 )
 from poseidon.queues.options import QueueOptions, QueueSource
+from poseidon.queues.owners import OwnerKey, Owners, find_priority_class, find_reference
 from poseidon.queues.priorities import WorkloadPriorities
 from poseidon.queues.queue_names import (
     BY_NAMESPACE,
@@ -38,11 +39,7 @@ from poseidon.queues.queue_names import (
     GANG_KINDS,
     GROUP_INDEX,
     Claimant,
-    OwnerKey,
-    Owners,
     QueueReference,
-    find_priority_class,
-    find_reference,
     read_claimant,
 )
 from poseidon.queues.queue_objects import NOTHING, SHELVES, KueueShelf, NamedQuota, Shelf
@@ -78,8 +75,6 @@ class QueueBook:
         self._namespace_names = NameIndex()
         self._namespace_labels: dict[str, dict[str, str]] = {}
         self._claimants: dict[str, Claimant] = {}
-        self._above: dict[str, tuple[OwnerKey, ...]] = {}
-        self._below: defaultdict[OwnerKey, set[str]] = defaultdict(set)
         self._references: dict[str, QueueReference] = {}
         self.priorities = WorkloadPriorities(self._list_priorities)
         """Priorities of the workloads of pods."""
@@ -133,7 +128,7 @@ class QueueBook:
         """Add or update objects that may own pods."""
         for uid, found in changes:
             key = self._owners.remove(uid) if found is None else self._owners.put(kind, uid, found.metadata)
-            for pod in list(self._below.get(key, ())) if key is not None else ():
+            for pod in self._owners.list_pods(key) if key is not None else ():
                 self._refer(pod, self._claimants[pod])
                 self._moved[pod] = self._regrouped[pod] = None
 
@@ -179,7 +174,7 @@ class QueueBook:
 
     def list_owned(self, owner: OwnerKey) -> list[str]:
         """Return the uids of the pods that an object owns, directly or not."""
-        return list(self._below.get(owner, ()))
+        return self._owners.list_pods(owner)
 
     def allows_eviction(self, guest: str, victim: str, above: int) -> bool:
         """Return whether preemption policies allow pods of quota ``guest`` to evict pods of quota ``victim``.
@@ -247,6 +242,7 @@ class QueueBook:
     def forget_pod(self, uid: str) -> None:
         """Forget a pod; unknown ones are ignored."""
         self._leave(uid)
+        self._owners.remove_pod(uid)
         self.priorities.forget(uid)
         self._claimants.pop(uid, None)
         self._moved.pop(uid, None)
@@ -284,11 +280,7 @@ class QueueBook:
     def _refer(self, uid: str, claimant: Claimant) -> None:
         self._leave(uid)
         self._claimants[uid] = claimant
-        if claimant.controller is not None:
-            above = self._owners.iter_above(claimant.namespace, claimant.controller)
-            self._above[uid] = tuple(key for key, _ in above)
-            for key in self._above[uid]:
-                self._below[key].add(uid)
+        self._owners.put_pod(uid, claimant)
         reference = find_reference(claimant, self._enforced, self._owners)
         if reference is not None:
             self._references[uid] = reference
@@ -298,13 +290,13 @@ class QueueBook:
                 self.priorities.put(uid, find_priority_class(claimant, self._owners))
 
     def _leave(self, uid: str) -> None:
-        for key in self._above.pop(uid, ()):
-            _discard(self._below, key, uid)
         self.priorities.put(uid, "")
         reference = self._references.pop(uid, None)
         if reference is not None:
             self.touched[reference] = None
-            if _discard(self._pods, reference, uid):
+            self._pods[reference].discard(uid)
+            if not self._pods[reference]:
+                del self._pods[reference]
                 self._resolved.pop(reference, None)
 
     def _resolve(self, reference: QueueReference) -> NamedQuota:
@@ -389,12 +381,3 @@ class QueueBook:
             former = self.quotas.get(quota.name)
             if quota.problem and (former is None or former.problem != quota.problem):
                 _log.warning('queue admits nothing name=%s problem="%s"', quota.name, quota.problem)
-
-
-def _discard(sets: dict[Any, set[str]], key: object, uid: str) -> bool:
-    """Remove a pod from the set at ``key``; return whether the set is empty now, and gone."""
-    sets[key].discard(uid)
-    if sets[key]:
-        return False
-    del sets[key]
-    return True

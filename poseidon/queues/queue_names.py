@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
-from poseidon.custom_records import NameIndex
 from poseidon.kube.api.metadata import ObjectMeta, OwnerReference
 from poseidon.kube.api.pods import Pod
 from poseidon.queues.options import QueueSource
@@ -25,9 +24,6 @@ KAI_QUEUES = ("kai.scheduler/queue", "runai/queue")
 
 KOORDINATOR_QUOTA = "quota.scheduling.koordinator.sh/name"
 """Label with the name of an ElasticQuota of Koordinator."""
-
-_DEEPEST = 8
-"""How many levels of owners are followed; a longer chain is taken for a circle."""
 
 
 def read_kueue_queue(metadata: ObjectMeta) -> str:
@@ -98,25 +94,6 @@ class QueueReference(NamedTuple):
     name: str
 
 
-class OwnerKey(NamedTuple):
-    """An object that may own pods."""
-
-    namespace: str
-    kind: str
-    name: str
-
-
-class Owner(NamedTuple):
-    """The properties of an owner that determine the queue of its pods."""
-
-    uid: str
-    queue: str
-    """The LocalQueue that the owner names, "" for none."""
-    controller: OwnerReference | None
-    priority_class: str = ""
-    """The WorkloadPriorityClass that the owner names, "" for none."""
-
-
 class Claimant(NamedTuple):
     """The properties of a pod that determine its queue."""
 
@@ -148,77 +125,3 @@ def read_controller(metadata: ObjectMeta) -> OwnerReference | None:
     if name and metadata.controller() is not None:
         return OwnerReference(kind="LeaderWorkerSet", name=name)
     return metadata.controller()
-
-
-class Owners:
-    """Objects that own pods, by name. A late deletion of an object does not delete a newer one of the same name."""
-
-    def __init__(self) -> None:
-        self._owners: dict[OwnerKey, Owner] = {}
-        self._names = NameIndex()
-
-    def put(self, kind: str, uid: str, metadata: ObjectMeta) -> OwnerKey | None:
-        """Add or update an object; return its key if its properties in ``Owner`` have changed, else None."""
-        key = OwnerKey(metadata.namespace or "default", kind, metadata.name)
-        stated = metadata.labels.get(KUEUE_PRIORITY, "")
-        owner = Owner(metadata.uid, read_kueue_queue(metadata), metadata.controller(), stated)
-        self._names.put(uid, "/".join(key))
-        if self._owners.get(key) == owner:
-            return None
-        self._owners[key] = owner
-        return key
-
-    def remove(self, uid: str) -> OwnerKey | None:
-        """Forget an object; return its key, None if it is unknown or a newer object has its name."""
-        name = self._names.remove(uid)
-        if not name:
-            return None
-        key = OwnerKey(*name.split("/"))
-        del self._owners[key]
-        return key
-
-    def iter_above(
-        self, namespace: str, controller: OwnerReference | None
-    ) -> Iterator[tuple[OwnerKey, Owner | None]]:
-        """Yield an object's controller, the controller's controller, and so on; the last ``Owner`` may be unknown."""
-        for _ in range(_DEEPEST):
-            if controller is None:
-                return
-            key = OwnerKey(namespace, controller.kind, controller.name)
-            owner = self._owners.get(key)
-            if owner is not None and controller.uid and owner.uid and owner.uid != controller.uid:
-                owner = None  # a namesake
-            yield key, owner
-            controller = owner.controller if owner is not None else None
-
-
-def find_reference(
-    claimant: Claimant, sources: tuple[QueueSource, ...], owners: Owners
-) -> QueueReference | None:
-    """Return the queue of a pod in the first of ``sources`` that has one for the pod; None if no project has one.
-
-    A queue that the pod or an owner names counts before the queue of the namespace.
-    """
-    namespace, named, controller, _ = claimant
-    names = dict(named)
-    if controller is not None:
-        above = (owner.queue for _, owner in owners.iter_above(namespace, controller) if owner is not None)
-        found = next(filter(None, above), "")
-        names.update({source: found for source in BY_OWNER if found and source not in names})
-    for source in sources:
-        if source in names:
-            return QueueReference(source, namespace, names[source])
-    by_namespace = next((source for source in sources if source in BY_NAMESPACE), None)
-    return QueueReference(by_namespace, namespace, "") if by_namespace is not None else None
-
-
-def find_priority_class(claimant: Claimant, owners: Owners) -> str:
-    """Return the WorkloadPriorityClass that a pod itself names, else the one that the topmost of its owners names.
-
-    "" for none.
-    """
-    if claimant.priority_class or claimant.controller is None:
-        return claimant.priority_class
-    above = owners.iter_above(claimant.namespace, claimant.controller)
-    named = [owner.priority_class for _, owner in above if owner is not None and owner.priority_class]
-    return named[-1] if named else ""

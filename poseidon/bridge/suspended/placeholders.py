@@ -17,7 +17,7 @@ from poseidon.lifecycle.pod_records import PodRecords
 from poseidon.manifests.workloads.common.fields import NotKnownError
 from poseidon.pods.tasks import scheduler_of
 from poseidon.queues.book import QueueBook
-from poseidon.queues.queue_names import OwnerKey
+from poseidon.queues.owners import OwnerKey
 
 
 class AdmissionStage(Enum):

@@ -38,7 +38,8 @@ from poseidon.lifecycle.pod_records import PodRecords
 from poseidon.nodes.machines import Machines
 from poseidon.pod_groups.groups import Groups
 from poseidon.queues.book import QueueBook
-from poseidon.queues.queue_names import GANG_KINDS, OwnerKey
+from poseidon.queues.owners import OwnerKey
+from poseidon.queues.queue_names import GANG_KINDS
 
 HELD_SECONDS = 300.0
 """How long places are held for pods of an object that has been resumed, as long as Kueue waits for pods by default."""

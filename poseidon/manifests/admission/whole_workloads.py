@@ -7,7 +7,8 @@ from collections.abc import Iterable, Sequence
 from poseidon.kube.api.pod_groups import ScaledOwner
 from poseidon.kube.api.pods import Pod
 from poseidon.pod_groups.demands import MIN_PARALLELISM
-from poseidon.queues.queue_names import OwnerKey, Owners, read_controller
+from poseidon.queues.owners import OwnerKey, Owners
+from poseidon.queues.queue_names import read_controller
 
 
 def list_workloads(suspended: Sequence[Pod], owners: Iterable[tuple[str, ScaledOwner]]) -> dict[str, str]:

@@ -87,6 +87,10 @@ class Stage:
         assert self.state.queues is not None
         self.state.queues.take_owners(kind, [Change(metadata.uid, ScaledOwner(metadata))])
 
+    def disown(self, kind, name):
+        assert self.state.queues is not None
+        self.state.queues.take_owners(kind, [Change(f"{kind}-{name}", None)])
+
     def add(self, *pods):
         self.state.pods_changed([present(each) for each in pods])
         return self
@@ -238,6 +242,18 @@ def test_a_pod_is_in_the_queue_that_its_owners_owner_names():
     stage.own("JobSet", "s", queue="users")
     job = OwnerReference(kind="Job", name="s-a-0", uid="Job-s-a-0", controller=True)
     assert stage.add(queued(queue="", owner=job)).queue_of() == "ClusterQueue/team"
+
+
+def test_a_pod_counts_in_its_queue_until_it_is_gone_though_its_owner_is_deleted():
+    job = OwnerReference(kind="Job", name="j", uid="Job-j", controller=True)
+    stage = kueue()
+    stage.own("Job", "j", queue="users")
+    assert stage.add(queued(queue="", owner=job)).queue_of() == "ClusterQueue/team"
+    stage.disown("Job", "j")
+    assert stage.queue_of() == "ClusterQueue/team"
+    stage.end_pod("p")
+    stage.add(queued(queue="", owner=job))
+    assert stage.queue_of() == "", "a pod that comes later has no owner that names a queue"
 
 
 def test_a_namesake_of_the_owner_does_not_count():

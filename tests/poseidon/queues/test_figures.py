@@ -14,7 +14,7 @@ FIGURES = {
     "poseidon.queues.plain_trees:PlainQuota.lends": True,
     "poseidon.queues.plain_trees:PlainQuota.weight": 1.0,
     "poseidon.queues.plain_trees:_MOST_DEFECTS": 3,
-    "poseidon.queues.queue_names:_DEEPEST": 8,
+    "poseidon.queues.owners:_DEEPEST": 8,
     "poseidon.queues.queue_objects:MOST_STATED": 1_000_000_000,
     "poseidon.queues.quota_reading:MOST_WEIGHT": 1000000000.0,
     "poseidon.queues.statuses:PAUSE_SECONDS": 5.0,

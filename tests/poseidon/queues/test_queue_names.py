@@ -12,12 +12,6 @@ from poseidon.kube.api.metadata import ObjectMeta, OwnerReference
 from poseidon.kube.api.pods import Pod
 from poseidon.queues.options import QueueOptions, QueueSource
 from poseidon.queues.queue_names import (
-    Claimant,
-    OwnerKey,
-    Owners,
-    QueueReference,
-    find_priority_class,
-    find_reference,
     read_claimant,
     read_controller,
     read_kueue_queue,
@@ -81,97 +75,6 @@ def test_the_owner_of_a_worker_is_its_set():
     plain = read_controller(meta(owner=("Pod", "leader", "u")))
     assert plain is not None
     assert plain.kind == "Pod"
-
-
-class Tree:
-    """A Job in a JobSet."""
-
-    def __init__(self) -> None:
-        self.owners = Owners()
-        self.set = self.owners.put("JobSet", "s", meta("set", uid="s", labels={KUEUE: "q", PRIORITY: "top"}))
-        self.job = self.owners.put(
-            "Job", "j", meta("job", ("JobSet", "set", "s"), uid="j", labels={PRIORITY: "low"})
-        )
-
-    def claimant(self, uid: str = "j", **more: Any) -> Claimant:
-        given = {
-            "named": (),
-            "controller": OwnerReference(kind="Job", name="job", uid=uid, controller=True),
-            **more,
-        }
-        return Claimant("ns", **given)
-
-    def above(self, uid: str = "j") -> list[tuple[str, bool]]:
-        found = self.owners.iter_above("ns", self.claimant(uid).controller)
-        return [(key.name, owner is not None) for key, owner in found]
-
-
-def test_owners_are_followed_upwards():
-    tree = Tree()
-    assert (tree.set, tree.job) == (OwnerKey("ns", "JobSet", "set"), OwnerKey("ns", "Job", "job"))
-    assert tree.above() == [("job", True), ("set", True)]
-    assert tree.above("") == [("job", True), ("set", True)]
-    assert tree.above("other") == [("job", False)], "a namesake"
-    assert list(tree.owners.iter_above("ns", None)) == []
-    assert tree.owners.remove("s") == OwnerKey("ns", "JobSet", "set")
-    assert tree.owners.remove("s") is None
-    assert tree.above() == [("job", True), ("set", False)]
-
-
-def test_owners_that_say_the_same_are_no_news():
-    tree = Tree()
-    job = meta("job", ("JobSet", "set", "s"), uid="j", labels={PRIORITY: "low"})
-    assert tree.owners.put("Job", "j", job) is None
-    changed = meta("job", ("JobSet", "set", "s"), uid="j", labels={PRIORITY: "high"})
-    assert tree.owners.put("Job", "j", changed) == OwnerKey("ns", "Job", "job")
-    assert tree.owners.put("Job", "again", meta("job", uid="again")) is not None
-    assert tree.owners.remove("j") is None, "the late end of a namesake"
-
-
-def test_a_circle_of_owners_ends():
-    owners = Owners()
-    owners.put("Job", "a", meta("a", ("Job", "b", "b"), uid="a"))
-    owners.put("Job", "b", meta("b", ("Job", "a", "a"), uid="b"))
-    reference = OwnerReference(kind="Job", name="a", uid="a", controller=True)
-    assert len(list(owners.iter_above("ns", reference))) == 8
-
-
-@pytest.mark.parametrize(
-    ("named", "sources", "expected"),
-    [
-        ((), ("kueue",), ("kueue", "q")),
-        ((("kueue", "own"),), ("kueue",), ("kueue", "own")),
-        ((("volcano", "v"),), ("volcano", "kueue"), ("volcano", "v")),
-        ((("volcano", "v"),), ("kueue", "volcano"), ("kueue", "q")),
-        ((), ("volcano",), None),
-        ((), ("koordinator",), ("koordinator", "")),
-        ((), ("volcano", "scheduler-plugins", "koordinator"), ("scheduler-plugins", "")),
-        ((("koordinator", "c"),), ("scheduler-plugins", "koordinator"), ("koordinator", "c")),
-        ((), (), None),
-    ],
-)
-def test_the_first_project_that_has_a_queue_counts(named, sources, expected):
-    tree = Tree()
-    found = find_reference(tree.claimant(named=named), sources, tree.owners)
-    assert found == (QueueReference(expected[0], "ns", expected[1]) if expected else None)
-
-
-def test_without_owners_no_owner_names_a_queue():
-    tree = Tree()
-    assert find_reference(tree.claimant(controller=None), ("kueue",), tree.owners) is None
-    tree.owners.put("JobSet", "s", meta("set", uid="s"))
-    assert find_reference(tree.claimant(), ("kueue",), tree.owners) is None
-
-
-def test_the_topmost_owner_names_the_priority_unless_the_pod_does():
-    tree = Tree()
-    assert find_priority_class(tree.claimant(), tree.owners) == "top"
-    assert find_priority_class(tree.claimant(priority_class="own"), tree.owners) == "own"
-    assert find_priority_class(tree.claimant(controller=None), tree.owners) == ""
-    tree.owners.put("JobSet", "s", meta("set", uid="s"))
-    assert find_priority_class(tree.claimant(), tree.owners) == "low"
-    tree.owners.put("Job", "j", meta("job", uid="j"))
-    assert find_priority_class(tree.claimant(), tree.owners) == ""
 
 
 def test_a_queue_is_named_by_a_label_before_an_annotation():

@@ -98,10 +98,13 @@ class QuotaOracle(Oracle):
         sessions = self._sessions[request.client]
         told = [seen for began, seen in sessions if began <= self.queue.now - KNOWN_AFTER][-1:]
         begun = (told or [seen for _, seen in sessions[:1]] or [0])[0]
+        started = sessions[0][0] if sessions else self.queue.now
         seen, past = request.seen.get(PODS, 0), self.queue.now - LONG_PAST
         for each in self.pods.values():
             if each.bound is None or each.removed is not None or each.finished is not None or not each.node:
                 continue
+            if self._ended.get(owner_of(each.object), started) < started:
+                continue  # Its Job, which alone names the queue, was deleted before who asks could read it.
             long_seen = each.bound <= seen and (each.bound_at or 0.0) <= past
             if each.bound_by == request.client or each.bound <= begun or long_seen:
                 yield each
