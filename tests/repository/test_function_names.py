@@ -28,6 +28,7 @@ PROTOCOLS: Final = {
     "add": "takes one more object in, or what goes with it",
     "remove": "takes an object out again",
     "put": "keeps an object in the place of the one with the same key",
+    "put_pod": "records a pod as it is now, in place of what was recorded of it before",
     "get": "returns an object by its key, None if there is none",
     "copy": "returns an independent one with the same content",
     "clear": "forgets everything",
