@@ -1,8 +1,9 @@
-"""Finds optimal flows. The network of a small problem is solved whole. For larger ones, column generation solves a
-small network, prices the arcs that were left out, and adds those that would lower the cost, until there are none.
+"""Finds a cheapest flow for the waiting tasks of a pass.
 
-After the first solve, the flow is repaired in place if few arcs contradict the prices (see ``primal_dual_repair``);
-otherwise the wider network is solved anew.
+A small network is solved with all its arcs. A larger one starts with a few promising arcs (columns); column generation
+then prices the arcs that were left out, and adds those that would lower the cost, until there are none. After the first
+solve, ``primal_dual_repair`` repairs the flow in place if few arcs contradict the node prices. Otherwise the solver
+solves the wider network anew.
 """
 
 from __future__ import annotations
@@ -45,36 +46,37 @@ class GenerationOptions:
     """
 
     whole: int = 12_000
-    """Networks of at most this many columns and steps are solved with all of them."""
+    """A network with at most this many columns and steps is solved whole, without column generation."""
     base_total: int = 4_000
-    """Sum of the base columns of all classes."""
+    """Number of base columns of all classes together."""
     base_least: int = 8
-    """Smallest base of a class."""
+    """Fewest base columns that a class gets."""
     base_most: int = 200
-    """Largest base of a class."""
+    """Most base columns that a class gets."""
     machines_each: int = 90
-    """A class gets at least one base column per this many likely machines: the more alike machines there are, the less
-    certain it is which of them the class will use.
+    """A class gets at least one base column per this many likely machines.
+    The more alike machines there are, the less certain it is which of them the class will use.
     """
     samples: float = 1.0
-    """About twice this many columns per task are sampled."""
+    """Number of columns that are sampled per task and direction, so about twice this number per task."""
     samples_each: float = 5.0
     """Columns per class that are sampled in addition to those per task."""
     samples_most: float = 8.0
-    """Most samples per task, which is reached if fewer than ``sampled`` would be sampled otherwise."""
+    """Most samples per task and direction. They are taken if a lower rate would sample fewer than ``sampled`` columns.
+    """
     sampled: int = 12_000
-    """Target for the number of sampled columns of all tasks."""
+    """Target for the number of columns that are sampled for all tasks together."""
     added: int = 50_000
     """Most columns that are added per iteration."""
     iterations: int = 16
-    """Most iterations."""
+    """Most times that the arcs left out are priced."""
     repaired_most: int = 400
-    """Most arcs contradicting the prices for which the flow is repaired without a solve."""
+    """The flow is repaired without a solve if at most this many arcs contradict the prices."""
 
     def compute_base(self, classes: int, likely: int) -> int:
         """Return how many columns each class gets besides half the number of its tasks.
 
-        ``likely``: number of machines that are likely to be used.
+        ``classes``: number of waiting classes; ``likely``: number of machines that the flow is likely to use.
         """
         shared = max(self.base_total // max(1, classes), likely // self.machines_each)
         return min(self.base_most, max(self.base_least, shared))
@@ -86,36 +88,36 @@ class GenerationOptions:
 
 @dataclass(frozen=True)
 class FlowOutcome:
-    """An optimal flow over the last network.
+    """An optimal flow over the last network of column generation.
 
-    The first steps of a machine may be merged into one arc there. In ``network`` and ``flows`` each step has its own
-    arc, so that the arcs' costs are those of the placement.
+    The solved network may merge the first crowding steps of a machine into one arc. In ``network`` and ``flows`` each
+    step has its own arc, so that the arcs' costs are those of the placement.
     """
 
     solved: Network
-    """The network that was solved; the first steps of a machine may be one arc."""
+    """The network that was solved; in it, the first crowding steps of a machine may be one arc."""
     carried: Int64
-    """int64, the flow on the arcs of ``solved``."""
+    """int64, the flow on each arc of ``solved``."""
     arcs: int
-    """Number of arcs if each step has its own."""
+    """Number of arcs if each crowding step has its own arc."""
     bound: int
-    """Cost of the flow in units; if ``certified``, no placement costs less."""
+    """Cost of the flow in hundredths of a point; if ``certified``, no placement costs less."""
     certified: bool
-    """Whether the flow is proved optimal over all columns."""
+    """Whether node prices prove that no flow over all columns costs less."""
     solves: int
     """How often the solver found a flow."""
     seconds: float
-    """Seconds that these solves took."""
+    """Seconds that the solver needed for all its solves."""
     time_limited: bool = False
-    """Whether a time limit ended a solve after the first."""
+    """Whether a solve after the first reached its time limit."""
     dual_prices: DualPrices | None = None
-    """Dual prices of shapes that were estimated, None if none were."""
+    """Dual prices of shapes that were estimated before the first solve, None if none were estimated."""
     mends: int = 0
     """How often the flow was repaired without a solve."""
 
     @classmethod
     def of_whole(cls, network: Network, solution: FlowSolution) -> FlowOutcome:
-        """Return the outcome of solving a network that left nothing out."""
+        """Return the outcome of solving a network that contains all columns and steps."""
         return cls(
             solved=network,
             carried=solution.flows,
@@ -128,7 +130,7 @@ class FlowOutcome:
 
     @cached_property
     def network(self) -> Network:
-        """The network with an arc of its own for each step; built on first access."""
+        """The network with an arc of its own for each crowding step; built on first access."""
         return self.solved if self.arcs == len(self.carried) else unmerge(self.solved)
 
     @cached_property
@@ -141,7 +143,7 @@ class FlowOutcome:
         )
 
     def assignments(self) -> Assignments:
-        """Return the tasks per (class, machine) that the flow carries, in order of class, then machine."""
+        """Return how many tasks of each class the flow sends to each machine, ordered by class, then by machine."""
         columns, _, _, _ = self.solved.blocks
         carried = self.carried[columns]
         where = carried > 0
@@ -160,8 +162,9 @@ def optimal_flow(
 ) -> FlowOutcome | None:
     """Return an optimal flow for the waiting tasks of ``residual``, or None if no task fits on any machine.
 
-    ``fits`` maps each waiting shape to ``residual.fits(shape)``; ``penalties`` default to those of the residual.
-    Raises what the solver raises; on a time-out after the first solve, the last flow is returned, uncertified.
+    ``fits`` maps each waiting shape to ``residual.fits(shape)``; ``penalties`` default to those of the residual. Errors
+    of the solver's first solve are raised. If a later solve reaches the time limit, the result is the last flow,
+    without a certificate.
     """
     classes = residual.active()
     if not any(fits[int(shape)].any() for shape in np.unique(residual.problem.shape[classes])):
@@ -177,7 +180,7 @@ def optimal_flow(
 
 @dataclass(frozen=True, slots=True)
 class _SolvedNetwork:
-    """A network with its flow and prices, if any; ``settled``: prices at which no arc left out before violates."""
+    """A network with its flow and node prices, if any; ``settled``: prices that no left-out arc violates."""
 
     network: Network
     flows: Int64
@@ -187,7 +190,7 @@ class _SolvedNetwork:
 
 @dataclass(frozen=True, slots=True)
 class _Missing:
-    """Violations of the ``full`` prices; ``unfilled``: machines (rows) whose merged steps the flow does not fill."""
+    """Left-out arcs that violate the ``full`` prices; ``unfilled``: machines with merged steps that are not full."""
 
     full: FullPrices
     violations: Violations
@@ -199,19 +202,19 @@ class _Generation:
     """One run of column generation: the columns and steps so far, and the number and duration of its solves."""
 
     residual: Residual
-    """The waiting tasks and what is left of the machines."""
+    """The waiting tasks, and the capacity that the machines have left."""
     fits: dict[int, Bool]
-    """bool[M] by shape, machines on which one task fits."""
+    """bool[M] by shape: machines on which one task of the shape fits."""
     solver: Solver
-    """The solver for the networks."""
+    """The solver that solves the networks."""
     options: GenerationOptions
-    """How many columns there are at first, and are added."""
+    """How many columns a network has at first, and how many are added."""
     tuning: FlowTuning
-    """Constants that guide the search."""
+    """Constants that guide the choice of columns and prices."""
     penalties: Int64
-    """int64[C, WAIT_BUCKETS], cost of leaving a task of each class without a machine."""
+    """int64[C, WAIT_BUCKETS], cost of leaving a task of each class without a machine, in hundredths of a point."""
     time_limit: float | None
-    """Time limit of one solve in seconds, None for no limit."""
+    """Time limit of one solve in seconds; None means no limit."""
 
     def __post_init__(self) -> None:
         residual, options, tuning = self.residual, self.options, self.tuning
@@ -233,12 +236,15 @@ class _Generation:
         self._time_limited = False
 
     def run(self) -> FlowOutcome:
-        """Solve, price and widen until nothing violates the prices, or iterations or time run out."""
+        """Solve, price and widen the network until no left-out arc violates the prices or a limit is reached."""
         found, certified = generate_columns(self, self._first(), self.options.iterations)
         return self._outcome(found.network, found.flows, certified=certified)
 
     def price(self, flow: _SolvedNetwork) -> _Missing | None:
-        """Return columns and steps that violate the flow's prices, and merged steps that it does not fill, or None."""
+        """Return the arcs that violate the flow's prices, and the merged steps that the flow does not fill.
+
+        The result is None if there are neither.
+        """
         assert flow.prices is not None
         network, flows = flow.network, flow.flows
         full = FullPrices.from_network(self.residual, network, flow.prices)
@@ -255,11 +261,11 @@ class _Generation:
         return _Missing(full, violations, unfilled) if violations.total + len(unfilled) else None
 
     def widen(self, flow: _SolvedNetwork, missing: _Missing) -> _SolvedNetwork | None:
-        """Return an optimal flow of the wider network, by repair or by a solve, or None if time has run out."""
+        """Return an optimal flow of the network with the missing arcs; None if time has run out."""
         unfilled, violations = missing.unfilled, missing.violations
-        self._merged[unfilled] = 0  # each of their first steps gets its own arc
+        self._merged[unfilled] = 0  # each of the first steps of these machines gets its own arc
         if len(unfilled) and self._solves > 1:
-            self._merged[:] = 0  # misjudged everywhere; unmerging a few at a time would take a solve each
+            self._merged[:] = 0  # the estimate was wrong everywhere; unmerging bit by bit takes many solves
         wider, carried = self._wider(flow.network, flow.flows, violations, rebuilt=len(unfilled) > 0)
         try:
             found = self._patch(wider, carried, missing.full) or self._solve(wider)
@@ -269,11 +275,11 @@ class _Generation:
         return _SolvedNetwork(wider, *found, violations.settled)
 
     def _first(self) -> _SolvedNetwork:
-        """Return the first network with an optimal flow, and prices, if there are any.
+        """Return the first network with an optimal flow, and the flow's prices if it has any.
 
-        Where the flow could not follow the expected prices, the arcs are missing on which tasks would get there. At the
-        true costs, all prices are then far off, and nearly every arc seems to violate. At cut-off costs, only the
-        missing arcs violate: they are added, and the flow is repaired.
+        Tasks that could not follow the expected prices lack arcs to the machines meant for them. At the true costs, all
+        prices are then far off, and nearly every left-out arc seems to violate. At costs that are cut off, only the
+        missing arcs violate the prices. So these arcs are added, and the flow is repaired.
         """
         network = self._network()
         near = solve_at_truncated_costs(
@@ -296,7 +302,7 @@ class _Generation:
     ) -> tuple[Network, Int64]:
         """Return the network with the ``added`` columns and steps, and ``flows`` on its arcs.
 
-        ``rebuilt``: other parts have changed as well since ``network`` was built.
+        ``rebuilt``: whether anything else has changed since ``network`` was built.
         """
         machines = self.residual.problem.machines
         self.columns = self.columns.merge(added.columns, machines)
@@ -309,13 +315,13 @@ class _Generation:
         return wider, map_flow_to_wider_network(network, flows, wider, machines)
 
     def _count(self, solution: FlowSolution) -> Int64:
-        """Return the solution's flow, and add its solve and seconds to the totals."""
+        """Return the solution's flow; add its solve and its seconds to the totals of this search."""
         self._solves += 1
         self._seconds += solution.seconds
         return solution.flows
 
     def _solve(self, network: Network) -> tuple[Int64, Prices | None]:
-        """Return an optimal flow, and prices, if there are any. Raises what the solver raises."""
+        """Return an optimal flow, and its node prices if there are any. The solver's errors are raised."""
         return self._price(
             network, self._count(self.solver.solve(network.problem, time_limit=self.time_limit))
         )

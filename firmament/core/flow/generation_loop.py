@@ -1,7 +1,7 @@
-"""The loop of column generation: price what a network lacks, add it, solve again, until nothing is lacking.
+"""Runs the loop of column generation: price the missing columns, add them, solve again, until none would help.
 
-Two networks grow in this way: the one that places tasks (``column_generation.py``), and the one that moves tasks
-(``rescheduling/move_network/move_search.py``). Each has its own pricer.
+Two networks grow in this way: the network that places tasks (``column_generation.py``), and the one that moves running
+tasks (``rescheduling/move_network/move_search.py``). Each network has its own pricer.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ class PricedFlow(Protocol):
 
     @property
     def prices(self) -> object | None:
-        """Node prices that prove the flow optimal in that network; None if there are none."""
+        """Node prices that prove the flow optimal in its network; None if there are no such prices."""
 
 
 Flow = TypeVar("Flow", bound=PricedFlow)
@@ -34,7 +34,7 @@ class Pricer(Protocol[Flow, Missing]):
 def generate_columns(pricer: Pricer[Flow, Missing], flow: Flow, iterations: int) -> tuple[Flow, bool]:
     """Return the last flow after at most ``iterations`` pricings, and whether it is proved optimal over all columns.
 
-    Raises what the solver raises.
+    Errors of the solver are raised.
     """
     for left in reversed(range(iterations)):
         if flow.prices is None:

@@ -1,4 +1,4 @@
-"""Terms of a problem that its network does not contain: sizes of tasks, and prices of an earlier round."""
+"""Costs that a flow network cannot express (the sizes of tasks), and prices that one round hands on to the next."""
 
 from __future__ import annotations
 
@@ -11,24 +11,25 @@ from numpy.typing import NDArray
 
 from cost_models.interface import Float64, Int64
 
-# --- Heights: what models charge for use, as a sum over tasks of different sizes.
+# --- Heights: what cost models charge for the use of a machine, as a sum over tasks of different sizes.
 #
 # A flow counts tasks: the k-th task of a round on a machine costs more than the one before by the mean task's size g,
-# whatever sizes they have. But use is a sum of sizes. Where a model states its figure as a height that tasks raise by
-# their sizes (``cost_models.api.assessment.Heights``), all tasks on a machine together cost
+# whatever sizes the tasks have. But use is a sum of sizes. A model may state its figure as a height, which each task
+# raises by its size (``cost_models.api.assessment.Heights``). Then all tasks on a machine together cost
 #
 #     ((x + S)^2 - x^2) / 2 g + S / 2        x: the height before the round, S: the sum of sizes
 #
 # The height is the charge for one more task of mean size, so each part of a size is charged the height at which it
-# lies. If all tasks have the mean size, the sum is what the network charges: n x + g n (n + 1) / 2. All in units.
+# lies. If all tasks have the mean size, the sum is what the network charges: n x + g n (n + 1) / 2. All of these are in
+# hundredths of a point.
 
 
 @dataclass(frozen=True, slots=True)
 class HeightCharge:
-    """A model's charge for one task without crowding, from its native figure ``raw`` (numeric[S, M]).
+    """A model's charge for one task without crowding, computed from the model's own figure ``raw`` (numeric[S, M]).
 
-    It is ``per_unit`` hundredths of a point, of either sign, for each 1 by which ``raw`` exceeds ``best``, limited to
-    0 .. ``most``.
+    The charge is ``per_unit`` hundredths of a point, of either sign, for each 1 by which ``raw`` exceeds ``best``,
+    limited to 0 .. ``most``.
     """
 
     raw: NDArray[Any]
@@ -47,11 +48,11 @@ class HeightCharge:
 
 @dataclass(frozen=True, slots=True)
 class RoundHeights:
-    """Sum of the heights of all models that state them.
+    """Sum of the heights of all cost models that state a height of each machine.
 
-    ``start``: float64[M], before the round; ``rate``: float64[R, M], ``amount``: float64[S, R]: a task's size is their
-    product; ``growth``: float64[M], size of the round's mean task; ``charges``: what these models contribute to the
-    network's costs, empty if no model states heights.
+    ``start``: float64[M], heights before the round; ``rate``: float64[R, M], ``amount``: float64[S, R]: the size of a
+    task is the sum of their products over R resources; ``growth``: float64[M], size of the round's mean task;
+    ``charges``: what these models contribute to the network's costs, empty if no model states heights.
     """
 
     start: Float64
@@ -68,14 +69,14 @@ class RoundHeights:
         return size
 
     def sum_charged(self, shapes: Int64, machines: Int64) -> Float64:
-        """Return what these models contribute to the network's cost of a task: float64[A]."""
+        """Return what the models with heights contribute to the network's cost of a task: float64[A]."""
         units = np.zeros(len(shapes))
         for charge in self.charges:
             units += charge.units(shapes, machines)
         return units
 
     def compute_cost(self, classes: Int64, shapes: Int64, machines: Int64, counts: Int64) -> float:  # noqa: ARG002
-        """Return the cost units by which tasks cost more (or less) than the network charges for tasks of mean size."""
+        """Return by how many units the tasks cost more (or less) than the network charges for mean sizes."""
         size = self.sizes(shapes, machines) * counts
         size_on = np.bincount(machines, weights=size, minlength=len(self.start))
         tasks_on = np.bincount(machines, weights=counts, minlength=len(self.start))
@@ -89,12 +90,12 @@ class RoundHeights:
 
 
 NO_HEIGHTS = RoundHeights(np.empty(0), np.empty((0, 0)), np.empty((0, 0)), np.empty(0), ())
-"""For problems in which no model states heights."""
+"""Heights of a problem in which no model states heights."""
 
 
 def entries(matrix: NDArray[Any], rows: Int64, columns: Int64) -> NDArray[Any]:
     """Return ``matrix[rows, columns]``; if rows are contiguous, one index instead of two makes it twice as fast."""
-    if not matrix.flags.c_contiguous:  # ``take`` would copy all of it
+    if not matrix.flags.c_contiguous:  # ``take`` would copy the whole matrix
         return matrix[rows, columns]
     return matrix.take(rows * np.int64(matrix.shape[1]) + columns)
 
@@ -104,9 +105,9 @@ def entries(matrix: NDArray[Any], rows: Int64, columns: Int64) -> NDArray[Any]:
 
 @dataclass(frozen=True, slots=True)
 class DualPrices:
-    """Dual prices of shapes in units: ``price[i]`` (float32[K]) of shape ``shape[i]`` (int64[K], ascending).
+    """Dual prices of shapes in units of cost: ``price[i]`` (float32[K]) of shape ``shape[i]`` (int64[K], ascending).
 
-    Only their differences count; their common level is found anew wherever they are used.
+    Only the differences of prices count: whoever uses the prices finds a new common level for them.
     """
 
     shape: Int64
@@ -123,11 +124,11 @@ class DualPrices:
 
     @classmethod
     def none(cls) -> DualPrices:
-        """Return prices without any shape."""
+        """Return an empty set of dual prices."""
         return cls(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float32))
 
     def get(self, shapes: Int64) -> NDArray[np.float32]:
-        """Return the prices of ``shapes``, NaN for those that have none: float32[A]."""
+        """Return the prices of ``shapes``: float32[A]; a shape without a price gets NaN."""
         found = np.full(len(shapes), np.nan, dtype=np.float32)
         if len(self.shape):
             place = np.minimum(np.searchsorted(self.shape, shapes), len(self.shape) - 1)

@@ -1,4 +1,4 @@
-"""A round's placement problem as columns of arrays, and placements of its tasks."""
+"""Defines a round's placement problem as columns of arrays, and placements of its tasks."""
 
 from __future__ import annotations
 
@@ -19,14 +19,16 @@ from firmament.core.tree_solver.groups import NO_GROUPS, GroupTerms
 from firmament.solvers.base import Int32
 
 WAIT_BUCKETS = 4
-"""Number of parallel unscheduled arcs of a class: the longer a task has waited, the more it costs to leave it."""
+"""Number of parallel unscheduled arcs of a class.
+The longer a task has waited, the more it costs to leave it waiting.
+"""
 
 COST_UNITS_PER_POINT = 100
 """Network costs are whole numbers of *units*; one point of a cost model is this many units."""
 
 
 class Costing(Protocol):
-    """A family of costs that depend on several tasks together."""
+    """A family of costs in which the cost of a task depends on other tasks."""
 
     def compute_cost(self, classes: Int64, shapes: Int64, machines: Int64, counts: Int64) -> float:
         """Return the cost units of ``counts[i]`` tasks of ``classes[i]``, of ``shapes[i]``, on ``machines[i]``."""
@@ -40,7 +42,7 @@ class PlacementProblem:
     """
 
     counts: Int64
-    """int64[C, WAIT_BUCKETS], waiting tasks; those in bucket 0 have waited longest."""
+    """int64[C, WAIT_BUCKETS], number of waiting tasks; those in bucket 0 have waited longest."""
     priority: Int64
     """int64[C], priority as a rank, 0 the lowest."""
     shape: Int64
@@ -48,13 +50,13 @@ class PlacementProblem:
     requests: Int64
     """int64[S, K], requests of one task."""
     feasible: Bool
-    """bool[S, M], where a shape may go by all rules except capacity."""
+    """bool[S, M], machines where a shape may go by all rules except capacity."""
     cost: Int32
     """int32[S, M], units that the models charge for a task."""
     crowd: Int64
-    """int64[M], units by which each task placed there in the round raises the cost of the next task."""
+    """int64[M], units of cost by which each task placed there in the round raises the cost of the next task."""
     free: Int64
-    """int64[M, K], free at the start, negative if overcommitted; of one machine if a row stands for several."""
+    """int64[M, K], free amounts at the start, negative if overcommitted; of one machine if a row stands for several."""
     rotation: int = 0
     """Row of the machine at which the first class begins among machines of equal cost."""
     pins: Mapping[int, Int64] = field(default_factory=dict)
@@ -62,13 +64,15 @@ class PlacementProblem:
     joint: tuple[JointRows, ...] = ()
     """Limits shared by several arcs, besides the machines' resource vectors."""
     quotas: QuotaTerms | None = None
-    """Quotas that tasks draw on, on whatever machine they are; None for none."""
+    """Quotas that tasks draw on, whatever machine they are on; None if there are no quotas."""
     ledgers: tuple[Ledger, ...] = ()
-    """Room that no joint row can express, by rows of ``model_shape``; these objects are never booked themselves."""
+    """Shared capacity that no joint row can express, by rows of ``model_shape``.
+    Placing works on copies of these objects.
+    """
     rooms_after_eviction: tuple[RoomAfterEviction | None, ...] = ()
-    """For each ledger, whether evictions give it room, by shapes of this problem; None if they cannot."""
+    """For each ledger, whether evictions free capacity in it, by shapes of this problem; None if they cannot."""
     held: Bool | None = None
-    """bool[S, M], machines that refuse a shape only because of what tasks there hold; None for none."""
+    """bool[S, M], machines that refuse a shape only because of tasks that run there; None if there are none."""
     model_shape: Int64 | None = None
     """int64[S], the number of each shape in the ledgers; None if it is the shape itself."""
     most: Mapping[int, int] = field(default_factory=dict)
@@ -80,28 +84,28 @@ class PlacementProblem:
     gang: Int64 = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     """int64[C], gang of each class, numbered by age, -1 for none; empty without gangs."""
     gang_need: Int64 = field(default_factory=lambda: np.empty(0, dtype=np.int64))
-    """int64[G], how many tasks of each gang must be placed, if any are."""
+    """int64[G], how many tasks of each gang must be placed if any of its tasks is placed."""
     topology: GroupTerms = NO_GROUPS
     """Which gangs are distributed over a tree of machines, and how."""
     multiplicity: Int64 | None = None
-    """int64[M], how many alike machines each row stands for; None: one each."""
+    """int64[M], number of alike machines that each row stands for; None: each row is one machine."""
     heights: RoundHeights = NO_HEIGHTS
-    """Models' costs for the sizes of tasks, which the network takes as equal."""
+    """Models' costs for the sizes of tasks; the network counts all tasks as equally large."""
     spread: SpreadTerms = NO_SPREAD
     """Groups of tasks that prefer to be on different machines, which the network ignores."""
     dual_prices: DualPrices | None = None
-    """Dual prices of shapes (numbered as in ledgers) that an earlier round estimated, None if unknown; they guide the
-    choice of columns.
+    """Dual prices of shapes (numbered as in ledgers), from an earlier round; None if unknown.
+    They guide the choice of columns.
     """
 
     @property
     def classes(self) -> int:
-        """C, the number of classes."""
+        """The number of classes."""
         return len(self.shape)
 
     @property
     def machines(self) -> int:
-        """M, the number of machines."""
+        """The number of machine rows."""
         return int(self.free.shape[0])
 
     def split_by_gang(self) -> list[Int64]:
@@ -112,13 +116,13 @@ class PlacementProblem:
         return np.split(classes, np.searchsorted(self.gang[classes], np.arange(1, gangs)))[:gangs]
 
     def list_costing(self) -> list[Costing]:
-        """Return the families of costs that depend on several tasks together and are on no arc."""
+        """Return the families of costs that depend on several tasks together and so are on no arc of the network."""
         families: tuple[Costing, ...] = (self.pairs, self.heights, self.spread)
         nothing = (NO_PAIRS, NO_HEIGHTS, NO_SPREAD)
         return [each for each, none in zip(families, nothing, strict=True) if each is not none]
 
     def derive(self, **changes: Any) -> PlacementProblem:
-        """Return a problem with ``changes``, without what a network ignores: task rules, pairs, sizes, spread."""
+        """Return a problem with ``changes``, without what networks ignore: task rules, pairs, sizes and spread."""
         return replace(
             self,
             rules=NO_RULES,
@@ -131,7 +135,7 @@ class PlacementProblem:
 
     @property
     def interdependent(self) -> bool:
-        """Whether the cost or feasibility of a task depends on where others of the round go: by rules or pairs."""
+        """Whether the cost or feasibility of a task depends on where other tasks of the round go: by rules or pairs."""
         return bool(self.rules.of) or self.pairs.terms.steers
 
     @property
@@ -141,22 +145,22 @@ class PlacementProblem:
 
     @property
     def shares_room(self) -> bool:
-        """Whether tasks on different machines may use up each other's room, by quotas, joint rows or ledgers."""
+        """Whether tasks on different machines may use up a common limit: a quota, a joint row or a ledger."""
         return self.quotas is not None or self.irrevocable or any(rows.shared for rows in self.joint)
 
     @property
     def takes_requests_alone(self) -> bool:
-        """Whether requests are all that tasks use of machines: no joint rows, and no ledgers."""
+        """Whether tasks use nothing of machines but their requests: there are no joint rows and no ledgers."""
         return not (self.joint or self.ledgers)
 
     def find_grouped(self) -> Bool:
-        """Return classes whose tasks belong to a group that is distributed over a tree: bool[C]."""
+        """Return which classes belong to a group that is distributed over a tree of machines: bool[C]."""
         if not len(self.gang):
             return np.zeros(self.classes, dtype=np.bool_)
         return self.topology.find_grouped(self.gang)
 
     def crowd_step(self) -> int:
-        """Return the tasks per step of the crowding cost: 1, or more if machines get dozens of tasks in one round."""
+        """Return how many tasks share one step of crowding: 1, or more if machines get dozens of tasks in one round."""
         machines = self.machines if self.multiplicity is None else int(self.multiplicity.sum())
         return max(1, int(self.counts.sum()) // (16 * max(1, machines)))
 
@@ -165,7 +169,7 @@ class PlacementProblem:
         return shapes if self.model_shape is None else self.model_shape[shapes]
 
     def times(self) -> Int64:
-        """Return ``multiplicity``, or 1 for each row if that is None: int64[M]."""
+        """Return how many machines each row stands for: ``multiplicity``, or 1 each if it is None: int64[M]."""
         return np.ones(self.machines, dtype=np.int64) if self.multiplicity is None else self.multiplicity
 
     def make_key(self, classes: list[int], counts: list[int]) -> list[tuple[int, int, bytes]]:
@@ -174,12 +178,12 @@ class PlacementProblem:
         return sorted(zip(self.shape[classes].tolist(), counts, pins, strict=True))
 
     def pins_allow(self, cls: int, machine: int) -> bool:
-        """Return whether a class has no pins, or a machine is among them."""
+        """Return whether a class may use a machine by its pins: it has none, or the machine is among them."""
         pins = self.pins.get(cls)
         return pins is None or bool((pins == machine).any())
 
     def limit_to_pins(self, cls: int, machines: Bool) -> Bool:
-        """Return ``machines`` (bool[M]) without those outside a class's pins; ``machines`` itself if it has no pins."""
+        """Return ``machines`` (bool[M]) without those outside a class's pins; the same array if it has no pins."""
         if cls not in self.pins:
             return machines
         inside = np.zeros_like(machines)
@@ -205,7 +209,7 @@ class Assignments:
 
     @classmethod
     def single(cls, task_class: int, machine: int) -> Assignments:
-        """Return assignments of one task."""
+        """Return assignments with one task in them."""
         return cls.from_single_tasks([(task_class, machine)])
 
     @classmethod
@@ -249,11 +253,11 @@ class Assignments:
         return zip(self.cls.tolist(), self.machine.tolist(), self.count.tolist(), strict=True)
 
     def count_per_class(self, classes: int) -> Int64:
-        """Return tasks of each class: int64[C]."""
+        """Return the number of tasks of each class: int64[C]."""
         return np.bincount(self.cls, weights=self.count, minlength=classes).astype(np.int64)
 
     def count_per_machine(self, machines: int) -> Int64:
-        """Return tasks on each machine: int64[M]."""
+        """Return the number of tasks on each machine: int64[M]."""
         return np.bincount(self.machine, weights=self.count, minlength=machines).astype(np.int64)
 
 

@@ -1,22 +1,23 @@
-"""Reduces networks without changing the optimum: merges alike classes and machines, drops needless machines.
+"""Makes networks smaller without changing the optimum: merges alike classes and machines, drops needless machines.
 
-*Classes* that differ in nothing that a network contains, gangs aside, enter it as one. Five hundred gangs of one kind
-of task are five hundred classes of a round, but one class of its network; so are two thousand applications with tasks
-of equal requests. The places that the network gives to a merged class go to whole gangs first, in their order, then to
-other tasks, in order of wait, then of class.
+*Classes* that differ in nothing that a network contains, gangs aside, enter the network as one class. Five hundred
+gangs of one kind of task are five hundred classes of a round, but one class of its network; so are two thousand
+applications with tasks of equal requests. The places that the network gives to a merged class go first to whole gangs,
+in their order, then to other tasks, in order of wait, then of class.
 
 *Dominance*: a handful of tasks needs a handful of machines. Let T tasks wait in all. Of the machines that a class may
 use, take the T on which its first task costs least. If a flow puts a task of the class on any other machine, one of
-these T is empty, since at most T - 1 tasks are elsewhere, and there the task costs no more. So some optimal flow uses
-only these machines, whatever the penalties, and the network with all classes' machines has the full one's optimum.
+these T is empty, since at most T - 1 tasks are elsewhere, and the task costs no more on the empty machine. So some
+optimal flow uses only these machines, whatever the penalties. The network with the T cheapest machines of each class
+has the same optimum as the full network.
 
 *Symmetry*: on a fresh cluster, ten thousand machines may be identical. Then all of their arcs have the same cost, the
-optimum has countless forms, and column generation would wade through ties. Machines with equal room, costs, rules and
-crowding for every waiting shape are merged into a *group*; the k-th task of a group of g machines costs what the
-(k // g)-th costs on one of them. By symmetry, the merged network has the same optimum. Its flow is divided among the
-members in turn, so that they fill evenly.
+optimum has countless forms, and column generation would spend its time on ties. Machines with equal capacity, costs,
+rules and crowding for every waiting shape are merged into a *group*; the k-th task of a group of g machines costs what
+the (k // g)-th costs on one of them. By symmetry, the merged network has the same optimum. Its flow is divided among
+the members in turn, so that they fill evenly.
 
-None of this is done where machines share limits.
+None of these reductions is made where machines share limits.
 """
 
 from __future__ import annotations
@@ -34,12 +35,12 @@ from firmament.core.ranks import ColumnMarks, places_in, rank
 
 _NONE = np.empty(0, dtype=np.int64)
 
-# --- Classes.
+# --- Merging classes.
 
 
 @dataclass(frozen=True, slots=True)
 class MergedClasses:
-    """``problem``: with merged classes, without gangs; ``merged``: int64[C], that of each class of ``whole``."""
+    """The ``problem`` with merged classes, without gangs; ``merged``: int64[C], the merged class of each class."""
 
     whole: PlacementProblem
     problem: PlacementProblem
@@ -48,9 +49,9 @@ class MergedClasses:
     def distribute(self, placed: Assignments) -> Assignments:
         """Divide the places of each merged class among the classes that it consists of.
 
-        Gangs come in order of priority, then of age, each with what it needs or nothing. The rest goes to members
-        beyond the need of gangs with places, and to other tasks, longest waiting first. Places that remain belong to
-        gangs that got none, and are left out.
+        Gangs come in order of priority, then of age; each gets the places that it needs, or none. The remaining places
+        go to members beyond the need of gangs that got places, and to other tasks, longest waiting first. Places that
+        still remain belong to gangs that got none, and are left out.
         """
         if self.problem is self.whole:
             return placed
@@ -68,7 +69,7 @@ class MergedClasses:
         return self._hand_over(placed, share)
 
     def gather(self, placed: Assignments) -> Assignments:
-        """Return assignments of classes as assignments of merged classes."""
+        """Return assignments of classes as assignments of the merged classes that contain them."""
         return Assignments(self.merged[placed.cls], placed.machine, placed.count)
 
     def _serve(self, members: Int64, need: int, share: Int64, left: Int64) -> bool:
@@ -100,7 +101,7 @@ class MergedClasses:
         return given
 
     def _hand_over(self, placed: Assignments, share: Int64) -> Assignments:
-        """Return the first ``share`` (int64[C]) places of each merged class, sorted by class and machine."""
+        """Return the first ``share`` (int64[C]) places of each class's merged class, sorted by class and machine."""
         classes = np.argsort(self.merged, kind="stable")
         first = classes[np.searchsorted(self.merged[classes], np.arange(self.problem.classes))]
         # ``undivided``: merged classes whose first class gets all places.
@@ -119,8 +120,8 @@ class MergedClasses:
     def _place_singly(self, placed: Assignments, share: Int64, classes: Int64) -> Assignments:
         """Return the places as single tasks of classes; ``classes``: int64[C], sorted by merged class.
 
-        The places of a merged class are taken from its machines in turn, so that a class gets as many machines as it
-        can.
+        A merged class gives its machines' places out in turn, one per machine, so that each class gets as many machines
+        as possible.
         """
         tasks = placed.tasks()
         bundle, machine = tasks.cls, tasks.machine
@@ -137,7 +138,8 @@ class MergedClasses:
 def merge_classes(problem: PlacementProblem) -> MergedClasses:
     """Return the problem in which classes with equal shape, priority and pins are merged.
 
-    Rules between tasks, steering pairs and ledgers depend on who comes first; with these, nothing is merged.
+    Rules between tasks, pairs that steer placement and ledgers depend on which task comes first; with these, nothing is
+    merged.
     """
     if problem.interdependent or problem.irrevocable or problem.most:
         return MergedClasses(problem, problem, np.arange(problem.classes))
@@ -169,21 +171,21 @@ def merge_classes(problem: PlacementProblem) -> MergedClasses:
 
 
 def _gangs(problem: PlacementProblem) -> list[tuple[int, Int64]]:
-    """Return gangs and their classes, the most important gang first, then the oldest."""
+    """Return gangs and their classes, the most important gang first; of equally important gangs, the oldest first."""
     members = problem.split_by_gang()
     rank = np.array([int(problem.priority[each].max(initial=-1)) for each in members], dtype=np.int64)
     return [(gang, members[gang]) for gang in np.argsort(-rank, kind="stable").tolist()]
 
 
-# --- Machines.
+# --- Merging machines.
 
 
 @dataclass(frozen=True, slots=True)
 class AlikeMachines:
-    """Groups of alike machines, and the problem over them.
+    """Groups of alike machines, and the problem in which each group is one row.
 
     ``residual``: the merged problem; ``members``: int64[M'], machine rows by group; ``first``: int64[G + 1], where each
-    group begins in ``members``; ``fits``: as for the original, over groups.
+    group begins in ``members``; ``fits``: on which groups one task of each shape fits.
     """
 
     residual: Residual
@@ -194,8 +196,8 @@ class AlikeMachines:
     def distribute(self, merged: Assignments) -> Assignments:
         """Divide the tasks placed on each group of equal machines among the group's machines.
 
-        The tasks of a group go to its members in turn, class after class. Members get equal numbers of a class, give or
-        take one, so what fits the group fits each member.
+        The tasks of a group go to its members in turn, class after class. Members get equal numbers of a class, or
+        numbers that differ by one, so what fits the group fits each member.
         """
         order = np.argsort(merged.machine, kind="stable")
         cls = np.repeat(merged.cls[order], merged.count[order])
@@ -207,7 +209,7 @@ class AlikeMachines:
 
 
 def narrow(residual: Residual, fits: dict[int, Bool], tuning: ReductionTuning) -> AlikeMachines | None:
-    """Return the problem over only the machines that its tasks need, or None if that saves nothing.
+    """Return the problem over only the machines that its tasks need, or None if leaving out machines saves nothing.
 
     Each machine is its own group. ``fits`` maps each waiting shape to ``residual.fits(shape)``. Problems in which
     machines share limits, and those with more than a handful of tasks, are not reduced.
@@ -237,10 +239,10 @@ def narrow(residual: Residual, fits: dict[int, Bool], tuning: ReductionTuning) -
 
 
 def merge_alike(residual: Residual, fits: dict[int, Bool], tuning: ReductionTuning) -> AlikeMachines | None:
-    """Merge machines that are alike for all waiting tasks; return None if too few of them are.
+    """Merge machines that are alike for all waiting tasks; return None if too few machines are alike.
 
-    Pinned machines are not merged, nor are machines that share limits with others. What is left on a machine's own
-    joint rows is part of its room.
+    Pinned machines are not merged, nor are machines that share limits with others. What a machine has left on joint
+    rows of its own counts as part of its capacity.
     """
     problem = residual.problem
     if residual.problem.shares_room or problem.machines == 0:
@@ -250,7 +252,7 @@ def merge_alike(residual: Residual, fits: dict[int, Bool], tuning: ReductionTuni
         return None
     groups = marks.groups()
     if groups is None:
-        return None  # a collision of hashes: too rare to handle otherwise
+        return None  # a collision of hashes: so rare that not merging is good enough
     group, representative, size = groups
     if len(representative) > tuning.worthwhile * problem.machines:
         return None
@@ -271,7 +273,7 @@ def restrict(
 ) -> Residual:
     """Return a copy of ``residual`` on some machines (rows, int64[G]), for some ``shapes`` (int64[S']) or all.
 
-    ``changes``: to its problem, which contains nothing but what a network does.
+    ``changes``: changes to its problem, which keeps only what a network contains.
     """
     problem = residual.problem
     derived = problem.derive(
@@ -293,8 +295,9 @@ def restrict(
 def _find_cheapest_machines(
     residual: Residual, fits: dict[int, Bool], classes: list[int], most: int
 ) -> Int64:
-    """Return the rows of each class's ``most`` cheapest machines, ascending; classes take different ones of
-    equal cost.
+    """Return the rows of the ``most`` cheapest machines of each class, ascending.
+
+    Where machines cost the same, each class takes other machines.
     """
     problem = residual.problem
     before = problem.crowd * residual.placed  # what the next task pays because of earlier passes
@@ -323,10 +326,10 @@ def _find_cheapest_machines(
 
 
 def _marks(residual: Residual, fits: dict[int, Bool], worthwhile: float) -> ColumnMarks | None:
-    """Return marks by which alike machines are recognised, or None if too few can be alike.
+    """Return marks by which alike machines are recognised, or None if too few machines can be alike.
 
-    That is the case if room and crowding, which are cheap to compare, already distinguish more than ``worthwhile`` of
-    them.
+    Too few can be alike if capacity and crowding, which are cheap to compare, already distinguish more than
+    ``worthwhile`` of all machines.
     """
     problem = residual.problem
     marks = ColumnMarks(problem.machines)

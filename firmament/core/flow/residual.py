@@ -1,4 +1,7 @@
-"""The rest of a round's problem while tasks are placed: waiting tasks and room; and joint admission."""
+"""Keeps what is left of a round's problem while tasks are placed: waiting tasks and free capacity.
+
+Also admits jointly what a flow proposes.
+"""
 
 from __future__ import annotations
 
@@ -14,16 +17,16 @@ from firmament.core.flow.problem import Assignments, PlacementProblem, take_olde
 from firmament.core.ranks import find_runs, rank_in_runs, sum_before_in_runs
 
 UNLIMITED = int(np.iinfo(np.int64).max) // 4
-"""Room where no row limits anything; above any sum of amounts."""
+"""Free amount where no row sets a limit; above any sum of amounts."""
 
 
 class Residual:
-    """The rest of a problem after some placements: tasks, and room on machines and joint rows.
+    """What is left of a problem after some placements: waiting tasks, and free capacity of machines and joint rows.
 
-    ``remaining``: int64[C, WAIT_BUCKETS]; ``free``: int64[K, M] (one row per resource, as rows are scanned whole);
-    ``placed``: int64[M], tasks placed on each machine in this round; ``joint``: what is left of each block of joint
-    rows; ``quotas``: what is left of quotas, None if there are none; ``ledgers``: copies of the problem's ledgers, with
-    the placed tasks booked.
+    ``remaining``: int64[C, WAIT_BUCKETS], waiting tasks; ``free``: int64[K, M], free amounts (one row per resource, as
+    rows are scanned whole); ``placed``: int64[M], tasks placed on each machine in this round; ``joint``: what is left
+    of each block of joint rows; ``quotas``: what is left of quotas, None if there are none; ``ledgers``: copies of the
+    problem's ledgers, with the placed tasks booked.
     """
 
     def __init__(self, problem: PlacementProblem) -> None:
@@ -34,7 +37,7 @@ class Residual:
         self.joint = [JointRoom.from_rows(rows) for rows in problem.joint]
         self.quotas = None if problem.quotas is None else QuotaRoom(problem.quotas)
         self.ledgers = [ledger.copy() for ledger in problem.ledgers]
-        #: by shape, the columns and amounts that one task requests, looked up once
+        #: Columns and amounts that one task requests, by shape; looked up once.
         self.amounts: dict[int, list[tuple[int, int]]] = {}
 
     def copy(self) -> Residual:
@@ -60,18 +63,18 @@ class Residual:
         return np.flatnonzero(self.remaining.any(axis=1))
 
     def by_importance(self) -> list[int]:
-        """Return classes with waiting tasks by priority, then by longest wait (the oldest bucket in use)."""
+        """Return classes with waiting tasks by priority, then by longest wait (the oldest bucket that has tasks)."""
         active, oldest = self.active(), np.argmax(self.remaining > 0, axis=1)
         return active[np.lexsort((active, oldest[active], -self.problem.priority[active]))].tolist()
 
     def fits(self, shape: int) -> Bool:
-        """Return which machines may take, and have room for, one more task of a shape: bool[M]."""
+        """Return on which machines one more task of a shape may go and fits: bool[M]."""
         fits = self.problem.feasible[shape].copy()
         self._close_full(fits, shape)
         return fits
 
     def fits_of(self, shapes: Iterable[int]) -> dict[int, Bool]:
-        """Return ``fits`` for several shapes; amounts that several shapes request are compared once."""
+        """Return ``fits`` for several shapes; an amount that several shapes request is compared only once."""
         if self.problem.irrevocable:  # a ledger answers for one shape at a time
             return {shape: self.fits(shape) for shape in shapes}
         limits = list(self.limits())
@@ -91,9 +94,10 @@ class Residual:
         return fits
 
     def limits(self, machines: Int64 | None = None) -> Iterator[tuple[Int64, Int64]]:
-        """Yield what a task of each shape takes, int64[S], and what machines have left of it, without ledgers.
+        """Yield what a task of each shape takes, int64[S], and what machines have left of it, int64[A]; no ledgers.
 
-        First for each resource, then for each block of joint rows; of all machines, or of some: int64[A].
+        First come the resources, then the blocks of joint rows; the amounts left are those of all machines, or of
+        ``machines``.
         """
         for amounts, left in zip(self.problem.requests.T, self.free, strict=True):
             yield amounts, left if machines is None else left.take(machines)
@@ -102,13 +106,13 @@ class Residual:
             yield joint.rows.amount, left if machines is None else left.take(machines)
 
     def has_room(self, shape: int) -> Bool:
-        """Return which machines have room for one more task of a shape, whether or not it may go there: bool[M]."""
+        """Return on which machines one more task of a shape fits, whether or not it may go there: bool[M]."""
         room = np.ones(self.problem.machines, dtype=np.bool_)
         self._close_full(room, shape)
         return room
 
     def _close_full(self, machines: Bool, shape: int) -> None:
-        """Clear in ``machines`` (bool[M]) those that have no room for one more task of a shape."""
+        """Clear in ``machines`` (bool[M]) the machines on which one more task of a shape does not fit."""
         for column, amount in self._list_asked(shape):
             machines &= self.free[column] >= amount
         for joint in self.joint:
@@ -121,9 +125,9 @@ class Residual:
 
     def units(self, shapes: Int64, machines: Int64, *, quotas: bool = True, requests: bool = True) -> Int64:
         """Return how many tasks of ``shapes[i]`` fit on ``machines[i]`` if no others come: int64[A]; exact, at least 0.
-        ``quotas``, ``requests``: whether quotas, and requests of resources, count.
 
-        For a row that stands for several machines: as many as fit on one of them times their number.
+        ``quotas``, ``requests``: whether quotas, and requests of resources, count. For a row that stands for several
+        machines, the result is what fits on one of them, times their number.
         """
         units = np.full(len(shapes), np.iinfo(np.int64).max)
         for asked, free in zip(self.problem.requests.T, self.free, strict=True) if requests else ():
@@ -145,7 +149,7 @@ class Residual:
         return units
 
     def has_room_on(self, shape: int, machine: int) -> bool:
-        """Return whether one machine has room for one more task of a shape; like ``has_room``, but faster."""
+        """Return whether one more task of a shape fits on one machine; like ``has_room``, but faster."""
         for column, amount in self._list_asked(shape):
             if self.free.item(column, machine) < amount:
                 return False
@@ -161,7 +165,7 @@ class Residual:
         return True
 
     def book_assignments(self, assigned: Assignments) -> None:
-        """Book placed tasks: room, crowding, and the longest waiting tasks of each class."""
+        """Book placed tasks: their amounts and crowding; the longest waiting tasks of each class count as placed."""
         self.book(self.problem.shape[assigned.cls], assigned.machine, assigned.count)
         take_oldest(self.remaining, assigned)
 
@@ -176,13 +180,13 @@ class Residual:
         return found
 
     def take_one(self, cls: int) -> None:
-        """Remove the longest waiting task of a class."""
+        """Remove the longest waiting task of a class from the waiting tasks."""
         self.remaining[cls, np.argmax(self.remaining[cls] > 0)] -= 1
 
     def add(self, shape: int, machine: int, count: int = 1) -> None:
-        """Book room and crowding of ``count`` tasks of a shape on one machine; a negative count releases them.
+        """Book amounts and crowding of ``count`` tasks of a shape on one machine; a negative count releases them.
 
-        Raises ``ValueError`` for a release if there are ledgers, which give nothing back.
+        Raises ``ValueError`` for a release if there are ledgers, because a ledger cannot release anything.
         """
         if count < 0 and self.ledgers:
             raise ValueError("a ledger gives nothing back")
@@ -198,7 +202,7 @@ class Residual:
             ledger.book(known_as, np.array([machine]), np.array([count]))
 
     def book(self, shapes: Int64, machines: Int64, counts: Int64) -> None:
-        """Book room and crowding of ``counts[i]`` tasks of ``shapes[i]``; negative counts release them."""
+        """Book the amounts and the crowding of ``counts[i]`` tasks of ``shapes[i]``; negative counts release them."""
         for column in range(self.problem.requests.shape[1]):
             np.subtract.at(self.free[column], machines, self.problem.requests[shapes, column] * counts)
         np.add.at(self.placed, machines, counts)
@@ -213,7 +217,8 @@ class Residual:
 def machine_units(residual: Residual, classes: Int64) -> Int64:
     """Return an upper bound on how many tasks of ``classes`` a machine can take in all: int64[M].
 
-    That is the room divided by the smallest request of any of them, for the scarcest resource; valid for every mix.
+    The bound is the machine's free amount divided by the smallest request of any class, for the scarcest resource; it
+    holds for every mix of classes.
     """
     smallest = residual.problem.requests[residual.problem.shape[classes]].min(axis=0)
     units = np.full(residual.problem.machines, int(residual.remaining.sum()))
@@ -223,17 +228,17 @@ def machine_units(residual: Residual, classes: Int64) -> Int64:
     return np.maximum(units, 0) * residual.problem.times()
 
 
-# --- Joint admission: checks what a flow proposes in single units against everything that tasks share.
+# --- Joint admission: checks what a flow proposes in numbers of tasks against everything that tasks share.
 #
 # Two classes may each fit on a machine alone and overfill it together. Admission goes through the proposals of every
-# machine in order of priority, wait and size, all machines in parallel, and accepts as many tasks of each as still fit
-# into the machine's resources and the joint rows. The rest goes into the next pass.
+# machine in order of priority, wait and size, all machines in parallel, and accepts as many tasks of each proposal as
+# still fit into the machine's resources and the joint rows. The other tasks take part in the next pass.
 
 
 def admit(residual: Residual, proposed: Assignments) -> Assignments:
     """Book the proposed tasks that fit jointly in ``residual``, and return them; the result never overfills anything.
 
-    If any proposal fits alone, at least one task is admitted: of the first proposal on its machine and rows.
+    If any proposal fits alone, at least one task is admitted: one of the first proposal on its machine and joint rows.
     """
     ordered, standing = _in_order(residual, proposed)
     admitted: list[Assignments] = []
@@ -261,11 +266,10 @@ def admit(residual: Residual, proposed: Assignments) -> Assignments:
 
 
 def _in_order(residual: Residual, proposed: Assignments) -> tuple[Assignments, Int64]:
-    """Return proposals by machine; on a machine by priority, longest wait (the oldest bucket in use), size, class.
+    """Return proposals ordered by machine, then by priority, longest wait (the oldest bucket with tasks), size, class.
 
-    Small tasks come before large ones, so that as many as possible stay where they are cheapest.
-
-    Also returns int64[A]: the position of each entry in the same order over all machines together.
+    Small tasks come before large ones, so that as many as possible stay where they are cheapest. Also returns int64[A]:
+    the position of each entry in the same order over all machines together.
     """
     problem = residual.problem
     oldest = np.argmax(residual.remaining > 0, axis=1)
@@ -283,7 +287,9 @@ def _in_order(residual: Residual, proposed: Assignments) -> tuple[Assignments, I
 
 
 def _size(residual: Residual, proposed: Assignments) -> Float64:
-    """Return the largest share, over all resources, of what is free on the machine that one task takes: float64[A]."""
+    """Return the largest share, over all resources, that one task takes of the free amount on its machine:
+    float64[A].
+    """
     shapes = residual.problem.shape[proposed.cls]
     share = np.zeros(len(shapes))
     for requests, free in zip(residual.problem.requests.T, residual.free, strict=True):
@@ -294,9 +300,9 @@ def _size(residual: Residual, proposed: Assignments) -> Float64:
 def _limit_to_shared_rows(
     shared: list[JointRoom], shapes: Int64, machine: Int64, count: Int64, standing: Int64
 ) -> Int64:
-    """Reduce ``count`` so that ``shared`` rows are not overfilled within one turn.
+    """Reduce ``count`` so that ``shared`` joint rows are not overfilled within one step of admission.
 
-    Entries count in order of ``standing``; of the entry that crosses a row's limit, a part is admitted.
+    Entries count in order of ``standing``; if an entry exceeds what a row has left, a part of the entry is admitted.
     """
     for joint in shared:
         amount, row = joint.rows.amount[shapes], joint.rows.row_of[machine]
@@ -313,7 +319,7 @@ def _limit_to_shared_rows(
 def _limit_to_shared_ledger(
     ledger: Ledger, shapes: Int64, machine: Int64, count: Int64, standing: Int64
 ) -> Int64:
-    """Reduce ``count`` to what a ledger takes within one turn, where machines share its room.
+    """Reduce ``count`` to what a ledger takes within one step of admission, where machines share the ledger's capacity.
 
     Entries count in order of ``standing``.
     """

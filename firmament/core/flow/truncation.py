@@ -1,12 +1,12 @@
-"""Uses sharp prices to simplify the first solve: fixes steps that are surely filled or empty, and cuts off large costs.
+"""Simplifies the first solve with sharp prices: merges or drops crowding steps, and cuts off large costs.
 
-Once prices are known well, most of a machine's steps are decided: steps far below its price will be filled, steps far
-above it will stay empty. The former are merged into one arc, the latter left out, which leaves a few steps per machine.
-Both are checked against the solved flow: a merged arc that is not full is unmerged, and a step that was left out and
-would be cheaper than its machine's price is added.
+Once prices are known well, most of a machine's steps are decided: steps far below its price will be filled, and steps
+far above it will stay empty. Steps that will be filled are merged into one arc, and steps that will stay empty are left
+out, which leaves a few steps per machine. Both decisions are checked against the solved flow: a merged arc that is not
+full is unmerged, and a step that was left out is added if it would be cheaper than its machine's price.
 
-Cost scaling takes a phase for each factor in the largest cost. Relative to good prices, the costs of all arcs that
-matter are small; the others are cut off.
+A solver that scales costs takes a phase for each factor in the largest cost. Relative to good prices, the costs of all
+arcs that matter are small; the other costs are cut off.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from firmament.solvers.base import FlowProblem, FlowSolution, Solver
 
 
 def plan_steps(residual: Residual, estimate: PriceEstimate, tuning: TruncationTuning) -> tuple[Int64, Int64]:
-    """Return the steps that each machine gets, and how many of the first ones to merge: int64[M] each.
+    """Return how many steps each machine gets, and how many of its first steps to merge: int64[M] each.
 
     Without sharp prices nothing is merged, and machines get more steps than they are expected to use.
     """
@@ -54,7 +54,8 @@ def find_unfilled_machines(network: Network, flows: Int64, merged: Int64) -> Int
 class CutOptimum:
     """An optimal flow of a network at its true costs, or at costs that are limited on both sides (cut off).
 
-    ``cut``: the network at the cut-off costs, if the flow may not be optimal at the true costs; None if it is optimal.
+    ``solution``: the flow; ``cut``: the network at the cut-off costs, if the flow may not be optimal at the true costs;
+    None if it is optimal.
     """
 
     solution: FlowSolution
@@ -70,9 +71,9 @@ def solve_at_truncated_costs(
 ) -> CutOptimum:
     """Solve with costs relative to the expected prices, limited on both sides to some number of temperatures.
 
-    A limit from above never makes an arc dearer, and a limit from below never cheaper. So a flow that is optimal at the
-    limited costs, leaves the former arcs empty and fills the latter is also optimal at the true costs. Raises what the
-    solver raises.
+    A limit from above never makes an arc dearer, and a limit from below never makes one cheaper. So a flow that is
+    optimal at the limited costs is also optimal at the true costs, if it leaves arcs limited from above empty and fills
+    arcs limited from below. Errors of the solver are raised.
     """
     arcs = network.problem
     if not estimate.sharp or len(arcs.tails) < tuning.small:

@@ -1,4 +1,4 @@
-"""The one definition of a placement's cost; bounds, gaps and comparisons all use it."""
+"""Defines the cost of a placement in one place, for all bounds, gaps and comparisons."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from firmament.core.placement.outcome import Placed
 
 
 def compute_placed_cost(problem: PlacementProblem, placed: Assignments) -> int:
-    """Return the cost of the placed tasks in units: models, crowding, spread, pairs and sizes of tasks.
+    """Return the cost of the placed tasks in hundredths of a point: models, crowding, spread, pairs and sizes of tasks.
 
-    Crowding charges the k-th task of the round on a machine for the k tasks before it, as if they had the mean size;
-    where models state heights, these correct the sum to the true sizes.
+    Crowding charges the k-th task of the round on a machine for the k tasks before it, as if these had the mean size.
+    If models state heights, the heights correct the sum to the true sizes.
     """
     shapes = problem.shape.take(placed.cls)
     return compute_charged_cost(problem, placed) + sum(
@@ -30,7 +30,7 @@ def compute_placed_cost(problem: PlacementProblem, placed: Assignments) -> int:
 
 
 def compute_charged_cost(problem: PlacementProblem, placed: Assignments) -> int:
-    """Return what the network's arcs charge for the placed tasks: models and crowding."""
+    """Return what the network's arcs charge for the placed tasks: costs of models, and crowding."""
     shapes = problem.shape[placed.cls]
     models = int((problem.cost[shapes, placed.machine].astype(np.int64) * placed.count).sum())
     on_machine = placed.count_per_machine(problem.machines)
@@ -38,7 +38,7 @@ def compute_charged_cost(problem: PlacementProblem, placed: Assignments) -> int:
 
 
 def least_cost(problem: PlacementProblem, placed: Assignments) -> int:
-    """Return what the placed tasks would cost if each were alone on its cheapest machine.
+    """Return what the placed tasks would cost if each task were alone on its cheapest machine.
 
     No placement of as many tasks of each class costs less.
     """
@@ -52,7 +52,7 @@ def least_cost(problem: PlacementProblem, placed: Assignments) -> int:
 
 
 def pending_cost(problem: PlacementProblem, placed: Assignments) -> int:
-    """Return the penalties, in units, of pending tasks; each class's longest waiting tasks count as placed."""
+    """Return the penalties of pending tasks, in units; each class's longest waiting tasks count as placed."""
     left = problem.counts.copy()
     take_oldest(left, placed)
     if not left.any():
@@ -62,31 +62,31 @@ def pending_cost(problem: PlacementProblem, placed: Assignments) -> int:
 
 
 def placement_cost(problem: PlacementProblem, placed: Assignments) -> int:
-    """Return the total cost of a placement in units: of placed tasks and of tasks that stay pending.
+    """Return the total cost of a placement in hundredths of a point: of placed tasks and of tasks that stay pending.
 
-    Joint limits are not checked here.
+    The function does not check whether the placement keeps joint limits.
     """
     return compute_placed_cost(problem, placed) + pending_cost(problem, placed)
 
 
 def network_cost(problem: PlacementProblem, placed: Assignments) -> int:
-    """Return the cost on arcs, ``placement_cost`` without pairs and sizes: the part that a flow's cost bounds."""
+    """Return ``placement_cost`` without pairs and sizes, in units: the part that a flow's cost bounds."""
     return compute_charged_cost(problem, placed) + pending_cost(problem, placed)
 
 
-# --- Lower bounds of the cost.
+# --- Lower bounds of a placement's cost.
 #
 # By linear-programming duality, the first flow bounds the cost of all tasks in its network. Its prices also bound the
 # cost of any other number of tasks per class: one task less lowers the bound by at most the price of its class. So a
-# round is compared with the flow for the tasks that it has placed, although rules, gangs or admission left others
+# round is compared with the flow for the tasks that it has placed, even if rules, gangs or admission left other tasks
 # pending.
 
 
 def compute_gap(problem: PlacementProblem, placed: Placed, classes: Sequence[Sequence[int]] | None) -> float:
-    """Return the largest part of the placed tasks' cost on arcs that could be saved, ignoring rules: from 0 to 1.
+    """Return which share of the placed tasks' cost on arcs could be saved at most, ignoring rules: from 0 to 1.
 
-    ``classes``: for each class of the first flow, the problem's classes that it stands for; None: itself. The gap is
-    relative to the cost, as a ratio to the bound would grow without limit where the bound is small.
+    ``classes``: for each class of the first flow, the problem's classes that it stands for; None: the class itself. The
+    gap is relative to the cost, as a ratio to the bound would grow without limit where the bound is small.
     """
     whole, assignments = problem, placed.assignments
     if placed.about is not None:
@@ -109,7 +109,7 @@ def compute_gap(problem: PlacementProblem, placed: Placed, classes: Sequence[Seq
 def flow_bound(outcome: FlowOutcome, counts: Int64, classes: Sequence[Sequence[int]] | None) -> int:
     """Return a certified flow's lower bound of what ``counts`` tasks per class (int64[C]) cost on arcs, or 0.
 
-    ``classes``: as for ``compute_gap``.
+    ``classes``: for each class of the flow, the problem's classes that it stands for; None: the class itself.
     """
     network = outcome.solved
     if classes is None:
@@ -126,7 +126,7 @@ def flow_bound(outcome: FlowOutcome, counts: Int64, classes: Sequence[Sequence[i
         prices = node_prices(network, outcome.carried).cls
     except NotOptimalError:
         return 0
-    # The bound is for placed tasks, so it leaves out what the flow gains from the limits on its arcs for pending tasks.
+    # The bound is for placed tasks, so what the flow gains from limits on the arcs of pending tasks is subtracted.
     _, _, unscheduled, _ = network.blocks
     penalties = 2 * network.problem.costs[unscheduled].reshape(len(prices), -1)
     room = network.problem.capacities[unscheduled].reshape(len(prices), -1)

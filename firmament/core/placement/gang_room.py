@@ -1,7 +1,7 @@
-"""Finds machines that will have room for a whole gang once the tasks expected to end there have ended.
+"""Finds machines that a whole gang will fit on once the tasks expected to end there have ended.
 
-The machines are then kept free for the gang, so the search looks for few machines that lack little. It takes machines
-in the order of what each lacks per task of the gang, until the gang can be placed on them by all of its rules.
+The solver then keeps these machines free for the gang, so the search looks for few machines that lack little. It takes
+machines in the order of what each lacks per task of the gang, until the gang can be placed on them by all of its rules.
 """
 
 from __future__ import annotations
@@ -21,25 +21,25 @@ MOST_TRIES = 24
 
 @dataclass(frozen=True, slots=True)
 class RoomSearch:
-    """The gangs for which room is sought, and the machines."""
+    """The gangs for which machines are sought, and what machines will have free."""
 
     gangs: tuple[int, ...]
-    """Gangs of the problem for which room is sought."""
+    """Gangs of the problem for which machines are sought."""
     in_the_end: Int64
-    """int64[M, K]: what machines will have free in the end."""
+    """int64[M, K]: what machines will have free once these tasks have ended."""
     run: Float64
-    """float64[M]: longest run time so far of the tasks expected to end; it predicts the remaining run time."""
+    """float64[M]: longest run time so far of the tasks expected to end there; predicts how long they still run."""
     kept: Bool | None = None
-    """bool[S, M]: machines that would do, but are kept for other gangs; None for none."""
+    """bool[S, M]: machines that would do, but are kept for other gangs; None if no machine is kept."""
 
 
 def find_gang_room(
     problem: PlacementProblem, gang: int, search: RoomSearch, means: Means
 ) -> Assignments | None:
-    """Return places for all tasks that a gang needs, on few machines that lack little of the room, or None.
+    """Return places for all tasks that a gang needs, on few machines that lack little for them, or None.
 
-    Machines that are kept for other gangs are used only if the others do not suffice. Raises what the solver raises,
-    except for time-outs.
+    Machines that are kept for other gangs are used only if the other machines do not suffice. The solver's errors are
+    raised, except for time-outs.
     """
     alone = _alone(problem, gang, search.in_the_end)
     order = _by_lack(problem, gang, search)
@@ -63,7 +63,7 @@ def find_gang_room(
 def _place_on_kept(
     problem: PlacementProblem, gang: int, search: RoomSearch, means: Means
 ) -> Assignments | None:
-    """Return places for all tasks that a gang needs if no machine were kept for other gangs, or None."""
+    """Return places for all tasks that a gang needs as if no machine were kept for other gangs, or None."""
     if search.kept is None:
         return None
     opened = replace(problem, feasible=problem.feasible | search.kept)
@@ -72,7 +72,7 @@ def _place_on_kept(
 
 
 def _alone(problem: PlacementProblem, gang: int, in_the_end: Int64) -> PlacementProblem:
-    """Return the problem of one gang alone, with the room that there will be."""
+    """Return the problem of one gang alone, with the capacity that machines will have in the end."""
     counts = np.where((problem.gang == gang)[:, None], problem.counts, 0)
     need = np.where(np.arange(len(problem.gang_need)) == gang, problem.gang_need, 0)
     groups = {number: group for number, group in problem.topology.groups.items() if number == gang}
@@ -82,9 +82,9 @@ def _alone(problem: PlacementProblem, gang: int, in_the_end: Int64) -> Placement
 
 
 def _by_lack(problem: PlacementProblem, gang: int, search: RoomSearch) -> Int64:
-    """Return rows of the machines that may have room for at least one of a gang's tasks.
+    """Return rows of the machines that may take at least one of a gang's tasks in the end.
 
-    First come machines that lack least per task, and among these the ones that will have room soonest.
+    Machines that lack least per task come first; of these, the machines that are expected to be free soonest.
     """
     in_the_end = search.in_the_end
     least: Float64 = np.full(problem.machines, np.inf)
@@ -99,7 +99,7 @@ def _by_lack(problem: PlacementProblem, gang: int, search: RoomSearch) -> Int64:
         usable = problem.feasible[shape] & (units > 0)
         missing = np.maximum(units[:, None] * asked - np.maximum(problem.free[:, wanted], 0), 0)
         share = (missing / np.maximum(in_the_end[:, wanted], 1)).max(axis=1, initial=0.0)
-        # Of two machines that lack equally much per task, the one with more room leaves fewer machines to drain.
+        # Of two machines that lack equally much per task, the one that takes more tasks leaves fewer machines to drain.
         lack = share * search.run / np.maximum(units, 1) - units * 1e-9
         least = np.where(usable, np.minimum(least, lack), least)
     order = np.argsort(least, kind="stable")

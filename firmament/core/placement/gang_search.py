@@ -1,4 +1,4 @@
-"""Searches depth-first for places of a gang with rules between its tasks, for when placing in turn fails."""
+"""Searches depth-first for places of a gang with rules between its tasks, after placing them in turn has failed."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _Choice = tuple[int, int]
 class GangSearch:
     """Finds places for one gang with rules between its tasks on ``board``, depth-first.
 
-    Placing in turn takes the first domain that has room for the first task, and fills one machine after another; where
-    room is scarce, the other members of the gang find none. This search tries every machine that takes a task, and
-    backtracks from choices after which not all tasks find places; ``steps`` limits how often a machine is tried for a
-    task.
+    Placing tasks in turn takes the first domain where the first task fits, and fills one machine after another. If
+    capacity is scarce, the other members of the gang find no place there. This search tries every machine that takes a
+    task, and backtracks from choices after which not all tasks find places. ``steps`` limits how often a machine is
+    tried for a task.
 
-    After a search, ``steps`` is what has not been used.
+    After a search, ``steps`` is the number of steps that the search has not used.
     """
 
     def __init__(self, board: Board, steps: int) -> None:
@@ -31,7 +31,7 @@ class GangSearch:
         self._seen: set[frozenset[tuple[_Choice, int]]] = set()
 
     def find(self, wanted: Mapping[int, int]) -> Assignments | None:
-        """Return places for all ``wanted`` tasks (number by class), or None if none were found."""
+        """Return places for all ``wanted`` tasks (number by class), or None if the search finds none."""
         chosen: dict[_Choice, int] = {}
         if not self._descend(self._board, dict(wanted), chosen, self.steps):
             return None
@@ -39,9 +39,7 @@ class GangSearch:
         return replace(each, count=np.array([*chosen.values()], dtype=np.int64))
 
     def _descend(self, board: Board, wanted: dict[int, int], chosen: dict[_Choice, int], budget: int) -> bool:
-        """Place the ``wanted`` tasks in addition to the ``chosen`` ones, in at most ``budget`` steps; return whether
-        that worked.
-        """
+        """Place the ``wanted`` tasks beside the ``chosen`` ones in at most ``budget`` steps; return whether all fit."""
         if not wanted:
             return True
         cls, machines = self._next(board, wanted)
@@ -69,9 +67,10 @@ class GangSearch:
         return False
 
     def _next(self, board: Board, wanted: Mapping[int, int]) -> tuple[int, Int64]:
-        """Return the class with the fewest machines to choose from, and these, those with least room first.
+        """Return the class with the fewest machines to choose from, and these; machines that take fewest tasks first.
 
-        A class that no machine takes now may be let in by later tasks; but if no class has a machine, it is a dead end.
+        A class that no machine takes now may find one after later tasks. But if no class has a machine, the result is
+        -1.
         """
         best, where = -1, np.empty(0, dtype=np.int64)
         residual = board.residual

@@ -1,4 +1,4 @@
-"""Input and results of the stages of placement, with their durations for statistics."""
+"""Defines the input and results of the stages of placement, with their durations for statistics."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from firmament.core.tree_solver.nested.search import SearchSteps
 from firmament.solvers.base import Solver
 
 ROUND_STEPS = 60_000
-"""Steps of all searches for places of trees of groups in a round; a step takes 0.1 ms or more."""
+"""Most steps of all searches for places of trees of groups in a round; a step takes 0.1 ms or more."""
 
 Timer = Callable[[], float]
-"""Seconds on any monotonic clock; passed in by the caller of the core."""
+"""A function that returns seconds on any monotonic clock; the core's caller passes it in."""
 
 
 def no_timer() -> float:
-    """Return 0 always, so that stages seem to take no time."""
+    """Return 0 always, so that stages seem to take no time; for callers that need no statistics."""
     return 0.0
 
 
@@ -40,20 +40,22 @@ class Stopwatch:
 
 @dataclass(frozen=True, slots=True)
 class PassOptions:
-    """Limits of a round: passes and waves before the rest is placed greedily; seconds per solve; column generation."""
+    """Limits of a round's work: passes and waves, seconds per solve, and column generation."""
 
     max_passes: int = defaults.MAX_PASSES
     max_waves: int = 12
     solve_time_limit: float | None = defaults.SOLVE_TIME_LIMIT
     generation: GenerationOptions = field(default_factory=GenerationOptions)
     relocates: bool = True
-    """Whether tasks of the round are moved to make room for those left over."""
+    """Whether tasks of the round are moved so that tasks left over find a place."""
 
 
 @dataclass(frozen=True, slots=True)
 class Means:
-    """The means of a round. ``timer`` serves only statistics; searches append their results to ``searches``, and
-    subtract the steps of trees of groups from ``nested_steps``.
+    """What a round works with: solver, options, timer and constants.
+
+    ``timer`` serves only statistics; searches append their results to ``searches``, and searches for trees of groups
+    subtract their steps from ``nested_steps``.
     """
 
     solver: Solver
@@ -64,13 +66,13 @@ class Means:
     nested_steps: SearchSteps = field(default_factory=lambda: SearchSteps(ROUND_STEPS))
 
     def stopwatch(self) -> Stopwatch:
-        """Return a stopwatch that runs from now on."""
+        """Return a stopwatch that starts now."""
         return Stopwatch(self.timer)
 
 
 @dataclass(frozen=True, slots=True)
 class StageFigures:
-    """Work and time of a stage; the figures of several stages can be added."""
+    """Work and time of a stage of placement; the figures of several stages can be added."""
 
     passes: int = 0
     """Number of passes."""
@@ -87,7 +89,7 @@ class StageFigures:
     admit_seconds: float = 0.0
     """Seconds spent on admission."""
     time_limited: bool = False
-    """Whether a time limit ended some solve."""
+    """Whether any solve ended at its time limit."""
 
     def __add__(self, other: StageFigures) -> StageFigures:
         return StageFigures(
@@ -106,8 +108,8 @@ class StageFigures:
 class FirstFlow:
     """The flow over all waiting tasks; no placement costs less on arcs.
 
-    ``alike``: the groups of machines that its network's machine rows stand for, None if not merged; ``classes``: the
-    classes that each class of its network stands for, None: itself.
+    ``alike``: the groups of machines that its network's machine rows stand for, None if machines were not merged;
+    ``classes``: for each class of its network, the classes that it stands for; None: the class itself.
     """
 
     outcome: FlowOutcome
@@ -117,10 +119,11 @@ class FirstFlow:
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """The tasks that a stage has placed, in order of admission, and the work that took.
+    """The tasks that a stage has placed, in order of admission, and the work that placing them took.
 
-    ``first``: the flow of the first pass; ``about``: the merged classes that this flow is for, None if it is for the
-    problem's own; ``last``: the flow of the last pass. ``shortages``: by gang, why a group over a tree found no place.
+    ``first``: the flow of the first pass; ``about``: the merged classes over which this flow was solved, None if it was
+    solved over the problem's own classes; ``last``: the flow of the last pass. ``shortages``: by gang, why a group over
+    a tree found no place.
     """
 
     assignments: Assignments = field(default_factory=Assignments.empty)

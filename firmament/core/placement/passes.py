@@ -1,8 +1,9 @@
 """Solves and admits in passes, until no waiting task fits anywhere.
 
-A pass solves the network of what is left, and admits what fits jointly. Later passes start from the room and the
-crowding that earlier ones left, so their costs continue where those ended. Every pass admits at least one task; after
-``max_passes`` the rest is placed greedily, so a round always ends with a maximal placement.
+A pass solves the network of the remaining tasks and capacity, and admits what fits jointly. Later passes start from the
+capacity and the crowding that earlier passes left, so their costs continue where the earlier ones ended. Every pass
+admits at least one task. After ``max_passes`` the remaining tasks are placed greedily, so no waiting task that fits is
+left out of a round.
 """
 
 from __future__ import annotations
@@ -29,8 +30,8 @@ from firmament.solvers.base import SolverTimeoutError
 def place_all(residual: Residual, means: Means) -> Placed:
     """Place as many of the tasks in ``residual`` as possible, book them there, and return them.
 
-    Afterwards no remaining task fits any machine it may use. Raises ``SolverError`` if the solver fails for another
-    reason than time.
+    Afterwards no remaining task fits any machine that it may use. Raises ``SolverError`` if the solver fails, unless it
+    fails because of its time limit.
     """
     penalties = compute_unscheduled_penalties(residual, dearest_path(residual))
 
@@ -71,11 +72,12 @@ def solve_in_turn(
     most: int,
     worth: int,
 ) -> list[Placed]:
-    """Return the placements of at most ``most`` turns; each turn solves a flow over what earlier turns have left.
+    """Return the placements of at most ``most`` passes or waves; each solves a flow over what earlier ones have left.
 
-    ``propose_next``, called with whether it is the first turn, returns what a flow would place; ``admit_some`` books in
-    ``residual`` what it admits of that, and returns it. A turn is the last if it proposes nothing because nothing fits
-    (no ``last`` flow), if it runs out of time, or if it places less than one in ``worth`` of the tasks that are left.
+    The function calls ``propose_next`` with whether it is the first pass, to get what a flow would place;
+    ``admit_some`` books in ``residual`` what it admits of that, and returns it. A pass is the last if it proposes
+    nothing because nothing fits (no ``last`` flow), if it runs out of time, or if it places less than one in ``worth``
+    of the tasks that are left.
     """
     parts: list[Placed] = []
     for turn in range(most):
@@ -95,10 +97,10 @@ def solve_in_turn(
 
 
 def _complete(residual: Residual) -> Assignments:
-    """Place and book all remaining tasks without a network, or none of them if that does not place all.
+    """Place and book all remaining tasks without a network, or none of them if some would find no place.
 
-    Admission refuses a few tasks of a large batch, because a flow of single units ignores what else goes to a machine.
-    Another network for a few per cent of the tasks would cost nearly as much as the first one.
+    Admission refuses a few tasks of a large batch, because a flow counts tasks and ignores their sizes. Another network
+    for a few per cent of the tasks would cost nearly as much as the first one.
     """
     trial = residual.copy()
     rest = place_greedily(trial)
@@ -111,7 +113,7 @@ def _complete(residual: Residual) -> Assignments:
 def _nearly_done(residual: Residual, proposed: Assignments, waiting: int, share: float) -> bool:
     """Return whether a flow placed all ``waiting`` tasks, and admission left at most ``share`` of them.
 
-    Always False with ledgers, as only flow and admission together know their room.
+    Always False with ledgers, as only flow and admission together know how much of a ledger is left.
     """
     left = int(residual.remaining.sum())
     small = 0 < left <= share * waiting and int(proposed.count.sum()) == waiting
@@ -125,9 +127,9 @@ def propose(
     penalties: Int64 | None = None,
     classes: list[list[int]] | None = None,
 ) -> Placed:
-    """Return the unbooked proposal of ``residual``'s network; without a flow (``last``), nothing fits anywhere.
+    """Return the unbooked proposal of ``residual``'s network; if it has no flow (``last``), nothing fits anywhere.
 
-    ``classes``: the round's classes that each class of ``residual`` stands for. Raises what the solver raises,
+    ``classes``: the round's classes that each class of ``residual`` stands for. Errors of the solver are raised,
     including ``SolverTimeoutError``.
     """
     watch, options, tuning = means.stopwatch(), means.options, means.tuning.flow
@@ -160,10 +162,10 @@ def propose(
 
 
 def propose_within_quotas(residual: Residual, means: Means) -> Placed:
-    """Return the proposal of ``propose`` where tasks draw on quotas: for as many tasks as there is quota for.
+    """Return the proposal of ``propose`` if tasks draw on quotas: for as many tasks as there is quota for.
 
-    Which tasks these are, and of which flavors, is decided beforehand; the flow decides where they go. Tasks that find
-    no machine leave their quota to others in the next pass.
+    The function first decides which tasks take part, and from which flavors they draw; the flow decides where they go.
+    Tasks that find no machine leave their quota to others in the next pass.
     """
     watch = means.stopwatch()
     parts = deal_quotas(residual)
@@ -178,11 +180,11 @@ def propose_within_quotas(residual: Residual, means: Means) -> Placed:
 
 # --- Greedy placement, without a network: feasible and maximal, but not optimal.
 #
-# Used for a small rest, and when the solver has run out of time, passes or waves.
+# It places a small number of last tasks, and all others when the solver has run out of time, passes or waves.
 
 
 def place_greedily(residual: Residual) -> Assignments:
-    """Place every remaining task that fits somewhere, class by class, cheapest machine first, and book it."""
+    """Place every remaining task that fits somewhere, class by class, cheapest machine first; book and return them."""
     problem = residual.problem
     order = residual.active()
     order = order[np.lexsort((order, -problem.priority[order]))]
@@ -196,7 +198,7 @@ def place_greedily(residual: Residual) -> Assignments:
 def _place_class(residual: Residual, cls: int) -> Assignments | None:
     """Place and book one task of a class on each of its cheapest machines; return None if nothing can be placed.
 
-    One task per machine and call keeps the crowding cost up to date; there are at most as many calls as tasks per
+    One task per machine and call keeps the crowding cost up to date. There are at most as many calls as tasks per
     machine.
     """
     problem = residual.problem
@@ -215,14 +217,14 @@ def _place_class(residual: Residual, cls: int) -> Assignments | None:
     ones = np.ones(len(chosen), dtype=np.int64)
     proposed = Assignments(ones * cls, chosen, ones)
     if not problem.shares_room:
-        residual.book_assignments(proposed)  # one task per machine, and each has room
+        residual.book_assignments(proposed)  # one task per machine, and it fits on each
         return proposed
     admitted = admit(residual, proposed)
     return admitted if len(admitted.cls) else None
 
 
 def _least(cost: Int64, most: int) -> Int64:
-    """Return the indices of the ``most`` smallest entries, in order; among equals the first."""
+    """Return the indices of the ``most`` smallest entries, in order; among equal entries the first."""
     if most >= len(cost):
         return np.argsort(cost, kind="stable")
     some = np.flatnonzero(cost <= np.partition(cost, most - 1)[most - 1])
@@ -240,10 +242,9 @@ def place_leftovers(board: Board) -> Assignments:
 def place_one_by_one(board: Board, classes: list[int], *, paired: bool = False) -> Assignments:
     """Place and book the tasks of ``classes`` one at a time, each where it costs least, as long as any finds a place.
 
-    ``paired``: all of them belong to pairs, whose costs count.
-
-    A placement may enable another one: a task that others want to be near has come, or the emptiest domain is fuller.
-    So the classes are tried again as long as any task is placed.
+    ``paired``: whether all classes belong to pairs, whose costs then count. A placement may enable another one: a task
+    may have come that others want to be near, or the emptiest domain may have become fuller. So the classes are tried
+    again as long as any task is placed.
     """
     placed: list[tuple[int, int]] = []
     before = -1
@@ -261,7 +262,7 @@ def place_one_by_one(board: Board, classes: list[int], *, paired: bool = False) 
 
 
 def cheapest_machine(board: Board, cls: int, *, paired: bool = False) -> int | None:
-    """Return the row of the machine on which one more task of a class costs least, the first of equals, or None."""
+    """Return the row of the machine where one more task of a class costs least; None if it fits nowhere."""
     problem = board.problem
     machines = np.flatnonzero(board.takes(cls) if paired else board.open_to(cls))
     if len(machines) == 0:

@@ -1,12 +1,11 @@
-"""Places a round's tasks: groups by their rules, gangs as a whole, and by priority if room is short.
+"""Places a round's tasks: groups by their rules, gangs as a whole, and by priority if capacity is scarce.
 
-A *gang* needs a number of its tasks placed in this round, or none. All tasks are placed together first; if there is
-room for all, that is the result. If some gang is incomplete, gangs are tried one after another on a copy of the board,
-by priority, then by age: a gang that fits as a whole keeps its places, another one gives them back before the next is
-tried, and the tasks without a gang follow within each priority. This *trial* decides which gangs are placed. Then all
-tasks are solved jointly once more with only these gangs. If that places each of these gangs and no fewer tasks, it is
-the result, as it is cheaper; otherwise the trial is. Last, gangs without places are tried once more in the remaining
-room.
+A *gang* needs a number of its tasks placed in this round, or none. All tasks are first placed together; if all fit,
+that is the result. If some gang is incomplete, gangs are tried one after another on a copy of the board, by priority,
+then by age. A gang that fits as a whole keeps its places; any other gang gives them back before the next is tried. The
+tasks without a gang follow within each priority. This *trial* decides which gangs are placed. Then all tasks are solved
+jointly once more with only these gangs. If that places each of these gangs and no fewer tasks, it is the result, as it
+is cheaper; otherwise the trial is. Last, gangs without places are tried once more in the remaining capacity.
 """
 
 from __future__ import annotations
@@ -36,7 +35,10 @@ from firmament.core.search.relocation import relocate_tasks
 
 
 def place(problem: PlacementProblem, means: Means) -> Placed:
-    """Place as many tasks as possible, in order of admission. Raises what the solver raises, except for time-outs."""
+    """Return a placement of as many tasks as possible, in order of admission.
+
+    Solver errors but time-outs are raised.
+    """
     if problem.topology.groups or problem.topology.nested:
         return place_with_groups(problem, problem.topology, means, place)
     if len(problem.gang_need):
@@ -55,9 +57,9 @@ def place(problem: PlacementProblem, means: Means) -> Placed:
 
 
 def place_whole_gangs(problem: PlacementProblem, means: Means) -> Placed:
-    """Place a problem so that each gang gets at least as many places as it needs, or none; in order of admission.
+    """Return a placement in which each gang gets at least as many places as it needs, or none, in order of admission.
 
-    Raises what the solver raises.
+    Errors of the solver are raised, except for time-outs.
     """
     placed = _place_together(problem, means)
     refused = _incomplete(problem, placed.assignments) | find_divided(problem, placed.assignments)
@@ -72,7 +74,7 @@ def place_whole_gangs(problem: PlacementProblem, means: Means) -> Placed:
     joint = again.assignments
     worse = _incomplete(problem, joint)[chosen].any() or _value(problem, joint) < _value(problem, trial)
     best = trial if worse else joint
-    if not len(best.count):  # the room has not changed since the gangs were tried
+    if not len(best.count):  # free capacity is as it was when the gangs were tried
         return replace(again, figures=placed.figures + tried.figures + again.figures).replace_assignments(
             best
         )
@@ -104,14 +106,14 @@ def _place_together(problem: PlacementProblem, means: Means) -> Placed:
 
 
 def _gang_counts(problem: PlacementProblem, placed: Assignments) -> Int64:
-    """Return the number of placed tasks of each gang: int64[G]."""
+    """Return how many tasks of each gang are placed: int64[G]."""
     members = problem.gang >= 0
     placed_of = placed.count_per_class(problem.classes)[members]
     return np.bincount(problem.gang[members], placed_of, len(problem.gang_need)).astype(np.int64)
 
 
 def _incomplete(problem: PlacementProblem, placed: Assignments) -> Bool:
-    """Return gangs with fewer places than they need: bool[G]."""
+    """Return which gangs have fewer places than they need: bool[G]."""
     incomplete: Bool = _gang_counts(problem, placed) < problem.gang_need
     return incomplete
 
@@ -122,11 +124,11 @@ def _value(problem: PlacementProblem, placed: Assignments) -> tuple[int, ...]:
     return tuple(counts[::-1].astype(np.int64).tolist())
 
 
-# --- Gangs one by one: which of them fit as a whole in the room that earlier ones have left.
+# --- Gangs one by one: finds which gangs fit as a whole into the capacity that earlier gangs have left.
 
 
 class GangTrial:
-    """Places gangs one by one, starting from ``board``."""
+    """Places gangs one by one, starting from ``board``, to find which of them fit as a whole."""
 
     def __init__(
         self, board: Board, tuning: PlacementTuning, closed: frozenset[int] | set[int] = frozenset()
@@ -135,7 +137,7 @@ class GangTrial:
         self._tuning = tuning
         self._problem = board.residual.problem
         self.strict = StrictQueues(self._problem, closed)
-        #: bool[C], classes without a gang that were not tried because their strict queue is closed
+        #: bool[C], classes without a gang that were not tried because their strict queue is closed.
         self.withheld: Bool = np.zeros(self._problem.classes, dtype=np.bool_)
         self._board = board
         self._waiting = board.residual.remaining
@@ -147,7 +149,10 @@ class GangTrial:
         self._members = self._problem.split_by_gang()
 
     def place(self, means: Means) -> Placed:
-        """Place all tasks, by priority and gangs first; in order of admission. Raises what the solver raises."""
+        """Place all tasks by priority, gangs first; return them in order of admission.
+
+        Errors of the solver are raised.
+        """
         problem = self._problem
         rank_of = np.full(len(problem.gang_need), -1, dtype=np.int64)
         members = problem.gang >= 0
@@ -167,16 +172,16 @@ class GangTrial:
         return replace(self._tuning, gang_search_cells=self._search_cells)
 
     def place_gangs(self, numbers: Int64) -> Assignments:
-        """Place the gangs of ``numbers`` that fit as a whole, one after another."""
+        """Place the gangs among ``numbers`` that fit as a whole, one after another."""
         parts = []
         if (quotas := self._board.residual.quotas) is not None:
-            quotas.restrict_draws({})  # what single tasks were dealt before does not bind gangs
+            quotas.restrict_draws({})  # the quota flavors chosen for single tasks do not bind gangs
         for gang in self._list_in_turn(numbers[self._find_waiting()[numbers]]):
             members = self._members[gang]
             members = members[self._waiting[members].sum(axis=1) > 0]
             if self.strict.closed and self.strict.find_closed()[members].any():
                 continue
-            # Room only shrinks while gangs are tried, except with rules between tasks.
+            # Free capacity only shrinks while gangs are tried, except with rules between tasks.
             kind = self._kind(gang, members)
             if not self._board.ruled and kind in self._refused:
                 self.strict.close(members)
@@ -190,14 +195,17 @@ class GangTrial:
         return Assignments.join(parts)
 
     def _find_waiting(self) -> Bool:
-        """Return gangs of which tasks wait here: bool[G]; those of others have places, or come in another problem."""
+        """Return which gangs have tasks waiting in this problem: bool[G].
+
+        Other gangs have places, or come in another problem.
+        """
         gang, waits = self._problem.gang, self._waiting.any(axis=1)
         found: Bool = np.zeros(len(self._problem.gang_need) + 1, dtype=np.bool_)
         found[gang[waits]] = True  # -1, for no gang, is the last
         return found[:-1]
 
     def _list_in_turn(self, numbers: Int64) -> Iterator[int]:
-        """Yield gangs in order; if they draw on quotas, by the standing of these at each gang's turn."""
+        """Yield gangs in order; if they draw on quotas, by their queues' use of quota at each gang's turn."""
         if self._problem.quotas is None:
             yield from numbers.tolist()
             return
@@ -206,7 +214,7 @@ class GangTrial:
         yield from list_by_quota(lambda: self._board.residual, members, waiting)
 
     def _kind(self, gang: int, members: Int64) -> tuple[object, ...]:
-        """Return a key that is equal for gangs that need equal places."""
+        """Return a key that is equal for gangs that need the same number of equal places."""
         waiting = self._waiting[members].sum(axis=1).tolist()
         return (int(self._problem.gang_need[gang]), *self._problem.make_key(members.tolist(), waiting))
 
@@ -231,7 +239,7 @@ class GangTrial:
     def _by_places(self, members: Int64) -> tuple[Int64, int]:
         """Return a gang's classes, those with the fewest places first, and a bound on how many tasks find places.
 
-        The bound counts as many tasks of each class as would find places alone.
+        The bound counts for each class the tasks that would find places if no other class came.
         """
         residual = self._board.residual
         every = np.arange(self._problem.machines)
@@ -247,7 +255,7 @@ class GangTrial:
     def _one_by_one(self, order: Int64) -> Assignments:
         """Place the classes of a gang in this order, as many tasks of each as possible."""
         parts = []
-        # A pod set comes in the place of its first class.
+        # A pod set is placed at the position of its first class.
         _, first = np.unique(
             np.where(self._pod_sets[order] < 0, -1 - order, self._pod_sets[order]), return_index=True
         )
@@ -272,7 +280,7 @@ class GangTrial:
         return Assignments.join(parts)
 
     def _search(self, members: Int64, need: int) -> Assignments | None:
-        """Search for places of a whole gang with rules between its tasks, book and return them, or return None."""
+        """Search for places of a whole gang with rules between its tasks; book and return them, or return None."""
         self._searches += 1
         waiting = {int(cls): int(self._waiting[cls].sum()) for cls in members.tolist()}
         if sum(waiting.values()) > need or sum(waiting.values()) > self._tuning.gang_search_tasks:
@@ -303,7 +311,7 @@ class GangTrial:
 
 
 _LOOKS_AT_ONCE, _LOOKS_PER_CLASS = 32, 12
-"""Checks of rules between tasks that take as long as the rest of a search step; and per further class of the gang."""
+"""Checks of rules between tasks that take as long as a search step without them; and such checks per further class."""
 
 
 def weigh_rules(board: Board, members: Int64) -> int:
@@ -316,11 +324,11 @@ def weigh_rules(board: Board, members: Int64) -> int:
     return 1 + looks // _LOOKS_AT_ONCE
 
 
-# --- Priorities: no task stays pending that would fit if less important tasks of the same round were taken back.
+# --- Priorities: no task stays pending that would fit if less important tasks of the same round gave up their places.
 #
-# All priorities are first placed together, which is best while there is room for all. Only if that leaves a task
-# pending whose place a less important one has taken is the round repeated, priority by priority from the highest. With
-# rules between tasks, less important tasks may open the way for others, so all are then tried once more together.
+# All priorities are first placed together, which is best while all tasks fit. The round is repeated, priority by
+# priority from the highest, only if a task is left pending whose place a less important one has taken. With rules
+# between tasks, less important tasks may make places usable for others, so all are then tried once more together.
 
 
 class _Engine(NamedTuple):
@@ -343,16 +351,16 @@ _ENGINES = (
     _Engine(lambda board: board.ruled, place_in_waves, place_leftovers),
     _Engine(lambda _: True, _place_freely, lambda board: place_greedily(board.residual)),
 )
-"""In order of precedence: the first engine that serves a board is used."""
+"""Ways of placing in order of precedence: the first engine that serves a board is used."""
 
 
 def place_remaining(board: Board, means: Means) -> Placed:
-    """Place as many of the remaining tasks as possible."""
+    """Place and book as many of the board's remaining tasks as possible."""
     return _find_engine(board).place(board, means)
 
 
 def place_rest(board: Board) -> Assignments:
-    """Place as many of the remaining tasks as possible one by one, without a network."""
+    """Place and book as many of the board's remaining tasks as possible one by one, without a network."""
     return _find_engine(board).place_rest(board)
 
 
@@ -361,12 +369,12 @@ def _find_engine(board: Board) -> _Engine:
 
 
 def place_by_priority(problem: PlacementProblem, means: Means) -> tuple[Placed, Residual]:
-    """Place as many tasks as possible; return these, and what is left of the problem."""
+    """Return a placement of as many tasks as possible, and what is left of the problem."""
     board = Board(problem)
     placed = place_remaining(board, means)
     residual = board.residual
     everyone = np.ones(problem.classes, dtype=np.bool_)
-    # Only flows of tasks without rules between them deal out quota in order.
+    # Only flows of tasks without rules between them divide quota in the order of strict queues.
     orderly = _find_engine(board) is _ENGINES[-1]
     passed = not orderly and StrictQueues(problem).are_passed(residual.active(), placed.assignments.cls)
     if not passed and not is_displaced(problem, residual.active(), placed.assignments, everyone):

@@ -1,9 +1,9 @@
-"""Pod sets: tasks of a gang that take the same flavor where their queue says so.
+"""Handles pod sets: tasks of a gang that take the same flavor, because their queue says so.
 
-These are the tasks of one class, or of all classes of a gang that name the same group of pod sets (``Draw.together``).
-
-A flow knows no flavors of whole sets. So a set is placed by itself where a joint solution divides it: in each choice
-of flavors at a time. A solution that keeps to the flavors chosen then pins the set to their machines.
+A pod set consists of the tasks of one class, or of all classes of a gang that name the same group of pod sets
+(``Draw.together``). A flow cannot keep a whole set in one flavor. So if a joint solution divides a set among flavors,
+the set is placed by itself, in one choice of flavors after another. If a solution keeps the set in the flavors chosen,
+the set is then pinned to the machines of these flavors.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ def list_pod_sets(
 ) -> list[list[int]]:
     """Return the classes of each pod set that has several flavors to choose from.
 
-    ``among``: the only classes that are looked at; all if it is None. ``alone``: a task that is in no gang is a set,
-    too.
+    ``among``: the only classes that are looked at; None: all classes. ``alone``: whether a task without a gang counts
+    as a pod set, too.
     """
     terms = problem.quotas
     if terms is None or not any(terms.same_flavor):
@@ -55,7 +55,7 @@ def list_pod_sets(
 
 
 def _has_choice(terms: QuotaTerms, draws: Sequence[int]) -> bool:
-    """Return whether some tasks of a set have several flavors to choose from that cover machines."""
+    """Return whether some tasks of a pod set can choose between several flavors that cover machines."""
     return any(
         any(len(group.flavors) > 1 for group in terms.draws[draw].groups)
         and len(list_flavor_choices(terms, [draw])) > 1
@@ -64,7 +64,7 @@ def _has_choice(terms: QuotaTerms, draws: Sequence[int]) -> bool:
 
 
 def find_divided(problem: PlacementProblem, placed: Assignments) -> Bool:
-    """Return the gangs with a pod set of which no choice of flavors covers all machines in ``placed``: bool[G]."""
+    """Return which gangs have a pod set whose machines in ``placed`` no single choice of flavors covers: bool[G]."""
     divided = np.zeros(len(problem.gang_need), dtype=np.bool_)
     for classes in list_pod_sets(problem):
         if np.isin(placed.cls, classes).any() and _find_choice(problem, classes, placed) is None:
@@ -73,7 +73,7 @@ def find_divided(problem: PlacementProblem, placed: Assignments) -> Bool:
 
 
 def _find_choice(problem: PlacementProblem, classes: Sequence[int], placed: Assignments) -> list[Bool] | None:
-    """Return the machines of the first choice of flavors that a set has in ``placed``: for each class, bool[M]."""
+    """Return the machines of the first choice of flavors that covers a set in ``placed``: bool[M] for each class."""
     assert problem.quotas is not None
     draws = problem.quotas.draw[problem.shape[list(classes)]].tolist()
     machines = [placed.machine[placed.cls == cls] for cls in classes]
@@ -85,7 +85,7 @@ def pin_pod_sets(
 ) -> PlacementProblem:
     """Return the problem with pod sets pinned to the machines of the flavors that they have in ``placed``.
 
-    ``waiting``: bool[C], the only classes that are pinned; all if it is None.
+    ``waiting``: bool[C], the only classes that are pinned; None: all classes.
     """
     pins = dict(problem.pins)
     for classes in list_pod_sets(problem):
@@ -100,9 +100,10 @@ def pin_pod_sets(
 def list_confinements(
     problem: PlacementProblem, classes: Sequence[int], *, alone: bool = False
 ) -> Iterator[dict[int, Bool]]:
-    """Yield how the pod sets among some classes of a gang may choose flavors: by class, bool[M], the machines left.
+    """Yield each way in which the pod sets of some classes may choose flavors: by class, bool[M], the machines left.
 
-    The first choices come first. Without pod sets, one choice that confines nobody. ``alone``: as in `list_pod_sets`.
+    The first choices come first. Without pod sets, the only choice is empty, and limits no class. ``alone``: as in
+    `list_pod_sets`.
     """
     sets, terms = list_pod_sets(problem, classes, alone=alone), problem.quotas
     if terms is None or not sets:
@@ -122,8 +123,8 @@ def place_pod_set(
 ) -> tuple[Board, Assignments]:
     """Return a copy of ``board`` on which the waiting tasks of a pod set have places, all in one choice of flavors.
 
-    The choice is the first in which most of them find places; if their queue would rather not borrow, the first of
-    those in which it borrows least.
+    The choice is the one in which most tasks find places. If several are equal, the first is taken; if the tasks' queue
+    prefers not to borrow, the one in which it borrows least.
     """
     problem, terms = board.problem, board.problem.quotas
     assert terms is not None
@@ -152,7 +153,7 @@ def place_pod_set(
 
 
 def number_pod_sets(problem: PlacementProblem) -> Int64:
-    """Return the pod set of each class, as its place among `list_pod_sets`; -1 for none: int64[C]."""
+    """Return the number of each class's pod set, as its index in `list_pod_sets`; -1 for a class in none: int64[C]."""
     numbers = np.full(problem.classes, -1, dtype=np.int64)
     for number, classes in enumerate(list_pod_sets(problem)):
         numbers[classes] = number

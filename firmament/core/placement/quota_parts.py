@@ -1,10 +1,10 @@
-"""Distributes quota to waiting classes: how many tasks of each may come, and in which flavors.
+"""Distributes quota to waiting classes before a flow is solved: how many tasks of each may come, and in which flavors.
 
-Classes take turns: those within their own quota first, then those that borrow, by smallest share where fair shares
-count; among equals the more important class, then the one that has waited longer. A class gets the first of its
-flavors in which there is quota and some machine has room; or, if its quota prefers not to borrow, the first one in
-which it borrows least. What a class gets becomes a part of it that may only use the machines of these flavors; the
-flow chooses among them. So a flow never proposes more than quotas allow.
+Classes get quota in turn: those within their own quota first, then those that borrow, by smallest share if fair shares
+count. Among equals, the more important class comes first, then the one that has waited longer. A class gets the first
+of its flavors that has quota left and covers machines where it fits. If its quota prefers not to borrow, it gets the
+first flavor in which it borrows least. The tasks that get quota become a part of their class that may only use the
+machines of these flavors; the flow chooses among these machines. So a flow never proposes more than quotas allow.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from firmament.core.flow.residual import Residual
 from firmament.core.placement.subclasses import ClassPart
 
 MOST_SINGLE = 2_000
-"""Number of tasks up to which borrowing tasks get quota one by one; if there are more, several at a time."""
+"""Up to this number of tasks, borrowing tasks get quota one by one; if there are more, several at a time."""
 
 
 @dataclass(slots=True)
 class _Cell:
-    """Kinds of machines that the same flavors of a class cover; ``room``: how many of its tasks fit there."""
+    """Kinds of machines that the same flavors of a class cover; ``room``: how many more of its tasks fit there."""
 
     kinds: Int64
     machines: Bool
@@ -37,17 +37,17 @@ class _Cell:
 
 @dataclass(slots=True)
 class _Room:
-    """Room for classes that are alike."""
+    """How many tasks machines take of a class; classes with equal requests and machines share this value."""
 
     tasks: Int64
-    """int64[M], how many tasks of one of the classes each machine takes alone."""
+    """int64[M], how many tasks of one of the classes each machine takes if no others come."""
     places: dict[tuple[tuple[int, ...], int, int], int] = field(default_factory=dict)
-    """By flavors, index of a cell of these, and number of tasks: for how many of the tasks the cell has room."""
+    """By flavors, index of one of their cells, and number of tasks: how many of the tasks fit in the cell."""
 
 
 @dataclass(slots=True)
 class _Claim:
-    """A class that waits for quota."""
+    """A class that waits for quota, and the quota that it has got so far."""
 
     cls: int
     draw: int
@@ -56,9 +56,9 @@ class _Claim:
 
 
 def deal_quotas(residual: Residual) -> list[ClassPart]:
-    """Return the tasks for which there is quota, as parts of their classes; tasks without quota are all returned.
+    """Return the tasks for which there is quota, as parts of their classes, and all tasks that draw on no quota.
 
-    Where the tasks of a quota come strictly in order, only these tasks may then get a place in the residual.
+    If a queue admits its tasks strictly in order, only the tasks returned may then get a place in the residual.
     """
     quotas = residual.quotas
     assert quotas is not None
@@ -85,7 +85,7 @@ def deal_quotas(residual: Residual) -> list[ClassPart]:
 
 
 class _Dealing:
-    """Distributes quota in ``plan``, a copy of the quotas' room."""
+    """Distributes quota in ``plan``, a copy of the quotas' free amounts."""
 
     def __init__(self, residual: Residual, plan: QuotaRoom, claims: list[_Claim]) -> None:
         self._residual, self._plan = residual, plan
@@ -99,7 +99,7 @@ class _Dealing:
         self._covers: dict[tuple[int, ...], list[tuple[Int64, Bool]]] = {}
 
     def run(self) -> None:
-        """Give quota to the class whose turn it is, until no class gets more."""
+        """Give quota to the class that comes next in order, until no class gets more."""
         draws = self._plan.terms.draws
         for place in reversed(range(len(self._claims))):
             self._followers.setdefault(draws[self._claims[place].draw].node, []).append(place)
@@ -116,7 +116,7 @@ class _Dealing:
             now = self._find_standing(claim, found)
             turn = self._find_turn(now), place
             if place not in looked_at and self._waiting and self._waiting[0] < turn:
-                looked_at.add(place)  # others may be ahead by now, as quota was given since
+                looked_at.add(place)  # other classes may be ahead by now, as quota was given since
                 heapq.heappush(self._waiting, turn)
                 continue
             looked_at.clear()
@@ -127,13 +127,13 @@ class _Dealing:
                 self._enter_next(draws[claim.draw].node)
 
     def _pass_over(self, claim: _Claim) -> None:
-        """Let the next class of a queue have its turn after one that gets nothing more, unless the queue is strict."""
+        """Let the next class of a queue compete after one that gets nothing more, unless the queue is strict."""
         node = self._plan.terms.draws[claim.draw].node
         if not self._plan.terms.strict[node]:
             self._enter_next(node)
 
     def _enter_next(self, node: int) -> None:
-        """Let the first class of a queue that can get something wait for its turn; in a strict queue only the first."""
+        """Let the first class of a queue that can get quota compete for it; a strict queue's first class or none."""
         places = self._followers[node]
         while places:
             place = places.pop()
@@ -149,7 +149,7 @@ class _Dealing:
                 return
 
     def _has_quota(self, number: int) -> bool:
-        """Return whether each group of resources of a draw has a flavor with enough for a task."""
+        """Return whether each group of resources of a draw has a flavor with enough quota left for one task."""
         draw = self._plan.terms.draws[number]
         return draw.node >= 0 and all(
             any(self._plan.units_in(draw, group, place) for place in range(len(group.flavors)))
@@ -157,11 +157,11 @@ class _Dealing:
         )
 
     def _find_turn(self, standing: QuotaStanding) -> QuotaStanding | int:
-        """Return what turns are compared by: unless shares count, a number, which is quicker to compare."""
+        """Return the value that orders classes: a number, which is quick to compare, unless fair shares count."""
         return standing if self._by_shares else standing.borrows
 
     def _list_cells(self, claim: _Claim) -> list[_Cell]:
-        """Return the machines of a class by the flavors that cover them, its first flavors first."""
+        """Return the machines of a class, grouped by the flavors that cover them; its first flavors come first."""
         groups = self._plan.terms.draws[claim.draw].groups
         flavors = tuple(flavor for group in groups for flavor in group.flavors)
         if flavors not in self._covers:
@@ -178,7 +178,7 @@ class _Dealing:
         return cells
 
     def _part_machines(self, flavors: tuple[int, ...]) -> list[tuple[Int64, Bool]]:
-        """Return kinds of machines, and the machines, covered by equal subsets of ``flavors``, first ones first."""
+        """Return kinds of machines, and the machines, that equal subsets of ``flavors`` cover; first flavors first."""
         terms = self._plan.terms
         present = np.flatnonzero(np.bincount(terms.kind, minlength=len(terms.covers)))
         covers, cell_of = np.unique(~terms.covers[present][:, list(flavors)], axis=0, return_inverse=True)
@@ -186,7 +186,7 @@ class _Dealing:
         return [(kinds, np.isin(terms.kind, kinds)) for kinds in parts]
 
     def _count_room(self, cls: int) -> _Room:
-        """Return how many tasks of a class machines take without quotas."""
+        """Return how many tasks of a class each machine takes if quotas do not count."""
         residual, problem = self._residual, self._residual.problem
         shape = int(problem.shape[cls])
         key = problem.requests[shape].tobytes(), problem.feasible[shape].tobytes()
@@ -200,7 +200,7 @@ class _Dealing:
         return room
 
     def _find_cell(self, claim: _Claim) -> _Cell | None:
-        """Return the cell for the next task: the first with quota and room for it, or None."""
+        """Return the cell for the next task: the first that has quota and where the task fits, or None."""
         found = (
             each
             for each in claim.cells
@@ -229,7 +229,7 @@ class _Dealing:
         claim.left -= count
 
     def _count_own(self, claim: _Claim, kind: int, most: int) -> int:
-        """Return how many tasks fit without borrowing, at least one and at most ``most``."""
+        """Return how many tasks fit without borrowing; the result is at least one and at most ``most``."""
         amounts = self._plan.list_plain_amounts(claim.draw, kind)
         if amounts is not None:
             node, use = self._plan.terms.draws[claim.draw].node, self._plan.use
@@ -238,7 +238,7 @@ class _Dealing:
         return self._count_within(claim, kind, most, 0)
 
     def _count_within(self, claim: _Claim, kind: int, most: int, height: int) -> int:
-        """Return how many tasks, at least one and at most ``most``, fit without borrowing above level ``height``."""
+        """Return how many tasks, from one to ``most``, fit without borrowing above quota level ``height``."""
         low, high = 1, most
         while low < high:
             middle = (low + high + 1) // 2
@@ -247,15 +247,14 @@ class _Dealing:
         return low
 
 
-# --- The order of gangs by quota.
+# --- The order of gangs by their queues' use of quota.
 
 
 def list_by_quota(see: Callable[[], Residual], members: Mapping[int, Int64], waiting: Int64) -> Iterator[int]:
-    """Yield gangs in the order in which they draw on quotas; gangs of one queue and equal standing in the given order.
+    """Yield gangs in the order in which they draw on quotas; equal gangs of one queue come in the given order.
 
-    Each strict queue takes part with the first of its gangs, the next one follows after that one.
-
-    ``see``: returns what is left now; ``members``: classes of each gang; ``waiting``: int64[C], their waiting tasks.
+    A strict queue takes part with the first of its gangs; its next gang follows after that one. ``see``: returns what
+    is left of the problem now; ``members``: classes of each gang; ``waiting``: int64[C], their waiting tasks.
     """
     places = {gang: place for place, gang in enumerate(members)}
     order: QuotaOrder | None = None
@@ -289,7 +288,7 @@ def list_by_quota(see: Callable[[], Residual], members: Mapping[int, Int64], wai
     looked_at: set[int] = set()
     while heap:
         gang = heapq.heappop(heap)[2]
-        alike.clear()  # gangs may have got places meanwhile
+        alike.clear()  # gangs may have got places since the last comparison
         now = stand(gang)
         if gang not in looked_at and heap and heap[0] < now:
             looked_at.add(gang)
@@ -303,7 +302,7 @@ def list_by_quota(see: Callable[[], Residual], members: Mapping[int, Int64], wai
 
 
 def _find_strict_queues(residual: Residual, members: Mapping[int, Int64]) -> dict[int, int]:
-    """Return the strict queue (quota node) of each gang that has one."""
+    """Return the strict queue (quota node) of each gang that is in one."""
     quotas = residual.quotas
     if quotas is None or not quotas.terms.strict.any():
         return {}

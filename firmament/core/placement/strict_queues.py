@@ -1,7 +1,8 @@
-"""Queues whose tasks come strictly in order, where tasks are placed in bands, one after another.
+"""Keeps strict queues in order: a task of such a queue may only start after all tasks that come before it.
 
-Within a band, quota is dealt out in order (`quota_parts`). Between bands it takes this: a queue is closed as soon as a
-task or a gang of it has found no place, and all that come after it wait.
+Among tasks that are placed together, `quota_parts` gives out quota in order. From one group of tasks to the next, this
+module keeps the order: a queue is closed as soon as one of its tasks or gangs has found no place, and all tasks that
+come after it wait.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from firmament.core.flow.problem import PlacementProblem
 
 
 class StrictQueues:
-    """The strict queues of a problem, and which of them are closed; ``closed``: their quota nodes."""
+    """The strict queues of a problem, and which of them are closed; ``closed``: quota nodes of the closed queues."""
 
     def __init__(self, problem: PlacementProblem, closed: Iterable[int] = ()) -> None:
         self._problem = problem
@@ -24,7 +25,7 @@ class StrictQueues:
         self.closed = {*closed}
 
     def close(self, classes: Int64) -> None:
-        """Close the strict queues of classes of which tasks have found no place."""
+        """Close the strict queues of classes that have tasks for which no place was found."""
         terms = self._problem.quotas
         if self._node is None or terms is None:
             return
@@ -36,7 +37,7 @@ class StrictQueues:
         )
 
     def are_passed(self, waiting: Int64, placed: Int64) -> bool:
-        """Return whether one of the classes ``placed`` is in a strict queue in which a more important one waits."""
+        """Return whether a class of ``placed`` is in a strict queue where a more important class still waits."""
         if self._node is None:
             return False
         priority = self._problem.priority
@@ -48,7 +49,7 @@ class StrictQueues:
         return False
 
     def find_closed(self) -> Bool:
-        """Return classes whose queue is closed: bool[C]."""
+        """Return which classes are in a closed queue: bool[C]."""
         if self._node is None or not self.closed:
             return np.zeros(self._problem.classes, dtype=np.bool_)
         return np.isin(self._node, sorted(self.closed))

@@ -1,7 +1,7 @@
 """Derives the problem of a wave: divides classes into parts that may only use some machines, at present costs.
 
-Rules between tasks decide where a class may go now and, where a domain takes a limited number, how many of its tasks go
-to each domain. Parts become the classes of a problem derived from the round's.
+Rules between tasks decide which machines a class may use now. If a domain takes a limited number of tasks, they also
+decide how many tasks go to each domain. The parts become the classes of a problem derived from the round's.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ LARGEST_COST = 1_000_000_000
 class ClassPart:
     """``count`` tasks of class ``cls`` that may use the machines in ``allowed`` (bool[M]; None: those of the class).
 
-    ``points``: float64[M], added to the class's cost, None for none; ``most``: tasks per machine, 0 for no limit.
+    ``points``: float64[M], added to the class's cost, None if nothing is added; ``most``: most tasks per machine, 0 for
+    no limit.
     """
 
     cls: int
@@ -35,7 +36,7 @@ class ClassPart:
 
 @dataclass(frozen=True, slots=True)
 class Wave:
-    """A derived problem with the room that is left (``residual``); its classes are bundles of parts (``bundles``)."""
+    """A derived problem with the remaining capacity (``residual``); ``bundles``: the parts in each of its classes."""
 
     residual: Residual
     bundles: list[list[ClassPart]]
@@ -45,11 +46,10 @@ class Wave:
         return [sorted({part.cls for part in bundle}) for bundle in self.bundles]
 
     def in_round(self, proposed: Assignments) -> Assignments:
-        """Return assignments of bundles as assignments of the round's classes.
+        """Return assignments of the derived problem's classes as assignments of the round's classes.
 
-        These are single tasks where bundles have several parts.
-
-        The parts of a bundle take turns, machine by machine, so that none gets more of a machine than it may have.
+        If a derived class consists of several parts, its assignments become single tasks. Its parts get tasks in turn,
+        machine by machine, so that no part gets more of a machine than it may have.
         """
         whole = np.array([len(bundle) == 1 for bundle in self.bundles], dtype=np.bool_)[proposed.cls]
         origin = np.array([bundle[0].cls for bundle in self.bundles], dtype=np.int64)
@@ -64,7 +64,7 @@ class Wave:
 
 
 def _turns(parts: list[ClassPart]) -> Int64:
-    """Return the class of each task of several parts, in turn: one of each part, then a second one, and so on."""
+    """Return the class of each task of several parts: first one task of each part, then a second one, and so on."""
     counts = np.array([part.count for part in parts], dtype=np.int64)
     part = np.repeat(np.arange(len(parts)), counts)
     classes = np.array([part.cls for part in parts], dtype=np.int64)
@@ -74,10 +74,9 @@ def _turns(parts: list[ClassPart]) -> Int64:
 def derive(residual: Residual, parts: list[ClassPart], pinned_up_to: int, *, dealt: bool = False) -> Wave:
     """Return the problem of a wave; the parts of a class must not have more tasks than wait.
 
-    ``dealt``: there is quota for all of the parts, so the derived problem has no quotas.
-
-    A part that may use at most ``pinned_up_to`` machines is pinned to them, instead of having dense rows of its own.
-    Equal parts, such as those of many small applications, become one class of the problem.
+    ``dealt``: whether quota was set apart for all parts; the derived problem then has no quotas. A part that may use at
+    most ``pinned_up_to`` machines is pinned to them, so that it needs no dense rows of its own. Equal parts, such as
+    those of many small applications, become one class of the problem.
     """
     problem = residual.problem
     masks = _Masks(pinned_up_to)
@@ -123,7 +122,7 @@ def derive(residual: Residual, parts: list[ClassPart], pinned_up_to: int, *, dea
 
 @dataclass(slots=True)
 class _Bundle:
-    """Parts with the same row of shape arrays and the same pins (None: none), and the sum of their tasks."""
+    """Parts that share one row of shape arrays and the same pins (None: no pins), and the sum of their tasks."""
 
     row: int
     pins: Int64 | None
@@ -132,14 +131,14 @@ class _Bundle:
 
 
 class _Masks:
-    """Masks of parts, as pins or as bits; a mask that several parts share is converted once."""
+    """The machines that parts may use, as pins or as packed bits; a mask that several parts share is converted once."""
 
     def __init__(self, pinned_up_to: int) -> None:
         self._pinned_up_to = pinned_up_to
         self._seen: dict[int, tuple[Bool, Int64 | None, bytes]] = {}
 
     def confine(self, pins: Int64 | None, allowed: Bool | None) -> tuple[Int64 | None, Bool | None]:
-        """Return a part's pins if they are few, otherwise its mask; None for no limit. ``pins``: its class's."""
+        """Return a part's pins if they are few, otherwise its mask; None for no limit. ``pins``: those of its class."""
         if pins is not None:
             return (pins if allowed is None else pins[allowed[pins]]), None
         if allowed is None:
@@ -155,15 +154,15 @@ class _Masks:
         seen = self._seen.get(id(allowed))
         if seen is None:
             few = np.count_nonzero(allowed) <= self._pinned_up_to
-            # The mask is kept so that its id is not reused.
+            # The mask is kept so that Python does not reuse its id for another mask.
             seen = allowed, np.flatnonzero(allowed) if few else None, np.packbits(allowed).tobytes()
             self._seen[id(allowed)] = seen
         return seen
 
 
 def _oldest(left: Int64, count: int) -> Int64:
-    """Return how many of ``count`` tasks come from each bucket of ``left``, oldest first."""
-    if count == left.sum():  # usual, and there may be tens of thousands of classes
+    """Return how many of ``count`` tasks come from each bucket of ``left``, longest waiting first."""
+    if count == left.sum():  # the usual case, and there may be tens of thousands of classes
         return left.copy()
     before = np.cumsum(left) - left
     return np.clip(count - before, 0, left)
@@ -177,13 +176,13 @@ class _ShapeRows:
         self._masks = masks
         self._row_of: dict[tuple[int, bytes, bytes], int] = {}
         self.base: list[int] = []
-        self._feasible: dict[int, Bool] = {}  # rows that differ from their original shape's
+        self._feasible: dict[int, Bool] = {}  # machines of rows that differ from their original shape
         self._cost: dict[int, Int32] = {}
 
     def find_or_add(self, shape: int, allowed: Bool | None, points: Float64 | None) -> int:
-        """Return the row for tasks of ``shape`` that may use ``allowed`` machines at ``points`` more.
+        """Return the row for tasks of ``shape`` that may use ``allowed`` machines and cost ``points`` more.
 
-        A new row is added.
+        If there is no such row yet, it is added.
         """
         key = (
             shape,

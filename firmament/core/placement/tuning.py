@@ -1,7 +1,7 @@
-"""Constants of placement: one dataclass per algorithm, passed on in ``Means``.
+"""Defines the constants of placement: one dataclass per algorithm. ``Means`` passes them on.
 
-Each search that could go on for long has a field that limits its work, and so its time. Unless a field says that it was
-measured, it is a round number with which the search takes no longer than the rest of the round.
+Each search that could take long has a field that limits its work, and so its time. Unless a field says that it was
+measured, its value is a round number with which the search takes no longer than the rest of the round.
 """
 
 from __future__ import annotations
@@ -23,28 +23,28 @@ class PlacementTuning:
     """Constants of all stages of placement, including those of the flow."""
 
     flow: FlowTuning = field(default_factory=FlowTuning)
-    """Constants of the flow."""
+    """Constants of the search for an optimal flow."""
     relocation: RelocationTuning = field(default_factory=RelocationTuning)
-    """Moving placed tasks elsewhere to make room for tasks left over."""
+    """Constants for moving placed tasks elsewhere, so that tasks left over find places."""
     exchange: ExchangeTuning = field(default_factory=ExchangeTuning)
-    """Exchanging tasks of different sizes between machines."""
+    """Constants for exchanging tasks of different sizes between machines."""
     spread: SpreadTuning = field(default_factory=SpreadTuning)
-    """Moves for default spread."""
+    """Constants of moves for default spread, the preference of a workload's tasks for different machines and zones."""
     applications: ApplicationTuning = field(default_factory=ApplicationTuning)
-    """Moves of applications with pairs."""
+    """Constants of moves of applications with pairs."""
     groups: GroupTuning = field(default_factory=GroupTuning)
-    """Reordering groups over trees."""
+    """Constants for reordering groups that are distributed over trees."""
     small_rest: float = 0.1
-    """Largest share of a pass's tasks left by admission that is placed without another network."""
+    """Largest share of a pass's tasks that may be placed without another network after admission has refused them."""
     worth_a_wave: int = 50
-    """Another wave is solved if the one before placed at least one in this many of the tasks that were left."""
+    """Another wave is solved if the one before placed at least one in this many of the tasks that waited."""
     pinned_up_to: int = 256
     """Largest number of machines for which a part of a class gets a list of machines (pins) instead of a mask."""
     gang_search_steps: int = 600
-    """How often the search for places of a gang with rules between its tasks tries a machine for a task."""
+    """Most times that the search for a gang with rules between its tasks tries a machine for a task."""
     gang_search_cells: int = 2_000_000
-    """Such tries times machines, over all gangs of one trial: limits the time spent on gangs that fit nowhere."""
+    """Limit on such tries times machines, over all gangs of a trial; limits the time for gangs that fit nowhere."""
     gang_search_tasks: int = 64
-    """Tasks of the largest gang for which places are searched."""
+    """Most tasks of a gang for which places are searched."""
     gang_searches: int = 16
-    """Number of gangs with rules between their tasks for which places are searched in one trial."""
+    """Most gangs with rules between their tasks for which places are searched in one trial."""

@@ -1,10 +1,10 @@
-"""Places tasks with rules between them: joint solves in sequence, each with the results of the ones before it.
+"""Places tasks with rules between them: joint solves in sequence; each sees the results of earlier ones.
 
-A wave takes all waiting tasks that their rules allow somewhere now. A mask says which machines those are; how many
-tasks go to which domain is decided beforehand (see `CellShares`); a limit per machine bounds the capacity of arcs. The
-network of all this is solved at once, and the rules admit its proposals one by one (see `replay`). Tasks that want to
-be near tasks without a place yet, and tasks that were not admitted, are left for the next wave. The last few are placed
-one by one.
+A wave takes all waiting tasks that their rules allow somewhere now. For each class, a mask says which machines it may
+use, the shares that `CellShares` computes say how many tasks go to which domain, and a limit per machine bounds the
+capacity of arcs. The network of all these classes is solved at once, and the rules admit its proposals one by one (see
+`replay`). Two kinds of tasks are left for the next wave: those that were not admitted, and those that want to be near
+tasks without a place yet. The last few tasks are placed one by one.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from firmament.core.placement.subclasses import ClassPart, Wave, derive
 def place_in_waves(board: Board, means: Means) -> Placed:
     """Place as many tasks as possible, book them on ``board``, and return them in the order of admission.
 
-    Afterwards no remaining task fits any machine that it may use. Raises ``SolverError`` if the solver fails for
-    another reason than time.
+    Afterwards no remaining task fits any machine that it may use. Raises ``SolverError`` if the solver fails, unless it
+    fails because of its time limit.
     """
     pinned_up_to = means.tuning.pinned_up_to
     placed = solve_waves(board, lambda first: plan_wave(board, pinned_up_to, first=first), means)
@@ -42,7 +42,7 @@ def place_in_waves(board: Board, means: Means) -> Placed:
 def solve_waves(board: Board, plan: Callable[[bool], Wave | None], means: Means) -> Placed:
     """Solve waves one after another as long as they place enough, and book what is admitted of their flows.
 
-    ``plan``, called with whether it is the first wave, returns the next one; None if no task may go anywhere.
+    ``plan`` is called with whether the wave is the first, and returns the next wave; None if no task may go anywhere.
     """
 
     def propose_wave(first: bool) -> Placed:
@@ -75,7 +75,10 @@ def plan_wave(
     first: bool,
     decided: Mapping[int, Sequence[ClassPart]] = MappingProxyType({}),
 ) -> Wave | None:
-    """Return the next wave, or None if no task may go anywhere now. ``decided``: the parts of some classes."""
+    """Return the next wave, or None if no task may go anywhere now.
+
+    ``decided``: parts of classes that are divided already.
+    """
     residual, cell_shares = board.residual, CellShares(board)
     parts: list[ClassPart] = []
     for cls in residual.by_importance():
@@ -89,7 +92,7 @@ def plan_wave(
 
 
 def _split_class(board: Board, cell_shares: CellShares, cls: int, *, first: bool) -> list[ClassPart]:
-    """Return the parts of a class in a wave; none if its rules allow it nowhere now."""
+    """Return the parts of a class in a wave; no parts if its rules allow it nowhere now."""
     residual, rules = board.residual, board.rules_of(cls)
     waiting = int(residual.remaining[cls].sum())
     if not (rules.binding or rules.soft):
@@ -112,10 +115,11 @@ def _split_class(board: Board, cell_shares: CellShares, cls: int, *, first: bool
 
 
 def most_per_machine(state: RuleState, cls: int, tasks: int, machines: int, *, first: bool) -> int:
-    """Return how many tasks of a class one machine should get in a wave, 0 for no limit.
+    """Return how many tasks of a class one machine should get at most in a wave, 0 for no limit.
 
-    One if tasks of the class exclude each other. If they spread over single machines, as many as an even distribution
-    needs, plus what the rule allows; if they only prefer to spread, the first wave tries the same.
+    The limit is one if tasks of the class exclude each other. If they spread over single machines, it is what an even
+    distribution needs, plus what the rule allows. If they only prefer to spread, the first wave has the limit of an
+    even distribution.
     """
     rules, counters = state.rules.rules(cls), state.rules.counters
     if rules.excludes_itself():
@@ -131,27 +135,28 @@ def most_per_machine(state: RuleState, cls: int, tasks: int, machines: int, *, f
     return 0
 
 
-# --- Domains of classes: how many tasks go to which domain, decided before a wave is solved.
+# --- Domains of classes: decides before a wave is solved how many tasks go to which domain.
 #
-# A *cell* is a set of machines in the same domain of every topology that has several machines per domain and on which
-# the class has rules. Tasks are distributed to cells one by one on a copy of the rule state that all classes of the
-# wave share, so that the second class sees where the first one goes. The flow chooses the machines within a cell, and
-# obeys all limits of single machines.
+# A *cell* is a set of machines that are in the same domain of every topology on which the class has rules and which has
+# several machines per domain. Tasks are distributed to cells one by one on a copy of the rule state. All classes of the
+# wave share this copy, so that the second class sees where the first one goes. The flow chooses the machines within a
+# cell, and obeys all limits of single machines.
 #
-# A task goes to the emptiest cell if the class spreads; to the roomiest one if its tasks have to gather, so that all
-# find a place; to as few cells as possible if it keeps other tasks out; and to the cheapest among equals.
+# Which cell a task goes to depends on its class. If the class spreads, it is the emptiest cell. If its tasks must be
+# together, it is the cell that takes most tasks, so that all find a place. If it keeps other tasks out, it uses as few
+# cells as possible. Among equal cells, the cheapest is taken.
 
 
 MOST = 2.0**53
-"""Largest room of a cell: far more than there are tasks, and still exact in floating point."""
+"""Limit on how many tasks a cell takes: far more than there are, and still exact in floating point."""
 
 _MOST_SORTED = 32
-"""Number of sets of topologies whose sorted machines are cached: each takes 16 bytes per machine."""
+"""Most sets of topologies whose sorted machines are cached; each set takes 16 bytes per machine."""
 
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """``count`` tasks of a class for ``machines`` (int64, ascending)."""
+    """A decision that ``count`` tasks of a class go to the machines in ``machines`` (int64, ascending)."""
 
     machines: Int64
     count: int
@@ -159,7 +164,7 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class _Cells:
-    """Machines, cell by cell: cell i begins at ``first[i]``. There is at least one cell, and none is empty."""
+    """Machines, cell by cell: cell i begins at ``first[i]``. There is at least one cell, and no cell is empty."""
 
     machines: Int64
     first: Int64
@@ -176,7 +181,7 @@ def coarse_topologies(rules: ClassRules, rule_set: RuleSet) -> list[Int64]:
     numbers += rules.attraction.counters if rules.attraction is not None else ()
     domains = [rule_set.counters[number].domain for number in numbers if rule_set.counters[number].coarse]
     domains += [each.key_domain for each in _spreads(rules) if rule_set.counters[each.counter].coarse]
-    # Rules share the domains of a topology, so most of these are the same object.
+    # Rules share the arrays of a topology's domains, so most of these arrays are the same object.
     several: dict[int, Int64] = {id(domain): domain for domain in domains}
     if len(several) == 1:
         return list(several.values())
@@ -185,7 +190,7 @@ def coarse_topologies(rules: ClassRules, rule_set: RuleSet) -> list[Int64]:
 
 
 class CellShares:
-    """Distributes the classes of a wave to cells.
+    """Distributes the tasks of a wave's classes to cells.
 
     ``plan``: the rule state if all tasks go as planned, for topologies with several machines per domain.
     """
@@ -199,7 +204,7 @@ class CellShares:
         self._excluding, self._excluded = _find_exclusions(residual.active().tolist(), board.rules.rules)
 
     def share_tasks(self, cls: int, open_to: Bool, topologies: list[Int64]) -> list[Share]:
-        """Return the shares of a class's waiting tasks; fewer than wait if room or domains are lacking now.
+        """Return how many of a class's waiting tasks go to which machines; fewer than wait if capacity is lacking.
 
         ``open_to``: bool[M], machines that the class may use now.
         """
@@ -219,8 +224,8 @@ class CellShares:
         return shares
 
     def _list_cells(self, topologies: list[Int64], open_to: Bool) -> _Cells:
-        """Return the cells of the machines in ``open_to``; sorted once for all classes with these topologies."""
-        key = tuple(map(id, topologies))  # no id is used again, as these arrays live as long as the rules
+        """Return the cells of the machines in ``open_to``, sorted once for all classes with these topologies."""
+        key = tuple(map(id, topologies))  # the arrays live as long as the rules, so no id is reused
         if key not in self._sorted:
             if len(self._sorted) >= _MOST_SORTED:
                 self._sorted.clear()
@@ -234,7 +239,7 @@ class CellShares:
         return _Cells(order[kept], np.flatnonzero(np.diff(cell_of[kept], prepend=-1)))
 
     def _counts(self, cls: int, cells: _Cells) -> Int64:
-        """Return int64: tasks per cell, distributed one by one, or several at a time if that changes no rule."""
+        """Return tasks per cell, int64, distributed one by one, or several at a time if that breaks no rule."""
         rules = self.plan.rules.rules(cls)
         first = cells.machines[cells.first]
         room = self._compute_room(cls, cells)
@@ -252,7 +257,7 @@ class CellShares:
             for each in _spreads(rules):
                 height += np.append(self.plan.counts[each.counter], 0)[each.key_domain[first]]
             if gathers:
-                lacking = np.maximum(left - (room - counts), 0)  # tasks for which there is no room
+                lacking = np.maximum(left - (room - counts), 0)  # tasks that would not fit into the cell
                 order = np.lexsort((cost, lacking, height, counts == 0, ~usable))
             else:
                 soft = soft_cost(self.plan, cls, usable, first)
@@ -266,7 +271,9 @@ class CellShares:
         return counts
 
     def _compute_room(self, cls: int, cells: _Cells) -> Int64:
-        """Return int64: tasks of a class that each cell takes, after average use by earlier classes of the wave."""
+        """Return how many tasks of a class each cell takes, minus the average use by earlier classes of the wave:
+        int64.
+        """
         shape = int(self._problem.shape[cls])
         alone = self._residual.units(np.full(len(cells.machines), shape), cells.machines)
         most: Int64 = np.add.reduceat(alone, cells.first)
@@ -280,7 +287,7 @@ class CellShares:
         return most
 
     def _cost(self, cls: int, cells: _Cells) -> Float64:
-        """Return float64: mean cost in units of each cell's machines, with the crowding of the round so far."""
+        """Return the mean cost of each cell's machines, with the crowding of the round so far: float64, in units."""
         row = self._problem.cost[self._problem.shape[cls]] + self._problem.crowd * self._residual.placed
         sizes = np.diff(cells.first, append=len(cells.machines))
         return np.add.reduceat(row[cells.machines].astype(np.float64), cells.first) / sizes
@@ -291,7 +298,7 @@ def _spreads(rules: ClassRules) -> tuple[RequiredSpread | PreferredSpread, ...]:
 
 
 def _list_counters(rules: ClassRules) -> set[int]:
-    """Return the counters on which it depends where a task of a class may or should go."""
+    """Return the counters that decide where a task of a class may or should go."""
     looked = {each.counter for each in rules.exclusions}
     looked |= {each.counter for each in _spreads(rules)}
     looked |= {each.counter for each in rules.inclinations}
@@ -299,7 +306,7 @@ def _list_counters(rules: ClassRules) -> set[int]:
 
 
 def _find_exclusions(waiting: list[int], rules: RuleSet) -> tuple[set[int], set[int]]:
-    """Return the classes of ``waiting`` that keep others out of whole domains, and the classes kept out."""
+    """Return two sets of classes in ``waiting``: those that keep others out of whole domains, and those kept out."""
     active = [cls for cls in waiting if cls in rules.of]
     adders: dict[int, set[int]] = {}
     for cls in active:

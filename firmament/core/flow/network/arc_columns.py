@@ -1,13 +1,13 @@
 """Chooses the class -> machine arcs with which the network starts.
 
-The full network has classes x machines arcs, nearly all of them useless. Two selections at the prices of
-``equilibrium`` are the start:
+The full network has classes x machines arcs, nearly all of them useless. The network starts with two selections, made
+at the prices that ``equilibrium`` estimates:
 
 * the *cheapest* machines of each class, about as many as it has tasks. Among machines of equal cost, a class begins
   where the previous class ended, so that classes do not compete for the same machines;
-* a *sample* of all pairs, in proportion to the expected flow. An error in a machine's price misleads all classes in
-  the same way: all of them would select the machine, or none. The sample gives every machine columns of the classes
-  that are likely to use it, with which the solver corrects the price.
+* a *sample* of all pairs of class and machine, in proportion to the expected flow. An error in a machine's price
+  misleads all classes in the same way: all of them would select the machine, or none. The sample gives every machine
+  columns of the classes that are likely to use it, and with these the solver corrects the price.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from firmament.core.flow.tuning import ColumnTuning
 from firmament.solvers.base import Int32
 
 AT_ONCE = 300_000
-"""Number of (class, machine) pairs that are handled together; bounds memory, and suits the cache."""
+"""Number of (class, machine) pairs that are handled together, which limits memory and suits the processor's cache."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,22 +44,25 @@ class ArcColumns:
 
     @classmethod
     def join(cls, parts: list[ArcColumns], machines: int) -> ArcColumns:
-        """Return the union of ``parts``, sorted, each arc once; parts may be unsorted and overlap. ``machines``: M."""
+        """Return the union of ``parts``, sorted, each arc once; parts may be unsorted and overlap.
+
+        ``machines``: number of machines.
+        """
         if not parts:
             return cls(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
         key = np.concatenate([part.cls for part in parts]) * machines
         key += np.concatenate([part.machine for part in parts])
         if (key[1:] > key[:-1]).all():
             return cls(*_divide(key, machines))
-        key.sort(kind="stable")  # most of it is in order already, from which this kind profits
+        key.sort(kind="stable")  # most keys are in order already, which makes this kind of sort fast
         return cls(*_divide(key[np.r_[True, key[1:] != key[:-1]]], machines))
 
     def keys(self, machines: int) -> Int64:
-        """Return a number for each arc, ascending: int64[A]; ``machines`` is M."""
+        """Return a number for each arc, ascending: int64[A]; ``machines`` is the number of machines in the problem."""
         return self.cls * machines + self.machine
 
     def merge(self, other: ArcColumns, machines: int) -> ArcColumns:
-        """Return the arcs of this and ``other``; ``machines`` is M."""
+        """Return the arcs of this object and of ``other``; ``machines``: number of machines in the problem."""
         return ArcColumns.join([self, other], machines)
 
 
@@ -73,12 +76,12 @@ def choose_first_columns(
     samples_each: float,
     tuning: ColumnTuning,
 ) -> ArcColumns:
-    """Return the first columns of all waiting classes.
+    """Return the columns (arcs class -> machine) with which the network starts, for all waiting classes.
 
-    A class of n tasks gets about its n / 2 + ``base`` cheapest machines and, if there are other classes, about
-    ``samples`` x n + ``samples_each`` more by expected flow, in each direction. Machines with columns of few classes
-    get columns of other classes, too. Pinned classes get all of their machines. ``offers``: the arcs of ``residual``,
-    with the candidates of ``estimate``.
+    A class of n tasks gets about its n / 2 + ``base`` cheapest machines. If there are other classes, about ``samples``
+    x n + ``samples_each`` more are sampled by expected flow, for each class and for each machine. Machines with columns
+    of few classes get columns of further classes. A class with pins gets all of its machines. ``offers``: the arcs of
+    ``residual``, with the candidates of ``estimate``.
     """
     problem = residual.problem
     classes = offers.classes
@@ -119,9 +122,12 @@ def choose_first_columns(
 
 
 def _most_eager(dearer: Int32, classes: Int64, machines: Int64, most: int) -> list[ArcColumns]:
-    """Return columns of each machine for the ``most`` classes that lose least by it against their cheapest machine.
+    """Return columns of each machine for the ``most`` classes that lose least by going there.
 
-    ``dearer``: int32[M', C'], that loss; at least half of ``UNWANTED`` where a class does not fit; it is overwritten.
+    A class loses the difference in cost to its cheapest machine.
+
+    ``dearer``: int32[M', C'], this difference in cost; at least half of ``UNWANTED`` where a class does not fit. The
+    function overwrites ``dearer``.
     """
     every, parts = np.arange(len(machines)), []
     for _ in range(most):
@@ -135,14 +141,17 @@ def _most_eager(dearer: Int32, classes: Int64, machines: Int64, most: int) -> li
 def _cheapest(
     key: Int32, classes: Int64, machines: Int64, want: Int64, begin: Int64, tuning: ColumnTuning
 ) -> ArcColumns:
-    """Return each class's ``want`` (int64[C']) columns of least ``key`` (int32[C', M']), from ``begin`` on if equal."""
+    """Return each class's ``want`` (int64[C']) columns of least ``key`` (int32[C', M']).
+
+    Of columns with equal keys, those from ``begin`` on are taken first.
+    """
     return ArcColumns.from_pairs(
         find_cheapest(key, want, np.searchsorted(machines, begin), tuning.looked_at), classes, machines
     )
 
 
 def _list_pinned(residual: Residual, offers: OfferedArcs) -> ArcColumns:
-    """Return the columns of waiting classes with pins: all machines of their pins that they fit."""
+    """Return the columns of waiting classes with pins: all machines of their pins on which one task fits."""
     problem, parts = residual.problem, []
     for cls in np.setdiff1d(residual.active(), offers.classes, assume_unique=True).tolist():
         pins = problem.pins[cls]
@@ -152,12 +161,15 @@ def _list_pinned(residual: Residual, offers: OfferedArcs) -> ArcColumns:
 
 
 def _chunks(rows: Int64, width: int) -> list[Int64]:
-    """Return ``rows`` in pieces of at most ``AT_ONCE`` pairs with ``width`` machines."""
+    """Return ``rows`` in pieces, so that each piece has at most ``AT_ONCE`` pairs with ``width`` machines."""
     return np.array_split(rows, -(-len(rows) * max(1, width) // AT_ONCE)) if len(rows) else []
 
 
 def _keys(offers: OfferedArcs, rows: Int64, machines: Int64, price: Int32) -> Int32:
-    """Return the cost plus ``price`` (int32[M]) of classes on ``machines``, ``UNWANTED`` if unfit: int32[C', M']."""
+    """Return each class's cost on ``machines`` plus ``price`` (int32[M]): int32[C', M'].
+
+    The entry is ``UNWANTED`` where the class does not fit.
+    """
     key, usable = offers.costs(rows, machines), offers.usable(rows, machines)
     key += price[machines]
     np.copyto(key, UNWANTED, where=np.logical_not(usable, out=usable))
@@ -165,7 +177,7 @@ def _keys(offers: OfferedArcs, rows: Int64, machines: Int64, price: Int32) -> In
 
 
 def _lacks_candidates(offers: OfferedArcs, rows: Int64, key: Int32, enough: int) -> Bool:
-    """Return which classes fit fewer than ``enough`` candidates, and also fit other machines: bool[C']."""
+    """Return which classes fit fewer than ``enough`` candidates although they also fit other machines: bool[C']."""
     few: Bool = (key.max(axis=1, initial=0) == UNWANTED) | (key.shape[1] < enough)
     for row in np.flatnonzero(few).tolist():
         usable = int(offers.fits[int(offers.shapes[rows[row]])].sum())
@@ -174,12 +186,12 @@ def _lacks_candidates(offers: OfferedArcs, rows: Int64, key: Int32, enough: int)
 
 
 def _divide(index: Int64, width: int) -> tuple[Int64, Int64]:
-    """Return row and column of indices into a flattened array."""
+    """Return the row and the column of each index into a flattened array of ``width`` columns."""
     row = index // width
     return row, index - row * width
 
 
-# --- The cheapest machines of each class; classes start at different places where many machines cost the same.
+# --- The cheapest machines of each class. Where many machines cost the same, each class starts at another machine.
 
 
 def find_cheapest(key: Int32, want: Int64, begin: Int64, looked_at: int) -> tuple[Int64, Int64]:
@@ -191,7 +203,7 @@ def find_cheapest(key: Int32, want: Int64, begin: Int64, looked_at: int) -> tupl
     width = key.shape[1]
     seen, spare = key, want // 4 + 1
     if width >= 2 * looked_at:
-        # A random choice, the same in every run: machines of one kind may be listed at even intervals.
+        # A random choice of machines, the same in every run: machines of one kind may be listed at even intervals.
         some = np.random.default_rng(width).permutation(width)[:looked_at]
         seen, spare = key.take(np.sort(some), axis=1), want // 2 + 8
     limit = _nth_smallest(seen, want * seen.shape[1] // max(1, width))
@@ -205,7 +217,10 @@ def find_cheapest(key: Int32, want: Int64, begin: Int64, looked_at: int) -> tupl
 
 
 def _nth_smallest(key: Int32, nth: Int64) -> Int32:
-    """Return the ``nth`` smallest key (from 0) of each row, or the largest: int32[C']; ``UNWANTED`` if none."""
+    """Return the ``nth`` smallest key (from 0) of each row, or the largest if there are fewer: int32[C'].
+
+    A row without keys gets ``UNWANTED``.
+    """
     if key.size == 0:
         return np.full(len(key), UNWANTED, dtype=np.int32)
     nth = np.minimum(nth, key.shape[1] - 1)
@@ -216,9 +231,11 @@ def _nth_smallest(key: Int32, nth: Int64) -> Int32:
 
 
 def _in_turn(row: Int64, place: Int64, at_limit: Bool, want: Int64, begin: Int64) -> Bool:
-    """Return which pairs of ``row`` and ``place`` to keep, so that ``want`` remain per row where possible: bool[P].
+    """Return which pairs of ``row`` and ``place`` to keep, so that ``want`` pairs remain per row where possible:
+    bool[P].
 
-    Only pairs ``at_limit`` are dropped; those from ``begin`` on are kept first, then those from the left end on.
+    Only pairs ``at_limit`` are dropped. Pairs from column ``begin`` on are kept first, then those from the first column
+    on.
     """
     kept = np.ones(len(row), dtype=np.bool_)
     some = np.flatnonzero(at_limit)
@@ -232,19 +249,19 @@ def _in_turn(row: Int64, place: Int64, at_limit: Bool, want: Int64, begin: Int64
     return kept
 
 
-# --- Costs of the arcs that columns are chosen from, read once for all users.
+# --- Costs of the arcs from which columns are chosen, read once for all users.
 #
 # The rows of costs together exceed a processor's cache, and reading each entry waits for memory. So one pass computes
-# all that needs whole rows: the least cost on each machine, and the costs on machines that are likely to be used. With
-# the latter, columns are chosen and most left-out arcs are priced.
+# everything for which whole rows must be read: the least cost on each machine, and the costs on machines that are
+# likely to be used. With the costs on likely machines, columns are chosen and most left-out arcs are priced.
 
 
 class OfferedArcs:
-    """The arcs of waiting classes without pins (all arcs of pinned classes are columns from the start).
+    """The arcs of waiting classes without pins (all arcs of classes with pins are columns from the start).
 
     ``classes``: int64[U], ascending; ``shapes``: int64[U], their shapes; ``fits``: maps each waiting shape to
-    ``residual.fits(shape)``; ``likely``: machines that are likely to be used, ascending; ``likely_costs``: int32[U, L],
-    cost of a task of each class there; ``cheapest``: int32[M], least cost of any class.
+    ``residual.fits(shape)``; ``likely``: machines that the flow is likely to use, ascending; ``likely_costs``: int32[U,
+    L], cost of a task of each class on the likely machines; ``cheapest``: int32[M], least cost of any class.
     """
 
     def __init__(self, residual: Residual, fits: dict[int, Bool], likely: Int64) -> None:
@@ -260,10 +277,9 @@ class OfferedArcs:
             line.take(likely, out=self.likely_costs[row], mode="clip")
 
     def costs(self, rows: Int64, machines: Int64) -> Int32:
-        """Return the costs of the classes ``rows`` (indices into ``classes``) on ``machines``: int32[A, M']; a new
-        array.
+        """Return what the classes ``rows`` (indices into ``classes``) cost on ``machines``: int32[A, M'], a new array.
 
-        They are computed already if ``machines`` is the ``likely`` array itself.
+        If ``machines`` is the ``likely`` array itself, the costs are looked up and not computed again.
         """
         if machines is self.likely:
             return self.likely_costs[rows]
@@ -273,12 +289,12 @@ class OfferedArcs:
         return costs
 
     def usable(self, rows: Int64, machines: Int64) -> Bool:
-        """Return which of ``machines`` each of the classes ``rows`` fits: bool[A, M']."""
+        """Return for each of the classes ``rows`` on which of ``machines`` one of its tasks fits: bool[A, M']."""
         usable = np.empty((len(rows), len(machines)), dtype=np.bool_)
         for row, shape in enumerate(self.shapes[rows].tolist()):
             self.fits[shape].take(machines, out=usable[row], mode="clip")
         return usable
 
     def find_within_reach(self, machine_price: Int64, dearest: int) -> Int64:
-        """Return machines to which some arc could violate; ``dearest``: the highest class price, in half units."""
+        """Return machines to which left-out arcs could violate; ``dearest``: highest class price, in half units."""
         return np.flatnonzero(2 * self.cheapest.astype(np.int64) + machine_price < dearest)

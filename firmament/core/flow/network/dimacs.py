@@ -1,4 +1,4 @@
-"""Writes networks as DIMACS text, the format of min-cost-flow tools."""
+"""Writes flow networks as DIMACS text, which tools for min-cost flows read."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ ARC_BLOCKS = ("class to machine", "class to unscheduled aggregator", "aggregator
 def to_dimacs(network: Network) -> str:
     """Return lines ``p min NODES ARCS``, ``n ID EXCESS`` of sources and sinks, ``a TAIL HEAD LOW CAP COST``.
 
-    Nodes count from 1. Comments name the kind of each node and of each block of arcs.
+    Nodes count from 1. Lines of comments name the kind of each node and of each block of arcs.
     """
     problem = network.problem
     lines = [

@@ -1,11 +1,11 @@
-"""The flow network over a set of columns.
+"""Builds the flow network over a set of columns (arcs class -> machine), for the solver.
 
     class ──cost──► machine ──crowding, in parallel steps──► sink
     class ────────► unscheduled aggregator ──penalty, in wait buckets──► sink
 
-Nodes are numbered: classes, their unscheduled aggregators, the machines that occur in a column, the sink. The supply of
 The nodes are numbered in this order: classes, their unscheduled aggregators, the machines that occur in a column, the
-sink. The supply of a class is its number of waiting tasks, so that a feasible flow always exists.
+sink. The supply of a class is its number of waiting tasks. The arcs over the aggregator take all of it, so a feasible
+flow always exists.
 """
 
 from __future__ import annotations
@@ -25,31 +25,32 @@ from firmament.solvers.base import FlowProblem, Int32
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """A network for the solver, and what its arcs stand for.
+    """A network for the solver, and the classes and machines that its arcs stand for.
 
-    The arcs of ``problem`` come in blocks: A columns; C' arcs class -> aggregator; C' x WAIT_BUCKETS arcs aggregator ->
-    sink, those of a class side by side; G machine steps -> sink.
+    The arcs of ``problem`` come in four blocks: A columns; C' arcs class -> aggregator; C' x WAIT_BUCKETS arcs
+    aggregator -> sink, those of a class side by side; G crowding steps machine -> sink.
     """
 
     problem: FlowProblem
-    """The network for the solver."""
+    """The network in the form that the solver reads."""
     columns: ArcColumns
     """The class -> machine arcs."""
     classes: Int64
-    """int64[C'], classes with waiting tasks."""
+    """int64[C'], rows of the classes with waiting tasks."""
     machines: Int64
-    """int64[M'], rows of machines."""
+    """int64[M'], rows of the machines that occur in a column."""
     column_class: Int64
     """int64[A], class of each column, as an index into ``classes``."""
     column_machine: Int64
     """int64[A], machine of each column, as an index into ``machines``."""
     step_machine: Int64
-    """int64[G], machine of each step, as an index into ``machines``; steps of a machine are adjacent, in order of cost.
+    """int64[G], machine of each step, as an index into ``machines``.
+    The steps of a machine are adjacent, in order of cost.
     """
     step_count: Int64
     """int64[M'], number of step arcs per machine."""
     steps: Steps
-    """The steps before any of them are merged."""
+    """The crowding steps before any of them are merged."""
 
     @property
     def blocks(self) -> tuple[slice, slice, slice, slice]:
@@ -66,12 +67,12 @@ class Network:
 
 
 def compute_unscheduled_penalties(residual: Residual, dearest: int) -> Int64:
-    """Return the cost of leaving a task unscheduled, above any gain: int64[C, WAIT_BUCKETS]; longest wait first.
+    """Return what leaving a task unscheduled costs, more than any gain: int64[C, WAIT_BUCKETS]; longest wait first.
 
-    One more placed task may push others aside, at most once per class or machine. So a penalty is the dearest placement
-    (``dearest``: units) times the longest chain of such moves, and no task stays pending by choice. Among tasks that
-    compete for a place, each wait bucket counts more than any difference in cost, and each rank of priority more than
-    any difference in wait.
+    One more placed task may push other tasks to other machines, at most one per class or machine. So a penalty is the
+    dearest placement (``dearest``: units) times the longest chain of such moves, and the flow leaves no task waiting
+    that has a place. Among tasks that compete for a place, each wait bucket counts more than any difference in cost,
+    and each rank of priority counts more than any difference in wait.
     """
     problem = residual.problem
     longest_chain = min(problem.classes, problem.machines) + 1
@@ -91,9 +92,7 @@ def dearest_path(residual: Residual) -> int:
 
 
 def crowding_cost(residual: Residual, machine: Int64, nth: Int64 | int = 0) -> Int64:
-    """Return the crowding, in hundredths of a point, that the ``nth[i]`` task (from 0) of this pass pays on
-    ``machine[i]``.
-    """
+    """Return what the ``nth[i]`` task (from 0) of this pass pays for crowding on ``machine[i]``, in units."""
     problem = residual.problem
     step = problem.crowd_step()
     each = nth if problem.multiplicity is None else nth // problem.multiplicity[machine]
@@ -110,7 +109,7 @@ class Arcs(NamedTuple):
 
 
 def join_arcs(supplies: Int64, *kinds: Arcs) -> FlowProblem:
-    """Return the flow problem with all these arcs, in this order."""
+    """Return the flow problem with the arcs of all ``kinds``, in this order."""
     columns = (
         np.concatenate(part) for part in zip(*(np.broadcast_arrays(*kind) for kind in kinds), strict=True)
     )
@@ -129,8 +128,8 @@ def build_network(
 ) -> Network:
     """Return the network of ``columns``; ``steps``: int64[M], how many crowding steps each machine gets.
 
-    ``merged``: int64[M], how many first steps of each machine are one arc at the cost of the dearest of them; None: no
-    steps are merged. A flow that fills the merged arcs corresponds to one without merging, at another cost.
+    ``merged``: int64[M], how many first steps of each machine form one arc at the cost of the dearest of them; None: no
+    steps are merged. A flow that fills the merged arcs is also a flow without merging, but at another cost.
     """
     problem = residual.problem
     classes = residual.active()
@@ -177,7 +176,7 @@ def build_network(
 
 
 def whole_network(residual: Residual, fits: dict[int, Bool], penalties: Int64, most: int) -> Network | None:
-    """Return the network of all columns and steps, or None if there are more than ``most`` of them."""
+    """Return the network of all columns and steps, or None if it has more than ``most`` of them."""
     problem, classes = residual.problem, residual.active()
     steps = machine_units(residual, classes)
     if len(classes) * problem.machines + int(steps.sum()) > most:
@@ -196,7 +195,7 @@ def whole_network(residual: Residual, fits: dict[int, Bool], penalties: Int64, m
 
 
 def column_arcs(residual: Residual, columns: ArcColumns) -> tuple[Int64, Int64]:
-    """Return int64[A]: capacity of each column in waiting tasks of its class, and int64[A]: cost of each task."""
+    """Return two int64[A]: how many waiting tasks each column can take, and the cost of each task on it."""
     problem = residual.problem
     waiting, shapes = residual.remaining.sum(axis=1), problem.shape[columns.cls]
     capacity = np.minimum(residual.units(shapes, columns.machine), waiting[columns.cls])
@@ -208,21 +207,23 @@ def column_arcs(residual: Residual, columns: ArcColumns) -> tuple[Int64, Int64]:
 
 
 def flow_cost(network: Network, flows: Int64) -> int:
-    """Return the cost of a flow in hundredths of a point, each task at its own step even where steps are merged."""
+    """Return the cost of a flow in hundredths of a point; each task pays its own step even where steps are merged."""
     *others, steps = network.blocks
     before = slice(others[0].start, others[-1].stop)
     taken = np.bincount(network.step_machine, weights=flows[steps], minlength=len(network.machines))
     return int(flows[before] @ network.problem.costs[before]) + network.steps.cost(taken.astype(np.int64))
 
 
-# --- Machine -> sink arcs: the rising cost of each further task on a machine, as parallel steps of equal width.
+# --- Machine -> sink arcs: each further task on a machine costs more, in parallel steps of equal width.
 
 
 @dataclass(frozen=True, slots=True)
 class StepArcs:
-    """Steps as arcs: ``machine``: int64[G], index of the machine; steps of a machine are adjacent, in order of cost.
+    """Crowding steps as arcs: ``machine``: int64[G], index of the machine.
 
-    ``count``: int64[M'], arcs of each machine; ``capacity``, ``cost``: int64[G].
+    The steps of a machine are adjacent, in order of cost.
+
+    ``count``: int64[M'], number of arcs of each machine; ``capacity``, ``cost``: int64[G].
     """
 
     machine: Int64
@@ -231,7 +232,7 @@ class StepArcs:
     cost: Int64
 
     def drop_empty(self) -> StepArcs:
-        """Return the arcs with capacity; ``count`` still counts all arcs."""
+        """Return the arcs whose capacity is above 0; ``count`` still counts all arcs."""
         some = self.capacity > 0
         return StepArcs(self.machine[some], self.count, self.capacity[some], self.cost[some])
 
@@ -240,9 +241,10 @@ class StepArcs:
 class Steps:
     """Crowding steps of some machines at the beginning of a pass; all fields are int64[M'], except ``step``.
 
-    ``crowd``: units that a task adds for the next one; ``times``: number of machines that the row stands for;
-    ``placed``: tasks admitted before per such machine; ``room``: most tasks that the row takes; ``most``: most steps
-    that it gets, of ``step`` tasks for each machine. A row without crowding has one step for all its room.
+    ``crowd``: units of cost that a task adds for the next one; ``times``: number of machines that the row stands for;
+    ``placed``: tasks admitted earlier in the round on each of these machines; ``room``: most tasks that the row takes;
+    ``most``: most steps that the row gets, each of ``step`` tasks per machine. A row without crowding has one step for
+    all tasks that it takes.
     """
 
     crowd: Int64
@@ -253,7 +255,7 @@ class Steps:
     step: int
 
     def arcs(self, merged: Int64 | None = None) -> StepArcs:
-        """Return the arcs; ``merged``: int64[M'], first steps of each row that are one arc at the dearest cost."""
+        """Return the arcs; ``merged``: int64[M'], how many first steps of a row become one, at the dearest cost."""
         width, used, count = self._sizes()
         skipped = np.zeros_like(count)
         if merged is not None:
@@ -270,18 +272,18 @@ class Steps:
         return StepArcs(machine, count, end - begin, self.crowd[machine] * (ahead // self.step * self.step))
 
     def count_arcs(self) -> int:
-        """Return the number of arcs if none are merged."""
+        """Return the number of arcs if no steps are merged."""
         return int(self._sizes()[2].sum())
 
     def cost(self, tasks: Int64) -> int:
-        """Return the crowding cost of ``tasks`` (int64[M']) in hundredths of a point, each task at its own step."""
+        """Return the crowding cost of ``tasks`` (int64[M']) in hundredths of a point; each task pays its own step."""
         full, rest = np.divmod(tasks, self.times)
         after = self.placed + full
         whole = sum_steps(after, self.step) - sum_steps(self.placed, self.step)
         return int((self.crowd * (self.times * whole + rest * (after // self.step * self.step))).sum())
 
     def _sizes(self) -> tuple[Int64, Int64, Int64]:
-        """Return, as int64[M'] each: tasks per step, earlier tasks in the first step, and the number of steps."""
+        """Return three int64[M']: tasks per step, tasks placed earlier in the first step, and the number of steps."""
         width = self.step * self.times
         flat = self.crowd == 0
         wide = np.where(flat, np.maximum(self.room, 1), width)

@@ -1,7 +1,7 @@
-"""Widens a network by columns, or gives each step its own arc, and carries a flow over to the new arcs.
+"""Widens a network by columns, or gives each crowding step its own arc, and carries a flow over to the new arcs.
 
-Between the first network and the last, usually a few dozen columns are added and nothing else changes. Then all other
-parts of the network are reused.
+Between the first network of a solve and the last, usually a few dozen columns are added and nothing else changes. Then
+all other parts of the network are reused.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ def unmerge(network: Network) -> Network:
 
 
 def map_flow_to_wider_network(old: Network, flows: Int64, new: Network, machines: int) -> Int64:
-    """Return the flow of ``old`` on the arcs of ``new``, which has all its columns and room; ``machines`` is M.
+    """Return the flow of ``old`` on the arcs of ``new``, which has all columns of ``old`` and at least its capacities.
 
-    Steps may be merged in one network and not in the other.
+    ``machines``: number of machines in the problem. Steps may be merged in one network and not in the other.
     """
     result = np.zeros(len(new.problem.tails), dtype=np.int64)
     old_blocks, new_blocks = old.blocks, new.blocks
     result[np.searchsorted(new.columns.keys(machines), old.columns.keys(machines))] = flows[old_blocks[0]]
     for block in (1, 2):
         result[new_blocks[block]] = flows[old_blocks[block]]
-    # Steps are in order of cost, so the tasks on a machine fill the first ones, however many of them are merged.
+    # Steps are in order of cost, so the tasks on a machine fill its first steps, however many of them are merged.
     taken = np.zeros(machines, dtype=np.int64)
     np.add.at(taken, old.machines[old.step_machine], flows[old_blocks[3]])
     capacity = new.problem.capacities[new_blocks[3]]
@@ -57,7 +57,7 @@ def widen_network(
 ) -> tuple[Network, Int64] | None:
     """Return ``network`` with the columns ``added``, which it lacks, and ``flows`` (int64[A]) on its arcs.
 
-    Returns None if an added column leads to a machine that is not in the network.
+    The result is None if an added column leads to a machine that is not in the network.
     """
     if not np.isin(added.machine, network.machines).all():
         return None

@@ -1,12 +1,12 @@
-"""Node prices of an optimal flow: the cost of one more unit at a node.
+"""Computes node prices of an optimal flow: the cost of one more unit of flow at a node.
 
-Prices are valid if no arc with room left has a negative reduced cost, cost + price(head) - price(tail). An optimal
-flow has many valid sets of prices, between two extremes: the distance from the node to the sink, and minus the
-distance from the sink to the node, both in the residual network. The middle of the two is valid as well, and arcs
-that are not in the network contradict it much less often; column generation uses it.
+Prices are valid if no arc with spare capacity has a negative reduced cost, cost + price(head) - price(tail). An optimal
+flow has many valid sets of prices between two extremes: the distance from the node to the sink, and minus the distance
+from the sink to the node, each in the residual network. The middle of the two extremes is valid as well, and arcs
+outside the network contradict it much less often. So column generation uses the middle.
 
-Shortest paths are found by sweeps (`firmament.core.shortest_paths`): each relaxes all arcs at classes, then all arcs at
-machines. No negative cycle exists, because the flow is optimal.
+Shortest paths are found by sweeps (`firmament.core.shortest_paths`): each sweep relaxes all arcs at classes, then all
+arcs at machines. No negative cycle exists, because the flow is optimal.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ from firmament.core.ranks import order_of
 from firmament.core.shortest_paths import ArcBlock
 
 UNREACHABLE = np.int64(2**59)
-"""Price of a machine that has no room left and carries nothing."""
+"""Price of a machine that has no capacity left and carries no flow."""
 
 MOST_SWEEPS = 1000
-"""Limit on sweeps. Paths alternate between classes and machines; real ones have a few dozen arcs at most."""
+"""Limit on sweeps. Paths alternate between classes and machines; real paths have a few dozen arcs at most."""
 
 
 class NotOptimalError(ValueError):
-    """The flow is not an optimum of its network."""
+    """Signals that another flow in the same network costs less than the given one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Prices:
     """Prices of a network's nodes: ``cls``: int64[C'], ``machine``: int64[M'].
 
-    In half units, so that the middle of two whole prices is exact: reduced costs are 2 x cost + head - tail.
+    Prices are in half units, so that the middle of two whole prices is exact: reduced costs are 2 x cost + head - tail.
     """
 
     cls: Int64
@@ -44,8 +44,9 @@ class Prices:
 
 
 def node_prices(network: Network, flows: Int64) -> Prices:
-    """Return prices for an optimal flow, in the middle of the valid range. Raises ``NotOptimalError`` if none are
-    valid.
+    """Return prices for an optimal flow, in the middle of the valid range.
+
+    Raises ``NotOptimalError`` if no prices are valid.
     """
     residual = _Residual(network, flows)
     high_class, high_machine = residual.compute_to_sink()
@@ -56,9 +57,9 @@ def node_prices(network: Network, flows: Int64) -> Prices:
 
 
 def least_class_prices(network: Network, flows: Int64) -> Int64:
-    """Return int64[C'], in whole units: how much less the flow would cost with one task less of each class.
+    """Return by how much the cost of the flow falls with one task less of each class: int64[C'], in whole units.
 
-    Raises ``NotOptimalError`` as ``node_prices`` does.
+    Raises ``NotOptimalError`` if the flow is not optimal.
     """
     residual = _Residual(network, flows)
     residual.compute_to_sink()  # raises if there are no prices
@@ -68,11 +69,11 @@ def least_class_prices(network: Network, flows: Int64) -> Int64:
 class _Residual:
     """The residual network of a flow, arranged for sweeps.
 
-    ``column_class``, ``column_machine``: int64[A]; ``forward``: int64[A], cost of columns with room, otherwise
-    ``UNREACHABLE``; ``carrying``: indices of columns with flow, by class (as columns are), and in ``by_machine`` by
-    machine. ``leave``: int64[C'], cost of leaving one more task pending; ``stay``: cost of the dearest pending task,
-    -``UNREACHABLE`` if there is none. ``next_step``, ``last_step``: int64[M'], cost of the next step with room, and of
-    the last step used.
+    ``column_class``, ``column_machine``: int64[A]; ``forward``: int64[A], cost of columns with spare capacity,
+    otherwise ``UNREACHABLE``; ``carrying``: indices of columns with flow, ordered by class; ``by_machine``: these
+    indices ordered by machine. ``leave``: int64[C'], cost of leaving one more task pending; ``stay``: int64[C'], cost
+    of the dearest pending task, -``UNREACHABLE`` if no task is pending. ``next_step``, ``last_step``: int64[M'], cost
+    of the next step with spare capacity, and of the last step that carries flow.
     """
 
     def __init__(self, network: Network, flows: Int64) -> None:
@@ -92,8 +93,8 @@ class _Residual:
         room = arcs.capacities[unscheduled].reshape(penalty.shape) > pending
         self.stay = np.where(pending > 0, penalty, -UNREACHABLE).max(axis=1, initial=-UNREACHABLE)
         leave = np.where(room, penalty, UNREACHABLE).min(axis=1, initial=UNREACHABLE)
-        # A class all of whose tasks stay pending has no path to the sink that bounds its price from above. So its price
-        # is the least one that the arcs in use allow: what placing one of its tasks would save.
+        # If all tasks of a class stay pending, no path to the sink bounds the price of the class from above. Then its
+        # price is the least that the arcs with flow allow: what placing one of its tasks would save.
         whole = flows[aggregation] >= arcs.capacities[aggregation]
         self.leave: Int64 = np.where(whole, self.stay, leave)
 
@@ -105,7 +106,7 @@ class _Residual:
     def compute_to_sink(self) -> tuple[Int64, Int64]:
         """Return the greatest valid prices of classes and machines: distances to the sink.
 
-        Raises ``NotOptimalError`` if they are not valid; then there are no valid prices.
+        Raises ``NotOptimalError`` if these distances are not valid prices; then no valid prices exist.
         """
         back = self.by_machine
         ahead = ArcBlock(self.column_class, self.column_machine, self.forward)
@@ -114,8 +115,8 @@ class _Residual:
         for _ in range(MOST_SWEEPS):
             ahead.relax(cls, machine)
             shorter = backward.relax(machine, cls)
-            # Prices only fall here. A price below what the arcs in use allow means that a cycle through the sink saves
-            # cost.
+            # In this loop prices only fall. A price below what the arcs with flow allow means that a cycle through the
+            # sink saves cost.
             if (machine < self.last_step).any() or (cls < self.stay).any():
                 raise NotOptimalError(
                     "the flow has a cheaper alternative: its residual network has a negative cycle"
@@ -139,7 +140,10 @@ class _Residual:
 
 
 def _segment_min(values: Int64, counts: Int64) -> Int64:
-    """Return the least value of each run of ``counts[i]`` values, at most ``UNREACHABLE``, which empty runs get."""
+    """Return the least value of each run of ``counts[i]`` values, at most ``UNREACHABLE``.
+
+    Empty runs get ``UNREACHABLE``.
+    """
     result = np.full(len(counts), UNREACHABLE)
     filled = counts > 0
     if len(values):

@@ -1,8 +1,8 @@
-"""Prices every arc that was left out of a network: the result is the certificate, or the arcs that refute it.
+"""Prices every arc that was left out of a network: the result is the certificate, or the arcs that refute optimality.
 
-A left-out arc with cost c from class i to machine j has reduced cost c + price(j) - price(i). If none is negative, the
-flow is an optimum of the full network (linear programming duality). A machine outside the network has the price of its
-own cheapest arc to the sink.
+A left-out arc with cost c from class i to machine j has reduced cost c + price(j) - price(i). If no left-out arc has a
+negative reduced cost, the flow is an optimum of the full network (linear programming duality). A machine outside the
+network has the price of its own cheapest arc to the sink.
 """
 
 from __future__ import annotations
@@ -22,17 +22,20 @@ from firmament.core.flow.residual import Residual, machine_units
 from firmament.core.ranks import count_up, places_in
 
 FORBIDDEN = np.int64(2**61)
-"""Reduced cost that keeps an arc from being chosen."""
+"""Reduced cost that prevents an arc from being chosen."""
 
 PAIRS_AT_ONCE = 200_000
 """Number of (class, machine) pairs that are priced together, so that they fit the processor's cache."""
 
 NARROW = 2**26
-"""Prices (times two) below this are compared in 32 bits: the sum with twice the largest cost is below 2**31."""
+"""Prices (times two) below this are compared in 32 bits: such a price plus twice the largest cost is below 2**31."""
 
 
 def full_machine_prices(residual: Residual, network: Network, prices: Prices) -> Int64:
-    """Return each machine's price, times two: int64[M]; outside the network, the crowding cost of one more task."""
+    """Return each machine's price, times two: int64[M].
+
+    A machine outside the network costs the crowding of one more task.
+    """
     price = 2 * crowding_cost(residual, np.arange(residual.problem.machines))
     price[network.machines] = prices.machine
     return price
@@ -43,13 +46,13 @@ class FullPrices:
     """Node prices times two, so that the middle of two prices is a whole number."""
 
     cls: Int64
-    """Of the C' classes in the network: int64[C']."""
+    """Prices of the C' classes in the network: int64[C']."""
     machine: Int64
-    """Of all machines, also of those outside the network: int64[M]."""
+    """Prices of all machines, also of those outside the network: int64[M]."""
 
     @classmethod
     def from_network(cls, residual: Residual, network: Network, prices: Prices) -> FullPrices:
-        """Return the prices of a network, extended to the machines outside it."""
+        """Return a network's prices, extended to the machines outside the network."""
         return cls(prices.cls, full_machine_prices(residual, network, prices))
 
     def nodes(self, network: Network) -> Int64:
@@ -65,10 +68,10 @@ class FullPrices:
 
 @dataclass(frozen=True, slots=True)
 class Violations:
-    """Left-out arcs that could lower the cost: columns to add, and machines (int64[V]) that need more steps.
+    """Left-out arcs that could lower the cost: columns to add, and machines (int64[V]) that need more crowding steps.
 
     ``total``: number of all violations, including those beyond the limit on what is added at once. ``settled``: prices
-    at which no arc violates that is still left out after ``columns`` are added.
+    that no arc violates that is still left out after ``columns`` are added.
     """
 
     columns: ArcColumns
@@ -87,10 +90,10 @@ def price_out(
     limit: int,
     settled: FullPrices | None = None,
 ) -> Violations:
-    """Price all left-out arcs; return about ``limit`` of the worst violations at most, divided among the classes.
+    """Price all left-out arcs; return at most about ``limit`` of the worst violations, divided among the classes.
 
-    ``settled``: prices at which no left-out arc violates, such as those of the pricing before. Then only arcs are
-    priced whose machine has become cheaper relative to their class.
+    ``settled``: prices that no left-out arc violates, such as those of the pricing before. If they are given, only arcs
+    are priced whose machine has become cheaper relative to their class.
     """
     share = max(1, limit // max(1, len(network.classes)))
     waiting = residual.remaining.sum(axis=1)
@@ -115,8 +118,9 @@ def price_out(
 class _LeftOutArcs:
     """Left-out arcs of some classes (rows) to some machines (columns), and their prices.
 
-    ``classes``, ``shapes``: of the rows; ``machines``: of the columns; ``priced``: 2 x cost + the machine's price per
-    pair, the largest number for arcs that are in the network; ``price``: of the classes.
+    ``classes``, ``shapes``: those of the rows; ``machines``: those of the columns; ``priced``: 2 x cost + the machine's
+    price per pair, and the largest number for arcs that are in the network; ``price``: prices of the classes; ``fits``:
+    bool[M] by shape, machines on which one task fits.
     """
 
     classes: Int64
@@ -127,8 +131,8 @@ class _LeftOutArcs:
     fits: dict[int, Bool]
 
     def violating(self) -> tuple[Int64, Int64]:
-        """Return the pairs with negative reduced cost that filters allow: rows, and indices into ``machines``."""
-        # Usually few classes have any, and to find a row's minimum is faster than to compare the whole row.
+        """Return the pairs with negative reduced cost where a task fits: their rows, and indices into ``machines``."""
+        # Usually few rows have such a pair, and finding a row's minimum is faster than comparing the whole row.
         some = np.flatnonzero(self.priced.min(axis=1, initial=np.iinfo(self.priced.dtype).max) < self.price)
         ceiling = self.price[some].astype(self.priced.dtype)  # with two types, numpy would convert all pairs
         hit, place = np.nonzero(self.priced[some] < ceiling[:, None])
@@ -141,7 +145,7 @@ class _LeftOutArcs:
         return row[allowed], place[allowed]
 
     def compute_reduced(self, row: Int64, place: Int64) -> Int64:
-        """Return the reduced costs of pairs, times two."""
+        """Return the reduced costs of pairs of row and column, times two."""
         reduced: Int64 = self.priced[row, place] - self.price[row]
         return reduced
 
@@ -149,7 +153,7 @@ class _LeftOutArcs:
 def _list_left_out(
     network: Network, prices: FullPrices, offers: OfferedArcs, settled: FullPrices | None
 ) -> Iterator[_LeftOutArcs]:
-    """Yield the left-out arcs that could violate, in blocks that suit the cache."""
+    """Yield the left-out arcs that could have a negative reduced cost, in blocks that suit the processor's cache."""
     at = np.searchsorted(network.classes, offers.classes)
     price = prices.cls[at]
     near = offers.find_within_reach(prices.machine, int(price.max(initial=0)))
@@ -165,7 +169,7 @@ def _list_left_out(
 def _compute_left_out(
     offers: OfferedArcs, network: Network, price: Int64, level: Int64, rows: Int64, machines: Int64
 ) -> Iterator[_LeftOutArcs]:
-    """Yield left-out arcs of ``rows`` to ``machines``; ``price``: of all classes, ``level``: of ``machines``."""
+    """Yield left-out arcs of ``rows`` to ``machines``; ``price``: of all classes, ``level``: prices of ``machines``."""
     narrow = int(price[rows].max(initial=0)) < NARROW and int(level.min(initial=0)) >= 0
     dtype = np.int32 if narrow else np.int64
     level = np.minimum(level, NARROW if narrow else FORBIDDEN).astype(dtype)
@@ -194,8 +198,9 @@ def _inside(network: Network, classes: Int64, some: Int64, machines: int) -> tup
 def _closer(risen: Int64, changed: Int64, near: Int64) -> list[tuple[Int64, Int64]]:
     """Return blocks of rows and of machines among ``near`` that cover all pairs whose reduced cost may have fallen.
 
-    It falls by how much more the class's price has ``risen`` (int64[U]) than the machine's has ``changed`` (int64[M]).
-    Most prices move together or not at all, so few classes rise by more, and few machines by less.
+    A pair's reduced cost falls if its class's price has ``risen`` (int64[U]) by more than its machine's price has
+    ``changed`` (int64[M]). Most prices move together or not at all, so few classes rise by more, and few machines by
+    less.
     """
     usual = np.median(risen) if len(risen) else 0
     blocks = []
@@ -206,7 +211,7 @@ def _closer(risen: Int64, changed: Int64, near: Int64) -> list[tuple[Int64, Int6
 
 
 def _worst(row: Int64, reduced: Int64, want: Int64) -> Bool:
-    """Return which entries to keep: of each row the ``want`` (by row) with the least reduced cost."""
+    """Return which entries to keep: in each row the ``want[row]`` entries with the least reduced cost."""
     counts = np.bincount(row, minlength=len(want))
     kept = np.ones(len(row), dtype=np.bool_)
     if (counts > want).any():

@@ -1,14 +1,14 @@
 """Repairs a nearly optimal flow with nearly valid prices, without solving the network again.
 
 After the first solve of a round, often only a handful of arcs are missing, each a few units cheaper than the prices
-say. A solver that starts anew takes as long for these as for the whole network. Instead, arcs that contradict the
-prices are filled, or emptied if they carry flow at too high a cost. This leaves some nodes with an excess and others
-with a deficit, and the excess is sent to the deficits along shortest paths of the residual network, along all shortest
-paths of one length at a time. Prices rise by the lengths of these paths, so that they stay valid throughout. This is
-the primal-dual method for min-cost flows, started near its end (Ahuja, Magnanti, Orlin: Network Flows, 9.8).
+say. A solver that starts anew takes as long for these arcs as for the whole network. Instead, the repair fills the arcs
+that are cheaper than their prices, and empties arcs that carry flow at too high a cost. Some nodes then have an excess
+of flow and others a deficit. The repair sends the excess to the deficits along shortest paths of the residual network,
+along all shortest paths of one length at a time. Prices rise by the lengths of these paths, and so remain valid. This
+is the primal-dual method for min-cost flows, started near its end (Ahuja, Magnanti, Orlin: Network Flows, 9.8).
 
-Lengths count reduced costs first and arcs second: many paths have reduced cost 0, and the shortest of these are found
-first and cross each other least.
+A path's length counts reduced costs first and arcs second: many paths have reduced cost 0, and those with the fewest
+arcs are found first and cross each other least.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from firmament.core.shortest_paths import ArcBlock, shorten
 from firmament.solvers.base import Int32
 
 _FAR = 2**30 - 1
-"""Longer than any path; twice this still fits into 32 bits."""
+"""A length above that of any path; twice this number still fits into 32 bits."""
 
 
 class RepairedFlow(NamedTuple):
-    """An optimal flow, int64[A], and valid prices for it."""
+    """An optimal flow, int64[A], and node prices that prove it optimal."""
 
     flows: Int64
     prices: Prices
@@ -42,8 +42,8 @@ def repair_flow(
 ) -> RepairedFlow | None:
     """Return an optimal flow of ``network`` and valid prices, starting from a feasible flow and any prices.
 
-    The work grows with the number of contradicting arcs. Returns None if there are more than ``most`` of them, or if
-    balancing the flow takes too many rounds.
+    The work grows with the number of arcs that contradict the prices. The result is None if there are more than
+    ``most`` such arcs, or if balancing the flow takes too many rounds.
     """
     classes, price = len(network.classes), prices.nodes(network)
     for _ in range(tuning.attempts):
@@ -63,8 +63,8 @@ def repair_flow(
 class _Contradictions:
     """Arcs that contradict node prices (in half units).
 
-    ``fill``: indices of arcs with room and a negative ``reduced`` cost (int64[A]); ``empty``: indices of arcs with flow
-    and a positive one. ``largest``: size of the largest contradiction.
+    ``fill``: indices of arcs with spare capacity and a negative ``reduced`` cost (int64[A]); ``empty``: indices of arcs
+    with flow and a positive reduced cost. ``largest``: size of the largest contradiction.
     """
 
     def __init__(self, network: Network, flows: Int64, price: Int64) -> None:
@@ -79,10 +79,10 @@ class _Contradictions:
 
 
 class _Graph:
-    """The residual network near the contradictions: each arc is two half arcs, one for each direction.
+    """The residual network near the contradictions: each arc becomes two half arcs, one for each direction.
 
     Half arcs, int64[H], are sorted by tail; nodes are those of the network, classes first. ``excess``: int64[N], the
-    surplus at each node, negative for a deficit; ``risen``: int64[N], by how much the node's price has risen.
+    surplus of flow at each node, negative for a deficit; ``risen``: int64[N], by how much each node's price has risen.
     """
 
     def __init__(self, network: Network, flows: Int64, wrong: _Contradictions) -> None:
@@ -95,8 +95,8 @@ class _Graph:
             np.add.at(self.excess, arcs.heads[some], moved)
             np.subtract.at(self.excess, arcs.tails[some], moved)
         self.risen = np.zeros_like(self.excess)
-        # A moved unit can be moved back, so few of the shortest paths cost more than that. Tasks that were left out at
-        # a penalty, which is far above the cost of any path, find a place along much shorter paths.
+        # A unit of flow that was moved can be moved back, so few of the shortest paths cost more than moving it back.
+        # Tasks left out at a penalty, which is far above the cost of any path, find a place along much shorter paths.
         farthest = min(wrong.largest, (_FAR >> len(self.excess).bit_length() + 1) - 1)
         self._part = part = np.flatnonzero((np.abs(wrong.reduced) <= farthest) & (arcs.capacities > 0))
         tail = np.concatenate([arcs.tails[part], arcs.heads[part]])
@@ -112,9 +112,9 @@ class _Graph:
         self._hop = 1 << len(self.excess).bit_length()
 
     def balance(self, tuning: RepairTuning) -> bool:
-        """Send all excess to nodes with a deficit; return False if that takes, or would take, too many rounds.
+        """Send all excess to nodes with a deficit; return False if this takes, or would take, too many rounds.
 
-        Filling a whole arc to a group of thousands of machines may have to be undone in many small parts.
+        Filling a whole arc to a row that stands for thousands of machines may have to be undone in many small parts.
         """
         first = int(self.excess[self.excess > 0].sum())
         for done in range(tuning.rounds):
@@ -148,7 +148,8 @@ class _Graph:
     def _distances(self, tail: Int64, head: Int64, length: Int32) -> Int32:
         """Return the distance of each node to the nearest deficit, ``_FAR`` if no path leads to one: int32[N]."""
         distance = np.where(self.excess < 0, 0, _FAR).astype(np.int32)
-        # Paths alternate between classes and other nodes: with both relaxed in turn, each sweep takes two steps.
+        # Paths alternate between classes and other nodes: with each half relaxed in turn, a sweep takes two steps of a
+        # path.
         middle = int(np.searchsorted(tail, self._classes))
         blocks = [
             ArcBlock(tail[some], head[some], length[some]) for some in (slice(middle), slice(middle, None))
@@ -157,7 +158,7 @@ class _Graph:
         return distance
 
     def _push(self, sources: Int64, shortest: Int64) -> None:
-        """Send as much excess as possible from ``sources`` along shortest half arcs (a blocking flow)."""
+        """Send as much excess as possible from ``sources`` along the half arcs ``shortest`` (a blocking flow)."""
         excess, room, mate = self.excess.data, self._room.data, self._mate.data
         head, arc = self._head.data, shortest.data
         counts = np.bincount(self._tail[shortest], minlength=len(excess))

@@ -1,10 +1,10 @@
-"""Derives the price estimate of a round from the prices of shapes in an earlier round.
+"""Estimates the prices of a round from the prices that shapes had in an earlier round.
 
-From round to round the prices of shapes move together: when load grows, all rise, and their differences hardly change.
-So one number has to be found anew, the level at which machines take as many tasks as wait; new shapes are priced by
-what machines charge at that level. These prices are exact enough for Newton's method to begin with little smoothing,
-on the machines that are wanted at them. If they turn out to mislead, the result is None, and prices are estimated from
-scratch.
+From round to round the prices of shapes move together: when load grows, all of them rise, and their differences hardly
+change. So only one number has to be found anew: the level of prices at which machines take as many tasks as wait. New
+shapes get a price from what machines charge at that level. These prices are so exact that Newton's method can begin
+with little smoothing, on the machines that some shape wants at these prices. If the prices turn out to mislead, the
+result is None, and the caller estimates prices from scratch.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ def continue_prices(
 ) -> tuple[Int64, Market, Int64, MarketPoint] | None:
     """Return sharp prices of shapes, derived from the problem's ``dual_prices``, or None.
 
-    The result is: the machines that take part, ascending; their market; indices of the market's shapes; the prices.
-    None if earlier prices cover too few tasks, or if they mislead.
+    The result is: the machines that take part, ascending; their market; indices of the market's shapes; the prices. It
+    is None if earlier prices cover too few tasks, or if they mislead.
     """
     tuning, finest = prices.continuation, prices.newton.sharpest[-1]
     stairs, shapes, tasks = demand.stairs, demand.shapes, demand.tasks
@@ -60,7 +60,7 @@ def continue_prices(
 
 
 def _find_known(demand: MarketDemand, enough: float) -> Float32 | None:
-    """Return the earlier prices of shapes, NaN for unknown ones, or None if they cover too few tasks: float32[S]."""
+    """Return the earlier prices of shapes: float32[S]; NaN for unknown ones. None if the prices cover too few tasks."""
     problem, tasks = demand.problem, demand.tasks
     if problem.dual_prices is None:
         return None
@@ -71,7 +71,7 @@ def _find_known(demand: MarketDemand, enough: float) -> Float32 | None:
 
 @dataclass(frozen=True, slots=True)
 class _Pricing:
-    """Finds prices by bisection, with loads smoothed as at the finest smoothing."""
+    """Finds prices by bisection; loads are smoothed as finely as in the last step of Newton's method."""
 
     _tuning: ContinuationTuning
     _finest: Smoothing
@@ -79,7 +79,8 @@ class _Pricing:
     def common_level(self, stairs: CrowdingSteps, paid: Float32, tasks: float) -> np.float32 | None:
         """Return by how much all earlier prices must rise or fall so that machines take ``tasks`` tasks.
 
-        ``paid``: float32[M], the offers at earlier prices. Returns None if the amount is more than ``most_moved``.
+        ``paid``: float32[M], the highest offer for each machine at earlier prices. The result is None if prices would
+        have to move by more than ``most_moved``.
         """
         most = self._tuning.most_moved * stairs.step
         low, high = -most, most
@@ -96,7 +97,7 @@ class _Pricing:
         return np.float32(high)
 
     def _takes_fewer(self, stairs: CrowdingSteps, paid: Float32, level: float, tasks: float) -> bool:
-        """Return whether machines take fewer than ``tasks`` if ``level`` more than ``paid`` is offered."""
+        """Return whether machines take fewer than ``tasks`` tasks if each is offered ``level`` more than ``paid``."""
         return float(self._load(stairs, paid + np.float32(level)).sum()) < tasks
 
     def price_beside(self, stairs: CrowdingSteps, paid: Float32, cost: Float32, tasks: float) -> np.float32:
@@ -104,8 +105,8 @@ class _Pricing:
 
         ``paid``, ``cost``: float32[M], M > 0.
 
-        A machine takes as many tasks as the better offer pays for, and divides them between the two offers by the
-        smoothed choice of ``smoothed_market``.
+        A machine takes as many tasks as the better offer pays for. It divides these places between the two offers by
+        the smoothed choice that ``newton.py`` defines.
         """
         key = cost + np.maximum(paid, stairs.base)
         least = float(key.min())
@@ -126,5 +127,5 @@ class _Pricing:
         return np.float32(high)
 
     def _load(self, stairs: CrowdingSteps, price: Float32) -> Float32:
-        """Return how many tasks machines take at ``price``; steps, unlike slopes, count only if paid for."""
+        """Return how many tasks machines take at ``price``; a step counts only if the price pays for it."""
         return smooth_loads(stairs, price, np.float32(self._finest.width))[0]

@@ -6,9 +6,9 @@ them. Three steps find these prices:
 1. *Water-filling* on some of the machines: all waiting tasks count as one class with the mean cost of each machine;
    machines are filled to a common level of cost plus crowding.
 2. *Prices of the classes* that clear those machines, by Newton's method with strong smoothing (see ``newton``).
-3. The same with little smoothing, on all machines that some class would want at these prices.
+3. Prices of the classes once more, with little smoothing, on all machines that some class would want at these prices.
 
-The result steers the choice of columns only. It is never part of a cost, and the certificate does not depend on it.
+The estimate only steers the choice of columns. It is never part of a cost, and the certificate does not depend on it.
 """
 
 from __future__ import annotations
@@ -32,8 +32,7 @@ UNWANTED = 2**31 - 1
 
 
 Found = tuple[Int64, Market, Int64, MarketPoint | None]
-"""Machines that take part, ascending; their market; indices of the shapes in the market; prices, None if it is empty.
-"""
+"""Machines that take part, ascending; their market; its shapes' indices; prices, None if the market is empty."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,29 +40,30 @@ class PriceEstimate:
     """Estimated prices and loads at the end of a round."""
 
     price: Int64
-    """int64[M], price of one more place on each machine, in hundredths of a point."""
+    """int64[M], price of one more task's place on each machine, in hundredths of a point."""
     load: Int64
-    """int64[M], tasks on each machine."""
+    """int64[M], number of tasks on each machine."""
     candidates: Int64
-    """Machines that are likely to be used, ascending."""
+    """Machines that the flow is likely to use, ascending."""
     temperature: float
-    """Smoothing of the prices found last, in hundredths of a point."""
+    """Smoothing (temperature) at which these prices were found, in hundredths of a point."""
     appeal: Float32
     """float32[C], for each candidate, the number of tasks for which it should have columns."""
     sharp: bool = False
-    """Whether prices are about midway between a machine's last and next step, as exact as the temperature."""
+    """Whether each price is midway between a machine's last and next step, as exactly as the temperature allows."""
     dual_prices: DualPrices | None = None
-    """Dual prices of shapes (numbered as in ledgers) that match these prices, None if prices are not sharp."""
+    """Dual prices of shapes (numbered as in ledgers) that match the machines' prices, None if these are not sharp."""
 
 
 _QUIET = np.errstate(invalid="ignore")
-"""Silences a false alarm of numpy: a processor flags an invalid operation for all lanes of a register, used or not. All
-numbers stay finite, whatever the market (``tests/firmament/core/flow/test_extreme_markets.py``)."""
+"""Silences a false alarm of numpy: a processor flags an invalid operation for all lanes of a register, used or not.
+All numbers stay finite, whatever the market (``tests/firmament/core/flow/test_extreme_markets.py``).
+"""
 
 
 @_QUIET
 def estimate_prices(residual: Residual, fits: dict[int, Bool], tuning: PriceTuning) -> PriceEstimate:
-    """Estimate prices and loads for the waiting tasks; ``fits`` maps each waiting shape to ``residual.fits``."""
+    """Estimate prices and loads for the waiting tasks; ``fits`` maps each waiting shape to ``residual.fits(shape)``."""
     problem = residual.problem
     waiting = residual.remaining.sum(axis=1)
     per_shape = np.bincount(problem.shape, weights=waiting, minlength=len(problem.requests)).astype(
@@ -88,7 +88,7 @@ def estimate_prices(residual: Residual, fits: dict[int, Bool], tuning: PriceTuni
 def _settle(
     demand: MarketDemand, room: Int64, base: Int64, tuning: PriceTuning, *, whole: bool
 ) -> PriceEstimate:
-    """Return the estimate at which tasks and machines match."""
+    """Return the estimate of prices at which machines take as many tasks as wait."""
     continuing = continue_prices(demand, tuning) if whole else None
     found: Found = continuing or _estimate_anew(demand, tuning, whole=whole)
     machines, market, present, cleared = found
@@ -101,7 +101,7 @@ def _settle(
     doubt = (
         cleared.temperature if whole else max(cleared.temperature, tuning.least_doubt * demand.stairs.step)
     )
-    # Shares of the classes sum to 1 at the price found, even where it is below what the machine charges.
+    # Shares of the classes sum to 1 at the price found, even where this price is below what the machine charges.
     short = np.minimum((charged - cleared.price) / np.float32(doubt), tuning.shortest)
     appeal = np.maximum(cleared.load, tuning.least_appeal) * np.exp(short)
     sharp = float(cleared.load.sum()) >= tuning.enough * float(market.tasks.sum())
@@ -114,7 +114,7 @@ def _settle(
 
 
 def _estimate_anew(demand: MarketDemand, tuning: PriceTuning, *, whole: bool) -> Found:
-    """Return prices estimated without earlier ones, None instead of prices if no shape fits any wanted machine."""
+    """Return prices estimated without earlier prices; None instead of prices if no shape fits any wanted machine."""
     machines, paid = find_wanted_machines(demand, estimate_first_prices(demand, tuning), tuning.reach)
     market, present = demand.market(machines)
     if len(present) == 0:
@@ -136,8 +136,9 @@ def _mean_load(
     base: Int64,
     bisections: int,
 ) -> Int64:
-    """Return how many tasks each machine would get if all had the mean cost, int64[M]; task k on m costs mean[m] +
-    base[m] + crowd[m] k.
+    """Return how many tasks each machine would get if all tasks had the mean cost: int64[M].
+
+    Task k on machine m costs mean[m] + base[m] + crowd[m] k.
     """
     total = np.zeros(problem.machines)
     weights = np.zeros(problem.machines)
@@ -154,24 +155,24 @@ def _mean_load(
 
 
 def narrow_price(price: Int64) -> Int32:
-    """Return prices as int32, cut off where no task would pay them; partitioning is much faster with 32 bits."""
+    """Return prices as int32, cut off where no task would pay them; with 32 bits, partitioning is much faster."""
     return np.minimum(price, UNWANTED // 4).astype(np.int32)
 
 
-# --- A sample of shapes, where there are too many to price each.
+# --- A sample of shapes, used where there are too many shapes to price each of them.
 #
-# Demand has to stay balanced: if tasks that suit one kind of machine are drawn too often, these machines become too
-# expensive and all others too cheap, and columns are chosen at prices that are wrong everywhere. So shapes are sorted
-# by what they prefer, and drawn from that order at even distances.
+# The sampled demand must stay balanced. If tasks that suit one kind of machine are drawn too often, these machines
+# become too expensive and all others too cheap, and columns are chosen at prices that are wrong everywhere. So shapes
+# are sorted by the machines that they prefer, and drawn from that order at even distances.
 
 
 def sample_shapes(
     problem: PlacementProblem, tasks: Float64, most: int, tuning: PriceTuning
 ) -> tuple[Int64, Float64]:
-    """Return at most ``most`` shapes that represent all; ``tasks``: float64[S], waiting tasks of each.
+    """Return at most ``most`` shapes that represent all shapes; ``tasks``: float64[S], waiting tasks of each.
 
-    Systematic sampling by number of tasks. Returns shape numbers, ascending, and the number of tasks that each
-    represents; these sum to the number of waiting tasks.
+    Shapes are drawn by systematic sampling in proportion to their tasks. Returns shape numbers, ascending, and the
+    number of tasks that each of them represents; these numbers sum to the number of waiting tasks.
     """
     present = np.flatnonzero(tasks > 0)
     if len(present) <= most:
@@ -187,8 +188,8 @@ def sample_shapes(
 def _preferences(problem: PlacementProblem, shapes: Int64, tuning: PriceTuning) -> Float64:
     """Return which of two kinds of machines each of ``shapes`` prefers (sign), and how strongly: float64[S'].
 
-    That is the first principal component, by the power method, of their costs on some machines after subtracting the
-    means of shapes and machines.
+    The result is the first principal component (by the power method) of the shapes' costs on some machines, after the
+    means of shapes and of machines were subtracted.
     """
     some = np.random.default_rng(problem.machines).permutation(problem.machines)[: tuning.preferences]
     cost = problem.cost.take(some, axis=1)[shapes].astype(np.float64)
@@ -206,14 +207,14 @@ def _preferences(problem: PlacementProblem, shapes: Int64, tuning: PriceTuning) 
     return preferred
 
 
-# --- The machines that are likely to be used, found at prices that clear some of the machines.
+# --- The machines that the flow is likely to use, found at prices that clear some of the machines.
 #
-# Prices of classes suffice: a machine is wanted if some class would pay more for a place there than the machine
-# charges. Some thousand machines are enough to find such prices roughly.
+# Prices of classes suffice: a class wants a machine if it would pay more for a place there than the machine charges.
+# Some thousand machines are enough to find such prices roughly.
 
 
 def estimate_first_prices(demand: MarketDemand, tuning: PriceTuning) -> Float32:
-    """Return the rough prices of shapes that clear some machines: float32[S]; NaN for shapes that fit few of these."""
+    """Return rough prices of shapes that clear a sample of machines: float32[S]; NaN for shapes that fit few."""
     newton, some = tuning.newton, _sample_machines(demand.problem.machines, tuning.looked_at)
     part = len(some) / demand.problem.machines
     market, present = demand.market(some, part)
@@ -226,8 +227,8 @@ def estimate_first_prices(demand: MarketDemand, tuning: PriceTuning) -> Float32:
     rough = balance(market, price, load, market.stairs.step)
     dearest = (rough[:, None] - market.cost).max(axis=0)
     lacking = market.stairs.base - dearest
-    # ``balance`` compares each class with the load of all classes. So the prices of n like classes come out too low, by
-    # about step x ln(n); hence the threshold begins at the least lack.
+    # ``balance`` compares each class with the load of all classes. So the prices of n similar classes come out too low,
+    # by about step x ln(n). Hence the threshold is counted from the machine that lacks least.
     near = market.select(
         np.flatnonzero(lacking < max(lacking.min(), 0) + tuning.first_reach * market.stairs.step)
     )
@@ -242,8 +243,8 @@ def estimate_first_prices(demand: MarketDemand, tuning: PriceTuning) -> Float32:
 def find_wanted_machines(demand: MarketDemand, worth: Float32, reach: float) -> tuple[Int64, Float32]:
     """Return the machines that some shape wants, or nearly wants, at the prices ``worth`` (float32[S]); ascending.
 
-    Also returns float32: the highest offer of any shape on each of them. Shapes without a price (NaN) want all machines
-    that they fit.
+    Also returns float32: the highest offer of any shape for each of these machines. A shape without a price (NaN) wants
+    all machines on which it fits.
     """
     unseen = np.isnan(worth)
     paid = demand.best_offers(~unseen, worth[~unseen])
@@ -256,7 +257,7 @@ def find_wanted_machines(demand: MarketDemand, worth: Float32, reach: float) -> 
 
 
 def _sample_machines(machines: int, least: int) -> Int64:
-    """Return rows of a sample of machines, ascending; the same for equal arguments."""
+    """Return rows of a random sample of machines, ascending; equal arguments give equal samples."""
     many = max(least, machines // 10)
     if machines <= 2 * least:
         return np.arange(machines)
@@ -264,9 +265,7 @@ def _sample_machines(machines: int, least: int) -> Int64:
 
 
 def _level_load(market: Market, usable: Bool, bisections: int) -> Float32:
-    """Return how many tasks each machine would get if all had the mean cost of the tasks that may use it:
-    float32[M].
-    """
+    """Return how many tasks each machine would get at the mean cost of the tasks that may use it: float32[M]."""
     weights = market.tasks @ usable.astype(np.float32)
     total = market.tasks @ np.where(usable, market.cost, np.float32(0))
     load = water_level_load(
@@ -285,8 +284,8 @@ def _level_load(market: Market, usable: Bool, bisections: int) -> Float32:
 def water_level_load(mean: Float64, slope: Float64, room: Int64, tasks: int, bisections: int) -> Int64:
     """Return about ``tasks`` tasks at one level of cost, ``mean[m] + slope[m] * k`` for the k-th on m: int64[M].
 
-    ``slope`` is positive; no machine takes more than its ``room``, which is 0 where it cannot be used. If there is room
-    for at most ``tasks``, all of it is used.
+    ``slope`` is positive; no machine takes more tasks than its ``room``, which is 0 if no task can use it. If the
+    machines together take at most ``tasks`` tasks, all of their room is used.
     """
     if tasks >= int(room.sum()):
         return room
@@ -303,6 +302,6 @@ def water_level_load(mean: Float64, slope: Float64, room: Int64, tasks: int, bis
 
 
 def _count_below(level: float, mean: Float64, slope: Float64, room: Int64) -> Int64:
-    """Return tasks per machine that cost at most ``level``: int64[M]."""
+    """Return how many tasks per machine cost at most ``level``: int64[M]."""
     load: Int64 = np.clip(np.floor((level - mean) / slope) + 1, 0, room).astype(np.int64)
     return load

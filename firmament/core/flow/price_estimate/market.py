@@ -1,6 +1,6 @@
-"""The waiting tasks and some machines as a market: who may buy places where, at what cost, and how many there are.
+"""Describes waiting tasks and machines as a market: which tasks may buy places where, and at what cost.
 
-Costs and numbers of tasks are in single precision here; nothing exact depends on them.
+Costs and numbers of tasks are in single precision in this module; nothing exact depends on them.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ FORBIDDEN = np.float32(1e12)
 """Cost of a task on a machine that it may not use."""
 
 HIGHEST = 2**29
-"""Prices of classes are limited to this and minus this, so that they fit into 32 bits."""
+"""Prices of classes lie between this number and minus this number, so that they fit into 32 bits."""
 
 
 @dataclass(frozen=True, slots=True)
 class CrowdingSteps:
-    """The charges of machines besides the tasks' own costs, and how many tasks they take: float32[M] each.
+    """What machines charge besides the tasks' own costs, and how many tasks they take: float32[M] each.
 
-    A machine takes its first task at the price ``base``, and one more per ``growth`` (> 0) above. ``ahead``: tasks by
-    which its steps are, on average, ahead of the line (price - ``base``) / ``growth``. ``room``: most tasks. ``step``:
-    a typical crowding step.
+    A machine takes its first task at the price ``base``, and one more task for each ``growth`` (> 0) by which the price
+    is higher. ``ahead``: number of tasks by which its steps are, on average, ahead of the line (price - ``base``) /
+    ``growth``. ``room``: most tasks that it takes. ``step``: a typical crowding step, in units of cost.
     """
 
     base: Float32
@@ -42,9 +42,10 @@ class CrowdingSteps:
     def from_problem(
         cls, problem: PlacementProblem, base: Int64, room: Int64, flattest: float
     ) -> CrowdingSteps:
-        """Return the steps of all machines; ``base``: int64[M], units that the next task pays; ``room``: int64[M].
+        """Return the crowding steps of all machines.
 
-        ``flattest``: smallest growth, as a part of a typical step.
+        ``base``: int64[M], units that the next task pays; ``room``: int64[M], most tasks; ``flattest``: smallest
+        growth, as a part of a typical step.
         """
         step = typical_step(problem)
         times = problem.times()
@@ -57,25 +58,27 @@ class CrowdingSteps:
         )
 
     def select(self, machines: Int64) -> CrowdingSteps:
-        """Return the steps of some machines."""
+        """Return the crowding steps of the machines with these row numbers."""
         whole = self.base, self.growth, self.ahead, self.room
         base, growth, ahead, room = (each[machines] for each in whole)
         return CrowdingSteps(base, growth, ahead, room, self.step)
 
     def find_near(self, paid: Float32, reach: float) -> Int64:
-        """Return machines with room that are wanted at ``paid`` (float32[M]) plus ``reach`` typical steps."""
+        """Return machines that can take a task and charge at most ``paid`` (float32[M]) plus ``reach`` steps."""
         return np.flatnonzero((paid > self.base - reach * self.step) & (self.room > 0))
 
     def divide_evenly(self, price: Float32) -> Float32:
-        """Return tasks that machines would take at ``price`` (float32[M]) if their steps were slopes: float32[M]."""
+        """Return how many tasks machines would take at ``price`` (float32[M]) if their steps were slopes:
+        float32[M].
+        """
         return np.clip((price - self.base) / self.growth + self.ahead, 0, self.room)
 
 
 @dataclass(frozen=True, slots=True)
 class Market:
-    """Tasks and machines whose prices are sought; ``tasks``: float32[S]; ``stairs``: of the M machines.
+    """Tasks and machines for which prices are sought; ``tasks``: float32[S]; ``stairs``: what the M machines charge.
 
-    ``cost``: float32[S, M], ``FORBIDDEN`` where a task may not go; each row has another entry.
+    ``cost``: float32[S, M], ``FORBIDDEN`` where a task may not go; each row has at least one other entry.
     """
 
     cost: Float32
@@ -91,7 +94,7 @@ class Market:
 class MarketDemand:
     """The waiting tasks and what all machines charge; ``tasks``: float64[S], number of tasks of ``shapes`` (int64[S]).
 
-    ``fits`` maps each shape to the machines with room for it, bool[M]; ``stairs``: of all machines.
+    ``fits`` maps each shape to the machines on which it fits, bool[M]; ``stairs``: what each machine charges.
     """
 
     problem: PlacementProblem
@@ -101,9 +104,9 @@ class MarketDemand:
     tasks: Float64
 
     def market(self, machines: Int64, part: float = 1.0) -> tuple[Market, Int64]:
-        """Return the market of this ``part`` of the tasks on some machines, and its shapes' indices in ``shapes``.
+        """Return the market of a ``part`` of the tasks on some machines, and its shapes' indices in ``shapes``.
 
-        Shapes that fit none of these machines are left out.
+        Shapes that fit on none of these machines are left out.
         """
         cost = np.empty((len(self.shapes), len(machines)), dtype=np.float32)
         usable = np.empty(cost.shape, dtype=np.bool_)
@@ -120,7 +123,7 @@ class MarketDemand:
     def best_offers(self, among: Bool | Int64, worth: Float32) -> Float32:
         """Return the highest offer for a place on each machine, among the shapes ``among``: float32[M].
 
-        ``worth``: their prices. Where none of them fits, the offer is far below every price.
+        ``worth``: the prices of these shapes. Where none of them fits, the offer is far below every price.
         """
         offer = np.zeros(self.problem.machines, dtype=np.int32)
         net = np.empty_like(offer)
@@ -138,6 +141,6 @@ class MarketDemand:
 
 
 def typical_step(problem: PlacementProblem) -> float:
-    """Return the median crowding step, in units, of the machines that have one; 1 if none has."""
+    """Return the median crowding step, in units of cost, of the machines that have crowding; 1 if no machine has."""
     stepping = problem.crowd[problem.crowd > 0]
     return float(np.median(stepping)) if len(stepping) else 1.0

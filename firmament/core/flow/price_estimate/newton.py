@@ -1,16 +1,17 @@
 """Sharpens estimated prices by Newton's method on the dual of the round's network.
 
-Given prices u of the classes, machine m is worth V_m = max over classes of u_c - cost(c, m). It takes as many tasks as
-it has crowding steps below V_m, from the class that attains the maximum. The prices of the optimal flow are those at
-which all tasks of each class are taken. Both the maximum and the staircase of steps are smoothed, so that the number
-of tasks taken is differentiable in u and Newton's method finds the prices in a few steps; then the smoothing is made
-finer. This is the entropy-regularised transport problem with a convex cost of load (Cuturi 2013; Brauer et al. 2017
-for Newton's method on it).
+Given prices u of the classes, machine m is worth V_m = max over classes of u_c - cost(c, m). The machine takes as many
+tasks as it has crowding steps below V_m, from the class that attains the maximum. The prices of the optimal flow are
+those at which all tasks of each class are taken. The maximum and the staircase of steps are both smoothed. So the
+number of tasks taken is differentiable in u, and Newton's method finds the prices in a few steps; then the smoothing is
+made finer. This is the entropy-regularised transport problem with a convex cost of load (Cuturi 2013; Brauer et al.
+2017 for Newton's method on it).
 
 The unknowns are the classes' prices. Newton's equation is solved by conjugate gradients, which only need products of
-the Hessian with vectors. The dual is concave, so a step that is too long is noticed by the sign of the slope at its
-end, and shortened. All of this is products of vectors with one matrix over classes x machines (see
-``SmoothedMarket``). Halving the temperature squares the matrix, so the temperature is halved from stage to stage.
+the Hessian with vectors. The dual is concave, so the sign of the slope at the end of a step tells whether the step is
+too long; such a step is shortened. All of this is products of vectors with one matrix over classes x machines (see
+``SmoothedMarket``). Halving the temperature squares the entries of the matrix, so the temperature is halved from stage
+to stage.
 """
 
 from __future__ import annotations
@@ -23,42 +24,40 @@ from firmament.core.flow.price_estimate.market import CrowdingSteps, Float32, Ma
 from firmament.core.flow.tuning import NewtonTuning, Smoothing
 
 TINY = 1e-12
-"""The kernel is recomputed once sums of offers leave the range from this to its inverse."""
+"""The kernel (matrix of offers) is recomputed once sums of offers leave the range from this number to its inverse."""
 
 FARTHEST = 25.0
-"""It is also recomputed once a class's price has moved by more than this many temperatures."""
+"""The kernel is also recomputed once a class's price has moved by more than this many temperatures."""
 
 HALVED = 1e-4
 """Relative tolerance for one temperature being half of another."""
 
 BLOCK = 400_000
-"""Most matrix entries in a product with a vector, so that the library computes it in one thread whatever its
-settings.
-"""
+"""Most matrix entries in one product with a vector; up to this size, the library computes it in one thread."""
 
 
 @dataclass(frozen=True, slots=True)
 class MarketPoint:
-    """Prices of S classes, and what follows from them for M machines at a temperature.
+    """Prices of S classes, and the loads and prices of M machines that follow from them at a temperature.
 
-    A class's offer to a machine is its ``factor`` times the market's kernel; its share of the machine's tasks is its
+    A class's offer to a machine is its ``factor`` times the market's kernel. Its share of the machine's tasks is its
     offer divided by the ``total``.
     """
 
     temperature: float
     """The smoothing of the maximum over classes, T in docs/round.md, in hundredths of a point."""
     worth: Float32
-    """float32[S], prices of the classes."""
+    """float32[S], price of each class, in hundredths of a point."""
     factor: Float32
-    """float32[S], factor of each class's offers."""
+    """float32[S], factor by which each class's row of the kernel is multiplied."""
     total: Float32
-    """float32[M], sum of all offers."""
+    """float32[M], sum of all classes' offers to each machine."""
     price: Float32
-    """float32[M], prices of the machines, possibly below what they charge."""
+    """float32[M], prices of the machines, which may be below what the machines charge."""
     load: Float32
     """float32[M], tasks that each machine takes."""
     slope: Float32
-    """float32[M], derivative of the load by the price."""
+    """float32[M], derivative of the load with respect to the price."""
     served: Float32
     """float32[S], tasks of each class that have a machine."""
     missing: Float32
@@ -66,7 +65,7 @@ class MarketPoint:
 
     @property
     def lacking(self) -> float:
-        """The sum over the classes of ``abs(missing)``: how far the prices are from balance."""
+        """The sum of ``abs(missing)`` over the classes: how far the prices are from balance, in tasks."""
         return float(np.abs(self.missing).sum())
 
 
@@ -75,8 +74,8 @@ class SmoothedMarket:
 
     What a class offers to a machine is exp((worth - cost - price) / temperature). A change of a class's price
     multiplies its row, and half the temperature squares all entries. So one *kernel*, float32[S, M], serves for many
-    prices, and what follows from each is a product of a matrix and a vector (Sinkhorn's scaling). A point may be used
-    until the smoothing changes or another point is evaluated.
+    prices, and each point is computed by products of this matrix with a vector (Sinkhorn's scaling). A point may be
+    used until the smoothing changes or another point is evaluated.
     """
 
     def __init__(self, market: Market) -> None:
@@ -87,7 +86,7 @@ class SmoothedMarket:
         self._worth = self._price = np.empty(0, dtype=np.float32)
 
     def smooth(self, temperature: float, width: float) -> None:
-        """Set the smoothing: ``temperature`` in units, ``width`` in steps."""
+        """Set the smoothing: ``temperature`` in hundredths of a point, ``width`` in crowding steps."""
         if self._kernel.size and abs(2 * temperature - self.temperature) <= HALVED * self.temperature:
             np.square(self._kernel, out=self._kernel)
         else:
@@ -95,7 +94,7 @@ class SmoothedMarket:
         self.temperature, self._width = np.float32(temperature), np.float32(width)
 
     def evaluate(self, worth: Float32) -> MarketPoint:
-        """Return the point for some prices of the classes."""
+        """Return the loads and prices of machines that follow from prices of the classes (``worth``, float32[S])."""
         if self._kernel.size:
             moved = (worth - self._worth) / self.temperature
             if np.abs(moved).max() <= FARTHEST:
@@ -108,15 +107,17 @@ class SmoothedMarket:
         return self._point(worth, factor, sum_over_classes(factor, self._kernel))
 
     def take_from(self, point: MarketPoint, places: Float32) -> Float32:
-        """Return how many tasks of each class machines take if they take ``places`` (float32[M]) in all: float32[S]."""
+        """Return how many tasks of each class get a place if the machines take ``places`` (float32[M]) tasks:
+        float32[S].
+        """
         return point.factor * sum_over_machines(self._kernel, places / point.total)
 
     def pass_on(self, point: MarketPoint, move: Float32) -> Float32:
-        """Return how prices of machines change if the prices of classes change by ``move``: float32[M]."""
+        """Return how the machines' prices change if the classes' prices change by ``move`` (float32[S]): float32[M]."""
         return sum_over_classes(point.factor * move, self._kernel) / point.total
 
     def _offer(self, worth: Float32) -> None:
-        """Recompute the kernel at some prices of the classes and the highest offer on each machine."""
+        """Recompute the kernel for these prices of the classes; also store the highest offer to each machine."""
         kernel = worth[:, None] - self.market.cost
         self._worth, self._price = worth, kernel.max(axis=0)
         kernel -= self._price
@@ -142,9 +143,10 @@ class SmoothedMarket:
 
 
 def smooth_loads(stairs: CrowdingSteps, price: Float32, width: np.float32) -> tuple[Float32, Float32]:
-    """Return the tasks that machines take at their prices, and the derivative of that by the price.
+    """Return how many tasks machines take at their prices, and the derivative of this number with respect to the price.
 
-    A step is taken evenly while the price rises from half of ``width`` before the step's edge to half of it after.
+    A machine takes a step's task gradually, while the price rises from half of ``width`` below the step's edge to half
+    of ``width`` above it.
     """
     wanted = (price - stairs.base) / stairs.growth + (stairs.ahead - np.float32(0.5))
     edge = np.rint(wanted)
@@ -156,8 +158,9 @@ def smooth_loads(stairs: CrowdingSteps, price: Float32, width: np.float32) -> tu
 
 
 def sum_over_machines(matrix: Float32, vector: Float32) -> Float32:
-    """Return ``matrix @ vector``: float32[S], for each class the sum over machines of ``matrix`` (float32[S, M]) times
-    ``vector`` (float32[M]).
+    """Return ``matrix @ vector``: for each class, a sum over machines: float32[S].
+
+    ``matrix``: float32[S, M]; ``vector``: float32[M].
     """
     if matrix.size <= BLOCK:
         return matrix @ vector
@@ -165,8 +168,9 @@ def sum_over_machines(matrix: Float32, vector: Float32) -> Float32:
 
 
 def sum_over_classes(vector: Float32, matrix: Float32) -> Float32:
-    """Return ``vector @ matrix``: float32[M], for each machine the sum over classes of ``vector`` (float32[S]) times
-    ``matrix`` (float32[S, M]).
+    """Return ``vector @ matrix``: for each machine, a sum over classes: float32[M].
+
+    ``vector``: float32[S]; ``matrix``: float32[S, M].
     """
     if matrix.size <= BLOCK:
         return vector @ matrix
@@ -174,7 +178,7 @@ def sum_over_classes(vector: Float32, matrix: Float32) -> Float32:
 
 
 def _blocks(matrix: Float32) -> list[slice]:
-    """Return slices of the columns that are multiplied together."""
+    """Return slices of the matrix's columns, each small enough for a product in one thread."""
     classes, machines = matrix.shape
     width = max(1, BLOCK // classes)
     return [slice(begin, begin + width) for begin in range(0, machines, width)]
@@ -185,7 +189,7 @@ def refine(
 ) -> MarketPoint:
     """Return the point of sharp prices, starting from ``worth`` (float32[S]), which should be roughly right.
 
-    Smoothing stops getting finer where prices do not settle.
+    The smoothing gets finer in stages, until a stage does not settle.
     """
     smoothed, (first, *finer) = SmoothedMarket(market), smoothings
     begun = _settle(smoothed, _begin(smoothed, worth, first), first, tuning)
@@ -197,8 +201,8 @@ def continue_from(
 ) -> MarketPoint | None:
     """Return the point of sharp prices, starting from nearly right prices with little smoothing, or None.
 
-    None if classes have too few or too many places for more than ``most_lacking`` of the tasks at ``worth``, or if
-    prices do not settle from there.
+    The result is None if, at ``worth``, the classes' places differ from their tasks by more than ``most_lacking`` of
+    all tasks, or if prices do not settle from there.
     """
     tasks = float(market.tasks.sum())
     smoothed = SmoothedMarket(market)
@@ -210,7 +214,7 @@ def continue_from(
 
 
 def balance(market: Market, price: Float32, load: Float32, temperature: float) -> Float32:
-    """Return prices of the classes that match prices and loads of the machines: one step of Sinkhorn's scaling."""
+    """Return prices of the classes that match the machines' prices and loads: one step of Sinkhorn's scaling."""
     exponent = market.cost + np.maximum(price, market.stairs.base)
     least = exponent.min(axis=1)
     exponent -= least[:, None]
@@ -230,7 +234,7 @@ def _begin(smoothed: SmoothedMarket, worth: Float32, smoothing: Smoothing) -> Ma
 def _sharpen(
     smoothed: SmoothedMarket, found: MarketPoint, smoothings: list[Smoothing], tuning: NewtonTuning
 ) -> MarketPoint:
-    """Return the point that follows from ``found`` with finer and finer smoothing, as far as prices settle."""
+    """Return the point that follows from ``found`` with finer and finer smoothing, until prices no longer settle."""
     before: MarketPoint | None = None
     for smoothing in smoothings:
         temperature = smoothing.temperature * smoothed.market.stairs.step
@@ -252,7 +256,7 @@ def _follow(before: MarketPoint, found: MarketPoint, temperature: float) -> Floa
 def _settle(
     smoothed: SmoothedMarket, point: MarketPoint, smoothing: Smoothing, tuning: NewtonTuning
 ) -> MarketPoint:
-    """Return the point after Newton steps from ``point``, made until few enough tasks lack a machine."""
+    """Return the point after Newton steps from ``point``; steps end when few enough tasks lack a machine."""
     enough = smoothing.settled * float(smoothed.market.tasks.sum())
     for _ in range(smoothing.steps):
         if point.lacking <= enough:
@@ -275,7 +279,7 @@ def _settle(
 def _newton_step(smoothed: SmoothedMarket, point: MarketPoint, tuning: NewtonTuning) -> Float32:
     """Return how the classes' prices should move: the inverse Hessian times the slope, by conjugate gradients.
 
-    The first direction moves all prices equally, as the dual is flattest along it.
+    The first search direction moves all prices equally, because the dual is flattest along this direction.
     """
     temperature = smoothed.temperature
     bend = point.load / temperature - point.slope

@@ -1,13 +1,13 @@
 """Samples pairs of classes and machines, in proportion to the expected flow.
 
-The sampling is systematic: weights are laid end to end, and a pair is drawn wherever a mark of an even grid falls into
-its weight. A stretch of total weight w gets w pairs, plus or minus one, instead of a random number. There are two
-passes, one over the machines of each class and one over the classes of each machine, so that every class and every
-machine is drawn in proportion to its weight.
+The sampling is systematic: the pairs' weights are laid end to end, and a pair is drawn wherever a mark of an even grid
+falls into its weight. Pairs with total weight w are drawn w times, plus or minus one, instead of a random number of
+times. Two passes are made, one over the machines of each class and one over the classes of each machine, so that every
+class and every machine is drawn in proportion to its weight.
 
-With thousands of classes there are hundreds of pairs for each pair that is drawn. Then machines are divided at random
-into a few parts, and each class draws from one of them, in turn: each class still has many machines to draw from, and
-each machine many classes.
+With thousands of classes, only one pair in hundreds is drawn. Then the machines are divided at random into a few parts,
+and each class draws from one part; successive classes use successive parts. So each class still has many machines to
+draw from, and each machine many classes.
 """
 
 from __future__ import annotations
@@ -22,13 +22,14 @@ from firmament.solvers.base import Int32
 Float32 = NDArray[np.float32]
 
 STRIDE = 0.618034
-"""Grids of neighbours are shifted by this part of their spacing (golden section), so that they rarely coincide."""
+"""Grids of neighbouring rows are shifted by this part of their spacing (golden section), so they rarely coincide."""
 
 
 class FlowSample:
-    """Draws a sample of pairs of a class and one of ``estimate``'s candidates; `GenerationOptions` sets the number.
+    """Draws a sample of pairs of a class and one of ``estimate``'s candidates, for the first columns of a network.
 
-    ``draws``: float64[C'], about how many pairs of each class are drawn, in each direction.
+    ``draws``: float64[C'], about how many pairs of each class are drawn, in each of the two passes; it follows from
+    `GenerationOptions`.
     """
 
     def __init__(self, estimate: PriceEstimate, draws: Float64, pairs_per_draw: int) -> None:
@@ -48,7 +49,7 @@ class FlowSample:
         )
 
     def draw(self) -> tuple[Int64, Int64]:
-        """Return the pairs drawn for all classes that were set: indices of classes and of candidates."""
+        """Return the pairs drawn for all classes whose keys were set: indices of classes and of candidates."""
         rows, places = [], []
         for part, look in enumerate(self._look):
             mine = slice(part, None, self._parts)
@@ -61,7 +62,7 @@ class FlowSample:
 
 
 def systematic_sample(weight: Float32) -> Bool:
-    """Return the pairs drawn: bool[C', M']; ``weight``: float32[C', M'], not negative."""
+    """Return which pairs are drawn: bool[C', M']; ``weight``: float32[C', M'], at least 0."""
     by_machine = np.empty_like(weight)
     sums = shifts = _shifts(weight.shape[1])
     for row, line in enumerate(weight):  # a cumulative sum down the columns, whole rows at a time
@@ -79,7 +80,7 @@ def systematic_sample(weight: Float32) -> Bool:
 
 
 def _compute_expected_flow(key: Int32, draws: Float64, estimate: PriceEstimate, look: Int64) -> Float32:
-    """Return the expected use of candidates ``look`` by ``draws`` (float64[C']) tasks of each class:
+    """Return how many of ``draws`` (float64[C']) tasks of each class should go to candidates ``look``:
     float32[C', M'].
     """
     least = key.min(axis=1)
@@ -93,5 +94,5 @@ def _compute_expected_flow(key: Int32, draws: Float64, estimate: PriceEstimate, 
 
 
 def _shifts(count: int) -> Float32:
-    """Return where in 0 to 1 the grids of ``count`` neighbours begin."""
+    """Return, for each of ``count`` neighbouring rows, the shift of its grid: a number from 0 to 1."""
     return ((np.arange(count) * STRIDE + 0.5) % 1.0).astype(np.float32)

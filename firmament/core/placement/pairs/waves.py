@@ -1,8 +1,8 @@
-"""Places tasks of pairs: plans domains for whole applications, then solves waves within them.
+"""Places tasks of pairs: plans domains for whole applications, then solves waves within these domains.
 
 Each wave plans domains for the remaining tasks (see `DomainPlan`), solves one network in which every class may only use
 the machines of its domains, and admits what the network proposes. Tasks that are not admitted are planned again with
-the remaining room. The last few are placed one by one.
+the remaining capacity. The last few tasks are placed one by one.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from firmament.core.search.tuning import ApplicationTuning
 def place_pairs(board: Board, means: Means) -> Placed:
     """Place as many tasks as possible, book them on the board, and return them in the order of admission.
 
-    Raises ``SolverError`` if the solver fails for another reason than time.
+    Raises ``SolverError`` if the solver fails, unless it fails because of its time limit.
     """
     pairs = board.pairs
     waves = solve_waves(board, lambda first: _plan_wave(board, pairs, means.tuning, first=first), means)
@@ -36,14 +36,14 @@ def place_pairs(board: Board, means: Means) -> Placed:
     placed = Assignments.join([waves.assignments, place_last(board, pairs)])
     if pairs.terms.improve and pairs.terms.steers:
         placed = improve_applications(board, pairs, placed, means.tuning.applications, means.searches)
-        if board.residual.remaining.any():  # moves may have made room
+        if board.residual.remaining.any():  # a task that moved may have freed a place
             placed = Assignments.join([placed, place_last(board, pairs)])
     board.fix_pairs(placed)
     return waves.replace_assignments(placed, watch.seconds())
 
 
 def _plan_wave(board: Board, pairs: PairState, tuning: PlacementTuning, *, first: bool) -> Wave | None:
-    """Return the problem of the next wave; None if no task may go anywhere at present."""
+    """Return the problem of the next wave, or None if no remaining task may go anywhere at present."""
     plan = DomainPlan(board, pairs, tuning.applications)
     planned: dict[int, list[tuple[int, int]]] = {cls: [] for cls in plan.classes.tolist()}
     rows, domains = np.nonzero(plan.counts)
@@ -60,7 +60,7 @@ def _plan_wave(board: Board, pairs: PairState, tuning: PlacementTuning, *, first
 def _split_by_domain(
     board: Board, cls: int, planned: list[tuple[int, int]], inside: list[Bool], *, first: bool
 ) -> list[ClassPart]:
-    """Return the parts of a class, one per domain of the plan. ``planned``: (domain, number of tasks)."""
+    """Return the parts of a class, one per domain of the plan. ``planned``: pairs of a domain and a number of tasks."""
     rules = board.rules_of(cls)
     if not (rules.binding or rules.soft):
         return [ClassPart(cls, count, inside[domain]) for domain, count in planned]
@@ -77,7 +77,7 @@ def _split_by_domain(
 
 
 def place_rest_of_pairs(board: Board) -> Assignments:
-    """Place the remaining tasks one by one, book them on the board, and return them in order."""
+    """Place the remaining tasks one by one, book them on the board, and return them in the order of placing."""
     placed = place_last(board, board.pairs)
     board.fix_pairs(placed)
     return placed
@@ -95,25 +95,26 @@ def place_last(board: Board, pairs: PairState) -> Assignments:
     return Assignments.join([placed, others])
 
 
-# --- Domains of applications: how many tasks go to which domain, decided before a wave is solved.
+# --- Domains of applications: decides before each wave how many tasks of each class go to which domain.
 #
 # Applications are handled in chunks, and the workloads of a chunk in the order of their stage: workloads that depend on
-# each other are never decided at the same time, and all workloads of one stage are decided together. A workload goes
-# where the sum of three costs is least: its pairs with what is placed or planned, the machines' mean cost, and the
-# crowding that the plan causes. The flow chooses the machines within a domain.
+# each other are never decided at the same time, and all workloads of one stage are decided together. A workload goes to
+# the domain where the sum of three costs is least: its pairs with tasks that are placed or planned, the machines' mean
+# cost, and the crowding that the plan causes. The flow chooses the machines within a domain.
 
 
 def list_paired_classes(residual: Residual, pairs: PairState) -> Int64:
-    """Return the classes with waiting tasks that belong to an application."""
+    """Return the classes that have waiting tasks and belong to an application."""
     active = residual.active()
     kind = pairs.rules.kind[active]
     return active[(kind >= 0) & (np.append(pairs.terms.group, -1)[kind] >= 0)]
 
 
 class DomainPlan:
-    """The plan of a wave: ``counts``, int64[B, D], tasks of each of ``classes`` per domain.
+    """The plan of a wave: ``counts``, int64[B, D], is how many tasks of each of ``classes`` go to each domain.
 
-    These may be fewer than wait, for lack of room or because of limits. ``pairs``: the state of pairs after the plan.
+    The plan may contain fewer tasks than wait, if capacity is lacking or because of limits. ``pairs``: the state of
+    pairs after the plan.
     """
 
     def __init__(self, board: Board, pairs: PairState, tuning: ApplicationTuning) -> None:
@@ -146,13 +147,13 @@ class DomainPlan:
         cuts = np.flatnonzero((keys[:, 1:] != keys[:, :-1]).any(axis=0)) + 1
         result: list[list[Int64]] = [[] for _ in range(int(chunk.max(initial=-1)) + 1)]
         for members in np.split(by, cuts) if len(by) else []:
-            # Links are booked task by task, so classes that share a link are decided one after another.
+            # Links are booked task by task, so the plan decides classes that share a link one after another.
             parts = np.split(members, len(members)) if self.pairs.linked else [members]
             result[int(chunk[members[0]])] += parts
         return result
 
     def _assign(self, members: Int64) -> None:
-        """Assign the tasks of each class to its best domain, and those that find no room there to the next best."""
+        """Assign the tasks of each class to its best domain, and tasks that do not fit there to the next best."""
         left = self._waiting[members]
         while True:
             todo = np.flatnonzero(left > 0)
@@ -183,7 +184,7 @@ class DomainPlan:
 
 
 class _DomainRoom:
-    """Room and cost of domains for classes, reduced by what the plan uses of them on average."""
+    """What domains can take of each class, and at what cost, reduced by what the plan uses of them on average."""
 
     def __init__(self, board: Board, classes: Int64, pairs: PairState) -> None:
         residual, problem = board.residual, board.residual.problem
@@ -195,7 +196,7 @@ class _DomainRoom:
         price: list[Float64] = []
         for index, cls in enumerate(classes.tolist()):
             shape = int(problem.shape[cls])
-            # Pins and rules between tasks concern one class; all other classes of a shape have the same room.
+            # Pins and rules between tasks concern one class; all other classes of a shape find the same machines open.
             special = cls if cls in problem.pins or board.rules_of(cls).binding else -1
             row = number.get((shape, special))
             if row is None:
@@ -220,9 +221,7 @@ class _DomainRoom:
     def _compute_profile(
         self, residual: Residual, shape: int, open_to: Bool, domains: int
     ) -> tuple[Float64, Float64]:
-        """Return how many tasks of a shape fit each domain, float64[D], and the mean cost of its open machines,
-        float64[D].
-        """
+        """Return how many tasks of a shape fit each domain, and its open machines' mean cost: float64[D] each."""
         problem = residual.problem
         machines = np.flatnonzero(open_to)
         at = self._domain[machines]
@@ -248,7 +247,7 @@ class _DomainRoom:
         return self._price[self._profile[classes]] + self._growth * self._planned
 
     def jointly(self, classes: Int64, domains: Int64, counts: Int64) -> Int64:
-        """Return ``counts`` reduced so that they fit together; the first entry of each domain is never reduced."""
+        """Return ``counts`` reduced so that the tasks fit together; the first entry of each domain is never reduced."""
         by = np.argsort(domains, kind="stable")
         at = domains[by]
         runs_of = find_runs(at)
@@ -261,7 +260,7 @@ class _DomainRoom:
         return taken
 
     def book(self, classes: Int64, domains: Int64, counts: Int64) -> None:
-        """Book room for tasks (negative counts: release it)."""
+        """Book what tasks use of their domains; negative counts release it."""
         for column in range(len(self._free)):
             np.subtract.at(self._free[column], domains, self._requests[classes, column] * counts)
         np.subtract.at(self._left, (self._profile[classes], domains), counts)

@@ -1,4 +1,4 @@
-"""Which groups need equal places."""
+"""Tells which groups over a tree of machines need equal places, so that one search serves for all of them."""
 
 from __future__ import annotations
 

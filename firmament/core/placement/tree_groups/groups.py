@@ -1,12 +1,12 @@
 """Places groups that are distributed over a tree of machines, and the other tasks of the round.
 
-Groups come in order of priority, then of age. Those that draw on quotas of one tree come by the standing of these
-first, as others do, since the owners of a quota would evict who has borrowed it. Each is placed as a whole, by the
-best distribution under its rules, or leaves its room to others. If some find no place, another order is tried
-(`reorder_groups`). Among equally good distributions, the cheapest one is chosen, by the models and by the prices that
-the other tasks would pay for the machines; those prices are computed first. The other tasks are then placed jointly
-in the remaining room. If that leaves one of them without a place that a less important group has taken, the round is
-repeated, priority by priority from the highest.
+Groups come in order of priority, then of age. Groups that draw on quotas of one tree of quotas come by their queues'
+use of quota first, as other tasks do, since the owners of a quota would evict tasks that have borrowed it. Each group
+is placed as a whole, by the best distribution under its rules, or gets no places. If some groups find no places,
+another order is tried (`reorder_groups`). Of equally good distributions, the cheapest is chosen, by the models and by
+the prices that the other tasks would pay for the machines; these prices are computed first. The other tasks are then
+placed jointly in the remaining capacity. If a task then waits whose place a less important group has taken, the round
+is repeated, priority by priority from the highest.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ Place: TypeAlias = Callable[[PlacementProblem, Means], Placed]
 
 
 def place_with_groups(problem: PlacementProblem, terms: GroupTerms, means: Means, place: Place) -> Placed:
-    """Place a problem's groups by their rules, and the other tasks by ``place``; in order of admission.
+    """Place a problem's groups by their rules, and the other tasks by ``place``; return them in order of admission.
 
-    ``shortages`` of the result says why groups were not placed. Raises what the solver raises, except for time-outs.
+    ``shortages`` of the result says why groups were not placed. Errors of the solver are raised, except for time-outs.
     """
     round_ = _Round(problem, terms, means, place)
     placed = round_.groups_first()
@@ -52,7 +52,7 @@ def place_with_groups(problem: PlacementProblem, terms: GroupTerms, means: Means
 
 
 class _Round:
-    """The ways to place a round with groups."""
+    """Places the groups and other tasks of one round: groups first, or priority by priority."""
 
     def __init__(self, problem: PlacementProblem, terms: GroupTerms, means: Means, place: Place) -> None:
         self._problem = problem
@@ -72,14 +72,14 @@ class _Round:
         return _join_stages([Placed(figures=self._pricing), groups, rest], placer.shortages)
 
     def is_displaced(self, placed: Assignments) -> bool:
-        """Return whether a task without a place would have one without less important groups."""
+        """Return whether a task that waits would have a place without the groups that are less important."""
         problem = self._problem
         of_group: Bool = np.isin(problem.gang, list(self._rank))
         left = problem.counts.sum(axis=1) - placed.count_per_class(problem.classes)
         return is_displaced(problem, np.flatnonzero((left > 0) & ~of_group), placed, of_group)
 
     def by_priority(self) -> Placed:
-        """Place groups, then other tasks, priority by priority from the highest."""
+        """Place groups, then other tasks of the same priority, for each priority from the highest on."""
         placer = self._placer()
         parts: list[Placed] = []
 
@@ -89,7 +89,7 @@ class _Round:
         for rank in np.unique(self._problem.priority)[::-1].tolist():
             parts.append(self._place_groups(placer, [gang for gang, of in self._rank.items() if of == rank]))
             parts.append(self._place_others(placer, so_far(), self._problem.priority == rank))
-        if placer.board.ruled:  # a less important task that has a place now may satisfy another's affinity
+        if placer.board.ruled:  # a less important task, now placed, may satisfy another's affinity
             everyone = np.ones(self._problem.classes, dtype=np.bool_)
             parts.append(self._place_others(placer, so_far(), everyone))
         return _join_stages(parts, placer.shortages)
@@ -98,7 +98,7 @@ class _Round:
         return GroupPlacer(self._terms, Board(self._problem), self._prices, self._means)
 
     def _place_groups(self, placer: GroupPlacer, gangs: list[int]) -> Placed:
-        """Place and book groups, the most important first; return the places in order of admission."""
+        """Place and book groups, the most important first; return their places in order of admission."""
         watch = self._means.stopwatch()
         begin = placer.board.copy()
         tried = {gang: placer.place(gang) for gang in self._list_in_turn(placer, gangs)}
@@ -114,9 +114,11 @@ class _Round:
         return Placed(Assignments.join(list(found.values())), StageFigures(solve_seconds=watch.seconds()))
 
     def _list_in_turn(self, placer: GroupPlacer, gangs: list[int]) -> Iterator[int]:
-        """Yield groups in order. Those that draw on quotas of one tree share their turns by the standing of the quotas.
+        """Yield groups in order.
 
-        So no group waits for a less important one that draws on no quota, or on that of another tree.
+        Groups that draw on one tree of quotas exchange positions by their queues' use of quota.
+
+        So no group waits for a less important one that draws on no quota, or on another tree of quotas.
         """
         quotas = self._problem.quotas
         if quotas is None:
@@ -140,7 +142,7 @@ class _Round:
             yield next(turns[tree_of[gang]]) if tree_of[gang] >= 0 else gang
 
     def _place_others(self, placer: GroupPlacer, placed: Assignments, among: Bool) -> Placed:
-        """Place and book the tasks without a group of the classes in ``among`` (bool[C])."""
+        """Place and book the tasks of classes in ``among`` (bool[C]) that belong to no group."""
         rest = pose_rest(placer.board, placed, among)
         if not rest.counts.any():
             return Placed()
@@ -150,30 +152,28 @@ class _Round:
 
 
 def _join_stages(parts: Sequence[Placed], shortages: Mapping[int, str]) -> Placed:
-    """Return all ``parts`` as one result, with the last part's bound: each bound holds given what was placed before."""
+    """Return all ``parts`` as one result, with the last part's bound: each bound presupposes the parts before it."""
     flows = [part.first for part in parts if part.about is not None]
     return replace(Placed.join(parts), first=flows[-1] if flows else None, shortages=dict(shortages))
 
 
 def _list_priorities(problem: PlacementProblem, terms: GroupTerms) -> dict[int, int]:
-    """Return the priority of each group, the most important group first, then the oldest."""
+    """Return the priority of each group; the most important group comes first, of equal ones the oldest."""
     rank = {gang: int(problem.priority[problem.gang == gang].max(initial=-1)) for gang in sorted(terms.every)}
     return dict(sorted(rank.items(), key=lambda item: -item[1]))
 
 
-# --- The tasks that belong to no group: their problem, and what places are worth to them.
+# --- The tasks that belong to no group: poses their problem, and computes what they would pay for places.
 
 
 HIGHEST = 2**40
-"""Prices are limited to this, in units, so that the sum over a group's tasks fits into 64 bits."""
+"""Limit on prices, in hundredths of a point, so that the sum over a group's tasks fits into 64 bits."""
 
 
 def pose_rest(board: Board, placed: Assignments, among: Bool) -> PlacementProblem:
     """Return the problem of the tasks without a group that still wait, of classes in ``among`` (bool[C]).
 
-    The room is what ``board`` leaves.
-
-    ``placed``: the tasks that are booked on ``board``.
+    Its free capacity is what ``board`` has left. ``placed``: the tasks that are booked on ``board``.
     """
     residual, problem = board.residual, board.residual.problem
     grouped = problem.find_grouped()
@@ -200,9 +200,9 @@ def pose_rest(board: Board, placed: Assignments, among: Bool) -> PlacementProble
 def machine_prices(problem: PlacementProblem, means: Means) -> tuple[Int64, StageFigures]:
     """Return the cost units that tasks would pay for one more place on each machine: int64[M]; and the work that took.
 
-    The prices of an optimal flow of all of these tasks say so: a machine's own, plus what the class pays that wants
-    more of it most. 0 everywhere if nothing waits, or if no optimum is found in time. Raises what the solver raises,
-    except for time-outs.
+    The prices follow from an optimal flow of all tasks of ``problem``: the machine's own price, plus what the class
+    would save that gains most from one more of its tasks there. Prices are 0 everywhere if nothing waits, or if no
+    optimum is found in time. Errors of the solver are raised, except for time-outs.
     """
     nothing = np.zeros(problem.machines, dtype=np.int64)
     residual = Residual(merge_classes(problem).problem)
@@ -230,9 +230,10 @@ def machine_prices(problem: PlacementProblem, means: Means) -> tuple[Int64, Stag
 
 
 def _compute_rents(outcome: FlowOutcome, prices: Prices) -> Int64:
-    """Return, per machine of the network and in halves of a cost unit, the most that any class would save by one more
-    of
-        its tasks there."""
+    """Return the most that any class would save by one more of its tasks on a machine: int64[M'], in half cost units.
+
+    M' are the machines of the network.
+    """
     network = outcome.network
     columns, _, _, _ = network.blocks
     full = outcome.flows[columns] >= network.problem.capacities[columns]

@@ -1,4 +1,4 @@
-"""Poses trees of groups as problems of the search, and turns the places found into assignments."""
+"""Poses trees of groups as problems of the search in ``tree_solver``, and turns the places found into assignments."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from firmament.core.tree_solver.nested.trees import LinkedGroup, NestedDomains, 
 
 
 class RoomCache:
-    """Keeps the free room computed for one tree of groups for the next tree, if that asks for the same shapes.
+    """Keeps the free capacity computed for one tree of groups for the next tree, if the next has the same shapes.
 
-    What the last tree has taken is no longer free.
+    What the earlier tree has taken no longer counts as free.
     """
 
     def __init__(self) -> None:
@@ -34,9 +34,10 @@ class RoomCache:
         costs: Sequence[PlaceCost],
         kind: Hashable,
     ) -> NestedProblem:
-        """Return the problem of a tree on a board; ``costs``: by part.
+        """Return the problem of placing a tree of groups on a board; ``costs``: by part of the tree.
 
-        ``kind``: equal for trees that need equal places, so that the domains of one are tried first for the next.
+        ``kind``: equal for trees that need equal places, so that the domains found for one tree are tried first for the
+        next.
         """
         if not bounds_by_requests(board) or board.residual.problem.pins:
             return pose(board, group, domains, costs)
@@ -58,7 +59,7 @@ class RoomCache:
 
 
 def bounds_by_requests(board: Board) -> bool:
-    """Return whether requests alone limit which tasks a machine takes together."""
+    """Return whether nothing but requests limits which tasks a machine takes together."""
     problem = board.residual.problem
     alone = problem.takes_requests_alone and not problem.shares_room and problem.multiplicity is None
     return alone and not board.ruled and not problem.pairs.closes
@@ -67,7 +68,7 @@ def bounds_by_requests(board: Board) -> bool:
 def pose(
     board: Board, group: NestedGroup, domains: NestedDomains, costs: Sequence[PlaceCost]
 ) -> NestedProblem:
-    """Return the problem of a tree on a board; ``costs``: by part."""
+    """Return the problem of placing a tree of groups on a board; ``costs``: by part of the tree."""
     problem = board.residual.problem
     classes = group.part_class.tolist()
     looks: dict[tuple[int, bytes], int] = {}
@@ -90,6 +91,6 @@ def pose(
 
 
 def assign(group: NestedGroup, places: NestedPlaces) -> Assignments:
-    """Return the places as assignments, sorted by machine."""
+    """Return the places of a tree of groups as assignments, sorted by machine."""
     order = np.lexsort((places.part, places.machine))
     return Assignments(group.part_class[places.part[order]], places.machine[order], places.count[order])

@@ -1,4 +1,4 @@
-"""Places groups one after another: counts places by the rules of the tree, then assigns tasks to these places."""
+"""Places groups over a tree one after another: counts places by the tree's rules, then gives these to tasks."""
 
 from __future__ import annotations
 
@@ -33,8 +33,10 @@ IN_THE_WAY = "its pods are in each other's way, by limits or rules that they sha
 
 @dataclass(frozen=True, slots=True)
 class _LeafRoom:
-    """Room of the leaves for a group; ``classes``: int64[B], ascending; ``slots``, ``cost``: int64[B, L], as for
-    `assign_places`; ``counted``: int64[L], as for `ExactSolver.place`.
+    """What the leaves of the tree take of a group's classes.
+
+    ``classes``: int64[B], ascending; ``slots``, ``cost``: int64[B, L], as for `assign_places`; ``counted``: int64[L],
+    as for `ExactSolver.place`.
     """
 
     classes: Int64
@@ -44,10 +46,10 @@ class _LeafRoom:
 
 
 class GroupPlacer:
-    """Places groups on ``board``, which is replaced with each group; ``shortages``: why groups were not placed."""
+    """Places groups on ``board``, which each placed group replaces; ``shortages``: why groups were not placed."""
 
     def __init__(self, terms: GroupTerms, board: Board, prices: Int64, means: Means) -> None:
-        """``prices``: int64[M], units that other tasks would pay for a place on each machine."""
+        """``prices``: int64[M], cost units that other tasks would pay for a place on each machine."""
         self.board = board
         self.shortages: dict[int, str] = {}
         self._problem = board.residual.problem
@@ -62,7 +64,7 @@ class GroupPlacer:
         self._draws: dict[int, tuple[tuple[int, int], ...]] = {}
 
     def place(self, gang: int) -> Assignments:
-        """Place and book a group as a whole, or nothing of it; return the places in order of admission."""
+        """Place and book a group as a whole, or nothing of it; return its places in order of admission."""
         group = self._groups[gang]
         if not group.refused and (lack := self.explain_lack_of_quota(gang)):
             self.shortages[gang] = lack
@@ -75,18 +77,18 @@ class GroupPlacer:
         found = self._place_nested(group, kind) if isinstance(group, NestedGroup) else self._place(group)
         if isinstance(found, str):
             self.shortages[gang] = found
-            if not self.board.ruled:  # without rules between tasks, room only shrinks
+            if not self.board.ruled:  # without rules between tasks, free capacity only shrinks
                 self._refused[kind] = found
             return Assignments.empty()
         self.shortages.pop(gang, None)
         return found
 
     def _place(self, group: TreeGroup) -> Assignments | str:
-        """Place and book all tasks of a group, or return why that is impossible."""
+        """Place and book all tasks of a group, or return why the group cannot be placed."""
         room = self._find_room(group)
         if len(room.classes) == 1:
             return self._place_within(group, room, room.slots[0])
-        # Places that every task may use are tried first: any distribution of tasks to them is valid.
+        # Places that every task may use are tried first: such places may be given to the tasks in any way.
         shared = room.slots.min(axis=0)
         found = self._place_within(group, room, shared)
         if isinstance(found, str) and (room.slots != shared).any():
@@ -96,7 +98,7 @@ class GroupPlacer:
         return found
 
     def _place_nested(self, group: NestedGroup, kind: Hashable) -> Assignments | str:
-        """Place and book a tree of groups, or return why that is impossible."""
+        """Place and book a tree of groups, or return why the tree cannot be placed."""
         class_of = {int(self._problem.shape[cls]): cls for cls in group.part_class.tolist()}
         costs = {shape: self._make_cost(cls) for shape, cls in class_of.items()}
         of_part = [costs[int(self._problem.shape[cls])] for cls in group.part_class.tolist()]
@@ -123,7 +125,7 @@ class GroupPlacer:
         return IN_THE_WAY
 
     def _place_around_selective(self, group: TreeGroup, room: _LeafRoom) -> Assignments | str:
-        """Place and book a group with classes that may use few leaves, by trying where these go; or say why not."""
+        """Place and book a group, trying leaves for classes with few usable leaves first; or return why not."""
         slots = room.slots.max(axis=0)
         selective = SelectiveClasses(group.order, room.slots, room.cost)
         for taken in islice(selective.starts(), self._tries):
@@ -134,7 +136,10 @@ class GroupPlacer:
         return UNLIKE_PLACES
 
     def _make_cost(self, cls: int) -> PlaceCost:
-        """Return the cost of a task of a class on machines as the board is now; preferences compare all machines."""
+        """Return a function for the cost of one task of a class on machines as the board is now.
+
+        If there are rules between tasks, costs are computed at once, as preferences compare all machines.
+        """
         board, prices = self.board, self._prices
 
         def compute(machines: Int64) -> Int64:
@@ -147,7 +152,7 @@ class GroupPlacer:
     def _place_within(
         self, group: TreeGroup, room: _LeafRoom, slots: Int64, taken: Int64 | None = None
     ) -> Assignments | str:
-        """Place and book a group on ``taken`` and at most ``slots`` other places (int64[L] each), or say why not."""
+        """Place and book a group on ``taken`` and at most ``slots`` other places (int64[L]), or return why not."""
         tree = self._terms.tree
         given = np.zeros_like(slots) if taken is None else taken
         cost = room.cost[0] if len(room.classes) == 1 else room.cost.mean(axis=0).astype(np.int64)
@@ -172,20 +177,20 @@ class GroupPlacer:
     # --- other orders of groups ----------------------------------------------------------------------------------
 
     def copy_to(self, board: Board) -> GroupPlacer:
-        """Return a placer of the same groups that owns another board, without known shortages."""
+        """Return a placer for the same groups on another board, which has no shortages noted yet."""
         twin = GroupPlacer(self._terms, board, self._prices, self._means)
         twin._draws = self._draws
         return twin
 
     def adopt(self, board: Board, placed: Iterable[int]) -> None:
-        """Go on with another board, on which the groups in ``placed`` have places and others may find some."""
+        """Continue with another board, on which the groups in ``placed`` have places; forget earlier refusals."""
         self.board = board
         self._refused.clear()
         for gang in placed:
             self.shortages.pop(gang, None)
 
     def book_again(self, placed: Assignments) -> Assignments | None:
-        """Book places found on another board, in an order valid here; if not all fit, book nothing, return None."""
+        """Book places found on another board, in an order valid here; if not all fit, book nothing and return None."""
         admitted = self._admit(placed, int(placed.count.sum()), sure=False)
         return admitted if isinstance(admitted, Assignments) else None
 
@@ -194,7 +199,7 @@ class GroupPlacer:
         return describe_needs(self._problem, self._groups[gang])
 
     def explain_lack_of_quota(self, gang: int) -> str:
-        """Return how many tasks of a group there is quota for, if these are too few, wherever they go; "" else."""
+        """Return a message if quota is left for too few of a group's tasks, wherever they go; "" otherwise."""
         quotas, group = self.board.residual.quotas, self._groups[gang]
         if quotas is None:
             return ""
@@ -209,9 +214,9 @@ class GroupPlacer:
         return f"quota is left for {left} of its {format_number(tasks, 'pod')}"
 
     def lacks_room(self, gang: int) -> bool:
-        """Return whether a group requests more of some resource than all machines of the tree have left in sum.
+        """Return whether a group requests more of some resource than all machines of the tree together have left.
 
-        In that case no other order of the groups helps it.
+        If it does, no other order of the groups helps it.
         """
         problem = self._problem
         group, free = self._groups[gang], self.board.residual.free
@@ -225,7 +230,7 @@ class GroupPlacer:
         problem = self._problem
         return not self.board.ruled and problem.takes_requests_alone and not problem.shares_room
 
-    # --- room of the tree's leaves -------------------------------------------------------------------------------
+    # --- capacity of the tree's leaves ---------------------------------------------------------------------------
 
     def _find_room(self, group: TreeGroup) -> _LeafRoom:
         leaves = self._terms.tree.rows
@@ -237,7 +242,7 @@ class GroupPlacer:
         return _LeafRoom(classes, np.stack(slots), np.stack(cost), self._count(int(classes[0])))
 
     def _count(self, cls: int) -> Int64 | None:
-        """Return tasks that fit on leaves by the counted resources, or None if tasks request none: int64[L]."""
+        """Return how many tasks fit on leaves by the counted resources: int64[L]; None if tasks request none."""
         request = self._problem.requests[self._problem.shape[cls]]
         columns = [column for column in self._terms.counted.tolist() if request[column] > 0]
         if not columns:
@@ -249,10 +254,11 @@ class GroupPlacer:
     def _admit(
         self, proposed: Assignments, tasks: int, *, sure: bool = True, certain: bool = False
     ) -> Assignments | Board:
-        """Book and return a proposed placement if all of it fits together; otherwise return how far the board got.
+        """Book and return a proposed placement if all of it fits together; otherwise return a board with what fitted.
 
-        In the latter case nothing is booked. ``sure``: each class fits alone, so a single class cannot fail if tasks
-        share nothing but machines. ``certain``: all of it fits together.
+        In the second case nothing is booked on the placer's own board. ``sure``: whether each class fits alone; a
+        single class then cannot fail if tasks share nothing but machines. ``certain``: whether all of it is known to
+        fit together.
         """
         before = self.board
         if certain:
@@ -269,7 +275,7 @@ class GroupPlacer:
         return _in_order(admitted, self._terms.position) if not trial.ruled else admitted
 
     def _narrow(self, slots: Int64, room: _LeafRoom, wanted: Int64, trial: Board) -> Int64:
-        """Return ``slots`` without those that turned out not to be compatible with the places that were admitted."""
+        """Return ``slots`` without those that turned out to conflict with the places that were admitted."""
         leaves = self._terms.tree.rows
         got = trial.residual.placed[leaves] - self.board.residual.placed[leaves]
         most = np.where(got < wanted, got, slots)
@@ -278,7 +284,7 @@ class GroupPlacer:
 
 
 def leaf_cost(board: Board, cls: int, leaves: Int64) -> Int64:
-    """Return int64[L], units: the charge for a task of a class on each leaf, with present preferences and pairs."""
+    """Return what a task of a class costs on each leaf, with present preferences and pairs: int64[L], in units."""
     problem = board.residual.problem
     cost = problem.cost[problem.shape[cls], leaves].astype(np.int64)
     soft = soft_cost(board.rules, cls, np.ones(len(leaves), dtype=np.bool_), leaves)
@@ -290,14 +296,14 @@ def leaf_cost(board: Board, cls: int, leaves: Int64) -> Int64:
 
 
 def _in_order(placed: Assignments, position: Int64) -> Assignments:
-    """Return assignments in order of the tree."""
+    """Return assignments ordered by the position of their machines in the tree."""
     return placed.select(np.lexsort((placed.cls, position[placed.machine])))
 
 
-# --- Assigning the tasks of a group to the places counted for it.
+# --- Assigns the tasks of a group to the places counted for the group.
 #
 # Neighbours in the group's order go next to each other in the tree. If some task may not use some place, a small
-# network assigns places to classes; within a class, neighbours still stand in order.
+# network assigns places to classes; within a class, neighbours keep their order.
 
 
 def assign_places(
@@ -305,9 +311,9 @@ def assign_places(
 ) -> Assignments | None:
     """Assign a group's tasks to places, in order of the tree, or return None if not all can have a place.
 
-    ``order``: int64[N], the class of each task; ``places``: int64[L], N in all; ``machine``: int64[L], the row of each
-    leaf; ``slots``, ``cost``: int64[B, L], how many tasks of each of the B classes, in ascending order, fit on each
-    leaf alone, and the charge for one of them.
+    ``order``: int64[N], the class of each task; ``places``: int64[L], places per leaf, N in all; ``machine``: int64[L],
+    the row of each leaf. ``slots``, ``cost``: int64[B, L], for each of the B classes, in ascending order: how many of
+    its tasks fit on each leaf alone, and what one of them costs there.
     """
     classes, of_task = np.unique(order, return_inverse=True)
     used = np.flatnonzero(places)
@@ -326,20 +332,20 @@ def assign_places(
 
 
 class SelectiveClasses:
-    """The classes of a group that may use fewer leaves than others, and where they could go."""
+    """The classes of a group that may use fewer leaves than others, and sets of leaves where they could go."""
 
     def __init__(self, order: Int64, slots: Int64, cost: Int64) -> None:
-        """``order``, ``slots``, ``cost``: as `assign_places` takes them."""
+        """``order``, ``slots``, ``cost``: as for `assign_places`."""
         self._wanted = np.unique(order, return_counts=True)[1]
         self._slots = slots
         self._cost = cost
         by_choice = np.argsort(slots.sum(axis=1), kind="stable")
-        self._classes = by_choice[:-1].tolist()  # the least selective class can use what is left
+        self._classes = by_choice[:-1].tolist()  # the least selective class can use the leaves left
         self.slots_of_others: Int64 = slots[by_choice[-1]]
         """int64[L], how many tasks of the least selective class fit on each leaf."""
 
     def starts(self) -> Iterator[Int64]:
-        """Yield tasks per leaf, int64[L], for different starts of the selective classes; cheap first leaves come first.
+        """Yield tasks per leaf, int64[L], for different first leaves of the selective classes, cheap ones first.
 
         The tasks of a class occupy consecutive leaves, as many as fit on each.
         """
@@ -360,10 +366,9 @@ class SelectiveClasses:
 
 
 def _transport(wanted: Int64, places: Int64, slots: Int64, cost: Int64, solver: Solver) -> Int64 | None:
-    """Return the cheapest counts, int64[B, U], with row sums ``wanted`` (int64[B]) and column sums ``places``
-    (int64[U]), or None.
+    """Return the cheapest tasks of each class per leaf: int64[B, U], at most ``slots``; None if not all have a place.
 
-    No count exceeds ``slots``. Raises what the solver raises.
+    The rows sum to ``wanted`` (int64[B]), the columns to ``places`` (int64[U]). Errors of the solver are raised.
     """
     classes, leaves = slots.shape
     row, column = np.nonzero(slots)
@@ -375,7 +380,7 @@ def _transport(wanted: Int64, places: Int64, slots: Int64, cost: Int64, solver: 
             np.concatenate([wanted, np.zeros(leaves, dtype=np.int64), [-tasks]]),
             Arcs(row, classes + column, slots[row, column], cost[row, column]),
             Arcs(np.arange(classes, sink), sink, places, 0),
-            # A task without a place costs more than all others together can save.
+            # A task without a place costs more than all other tasks together can save.
             Arcs(np.arange(classes), sink, wanted, dearest * tasks),
         )
     )

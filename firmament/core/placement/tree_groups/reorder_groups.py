@@ -1,11 +1,11 @@
-"""Finds places for groups that found none, by changing the order of the groups.
+"""Finds places for groups over a tree that found none, by changing the order of the groups.
 
-Groups choose one after another, so an early group may take the only domain that a later one could have used. A group
-without places is therefore placed anew as if it came first, and the groups whose places it takes choose again. If one
-of these finds nothing, the newcomer must respect its place, and later the groups in trouble choose first as well
-("squeaky wheel" optimization, Joslin and Clements 1999). A new arrangement only counts if every group that had a place
-still has one, so no group loses by it, however unimportant. The search is limited and deterministic; it may miss an
-arrangement that exists.
+Groups choose places one after another, so an early group may take the only domain that a later one could have used. A
+group without places is therefore placed anew as if it came first, and the groups whose places it takes choose again. If
+one of these finds nothing, the search first tries to leave that group its place. After that, the groups in trouble
+choose first as well ("squeaky wheel" optimization, Joslin and Clements 1999). A new arrangement only counts if every
+group that had a place still has one, so no group loses by it, however unimportant. The search is limited and
+deterministic; it may miss an arrangement that exists.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from firmament.core.search.tuning import GroupTuning
 
 @dataclass(frozen=True, slots=True)
 class Arrangement:
-    """``placed``: the places of groups, in order of admission; ``board``: with these places booked."""
+    """Places of several groups: ``placed`` by group, in order of admission; ``board`` with these places booked."""
 
     board: Board
     placed: dict[int, Assignments]
@@ -43,7 +43,7 @@ def rearrange(
     """Return ``found``, or an arrangement in which all of its groups and some of ``blocked`` have places.
 
     ``begin``: the board before any group was placed; ``blocked``: groups without a place, the most important first.
-    Raises what the solver raises.
+    Errors of the solver are raised.
     """
     budget = SearchBudget(tuning.placements + (len(found.placed) + len(blocked)) // tuning.share)
     move = ReorderGroups(begin, placer, found, blocked, tuning)
@@ -52,9 +52,9 @@ def rearrange(
 
 
 class ReorderGroups:
-    """A move that gives the next group without a place one, by another order of the groups; a change is an arrangement.
+    """A move that gives the next group without places some, by another order of the groups; a change is an arrangement.
 
-    ``found``: the best arrangement so far. The budget counts groups that are placed once more.
+    ``found``: the best arrangement so far. The budget counts how often a group is placed once more.
     """
 
     name = "reorder_groups"
@@ -78,8 +78,8 @@ class ReorderGroups:
         """Return an arrangement with one more group, or the present one; None once all groups were tried."""
         for gang in self._blocked:
             now = self._placer.copy_to(self.found.board)
-            # In any order the groups need the same in all, so another order helps no gang that lacks quota or room in
-            # sum.
+            # In any order the groups need the same amounts in all. So another order helps no gang that lacks quota or
+            # capacity in sum.
             if now.explain_lack_of_quota(gang) or now.lacks_room(gang):
                 continue
             kind = self._placer.describe_needs(gang)
@@ -104,8 +104,8 @@ class ReorderGroups:
         """Do nothing: a change that is not accepted has changed nothing."""
 
     def _admit(self, gang: int, budget: SearchBudget) -> Arrangement | None:
-        """Return an arrangement with one more group, or None if none was found."""
-        if self.found is not self._first:  # other groups have moved, so it may fit now
+        """Return an arrangement with places for one more group, or None if none was found."""
+        if self.found is not self._first:  # other groups have moved, so the group may fit now
             trial = self._placer.copy_to(self.found.board.copy())
             places = self._place(trial, gang, budget)
             if places is not None:
@@ -116,7 +116,7 @@ class ReorderGroups:
         return self._let_choose([gang, respected[0]], budget) if respected else None
 
     def _respect_others(self, gang: int, budget: SearchBudget) -> Arrangement | list[int]:
-        """Return an arrangement that respects the places of groups that cannot go elsewhere; or else these groups."""
+        """Return an arrangement that leaves groups that cannot move their places; or else these groups."""
         respected: list[int] = []
         while len(respected) <= self._tuning.respected:
             outcome = self._arrange(respected, [gang], budget)
@@ -128,7 +128,7 @@ class ReorderGroups:
         return respected
 
     def _let_choose(self, urgent: list[int], budget: SearchBudget) -> Arrangement | None:
-        """Return an arrangement in which ``urgent`` groups choose first, joined by those left over; or None."""
+        """Return an arrangement where ``urgent`` groups, and others without places, choose first; or None."""
         tried: set[tuple[int, ...]] = set()
         while len(urgent) <= self._tuning.urgent and tuple(urgent) not in tried:
             tried.add(tuple(urgent))
@@ -148,8 +148,8 @@ class ReorderGroups:
     ) -> Arrangement | int | None:
         """Return an arrangement with ``urgent``, or a group that found no place, or None if the budget is used up.
 
-        The order is: ``respected`` groups at their present places; ``urgent`` groups, in order, at any place; groups
-        whose present place is still free; last, in order, the groups whose places have been taken.
+        Groups come in this order: ``respected`` groups at their present places; ``urgent`` groups at any places; groups
+        whose present places are still free; last, the groups whose places have been taken, at any places.
         """
         trial = self._placer.copy_to(self._begin.copy())
         now: dict[int, Assignments] = {}
@@ -166,7 +166,7 @@ class ReorderGroups:
         return Arrangement(trial.board, now)
 
     def _iter_displaced(self, trial: GroupPlacer, now: dict[int, Assignments]) -> Iterator[int]:
-        """Book groups whose present places are still free, and add them to ``now``; then yield the other groups."""
+        """Book groups whose present places are still free, and add them to ``now``; then yield all other groups."""
         others = {gang: places for gang, places in self.found.placed.items() if gang not in now}
         taken = _find_touched(now, trial.board.residual.problem.machines)
         apart = trial.shares_machines_only()
