@@ -1,1 +1,1 @@
-"""The rules of scheduling, one file or folder each, by Kubernetes' names; `registry.py` has them in order."""
+"""The rules of scheduling, one file or folder each, under Kubernetes' names; `registry.py` lists them in order."""

@@ -1,11 +1,12 @@
-"""Default spread: which tasks of a round prefer to be apart, and the cost of placing them together.
+"""Computes the default spread: which tasks of a round prefer to run apart, and what placing them together costs.
 
-Costs follow kube-scheduler's PodTopologySpread with its default constraints. There each constraint adds to a node's
-score: the tasks of the group in the node's domain, times log(domains + 2), plus maxSkew - 1. The sum is scaled so that
-the largest one costs 100 points times 2, the plugin's weight. Here costs are scaled as if all tasks of the group were
-placed already, and evenly. So each further task in a domain costs the same throughout a round, and costs are convex.
-The 200 points are divided among the constraints that tell machines apart, and each constraint is scaled on its own.
-(In kube-scheduler a constraint that is equal on all nodes makes the others count less.)
+Costs follow kube-scheduler's PodTopologySpread with its default constraints. In kube-scheduler, each constraint adds
+to a node's score: the tasks of the group in the node's domain, times log(domains + 2), plus maxSkew - 1.
+kube-scheduler scales the sum so that the largest one costs 100 points times 2, the plugin's weight. This module
+scales costs as if all tasks of the group were placed already, and evenly. So each further task in a domain costs the
+same throughout a round, and costs are convex. The 200 points are divided among the constraints whose label differs
+between machines, and each constraint is scaled on its own. (In kube-scheduler, a constraint whose label is equal on
+all nodes makes the other constraints count less.)
 """
 
 from __future__ import annotations
@@ -26,23 +27,27 @@ from firmament.core.state.domains import DomainsByKey
 
 @dataclass(frozen=True, slots=True)
 class SpreadConstraint:
-    """A default spread constraint, ``ScheduleAnyway``. With the key `HOSTNAME` each machine is its own domain."""
+    """A default constraint of topology spread, with ``whenUnsatisfiable: ScheduleAnyway``. If the topology key is
+    `HOSTNAME`, each machine is a domain of its own.
+    """
 
     topology_key: str
     max_skew: int
 
 
 SYSTEM_DEFAULTS = (SpreadConstraint(HOSTNAME, 3), SpreadConstraint(ZONE, 5))
-"""The default constraints of kube-scheduler with ``defaultingType: System``."""
+"""kube-scheduler's default constraints if ``defaultingType`` is ``System``."""
 
 POINTS = 200
-"""Points that the fullest domain costs: 100 times kube-scheduler's weight of PodTopologySpread."""
+"""What a task costs in the fullest domain, in points: 100 times kube-scheduler's weight of PodTopologySpread."""
 
 MOST_DOMAIN_COUNTS = 5_000_000
-"""Groups times domains above which only machines count, and no larger domains."""
+"""If groups times domains exceed this number, only machines count as domains, and larger domains such as zones do
+not."""
 
 _MOST_SINGLE_SEARCHES = 4
-"""Up to this number of groups, the tasks of each are searched for separately; that is faster than to sort all tasks."""
+"""Up to this number of groups, the code searches for the tasks of each group separately, which is faster than sorting
+all tasks."""
 
 
 def compile_spread(
@@ -54,11 +59,12 @@ def compile_spread(
     shape: Int64,
     get_domains: Callable[[Cluster, str], Int64] | None = None,
 ) -> SpreadTerms:
-    """Return the spread terms of a round; `NO_SPREAD` if no waiting task is in a group.
+    """Return the terms by which a round spreads its tasks; `NO_SPREAD` if no waiting task is in a group.
 
-    ``constraints``: at most one with the key `HOSTNAME` and one with another key. ``codes``: int64[C], the number of
-    each class's group, 0 for none; ``tasks``: int64[C], how many tasks of each class wait; ``feasible``: bool[S, M];
-    ``shape``: int64[C], the row of each class in ``feasible``. ``get_domains`` stands in for ``number_domains``.
+    ``constraints``: at most one with the key `HOSTNAME`, and at most one with another key. ``codes``: int64[C], the
+    number of each class's group, 0 for none; ``tasks``: int64[C], how many tasks of each class wait; ``feasible``:
+    bool[S, M]; ``shape``: int64[C], the row of each class in ``feasible``. ``get_domains`` is called instead of
+    ``number_domains``, if given.
     """
     machines = len(cluster.machines)
     if not constraints or machines < 2 or not codes.any():
@@ -70,7 +76,8 @@ def compile_spread(
     total = np.bincount(resident_group, minlength=groups)
     total += np.bincount(group[group >= 0], weights=tasks[group >= 0], minlength=groups).astype(np.int64)
     open_to = np.zeros(groups, dtype=np.int64)
-    machines_of = np.array([np.count_nonzero(row) for row in feasible], dtype=np.int64)  # faster than by axis
+    # Counting row by row is faster than ``axis=1``.
+    machines_of = np.array([np.count_nonzero(row) for row in feasible], dtype=np.int64)
     np.maximum.at(open_to, group[group >= 0], machines_of[shape[group >= 0]])
     by_machine = next((each for each in constraints if each.topology_key == HOSTNAME), None)
     coarse = next((each for each in constraints if each.topology_key != HOSTNAME), None)
@@ -93,9 +100,9 @@ def compile_spread(
 def _compute_steps(
     constraint: SpreadConstraint | None, units: float, total: Int64, domains: Int64
 ) -> Float64:
-    """Return the cost of one more task of each group in a domain: float64[G].
+    """Return what one more task of each group costs in a domain, in units of cost: float64[G].
 
-    The cost is scaled so that a domain with its even share of ``total`` tasks over ``domains`` costs ``units``.
+    A domain with its even share of ``total`` tasks over ``domains`` costs ``units``.
     """
     if constraint is None:
         return np.zeros(len(total))
@@ -107,7 +114,7 @@ def _compute_steps(
 def number_domains(cluster: Cluster, key: str) -> Int64:
     """Return the domain of each machine by the label ``key``: int64[M]; domains are numbered from 0.
 
-    All machines without the label are one domain. Domains without machines have no number.
+    All machines without the label share one domain. A domain without machines gets no number.
     """
     domain = DomainsByKey(cluster.machines).get(key).domain
     used = np.bincount(domain + 1) > 0
@@ -115,9 +122,9 @@ def number_domains(cluster: Cluster, key: str) -> Int64:
 
 
 def _find_residents(cluster: Cluster, numbers: Int64) -> tuple[Int64, Int64]:
-    """Return the tasks on machines that are in groups: each task's index in ``numbers`` and its machine, int64[A] each.
+    """Return the placed tasks that are in groups: each task's index in ``numbers`` and its machine, int64[A] each.
 
-    ``numbers``: the groups, ascending.
+    ``numbers``: the numbers of the groups, ascending.
     """
     tasks = cluster.tasks
     group = tasks.spread[: len(tasks.uid)]

@@ -1,7 +1,8 @@
-"""ImageLocality: machines that have a task's images, and large ones, cost it less. No machine is refused.
+"""ImageLocality: a machine costs a task less if it already has the task's images, especially large ones. The rule
+refuses no machine.
 
-``ImageIndex.scores`` in ``selectors/machine_contents.py`` computes the score; from which size on images count, says
-``MIN_IMAGE_BYTES`` there.
+``ImageIndex.scores`` in ``selectors/machine_contents.py`` computes the score; ``MIN_IMAGE_BYTES`` in that file says
+from which size on images count.
 """
 
 from __future__ import annotations
@@ -17,7 +18,10 @@ WEIGHT = 1
 
 
 class ImageLocality(NodeRule):
-    """Scores a machine by the sizes of the task's images on it, each times the share of machines that have it."""
+    """Scores a machine by the task's images that it has.
+
+    Each image counts with its size, times the share of machines that have it.
+    """
 
     name = "ImageLocality"
     reasons = ()
@@ -26,7 +30,7 @@ class ImageLocality(NodeRule):
     scores_tasks_with = ("images",)
 
     def refusals(self, machines: MachineTable, shape: TaskClass) -> tuple[MachineRefusal, ...]:  # noqa: ARG002
-        """Return no refusals: images only cost."""
+        """Return no refusals, because images only affect costs."""
         return ()
 
     def score(self, machines: MachineTable, shape: TaskClass, feasible: Bool) -> SoftCost | None:  # noqa: ARG002

@@ -16,8 +16,9 @@ from firmament.core.state.cluster import Cluster
 def model_constraints(
     cluster: Cluster, waiting: Sequence[int], *, without: int = -1
 ) -> tuple[ModelConstraint, ...]:
-    """Return the models' constraints that concern a class in ``waiting`` (class rows; problem class c is
-    ``waiting[c]``).
+    """Return the models' constraints that concern a class in ``waiting``.
+
+    ``waiting``: class rows; class c of the problem is ``waiting[c]``.
 
     ``without``: row of a task that is not counted on its machine; -1 for none.
     """
@@ -34,14 +35,14 @@ def model_constraints(
     return tuple(found)
 
 
-# --- Kinds of waiting and placed tasks: a model tells tasks apart only by some of their labels.
+# --- Kinds of waiting and placed tasks: a model distinguishes tasks only by some of their labels.
 
 
 @dataclass(frozen=True, slots=True)
 class RoundKinds:
     """The kinds of a round's tasks, for one model.
 
-    ``rows``: each kind as the model sees it; ``by_class``: the kind of each class row, for classes that have one;
+    ``rows``: each kind as the model sees it. ``by_class``: the kind of each class row, for classes that have one.
     ``placed``: the tasks on machines, by kind.
     """
 
@@ -53,7 +54,7 @@ class RoundKinds:
 def find_kinds(
     cluster: Cluster, keys: Sequence[str], waiting: Sequence[int], *, without: int = -1
 ) -> RoundKinds:
-    """Return the kinds of the classes that wait, or have tasks on machines, by the labels ``keys``.
+    """Return the kinds, by the labels ``keys``, of the classes that wait or have tasks on machines.
 
     ``waiting``: class rows; ``without``: row of a task that is not counted on its machine; -1 for none.
     """

@@ -1,4 +1,7 @@
-"""NodeAffinity: machines must match a task's nodeSelector and required node affinity; preferred affinity is scored."""
+"""NodeAffinity: machines must match a task's nodeSelector and required node affinity.
+
+Preferred node affinity affects costs.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ WEIGHT = 2
 
 
 class NodeAffinity(NodeRule):
-    """A machine must have every label of the selector, and match at least one required term, if the task has any."""
+    """Requires that a machine matches the task's nodeSelector, and at least one required term if there are any."""
 
     name = "NodeAffinity"
     reasons = (Reason.WRONG_LABELS,)
@@ -41,8 +44,9 @@ class NodeAffinity(NodeRule):
             yield MachineRefusal(Cause(Reason.WRONG_LABELS), wrong)
 
     def score(self, machines: MachineTable, shape: TaskClass, feasible: Bool) -> SoftCost:
-        """Return the cost of preferred terms: the sum of weights of terms that match, scaled so that the best machine
-        has 100.
+        """Return the cost by preferred terms.
+
+        The weights of matching terms are summed, and scaled so that the best machine scores 100.
         """
         matched = np.zeros(len(machines))
         selectors = machines.selectors()
@@ -58,7 +62,7 @@ class NodeAffinity(NodeRule):
         return len(content.node_selector) + count_looks_of_terms(terms)
 
     def cures(self, standing: ChangedMachine) -> Iterator[CureProposal]:
-        """Yield cures: a misspelled label corrected, the machine labelled, or one constraint dropped."""
+        """Yield cures: correct a misspelled label, label the machine, or drop one constraint."""
         yield from _correct_label(standing)
         yield from _add_labels(standing)
         yield from _drop_selectors(standing.content)
@@ -80,7 +84,7 @@ def mark_selected(content: TaskClass) -> Hashable:
 
 
 def _correct_label(standing: ChangedMachine) -> Iterator[CureProposal]:
-    """Yield cures: a requested label that no machine has is replaced by a similar label of this machine."""
+    """Yield cures that replace a requested label that no machine has by a similar label of this machine."""
     for content, rule, before, after in _correct_class(
         standing.content, standing.machine.labels, standing.levels.values
     ):
@@ -89,7 +93,7 @@ def _correct_label(standing: ChangedMachine) -> Iterator[CureProposal]:
 
 
 def _add_labels(standing: ChangedMachine) -> Iterator[CureProposal]:
-    """Yield the cure that gives the machine the labels that the task's selectors ask for."""
+    """Yield the cure that gives the machine the labels for which the task's selectors ask."""
     before = standing.machine.labels
     labels = labels_that_match(standing.content, before)
     if labels is None:
@@ -104,7 +108,7 @@ def _add_labels(standing: ChangedMachine) -> Iterator[CureProposal]:
 
 
 def _drop_selectors(content: TaskClass) -> Iterator[CureProposal]:
-    """Yield cures: one entry of the selector is dropped, or the required node affinity."""
+    """Yield cures that drop one entry of the nodeSelector, or the required node affinity."""
     for index, (key, value) in enumerate(content.node_selector):
         rest = (*content.node_selector[:index], *content.node_selector[index + 1 :])
         step = CureChange(CureKind.DROP, f"nodeSelector {key}={value}")
@@ -117,7 +121,8 @@ def _drop_selectors(content: TaskClass) -> Iterator[CureProposal]:
 def labels_that_match(content: TaskClass, labels: Mapping[str, str]) -> dict[str, str] | None:
     """Return a machine's labels with the fewest changes that make them match a class; None if no change does.
 
-    One of the required terms must match. Terms about fields, and terms that compare numbers, are not tried.
+    The labels then match at least one required term. Terms about fields, and terms that compare numbers, are not
+    tried.
     """
     selected = {**labels, **dict(content.node_selector)}
     if not content.required:
@@ -136,9 +141,9 @@ def _count_changes(one: Mapping[str, str], other: Mapping[str, str]) -> int:
 def _change_to_match(
     term: NodeSelectorTerm, labels: Mapping[str, str], keep: Mapping[str, str]
 ) -> dict[str, str] | None:
-    """Return the labels, changed so that a term's requirements are met; None if they cannot be.
+    """Return the labels, changed so that they meet a term's requirements; None if that is impossible.
 
-    Labels in ``keep`` must not change.
+    The changes must not affect labels in ``keep``.
     """
     if term.fields or not term.labels:
         return None
@@ -161,10 +166,11 @@ def _change_to_match(
     return changed if all(changed.get(key) == value for key, value in keep.items()) else None
 
 
-# --- Misspelled labels: a task asks for a label that no machine has, but some machine has a similar one.
+# --- Misspelled labels: a task asks for a label that no machine has, and some machine has a similar one.
 
 _LEAST_SIMILARITY = 0.7
-"""Least ratio (difflib) of two words that counts one as a misspelling of the other: memroy and memory have 0.83."""
+"""If two words are at least this similar (ratio of difflib), one counts as a misspelling of the other: memroy and
+memory have 0.83."""
 
 Label = tuple[str, str]
 
@@ -172,11 +178,10 @@ Label = tuple[str, str]
 def _find_near_label(
     key: str, value: str, labels: Mapping[str, str], offered: Mapping[str, Collection[str]]
 ) -> Label | None:
-    """Return the label of a machine that is similar to ``key=value``; None if there is none, or some machine has the
-    label.
+    """Return a label of a machine that resembles ``key=value``; None if none does, or some machine has ``key=value``.
 
-    ``labels``: those of the machine; ``offered``: by key, the values of all machines' labels. Two keys that differ only
-    in their prefix are similar, too.
+    ``labels``: those of the machine. ``offered``: by key, the values of all machines' labels. Two keys also count as
+    similar if they differ only in their prefix.
     """
     if key in offered:
         own = labels.get(key)
@@ -195,9 +200,7 @@ def _find_near_label(
 def _correct_class(
     content: TaskClass, labels: Mapping[str, str], offered: Mapping[str, Collection[str]]
 ) -> Iterator[tuple[TaskClass, str, Label, Label]]:
-    """Yield a class with one label corrected, the name of the field that asks for the label, and the label before and
-    after.
-    """
+    """Yield a class with one label corrected, the name of the field with the label, and the label before and after."""
     for index, (key, value) in enumerate(content.node_selector):
         found = _find_near_label(key, value, labels, offered)
         if found is not None:

@@ -1,7 +1,8 @@
-"""NodeName, and machine names in NodeAffinity: classes confined to machines by name, or by volumes on these machines.
+"""NodeName, and machine names in NodeAffinity: confines classes to machines by name, or by volumes on these machines.
 
-kube-scheduler looks only at the named machines. Thousands of classes may differ in nothing but the one machine that
-each names. So pins are no part of a shape, and are not kept as rows over all machines: each class lists its machines.
+For such tasks, kube-scheduler looks only at the named machines. Thousands of classes may differ in nothing but the
+one machine that each names. So shapes do not include these machines (pins), and no row over all machines is kept for
+them: each class lists its machines.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from firmament.core.state.machines import MachineTable
 
 
 class NodeName(NodeRule):
-    """A machine must be among those that every term of the required node affinity names."""
+    """Requires that a machine is among those that every term of the required node affinity names."""
 
     name = "NodeName"
     reasons = (Reason.NOT_NAMED, Reason.WRONG_NAME)
@@ -39,13 +40,11 @@ class NodeName(NodeRule):
 # --- Classes that are confined to few machines.
 
 OUTSIDE = Cause(Reason.NOT_NAMED)
-"""Why machines outside a class's pins are refused, if nothing else says what the pins come from."""
+"""Why machines outside a class's pins are refused, if nothing else says where the pins come from."""
 
 
 def list_pinned_rows(cluster: Cluster, cls: int) -> Int64 | None:
-    """Return the rows of the machines to which the class in row ``cls`` is confined, ascending; None if it has no
-    pins.
-    """
+    """Return the rows of the machines to which the class in row ``cls`` is confined, ascending; None: all machines."""
     row = cluster.classes.rows[cls]
     rows: Int64 | None = None
     if row.pins is not None:
@@ -58,7 +57,7 @@ def list_pinned_rows(cluster: Cluster, cls: int) -> Int64 | None:
 
 
 def list_pin_refusals(cluster: Cluster, cls: int) -> list[MachineRefusal]:
-    """Return the refusals of machines that the class in row ``cls`` does not name, or without its local volumes."""
+    """Return the refusals of machines that the class in row ``cls`` does not name, or that lack its local volumes."""
     row = cluster.classes.rows[cls]
     found = []
     if row.pins is not None:

@@ -1,7 +1,7 @@
-"""NodePorts: no two tasks on a machine use the same host port.
+"""NodePorts: two tasks on a machine must not use the same host port.
 
 A port on all addresses conflicts with every use of the port; a port on one address conflicts with uses on all
-addresses and on this one. As ``HostPortInfo.CheckConflict`` of kube-scheduler.
+addresses and on the same address. The rule follows ``HostPortInfo.CheckConflict`` of kube-scheduler.
 """
 
 from __future__ import annotations
@@ -19,15 +19,16 @@ from firmament.core.state.classes import ClassRow
 
 
 class NodePorts(PodRule):
-    """No two tasks on a machine use the same host port."""
+    """Keeps tasks that use the same host port on different machines."""
 
     name = "NodePorts"
     called = MappingProxyType({Reason.PORTS_TAKEN: "host ports"})
     stated_in = ("ports",)
 
     def compile(self, compilation: Compilation) -> None:
-        """Keep classes that use the same host port off each other's machines; ports that the same classes use share one
-        counter.
+        """Keep classes that use the same host port off each other's machines.
+
+        Ports that the same classes use share one counter.
         """
         found: set[tuple[tuple[int, ...], int]] = set()
         for by_ip in _find_port_users(compilation.rows, compilation.ruled, compilation.waiting).values():
@@ -46,7 +47,7 @@ class NodePorts(PodRule):
         return len(content.ports)
 
     def cures(self, standing: ChangedMachine) -> Iterator[CureProposal]:
-        """Yield cures: the task without one of its ports."""
+        """Yield cures that drop one of the task's ports."""
         content = standing.content
         for index, port in enumerate(content.ports):
             step = CureChange(CureKind.DROP, f"hostPort {port.port}/{port.protocol}")
@@ -59,7 +60,7 @@ def _find_port_users(
 ) -> dict[tuple[str, int], dict[str, list[int]]]:
     """Return the classes (rows) that use a port which some class in ``waiting`` asks for.
 
-    They are listed by (protocol, port), then by address ("" for all addresses).
+    The result lists the classes by (protocol, port), then by address ("" for all addresses).
     """
     users: dict[tuple[str, int], dict[str, list[int]]] = {}
     wanted = {(each.protocol, each.port) for row in waiting for each in rows[row].content.ports}

@@ -1,7 +1,7 @@
 """NodeResourcesFit: machines must have enough left of every resource that a task requests.
 
-What machines have left changes during a round, so the caller passes it to `find_refusals_by_resource`. The rule itself
-only refuses all machines to a task that requests a resource which no machine offers.
+The free amounts of machines change during a round, so the caller passes them to `find_refusals_by_resource`. The rule
+itself refuses machines in one case: if a task requests a resource that no machine offers, it refuses all.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _FEW_RESOURCES = 8
 
 
 class NodeResources(NodeRule):
-    """Every resource that the task requests must be offered by some machine."""
+    """Requires that some machine offers every resource that the task requests."""
 
     name = "NodeResourcesFit"
     reasons = (Reason.INSUFFICIENT, Reason.TOO_MANY)
@@ -41,11 +41,11 @@ class NodeResources(NodeRule):
             yield MachineRefusal(lack_of(resource), np.ones(len(machines), dtype=np.bool_))
 
     def count_looks(self, content: TaskClass) -> int:
-        """Return three evaluations for each requested resource beyond the first eight."""
+        """Return three looks for each requested resource beyond the first eight."""
         return max(0, len(content.requests) - _FEW_RESOURCES) * _LOOKS_PER_RESOURCE
 
     def count_common_looks(self, contents: Sequence[TaskClass]) -> Int64:
-        """Return ``count_looks`` of each class: int64[C]; computed without a call per class."""
+        """Return ``count_looks`` of each class, int64[C], without a call per class."""
         named = np.fromiter([len(content.requests) for content in contents], dtype=np.int64)
         looks: Int64 = np.maximum(named - _FEW_RESOURCES, 0) * _LOOKS_PER_RESOURCE
         return looks
@@ -57,7 +57,7 @@ class NodeResources(NodeRule):
 
 
 def _find_offered_nowhere(machines: MachineTable, shape: TaskClass) -> tuple[str, ...]:
-    """Return the first resource that a shape requests and no machine offers, as a tuple; () if there is none."""
+    """Return the first requested resource of a shape that no machine offers, as a tuple; () if there is none."""
     known = machines.resources.known
     for name, amount in shape.requests:
         if name not in known and amount:
@@ -82,7 +82,7 @@ def find_refusals_by_resource(free: Int64, request: Int64, resources: Sequence[s
 
 
 def list_lacking_amounts(standing: ChangedMachine) -> dict[str, tuple[int, int]]:
-    """Return the requested and the free amount of each resource of which the machine has too little free."""
+    """Return, for each resource of which the machine has too little free, the requested and the free amount."""
     asked = {**dict(standing.content.requests), PODS: 1}
     return {
         resource: (amount, max(0, standing.free.get(resource, 0)))
@@ -92,7 +92,7 @@ def list_lacking_amounts(standing: ChangedMachine) -> dict[str, tuple[int, int]]
 
 
 def _lower_requests(standing: ChangedMachine) -> Iterator[CureProposal]:
-    """Yield the cure that lowers the requests to what is free; nothing if some lacking resource has nothing free."""
+    """Yield the cure that lowers the requests to the free amounts; nothing if none of some lacking resource is free."""
     lacks = list_lacking_amounts(standing)
     if not _are_requested(lacks) or any(free == 0 for _, free in lacks.values()):
         return
@@ -110,7 +110,7 @@ def _lower_requests(standing: ChangedMachine) -> Iterator[CureProposal]:
 
 
 def _enlarge_machine(standing: ChangedMachine) -> Iterator[CureProposal]:
-    """Yield the cure that enlarges the machine by the amounts that are lacking."""
+    """Yield the cure that enlarges the machine by the amounts that the task lacks."""
     lacks = list_lacking_amounts(standing)
     if not _are_requested(lacks):
         return
@@ -127,5 +127,5 @@ def _enlarge_machine(standing: ChangedMachine) -> Iterator[CureProposal]:
 
 
 def _are_requested(lacks: Mapping[str, object]) -> bool:
-    """Return whether some resource is lacking, and every lacking one is a plain resource, not a count of volumes."""
+    """Return whether some resource is lacking, and each lacking one is an ordinary resource, not a count of volumes."""
     return bool(lacks) and lacks_only_room([lack_of(resource) for resource in lacks])

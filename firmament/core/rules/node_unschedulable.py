@@ -1,6 +1,6 @@
-"""NodeUnschedulable: machines that are cordoned, or not ready, take only tasks that tolerate this.
+"""NodeUnschedulable: machines that are cordoned or not ready take only tasks that tolerate this.
 
-Rules know no time: a delay before a cordon counts belongs to the bridge (``poseidon/nodes/machines.py``).
+This rule knows no time: the bridge (``poseidon/nodes/machines.py``) handles the delay before a cordon counts.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from firmament.core.state.machines import MachineTable
 
 
 class NodeUnschedulable(NodeRule):
-    """A cordoned machine takes no new tasks; tasks that run on it may stay."""
+    """Refuses new tasks on a cordoned machine; tasks that already run there may stay."""
 
     name = "NodeUnschedulable"
     reasons = (Reason.CORDONED,)
@@ -40,14 +40,12 @@ class NodeUnschedulable(NodeRule):
         yield CureProposal((step,), TrialChange(standing.content, machine))
 
     def as_new(self, machine: Machine) -> Machine:
-        """Return the machine uncordoned."""
+        """Return the machine as it is when not cordoned."""
         return replace(machine, unschedulable=False)
 
 
 class NodeReady(NodeRule):
-    """A machine that is not ready takes no new tasks, whether or not it has the taint yet; tasks that run on it may
-    stay.
-    """
+    """Refuses new tasks on a machine that is not ready, whether or not it has the taint yet; running tasks may stay."""
 
     name = "NodeReady"
     reasons = (Reason.NOT_READY,)
@@ -63,7 +61,7 @@ class NodeReady(NodeRule):
 
 
 def cordon(machine: Machine) -> Machine:
-    """Return a machine as it is after a cordon: unschedulable, and with the taint that clusters add."""
+    """Return a machine as it is after a cordon: unschedulable, and with the taint that Kubernetes adds."""
     return replace(add_taint(machine, CORDON_TAINT), unschedulable=True)
 
 

@@ -1,6 +1,4 @@
-"""Compiles the pairs of a round from a cost model: what a pair of tasks costs by where both run, and the pair's
-limits.
-"""
+"""Compiles the pairs of a round from a cost model: costs of two tasks by where both run, and limits on pairs."""
 
 from __future__ import annotations
 
@@ -50,7 +48,7 @@ def compile_pairs(
 
 
 def judge_pairs(asked: AskedTask) -> Iterator[TaskVerdict]:
-    """Yield the verdict of the pair model on one task, given the tasks on machines; nothing without such a model."""
+    """Yield the pair model's verdict on one task, given the tasks on machines; nothing if there is no such model."""
     cls = int(asked.cluster.tasks.cls[asked.row])
     for weighted, model in asked.models.pair_models[:1]:
         kinds = find_kinds(asked.cluster, model.needs.kind_labels, [cls], without=asked.row)

@@ -1,7 +1,8 @@
 """InterPodAffinity: tasks that must, should, must not or should rather not be where certain other tasks are.
 
-Terms work in both directions: a waiting class obeys its own terms, and the terms of every other class that select it,
-whether that class waits or has tasks on machines, and whoever placed these. Terms with equal content share counters.
+Terms work in both directions. A waiting class obeys its own terms, and the terms of every other class that select it,
+whether that class waits or has tasks on machines, and whichever scheduler placed them. Terms with equal content share
+counters.
 """
 
 from __future__ import annotations
@@ -22,19 +23,19 @@ from firmament.core.rules.framework.work import count_looks_of_selectors
 from firmament.core.state.class_selectors import HeldTerm, own_selector
 
 _LOOKS_PER_TERM = 8
-"""How often a round checks a machine for one term: in two compilations, the plan, admission and reasons, some more than
-once.
+"""How many looks at each machine one term takes in a round: two compilations, planning, admission and reasons, some
+more than once.
 """
 
 _MOST_LEVELS = 2
-"""How many other labels are proposed in place of a term's own: the next finer, or coarser, ones."""
+"""How many other labels cures propose instead of a term's own: the next finer, or coarser, ones."""
 
 _ANTI, _NEAR = "required podAntiAffinity", "required podAffinity"
 _CALLED_NEAR = "pod affinity rules"
 
 
 class PodAffinity(PodRule):
-    """Required and preferred affinity and anti-affinity between tasks, by the value of a label of machines."""
+    """Applies required and preferred affinity and anti-affinity between tasks, by the value of a machine label."""
 
     name = "InterPodAffinity"
     called = MappingProxyType(
@@ -75,7 +76,7 @@ class PodAffinity(PodRule):
         return [term.selector for term in content.anti_affinity]
 
     def count_looks(self, content: TaskClass) -> int:
-        """Return eight evaluations for each term, and those of its selector."""
+        """Return eight looks for each term, and the looks of its selector."""
         selectors = [each.selector for each in _list_terms(content)]
         return len(selectors) * _LOOKS_PER_TERM + count_looks_of_selectors(selectors)
 
@@ -88,9 +89,9 @@ class PodAffinity(PodRule):
         return bool(content.preferred_affinity or content.preferred_anti_affinity)
 
     def cures(self, standing: ChangedMachine) -> Iterator[CureProposal]:
-        """Yield cures: the task without one of its required terms, or with the term over a coarser label.
+        """Yield cures: drop one of the task's required terms, or state it over another label.
 
-        For affinity that is a label of larger domains, for anti-affinity one of smaller domains.
+        For affinity, that label has larger domains; for anti-affinity, smaller ones.
         """
         content, levels = standing.content, standing.levels
         for index, term in enumerate(content.anti_affinity):
@@ -105,12 +106,12 @@ class PodAffinity(PodRule):
 
 
 def name_topology_constraint(contents: Iterable[TaskClass], job: str) -> dict[str, str]:
-    """Return the name, for people, of a gang's required affinity behind which is a topology constraint; else {}.
+    """Return the name of the topology constraint behind a gang's required affinity; {} if there is none.
 
-    The key is `_CALLED_NEAR`, the name that the affinity has otherwise.
+    The key is `_CALLED_NEAR`, the name that messages otherwise give this affinity.
 
-    ``contents``: the classes of the gang's tasks. A term that selects by nothing but the gang (``job``) stands for the
-    gang's topology constraint.
+    ``contents``: the classes of the gang's tasks. A term whose selector names nothing but the gang (``job``) stands
+    for the gang's topology constraint.
     """
     terms = [term for content in contents for term in content.affinity]
     own = [term for term in terms if [each.values for each in term.selector.labels] == [(job,)]]
@@ -122,15 +123,16 @@ def name_topology_constraint(contents: Iterable[TaskClass], job: str) -> dict[st
 
 
 class _LessAsked(NamedTuple):
-    """A change of one term that makes it ask less; ``term`` replaces the former term, None drops it."""
+    """A change that makes one term less strict; ``term`` replaces the former term, None drops it."""
 
     step: CureChange
     term: TaskTerm | None
 
 
 def _ask_less(rule: str, index: int, term: TaskTerm, keys: Sequence[str]) -> Iterator[_LessAsked]:
-    """Yield the change that drops a term, then changes that state the term over each of the first few labels in
-    ``keys``.
+    """Yield the change that drops a term, then changes that state the term over other labels.
+
+    The other labels are the first few in ``keys``.
     """
     subject = f"{rule} by {term.topology_key}"
     yield _LessAsked(CureChange(CureKind.DROP, subject, before=index), None)
@@ -154,7 +156,7 @@ def _replace_term(terms: tuple[TaskTerm, ...], index: int, term: TaskTerm | None
 
 
 def _collect_terms(compilation: Compilation) -> dict[HeldTerm, list[int]]:
-    """Return every distinct term of the round, with the classes (rows) that state it."""
+    """Return every distinct term of the round, with the classes (rows) that state the term."""
     found: dict[HeldTerm, list[int]] = {}
     for row in compilation.ruled:
         for term in compilation.selector.list_terms(row):
@@ -165,7 +167,7 @@ def _collect_terms(compilation: Compilation) -> dict[HeldTerm, list[int]]:
 def _add_term(compilation: Compilation, standing: StandingTerms, term: HeldTerm, holders: list[int]) -> None:
     """Add what a term means for the waiting classes that it selects.
 
-    Of ``holders``, the classes (rows) that state the term, those that do not wait are added to ``standing``.
+    ``holders``: the classes (rows) that state the term. Those of them that do not wait are added to ``standing``.
     """
     matching = compilation.selector.find_selected(term)
     selected = matching[compilation.waits[matching]]
@@ -198,7 +200,7 @@ def _add_standing_terms(compilation: Compilation, standing: StandingTerms) -> No
 def _build_attraction(compilation: Compilation, row: int, content: TaskClass) -> Attraction:
     counters = compilation.counters
     selectors = tuple(dict.fromkeys(own_selector(term.selector, content) for term in content.affinity))
-    matching = counters.matching_all(selectors).tolist()  # pods must match all terms
+    matching = counters.matching_all(selectors).tolist()  # A task must match all terms.
     keys = dict.fromkeys(term.topology_key for term in content.affinity)
     numbers = tuple(counters.of_classes(matching, key) for key in keys)
     for number in numbers:
@@ -207,7 +209,7 @@ def _build_attraction(compilation: Compilation, row: int, content: TaskClass) ->
 
 
 def _note_unsettled(compilation: Compilation, number: int, matching: Sequence[int]) -> None:
-    """Note one task in each domain whose only tasks that attract others are not bound yet.
+    """Record one task in each domain in which no task that attracts others is bound yet.
 
     ``matching``: rows of the classes that the counter counts.
     """

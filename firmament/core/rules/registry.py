@@ -1,7 +1,8 @@
-"""All rules, in kube-scheduler's order: other code asks for rules here, and names none.
+"""Lists all rules, in kube-scheduler's order; other code asks this module for rules, and names none.
 
-To add a rule about machines, write a file with a `NodeRule` and name it in `DEFAULT`. One about where other tasks are
-is a `PodRule`, and named in `POD_RULES`; one about amounts that tasks take together, a `LimitRule` in `LIMIT_RULES`.
+To add a rule about machines, write a file with a `NodeRule` and add it to `DEFAULT`. A rule about where other tasks
+are is a `PodRule`, listed in `POD_RULES`. A rule about amounts that tasks take together is a `LimitRule`, listed in
+`LIMIT_RULES`.
 """
 
 from __future__ import annotations
@@ -62,9 +63,9 @@ DEFAULT: tuple[NodeRule, ...] = (
     StorageCapacity(),
     ImageLocality(),
 )
-"""If several rules refuse a machine to a task, people read only the first: the one with the earliest stage of its
-reason,
-then the earliest here. Rules whose answers do not last come last."""
+"""All rules about machines. If several rules refuse a machine to a task, messages name only the first: the one whose
+reason has the earliest stage, and among equal stages the earliest in this list. Rules whose answers do not last are
+at the end."""
 
 
 _STATED_BY_ALL = frozenset({"requests"})
@@ -73,14 +74,14 @@ _STATED_BY_ALL = frozenset({"requests"})
 
 def read_fields(fields: Sequence[str]) -> Callable[[TaskClass], tuple[object, ...]]:
     """Return a fast function that returns the values of ``fields`` (at least one) of a class."""
-    return attrgetter(*fields, fields[0])  # one name alone would return no tuple
+    return attrgetter(*fields, fields[0])  # With one name alone, attrgetter would return no tuple.
 
 
 class _ConditionalRule:
     """A rule, with the conditions under which it is asked."""
 
     def __init__(self, rule: NodeRule, fields: Sequence[str]) -> None:
-        """``fields``: the rule concerns only tasks that state one of these fields; (): it concerns all tasks."""
+        """``fields``: the rule concerns only tasks that state one of these fields; (): the rule concerns all tasks."""
         self.rule = rule
         self.fields = fields
         self._stated = read_fields(fields) if fields else None
@@ -91,11 +92,11 @@ class _ConditionalRule:
         return self._stated is not None and any(self._stated(content))
 
     def concerns(self, machines: MachineTable, shape: TaskClass) -> bool:
-        """Return whether the rule must be asked for a shape, by the fields of tasks and machines that it declares."""
+        """Return whether the rule must be asked for a shape, by the fields that the rule declares."""
         return self.is_met(machines) and (self._stated is None or any(self._stated(shape)))
 
     def is_met(self, machines: MachineTable) -> bool:
-        """Return whether some machine states a field that the rule is about."""
+        """Return whether some machine states a field that the rule declares."""
         return not self._there or not self._there.isdisjoint(machines.stated)
 
 
@@ -103,7 +104,7 @@ class NodeRules:
     """The rules about machines, in the order in which they are asked."""
 
     def __init__(self, rules: Sequence[NodeRule]) -> None:
-        """Raise ``ValueError`` if two rules have one name."""
+        """Raise ``ValueError`` if two rules have the same name."""
         names = [rule.name for rule in rules]
         if len(set(names)) < len(names):
             raise ValueError(f"two rules have one name: {', '.join(names)}")
@@ -129,7 +130,8 @@ class NodeRules:
         self._looking_at_all = [each.rule for each in by_all]
         others = (each for each in (*self._lasting, *self._looking) if each not in by_all)
         self.stated_fields = tuple(dict.fromkeys(field for each in others for field in each.fields))
-        """Fields of tasks. A class that states none of them is not choosy, and ``count_common_looks`` applies to it."""
+        """Fields of tasks that matter to rules. For a class that states none of these fields, ``is_choosy`` is False
+        and ``count_common_looks`` applies."""
         passing = [field for each in self._passing for field in each.fields]
         always = any(not each.fields for each in self._passing)
         self._may_pass = read_fields(passing) if passing and not always else None
@@ -142,19 +144,20 @@ class NodeRules:
         self._read = attrgetter("invalid", *sorted(read))
 
     def key(self, machines: MachineTable, shape: TaskClass) -> Hashable:
-        """Return a key for caches of lasting refusals: all fields of a shape on which these depend."""
+        """Return a key for caches of lasting refusals: all fields of a shape on which these refusals depend."""
         return self._read(shape), *[rule.key(machines, shape) for rule in self._own_keys]
 
     def lasting_refusals(self, machines: MachineTable, shape: TaskClass) -> list[MachineRefusal]:
-        """Return the refusals that hold while the machines' ``static_version`` stays, in order of stages,
-        then of rules.
+        """Return the refusals that hold while the machines' ``static_version`` stays.
+
+        They are ordered by stage, then as the rules are.
         """
         asked = (each.rule for each in self._lasting if each.concerns(machines, shape))
         found = (each for rule in asked for each in rule.refusals(machines, shape))
         return sorted(found, key=lambda each: each.cause.reason.stage)
 
     def passing_refusals(self, machines: MachineTable, shape: TaskClass) -> Sequence[MachineRefusal]:
-        """Return the refusals by rules whose answers do not last, and which are therefore asked in every round."""
+        """Return the refusals of those rules whose answers do not last; these rules are asked in every round."""
         if self._may_pass is not None and not any(self._may_pass(shape)):
             return ()
         asked = [each.rule for each in self._passing if each.concerns(machines, shape)]
@@ -163,9 +166,9 @@ class NodeRules:
     def preferences(self, machines: MachineTable, shape: TaskClass, feasible: Bool) -> SoftCost | None:
         """Return the cost of each machine for a shape by what rules prefer; None if no rule scores the shape.
 
-        ``feasible``: bool[M], the machines over which scores are scaled. Preferences that the task does not state,
-        taints and images that no machine has, and capacities that no machine states cost nothing. Preferred terms that
-        no machine matches cost the same on all machines.
+        ``feasible``: bool[M], the machines over which scores are scaled. The following cost nothing: preferences that
+        the task does not state, taints and images that no machine has, and capacities that no machine states. A
+        preferred term that no machine matches costs the same on all machines.
         """
         states_any = self._states_scored is not None and any(self._states_scored(shape))
         if not states_any and not any(each.is_met(machines) for each in self._scoring_all):
@@ -176,14 +179,12 @@ class NodeRules:
         return SoftCost.join([rule.score(machines, shape, feasible) for rule in asked])
 
     def count_looks(self, content: TaskClass) -> int:
-        """Return an estimate of the evaluations per machine that a class costs a round, by everything it states; at
-        least 1.
-        """
+        """Return an estimate, at least 1, of the looks at each machine that a class takes by all it states."""
         looks = sum(each.rule.count_looks(content) for each in self._looking if each.is_stated(content))
         return 1 + looks + count_looks_at_others(content)
 
     def count_common_looks(self, contents: Sequence[TaskClass]) -> Int64:
-        """Return estimated evaluations per machine for classes without any of ``stated_fields``: int64[C]."""
+        """Return the estimated looks at each machine for classes that state none of ``stated_fields``: int64[C]."""
         looks = np.ones(len(contents), dtype=np.int64)
         for rule in self._looking_at_all:
             looks += rule.count_common_looks(contents)
@@ -198,13 +199,13 @@ class NodeRules:
         return self._of_reason.get(reason)
 
     def as_new(self, machine: Machine) -> Machine:
-        """Return a machine without state of its own (not cordoned, for example), as if it had just been added."""
+        """Return a machine as if it had just been added, without state of its own (not cordoned, for example)."""
         for rule in self.rules:
             machine = rule.as_new(machine)
         return machine
 
     def binds_running(self, cause: Cause) -> bool:
-        """Return whether a refusal for ``cause`` also concerns tasks that run on the machine already."""
+        """Return whether a refusal for ``cause`` also concerns tasks that already run on the machine."""
         rule = self.rule_of(cause.reason)
         return rule is None or rule.binds_running
 
@@ -217,7 +218,7 @@ _CHECKING = [
 
 
 def find_malformed(content: TaskClass) -> str:
-    """Return the first fault that a rule finds in what a class states; "" for none."""
+    """Return the first error that a rule finds in what a class states; "" for none."""
     found = (each.rule.find_malformed(content) for each in _CHECKING if each.is_stated(content))
     return next(filter(None, found), "")
 
@@ -260,18 +261,18 @@ def limit_amounts(cluster: Cluster, demand: RoundDemand, free: Int64) -> tuple[I
 
 
 def find_quotas(cluster: Cluster, demand: RoundDemand) -> QuotaTerms | None:
-    """Return the quotas on which tasks of a round's shapes draw; None if they draw on none."""
+    """Return the quotas that tasks of a round's shapes use; None if they use none."""
     asked = list_limiting(cluster.classes.shapes[shape] for shape in demand.shapes)
     return next((terms for rule in asked if (terms := rule.find_quotas(cluster, demand)) is not None), None)
 
 
 def list_drawing(cluster: Cluster) -> list[int]:
-    """Return the rows of the classes whose tasks draw on quotas, ascending."""
+    """Return the rows of the classes whose tasks use quotas, ascending."""
     return cluster.classes.list_stating(quotas.QUEUE)
 
 
 def number_draws(cluster: Cluster, terms: QuotaTerms, classes: Sequence[int]) -> Int64:
-    """Return the number in ``terms`` of what a task of each class (row) draws on quotas: int64[N]; -1 for nothing."""
+    """Return the number in ``terms`` of what a task of each class (row) takes of quotas: int64[N]; -1 for nothing."""
     return quotas.number_draws(cluster, terms, classes)
 
 
@@ -292,7 +293,7 @@ def keep_ledgers(cluster: Cluster, demand: RoundDemand) -> tuple[Ledger, ...]:
 # --- Rules between tasks.
 
 POD_RULES: tuple[PodRule, ...] = (PodAffinity(), TopologySpread(), NodePorts(), SharedDisks())
-"""Cures are proposed in the order of these rules; reasons are ordered by their stages instead."""
+"""Cures are proposed in the order of these rules, whereas reasons are ordered by their stages."""
 
 _STATING = [(rule, read_fields(rule.stated_in)) for rule in POD_RULES]
 _STATED = tuple(field for rule in POD_RULES for field in rule.stated_in)
@@ -306,7 +307,7 @@ def list_ruled(cluster: Cluster) -> list[int]:
 
 
 def list_stating_rules(cluster: Cluster, rules: NodeRules) -> list[int]:
-    """Return the rows of the classes that state a rule, about machines or other tasks, beyond requests; ascending."""
+    """Return the rows of the classes that state more than requests: a rule about machines or other tasks; ascending."""
     return cluster.classes.list_stating((*rules.stated_fields, *_STATED))
 
 
@@ -317,12 +318,12 @@ def _list_stated(content: TaskClass) -> list[PodRule]:
 
 
 def count_looks_at_others(content: TaskClass) -> int:
-    """Return an estimate of the evaluations per machine that a class's rules about other tasks cost a round."""
+    """Return an estimate of the looks at each machine that a class's rules about other tasks take in a round."""
     return sum(rule.count_looks(content) for rule in _list_stated(content))
 
 
 def count_pairing(content: TaskClass) -> int:
-    """Return how many terms of a class need more work for each waiting class that they select."""
+    """Return how many terms of a class need extra work for each waiting class that they select."""
     return sum(rule.count_pairing(content) for rule in _list_stated(content))
 
 
@@ -332,14 +333,14 @@ def prefers_company(content: TaskClass) -> bool:
 
 
 def constraint_behind(reason: AnyReason) -> str:
-    """Return the name, for people, of the constraint to which a reason belongs; "" if it belongs to no rule
-    between tasks.
-    """
+    """Return the name in messages of the constraint behind a reason; "" if no rule between tasks has this reason."""
     return _CALLED.get(reason, "")
 
 
 def name_constraints_of_gang(contents: Iterable[TaskClass], job: str) -> Mapping[str, str]:
-    """Return the names of a gang's own constraints, by the names that ``constraint_behind`` returns for them.
+    """Return the names of a gang's own constraints.
+
+    The keys are the names that ``constraint_behind`` returns for these constraints.
 
     ``contents``: the classes of the gang's tasks; ``job``: its id. Constraints that keep their names are left out.
     """
@@ -347,16 +348,14 @@ def name_constraints_of_gang(contents: Iterable[TaskClass], job: str) -> Mapping
 
 
 def drop_constraints(standing: ChangedMachine) -> Iterator[CureProposal]:
-    """Yield cures of one change each: a constraint about other tasks widened or dropped, or devices fewer or more."""
+    """Yield cures of one change each: a constraint about other tasks is widened or dropped, or device claims change."""
     for rule in POD_RULES:
         yield from rule.cures(standing)
     yield from propose_for_devices(standing)
 
 
 def list_helped_by_labels(cluster: Cluster, waiting: Int64) -> Int64:
-    """Return the tasks in ``waiting`` (rows) that new labels of machines may help even if no machine's refusals
-    change.
-    """
+    """Return the tasks in ``waiting`` (rows) that new machine labels may help even if no machine's refusals change."""
     return list_ruled_members(cluster, waiting)
 
 
@@ -384,7 +383,7 @@ def compile_rules(cluster: Cluster, waiting: Sequence[int], *, without: int = -1
 
 
 def _compile_counted(cluster: Cluster, waiting: Sequence[int], without: int) -> RuleSet:
-    """Return the rules of `POD_RULES` for the waiting classes; all of them are conditions on counters."""
+    """Return the rules of `POD_RULES` for the waiting classes; all of these rules are conditions on counters."""
     stating = list_ruled(cluster)
     if not stating:
         return NO_RULES

@@ -1,7 +1,8 @@
-"""TaintToleration: tasks keep off machines with a NoSchedule or NoExecute taint that they do not tolerate.
+"""TaintToleration: keeps tasks off machines with a NoSchedule or NoExecute taint that the tasks do not tolerate.
 
-Untolerated taints with the effect PreferNoSchedule cost. Neither the solver nor the bridge evicts a running pod for a
-NoExecute taint: Kubernetes' taint eviction controller does that, after the pod's ``tolerationSeconds``.
+An untolerated taint with the effect PreferNoSchedule adds to the cost of a machine. Neither the solver nor the bridge
+evicts a running pod for a NoExecute taint: Kubernetes' taint eviction controller does that, after the pod's
+``tolerationSeconds``.
 """
 
 from __future__ import annotations
@@ -28,8 +29,9 @@ WEIGHT = 3
 
 
 class TaintToleration(NodeRule):
-    """A task must tolerate every hard taint of the machine; the reason names the first taint that it does not
-    tolerate.
+    """Requires that a task tolerates every hard taint of the machine.
+
+    The reason names the first taint that the task does not tolerate.
     """
 
     name = "TaintToleration"
@@ -51,8 +53,9 @@ class TaintToleration(NodeRule):
         yield from known
 
     def score(self, machines: MachineTable, shape: TaskClass, feasible: Bool) -> SoftCost | None:
-        """Return the cost of untolerated PreferNoSchedule taints: their number, scaled; None if no feasible machine
-        has any.
+        """Return the cost by the scaled number of untolerated PreferNoSchedule taints.
+
+        Return None if no feasible machine has any.
         """
         if not machines.taints.soft:
             return None
@@ -73,11 +76,11 @@ class TaintToleration(NodeRule):
         return ""
 
     def count_looks(self, content: TaskClass) -> int:
-        """Return one evaluation for every four tolerations."""
+        """Return one look for every four tolerations."""
         return len(content.tolerations) // _TOLERATIONS_PER_LOOK
 
     def cures(self, standing: ChangedMachine) -> Iterator[CureProposal]:
-        """Yield the cure that lets the task tolerate every hard taint of the machine."""
+        """Yield the cure that makes the task tolerate every hard taint of the machine."""
         content = standing.content
         hard = [
             taint
@@ -96,7 +99,7 @@ class TaintToleration(NodeRule):
 
 
 def find_tolerated(machines: MachineTable, content: TaskClass) -> Bool:
-    """Return the machines whose hard taints a class tolerates, all of them: bool[M]."""
+    """Return the machines with only such hard taints as a class tolerates: bool[M]."""
     first, _ = machines.taints.first_untolerated(content.tolerations, len(machines))
     tolerated: Bool = first < 0
     return tolerated
@@ -113,7 +116,7 @@ def tolerates(content: TaskClass, taint: Taint) -> bool:
 
 
 def add_taint(machine: Machine, taint: Taint) -> Machine:
-    """Return a machine with a taint added, if it does not have the taint yet."""
+    """Return a machine with a taint added, unless it has the taint already."""
     return machine if taint in machine.taints else replace(machine, taints=(*machine.taints, taint))
 
 

@@ -1,4 +1,4 @@
-"""Asks rules about amounts what a single task gets on its machine, and which requests it is spared there."""
+"""Asks the rules about amounts what a single task gets on its machine, and which requests it need not make there."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SETTLING = [rule for rule in LIMIT_RULES if type(rule).hand_out is not LimitRul
 def settle_placements(
     cluster: Cluster, placed: Sequence[PlacedTask]
 ) -> list[tuple[ClaimAllocation, ...] | None]:
-    """Return what is allocated to each placed task on its machine, in the order of ``placed``.
+    """Return what each placed task is allocated on its machine, in the order of ``placed``.
 
     None stands for a placement that fails because a rule cannot give the task what it claims.
     """
@@ -36,14 +36,15 @@ def settle_placements(
 
 
 def find_settled(cluster: Cluster) -> frozenset[int]:
-    """Return the rows of classes to whose tasks a placement also allocates something, such as devices."""
+    """Return the rows of those classes whose tasks are allocated something on placement, such as devices."""
     fields = tuple(field for rule in _SETTLING for field in rule.for_tasks_with)
     return frozenset(cluster.classes.list_stating(fields))
 
 
 def spare_amounts(cluster: Cluster, shape: int, rows: Int64) -> Int64 | None:
-    """Return the part of its requests that a task of a shape need not make on machines: int64[len(rows),
-    K]; None: nothing.
+    """Return the part of its requests that a task of a shape need not make on machines: int64[len(rows), K].
+
+    Return None if the task must make all its requests.
     """
     asked = list_limiting([cluster.classes.shapes[shape]])
     found = [less for rule in asked if (less := rule.spare(cluster, shape, rows)) is not None]
@@ -51,18 +52,17 @@ def spare_amounts(cluster: Cluster, shape: int, rows: Int64) -> Int64 | None:
 
 
 def add_spared(cluster: Cluster, shape: int, free: Int64) -> Int64:
-    """Return what machines have left (``free``), plus the requests that a task of a shape need not make
-    there: int64[M, K].
-    """
+    """Return ``free``, plus the requests that a task of a shape need not make on each machine: int64[M, K]."""
     less = spare_amounts(cluster, shape, np.arange(len(free)))
     return free if less is None else free + less
 
 
 def net_requests(cluster: Cluster, classes: Int64, machines: Int64) -> Int64:
-    """Return what a task of ``classes[i]`` requests of ``machines[i]``, without what it need not request there:
-    int64[N, K].
+    """Return what a task of ``classes[i]`` requests of ``machines[i]``: int64[N, K].
 
-    Both are rows of their tables; machine -1: none, and nothing is spared.
+    What the task need not request there is left out.
+
+    ``classes`` and ``machines`` are rows of their tables. Machine -1: none, so the task must request all.
     """
     wanted, _ = cluster.demand_of(classes)
     for cls in np.unique(classes).tolist():

@@ -1,4 +1,4 @@
-"""PodTopologySpread: how unevenly tasks may be distributed over domains, which machines count, and which tasks."""
+"""PodTopologySpread: how unevenly tasks may be distributed over domains, and which machines and tasks count."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _LOOKS_PER_RULE = 24
 
 
 class TopologySpread(PodRule):
-    """Limits how unevenly tasks are spread (``DoNotSchedule``), and charges for unevenness (``ScheduleAnyway``)."""
+    """Limits how unevenly tasks are spread (``DoNotSchedule``), and adds costs for unevenness (``ScheduleAnyway``)."""
 
     name = "PodTopologySpread"
     called = MappingProxyType(
@@ -53,16 +53,16 @@ class TopologySpread(PodRule):
         return [rule.selector for rule in content.spread if rule.required]
 
     def count_looks(self, content: TaskClass) -> int:
-        """Return 24 evaluations for each rule, and those of its selector."""
+        """Return 24 looks for each constraint, and the looks of its selector."""
         selectors = [each.selector for each in content.spread]
         return len(selectors) * _LOOKS_PER_RULE + count_looks_of_selectors(selectors)
 
     def prefers(self, content: TaskClass) -> bool:
-        """Return whether a class has a preferred rule, which only costs."""
+        """Return whether a class has a preferred constraint, which only adds to costs."""
         return any(not rule.required for rule in content.spread)
 
     def cures(self, standing: ChangedMachine) -> Iterator[CureProposal]:
-        """Yield cures: the task with one of its required rules wider, then without the rule."""
+        """Yield cures: relax one of the task's required constraints, then drop it."""
         content = standing.content
         for index, rule in enumerate(content.spread):
             if not rule.required:
@@ -81,9 +81,9 @@ class TopologySpread(PodRule):
 def _get_counter(
     compilation: Compilation, content: TaskClass, rule: SpreadRule, together: list[SpreadRule]
 ) -> tuple[int, Domains]:
-    """Return the number of the counter of a rule, and the domains by its key.
+    """Return the number of a constraint's counter, and the domains by its key.
 
-    ``together``: only machines that have the keys of all these rules count.
+    ``together``: only machines that have the keys of all these constraints count.
     """
     topology = compilation.domains_by_key.get(rule.topology_key)
     mark, eligible = find_eligible(compilation, content, rule, [each.topology_key for each in together])
@@ -101,11 +101,10 @@ def _get_counter(
 def find_eligible(
     compilation: Compilation, content: TaskClass, rule: SpreadRule, keys: Sequence[str]
 ) -> tuple[Hashable, Bool]:
-    """Return the machines that a spread rule of a class considers, bool[M], after a key that is equal for equal
-    answers.
+    """Return a key, equal for equal answers, and bool[M]: the machines that a spread constraint of a class considers.
 
-    These machines have all labels ``keys`` and pass the rule's inclusion policies. As ``matchNodeInclusionPolicies`` of
-    kube-scheduler.
+    These machines have all labels ``keys``, and pass the constraint's inclusion policies. The policies follow
+    ``matchNodeInclusionPolicies`` of kube-scheduler.
     """
     mark = (
         tuple(sorted(set(keys))),

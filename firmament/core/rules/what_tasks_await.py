@@ -1,4 +1,4 @@
-"""Finds the waiting tasks that tasks which come or go may help, by rules about other tasks and about shared amounts."""
+"""Finds waiting tasks that may be placed when other tasks come or go, by rules about tasks and about shared amounts."""
 
 from __future__ import annotations
 
@@ -14,9 +14,7 @@ _POOLING = [rule for rule in registry.LIMIT_RULES if type(rule).get_pool is not 
 
 
 def any_waits(cluster: Cluster) -> bool:
-    """Return whether some task's arrival or departure may make machines other than its own acceptable to
-    waiting tasks.
-    """
+    """Return whether a task that comes or goes may make machines other than its own acceptable to waiting tasks."""
     if registry.list_ruled(cluster) or any(
         type(rule).awaits is not LimitRule.awaits for rule in registry.LIMIT_RULES
     ):
@@ -25,8 +23,9 @@ def any_waits(cluster: Cluster) -> bool:
 
 
 def list_pools(cluster: Cluster, content: TaskClass) -> set[tuple[str, str]]:
-    """Return the (rule, pool) pairs on which tasks of a class draw: when one ends, a task that draws on the same pool
-    may fit.
+    """Return (rule, pool) for each pool that tasks of a class use.
+
+    When a task ends, another task that uses the same pool may fit.
     """
     stated = [rule for rule in _POOLING if any(getattr(content, name) for name in rule.for_tasks_with)]
     return {(rule.name, pool) for rule in stated if (pool := rule.get_pool(cluster, content))}
@@ -40,14 +39,14 @@ def list_awaited(content: TaskClass) -> list[TaskSelector]:
 
 
 def list_kept_off(content: TaskClass) -> list[TaskSelector]:
-    """Return selectors of the tasks that a class keeps off machines, and that may be placed when its tasks leave."""
+    """Return selectors of the tasks that a class keeps off machines; when its tasks leave, these may be placed."""
     return [own_selector(each, content) for rule in registry.POD_RULES for each in rule.keeps_off(content)]
 
 
 def selects(cluster: Cluster, ruled: int, cls: int) -> bool:
     """Return whether some term of pod affinity of a class selects another class.
 
-    ``ruled``: row of the class that states terms, one of ``list_ruled``; ``cls``: row of the other class.
+    ``ruled``: row of the class that states terms, one of ``list_ruled``. ``cls``: row of the other class.
     """
     selector = cluster.selector()
     for term in selector.list_terms(ruled):

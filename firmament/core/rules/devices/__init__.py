@@ -1,1 +1,1 @@
-"""Devices that tasks claim (Kubernetes' dynamic resource allocation): inventory, requests, search, ledger and rule."""
+"""The rule about devices that tasks claim (Kubernetes' dynamic resource allocation)."""

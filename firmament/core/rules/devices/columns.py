@@ -1,7 +1,8 @@
-"""Devices as cost models see them: the free share of each device, by machine, and the shares that tasks would take.
+"""Describes devices for cost models: the free share of each device, by machine, and the shares that tasks would take.
 
-Only devices that a single machine reaches count. Partitions of other devices do not, as the free part of a device that
-is partitioned is no single share. What is free is what the round's ledger begins with.
+Only devices that a single machine reaches are described. Partitions of other devices are left out, as the free part
+of a partitioned device is no single share. The free shares are those at the beginning of the round, before it places
+tasks.
 """
 
 from __future__ import annotations
@@ -29,8 +30,8 @@ from firmament.core.state.machines import MachineTable
 _MEMORY = "DynamicResources/columns"
 """The key of `KnownDevices` in ``Cluster.rule_memory``."""
 MOST_KINDS = 64
-"""Most kinds of devices that are told apart; machines with devices of further kinds count as machines without
-devices.
+"""The most kinds of devices that the table distinguishes; a machine with a device of a further kind counts as one
+without devices.
 """
 
 
@@ -45,7 +46,7 @@ class LocalPool(NamedTuple):
 
 @dataclass(slots=True)
 class KnownDevices:
-    """The devices of some drivers, as kept from round to round."""
+    """What is known about the devices of some drivers, kept from round to round."""
 
     key: object = None
     """The versions and arguments from which the other fields were computed."""
@@ -54,9 +55,10 @@ class KnownDevices:
     kinds: list[SeenDevice] = field(default_factory=list)
     """One example device of each kind."""
     demands: dict[tuple[ClaimSpec, int], tuple[int, float]] = field(default_factory=dict)
-    """By (claim, number of the kind): how many devices the claim takes, and the largest share of one."""
+    """By (claim, number of the kind): how many devices the claim takes, and the largest share of one device that it
+    takes."""
     free: dict[tuple[str, str], tuple[object, tuple[float, ...]]] = field(default_factory=dict)
-    """By pool: what has been given away, and the free share of each device."""
+    """By pool: what has been allocated, and the free share of each device."""
 
 
 def list_local(
@@ -67,8 +69,7 @@ def list_local(
     drivers: Sequence[str],
     relevant: Relevant,
 ) -> None:
-    """Update ``known`` with those pools of some drivers that only one machine reaches, and with the kinds of their
-    devices.
+    """Update ``known`` with those pools of some drivers that only one machine reaches, and their kinds of devices.
 
     ``relevant``: the attributes that claims read; ``version``: the version of ``pools``.
     """
@@ -115,7 +116,7 @@ def _describe_kind(device: PublishedDevice, relevant: Relevant) -> object:
 def show_free(
     known: KnownDevices, machines: int, given_away: Mapping[tuple[str, str], GivenAway]
 ) -> DeviceColumns | None:
-    """Return the free shares of the known devices, ``given_away`` deducted; None if no device is known."""
+    """Return the free shares of the known devices, after ``given_away`` is deducted; None if no device is known."""
     if not known.pools:
         return None
     kind = np.full(machines, -1, dtype=np.int64)
@@ -160,8 +161,9 @@ def _find_free(device: PublishedDevice, given: GivenAway) -> float:
 def describe_demand(
     known: KnownDevices, claims: Sequence[Sequence[ClaimSpec]], selectors: DeviceSelectors
 ) -> DeviceDemand:
-    """Return how many devices of each kind a task of each shape takes, and the largest share of one; ``claims``: by
-    shape.
+    """Return how many devices of each kind a task of each shape takes, and the largest share of one.
+
+    ``claims``: by shape.
     """
     count = np.zeros((len(claims), len(known.kinds)), dtype=np.int64)
     share = np.zeros(count.shape)
@@ -180,8 +182,9 @@ def describe_demand(
 def _find_demand(
     requests: Iterable[Request], seen: SeenDevice, selectors: DeviceSelectors
 ) -> tuple[int, float]:
-    """Return how many devices like ``seen`` requests take, and the largest share of one; share inf: they take none
-    such.
+    """Return how many devices like ``seen`` requests take, and the largest share of one device.
+
+    The share is infinite if the requests take no such device.
     """
     count, share = 0, 0.0
     for request in requests:
@@ -212,7 +215,7 @@ def show_devices(
 ) -> DeviceColumns | None:
     """Return the free shares of the devices of some drivers; None if there are no devices.
 
-    Devices that only the tasks ``without`` (uids) have count as free.
+    Devices count as free if only the tasks ``without`` (uids) have them.
     """
     memory = recall_memory(cluster)
     relevant = memory.selectors.find_relevant(
@@ -232,7 +235,7 @@ def show_devices(
 def show_demand(cluster: Cluster, shapes: Sequence[int]) -> DeviceDemand | None:
     """Return what tasks of shapes (rows of the table) take of the devices that ``show_devices`` returned last.
 
-    None if they take nothing.
+    Return None if they take nothing.
     """
     memory, shown = recall_memory(cluster), _recall_shown(cluster)
     claims = [_list_specs(cluster, memory, cluster.classes.shapes[shape].claims) for shape in shapes]
@@ -249,7 +252,7 @@ def _recall_shown(cluster: Cluster) -> KnownDevices:
 
 
 def _list_specs(cluster: Cluster, memory: DeviceMemory, claims: Sequence[TaskClaim]) -> list[ClaimSpec]:
-    """Return the specs of the claims that can be read and have no devices yet."""
+    """Return the specs of those claims that can be read and have no devices yet."""
     found = []
     for claim in claims:
         text = claim.spec

@@ -1,4 +1,4 @@
-"""Cures for tasks that lack devices: claims that ask for fewer, and machines that have more."""
+"""Proposes cures for tasks that lack devices: claims for fewer devices, and machines with more devices."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ from firmament.core.changes import ChangedMachine, CureChange, CureKind, CurePro
 from firmament.core.model import TaskClaim
 
 _MOST_ASKED = 32
-"""The most devices that the API allows a claim; a request for more is not tried with fewer devices."""
+"""The most devices that the API allows a claim; a request for more devices is not tried with fewer."""
 
 
 _LIKE = 2
-"""The most devices of a machine of which further ones are tried; they differ in attributes or capacity."""
+"""How many different devices of a machine are tried as models for additional ones; they differ in attributes or
+capacity."""
 _OF_DEVICE = ("attributes", "capacity", "allowMultipleAllocations")
 
 
@@ -27,7 +28,7 @@ def propose_for_devices(standing: ChangedMachine) -> Iterator[CureProposal]:
 
 
 def read_local_slices(payloads: Iterable[bytes]) -> dict[str, tuple[Mapping[str, Any], ...]]:
-    """Return the specs of ResourceSlices that belong to one machine, by machine; others are left out."""
+    """Return the specs of those ResourceSlices that belong to one machine, by machine."""
     found: dict[str, tuple[Mapping[str, Any], ...]] = {}
     for payload in payloads:
         try:
@@ -41,7 +42,7 @@ def read_local_slices(payloads: Iterable[bytes]) -> dict[str, tuple[Mapping[str,
 
 
 def _propose_more(standing: ChangedMachine) -> Iterator[CureProposal]:
-    """Yield cures: more devices like one that the machine has, the smallest number first."""
+    """Yield cures that add devices like one that the machine has, the smallest number first."""
     counts = [count for claim in standing.content.claims for _, _, count in _list_counts(claim, least=1)]
     for driver, pool, device in _list_unlike(standing.list_slices()):
         alike = {key: device[key] for key in _OF_DEVICE if key in device}
@@ -59,7 +60,7 @@ def _propose_more(standing: ChangedMachine) -> Iterator[CureProposal]:
 
 
 def _list_unlike(slices: Iterable[Mapping[str, Any]]) -> list[tuple[str, str, Mapping[str, Any]]]:
-    """Return driver, pool and device of the first devices that differ in kind, without those that use counters."""
+    """Return driver, pool and device of the first devices of different kinds, without devices that use counters."""
     found: dict[str, tuple[str, str, Mapping[str, Any]]] = {}
     for spec in slices:
         try:
@@ -74,7 +75,7 @@ def _list_unlike(slices: Iterable[Mapping[str, Any]]) -> list[tuple[str, str, Ma
 
 
 def _propose_fewer(standing: ChangedMachine) -> Iterator[CureProposal]:
-    """Yield cures: fewer devices in a request of one of the task's own claims, the largest number first."""
+    """Yield cures that request fewer devices in one of the task's own claims, the largest number first."""
     for place, claim in enumerate(standing.content.claims):
         for number, name, count in _list_counts(claim):
             for fewer in _list_fewer(count):
@@ -87,7 +88,7 @@ def _propose_fewer(standing: ChangedMachine) -> Iterator[CureProposal]:
 
 
 def _list_counts(claim: TaskClaim, least: int = 2) -> Iterator[tuple[int, str, int]]:
-    """Yield (place, name, count) of each request of a task's own claim for ``least`` devices or more."""
+    """Yield (index, name, count) of each request of a task's own claim for at least ``least`` devices."""
     for place, request in enumerate(_list_requests(claim)):
         exactly = request.get("exactly") if isinstance(request, dict) else None
         if not isinstance(exactly, dict) or exactly.get("allocationMode") == "All":

@@ -1,7 +1,8 @@
-"""Answers for preemption which machines' devices would serve a task if other tasks were gone.
+"""Tells preemption on which machines devices would serve a task if other tasks left.
 
-A device is free again when all tasks that use its claim are gone. Answers are exact: they come from the same search as
-for any task. Evictions free no devices that several machines see, as those may be in use from another machine.
+A device is free again when all tasks that use its claim are gone. The answers are exact: they come from the same
+search that rounds use. An eviction does not free devices that several machines see, as they may be in use from
+another machine.
 """
 
 from __future__ import annotations
@@ -21,10 +22,13 @@ from firmament.core.state.device_book import HeldDevices, PoolOfDevices
 
 @dataclass(slots=True, eq=False)
 class DevicesAfterEviction:
-    """Says which machines could serve a task's device claims if given tasks left; see ``SharedRoomAfterEviction``."""
+    """Says which machines could serve a task's device claims if given tasks left.
+
+    The class implements ``SharedRoomAfterEviction``.
+    """
 
     ledger: DeviceLedger
-    """The ledger as it is before a task is placed."""
+    """The ledger before the task is placed."""
     holdings: Mapping[PoolOfDevices, HeldDevices]
     """Which tasks had which devices when the round began."""
     uids: Sequence[str]
@@ -33,7 +37,7 @@ class DevicesAfterEviction:
     """bool[S, M], all False: no filter of this rule refuses a machine."""
 
     def find_possible(self, shape: int, tasks: Int64) -> Bool:
-        """Return machines that take no task of a shape now, but would take one without ``tasks``: bool[M]."""
+        """Return machines that take no task of a shape now, but would take one if ``tasks`` left: bool[M]."""
         found: Bool = np.zeros(len(self.ledger.views), dtype=np.bool_)
         if not self.concerns(shape):
             return found
@@ -88,7 +92,7 @@ class DevicesAfterEviction:
 def sum_given(held: HeldDevices, without: Collection[str] = ()) -> GivenAway:
     """Return what has been allocated of a pool; a share that several holders name counts once.
 
-    Devices that only the tasks ``without`` (uids) use do not count.
+    Devices count as free if only the tasks ``without`` (uids) use them.
     """
     own: set[str] = set()
     shares: dict[str, dict[str, Amount]] = {}

@@ -1,8 +1,9 @@
 """The ledger of devices: how many more tasks each machine's devices serve, and what a round has booked.
 
-It is a `Ledger` of the problem. A machine that shares no devices with other machines is in a state that does not depend
-on the order of its tasks. Devices that several machines see, and claims that several tasks share, are allocated as soon
-as they are booked: all tasks of a claim have to go where the first one went.
+The class implements `Ledger`, the interface for shared capacity that joint rows cannot express. If a machine shares
+no devices with other machines, its state does not depend on the order of its tasks. Devices that several machines
+see, and claims that several tasks share, are allocated as soon as they are booked: all tasks of a claim must go where
+the first one went.
 """
 
 from __future__ import annotations
@@ -24,16 +25,16 @@ from firmament.core.rules.devices.usage import GivenAway, usage_of
 from firmament.core.rules.devices.visible_devices import View
 
 REASON = "cannot allocate all claims"
-"""What kube-scheduler says of nodes whose devices do not serve a pod."""
+"""kube-scheduler's message for nodes whose devices do not serve a pod."""
 ANY = 2**31 - 1
-"""The room that stands for no limit, for tasks without claims."""
+"""The number that stands for "no limit" where tasks have no claims."""
 NOTHING_GIVEN: GivenAway = (frozenset(), {})
 
 
 class NamedClaim(NamedTuple):
-    """A claim of a shape that exists as an object.
+    """A claim of a shape that is an object of its own (ResourceClaim), and not made from a template.
 
-    ``machines``: bool[M], the machines that reach its devices; None if it is not allocated yet.
+    ``machines``: bool[M], the machines that reach its devices; None if the claim is not allocated yet.
     """
 
     name: str
@@ -43,21 +44,23 @@ class NamedClaim(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ShapeClaims:
-    """The claims of a shape, in the order of its tasks' specs. ``fault``: why they get no devices on any machine."""
+    """The claims of a shape, in the order of its tasks' specs. ``fault``: why the claims get no devices on any
+    machine.
+    """
 
     claims: tuple[ClaimSpec | NamedClaim, ...] = ()
     fault: str = ""
 
 
 class Served(NamedTuple):
-    """A booked task: its machine, the claims for which it was booked, and their devices if these are fixed already."""
+    """A booked task: its machine, the claims for which it was booked, and their devices if these are final already."""
 
     machine: int
     demand: Demand
     names: tuple[str, ...]
-    """For each claim of ``demand``, its name; "" for a claim of the task's own."""
+    """The name of each claim of ``demand``; "" if the claim belongs to the task alone."""
     picks: Picks | None
-    """The devices of each claim; None: the machine's final state decides, see `share_out`."""
+    """The devices of each claim; None: the machine's state at the end decides, see `share_out`."""
 
 
 @dataclass(slots=True)
@@ -65,35 +68,35 @@ class DeviceLedger:
     """The ledger of devices; `SavableLedger` states what the methods guarantee."""
 
     model: ClassVar[str] = "DynamicResources"
-    """The rule that reads a saved ledger."""
+    """The name of the rule that reads a saved ledger."""
     shapes: tuple[ShapeClaims | None, ...]
     """The claims of each shape; None: the shape has none."""
     views: Sequence[View]
     """The devices that each machine sees."""
     pools: Mapping[PoolName, Pool]
-    """The pools of the cluster."""
+    """The pools of devices in the cluster."""
     watchers: Mapping[PoolName, Sequence[int]]
     """For each pool that several machines see, the rows of these machines."""
     watched: frozenset[int]
-    """Rows of all machines that see such a pool."""
+    """Rows of all machines that see a pool which other machines see too."""
     table: StateTable
     """The states that machines may be in."""
     at: Int64
-    """int64[M], the number of each machine's state."""
+    """int64[M], the number of each machine's state in ``table``."""
     given_away: dict[tuple[str, str], GivenAway]
-    """By (driver, pool name), what has been allocated of the pools of watched machines."""
+    """By (driver, pool name): what has been allocated of the pools of watched machines."""
     write: Callable[[DeviceLedger], Arrays]
-    """Returns the content of such a ledger as arrays."""
+    """A function that returns the content of a ledger as arrays, for saving."""
     room_after_eviction: RoomAfterEviction | None = None
-    """Answers what evictions would free; None outside of rounds."""
+    """Says what evictions would free; None outside of rounds."""
     reason: str = REASON
-    """Why machines without room are refused."""
+    """The reason for which machines whose devices are all in use refuse a task."""
     pending: dict[str, Bool] = field(default_factory=dict)
-    """By claim that got devices in this round, bool[M]: the machines to which its tasks may go."""
+    """By claim that got devices in this round, bool[M]: the machines on which tasks of the claim may be placed."""
     _rooms: dict[Demand, Int64] = field(default_factory=dict)
-    """By demand, int64: the room in each state, -1 where it has not been counted."""
+    """By demand, int64: how many more tasks each state serves, -1 where this has not been counted."""
     _rooms_of_watched: dict[Demand, Int64] = field(default_factory=dict)
-    """The same for watched machines, where each task keeps the devices that it got."""
+    """Like ``_rooms``, but for watched machines, where each task keeps the devices that it got."""
     _is_watched: Bool = field(init=False)
     """bool[M], the machines of ``watched``."""
 
@@ -103,7 +106,7 @@ class DeviceLedger:
 
     @property
     def shared(self) -> bool:
-        """Whether a booking on one machine may leave less room on others."""
+        """Whether a booking on one machine may reduce what other machines can take."""
         named = any(
             isinstance(claim, NamedClaim) and claim.machines is None
             for shape in self.shapes
@@ -113,7 +116,7 @@ class DeviceLedger:
         return named or bool(self.watchers)
 
     def find_ordered(self, shapes: Int64, machines: Int64) -> Bool:  # noqa: ARG002  # nobody waits for others
-        """Return bool[A], all False: each task gets its devices before it is bound."""
+        """Return bool[A], all False: no task depends on the order of binding, as each gets its devices before."""
         return np.zeros(len(shapes), dtype=np.bool_)
 
     def count_room(self, shape: int) -> Int64:
@@ -121,9 +124,7 @@ class DeviceLedger:
         return self._count(shape, np.arange(len(self.at)))
 
     def room_at(self, shapes: Int64, machines: Int64) -> Int64:
-        """Return how many more tasks of ``shapes[i]`` machine ``machines[i]`` takes if no others are
-        placed: int64[A].
-        """
+        """Return how many more tasks of ``shapes[i]`` machine ``machines[i]`` takes if no others come: int64[A]."""
         found = np.full(len(shapes), ANY, dtype=np.int64)
         for shape in np.unique(shapes).tolist():
             if self._claims_of(shape) is not None:
@@ -132,7 +133,7 @@ class DeviceLedger:
         return found
 
     def list_faults(self, shape: int) -> list[tuple[str, Bool]]:
-        """Return the reasons, other than devices in use, for which machines cannot serve a shape: words and bool[M]."""
+        """Return why machines cannot serve a shape, other than for devices in use: each reason, with bool[M]."""
         claims = self._claims_of(shape)
         if claims is None or claims.fault:
             return []
@@ -145,7 +146,7 @@ class DeviceLedger:
         return [(f"{REASON}: {words}", np.isin(self.at, numbers)) for words, numbers in by_words.items()]
 
     def find_full(self, shapes: Int64, machines: Int64) -> Bool:
-        """Return whether the devices of ``machines[i]`` now serve no task of ``shapes[i]``: bool[A]."""
+        """Return whether the devices of ``machines[i]`` serve no further task of ``shapes[i]``: bool[A]."""
         full: Bool = self.room_at(shapes, machines) <= 0
         return full
 
@@ -154,9 +155,10 @@ class DeviceLedger:
         return self._claims_of(shape) is not None
 
     def find_demand(self, shape: int, machine: int, *, alone: bool) -> Demand | None:
-        """Return the claims of a shape that need devices; None if its tasks must not go to a machine.
+        """Return the claims of a shape that need devices; None if its tasks must not be placed on the machine.
 
-        ``alone``: no other task goes there with it; only then may it have a shared claim without devices.
+        ``alone``: no other task is placed there together with it; only then may the task have a shared claim without
+        devices.
         """
         claims = self._claims_of(shape)
         if claims is None:
@@ -169,7 +171,7 @@ class DeviceLedger:
         return demand
 
     def find_fault(self, shape: int) -> str:
-        """Return the fault of a shape's claims on every machine; "" for none."""
+        """Return why a shape's claims get no devices on any machine; "" if nothing prevents it."""
         claims = self._claims_of(shape)
         return "" if claims is None else claims.fault
 
@@ -186,7 +188,9 @@ class DeviceLedger:
         if demand:
             room = self._count_on_machines(demand, machines)
             if any(names):
-                room = np.minimum(room, 1)  # a shared claim is placed once; its other tasks follow
+                # The first task of a shared claim fixes its devices; the other tasks must follow it in later
+                # passes.
+                room = np.minimum(room, 1)
         else:
             room = np.full(len(machines), ANY, dtype=np.int64)
         if allowed is not None:
@@ -194,8 +198,9 @@ class DeviceLedger:
         return room
 
     def _demand(self, claims: ShapeClaims) -> tuple[Demand, tuple[str, ...], Bool | None]:
-        """Return the claims that need devices now, their names, and bool[M]: the machines that allocated claims allow
-        (None: all).
+        """Return the claims that need devices now, the names of these claims, and bool[M].
+
+        bool[M] marks the machines that the allocated claims allow (None: all).
         """
         demand: list[ClaimSpec] = []
         names: list[str] = []
@@ -230,7 +235,7 @@ class DeviceLedger:
     def _count_states(
         demand: Demand, states: Int64, count: Callable[[int, Demand], int], rooms: dict[Demand, Int64]
     ) -> Int64:
-        """Return what ``count`` says of each of ``states``: int64[A]. ``rooms`` keeps it."""
+        """Return what ``count`` returns for each of ``states``: int64[A]. The results are kept in ``rooms``."""
         known = rooms.get(demand)
         most = int(states.max(initial=-1))
         if known is None or len(known) <= most:
@@ -247,9 +252,7 @@ class DeviceLedger:
         return room
 
     def book(self, shapes: Int64, machines: Int64, counts: Int64) -> Int64:
-        """Book up to ``counts[i]`` tasks of ``shapes[i]`` on ``machines[i]``; returns int64[A], how many were
-        booked.
-        """
+        """Book up to ``counts[i]`` tasks of ``shapes[i]`` on ``machines[i]``; return int64[A], how many were booked."""
         took = counts.copy()
         for entry, (shape, machine, count) in enumerate(
             zip(shapes.tolist(), machines.tolist(), counts.tolist(), strict=True)
@@ -263,7 +266,7 @@ class DeviceLedger:
         return took
 
     def book_task(self, shape: int, machine: int) -> Served | None:
-        """Book one task of a shape on a machine; returns None if the machine's devices do not serve it."""
+        """Book one task of a shape on a machine; return None if the machine's devices do not serve it."""
         claims = self._claims_of(shape)
         if claims is None or claims.fault:
             return None
@@ -287,7 +290,7 @@ class DeviceLedger:
         return Served(machine, demand, names, picks)
 
     def _give_away(self, machine: int, picks: Picks) -> None:
-        """Note devices as allocated, and set the states of all machines that see their pools anew."""
+        """Record devices as allocated, and compute anew the states of all machines that see their pools."""
         view = self.views[machine]
         touched: set[PoolName] = set()
         for pick in (pick for claim in picks for pick in claim if not pick.option.admin):
@@ -330,8 +333,9 @@ def place_machines(ledger: DeviceLedger, rows: Sequence[int]) -> None:
 
 
 def share_out(ledger: DeviceLedger, served: Sequence[Served]) -> list[Picks]:
-    """Return the devices of each task in ``served``: all tasks that were booked, in this order, since the ledger was
-    made.
+    """Return the devices of each task in ``served``.
+
+    ``served``: all tasks booked since the ledger was made, in order of booking.
     """
     left: dict[int, list[tuple[Demand, Picks]]] = {}
     found: list[Picks] = []

@@ -25,7 +25,7 @@ def write_allocation(
 ) -> dict[str, Any]:
     """Return the AllocationResult of a claim that has got ``picks`` on a machine, as a JSON object.
 
-    ``mark``: a text unique to the claim, from which the ids of its shares of devices are derived.
+    ``mark``: a text unique to the claim, from which the IDs of its shares of devices are derived.
     """
     results = []
     given = []
@@ -45,7 +45,7 @@ def write_allocation(
 
 
 def find_device(view: View, device: int, pools: Mapping[PoolName, Pool]) -> tuple[Pool, PublishedDevice]:
-    """Return the pool and the device at a place (``device``) of a view."""
+    """Return the pool and the device at index ``device`` of a view."""
     seen = view.kind.devices[device]
     place = view.places[seen.pool]
     pool = pools[place.pool]
@@ -76,7 +76,7 @@ def _write_result(pick: Pick, pool: Pool, device: PublishedDevice, mark: str) ->
 
 
 def derive_share_id(mark: str) -> str:
-    """Return the shareID of a claim's share of a device: a UID derived from ``mark``, always the same for it."""
+    """Return the shareID of a claim's share of a device: a UID that depends on ``mark`` alone."""
     digits = hashlib.sha256(mark.encode()).hexdigest()
     return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-a{digits[17:20]}-{digits[20:32]}"
 
@@ -85,7 +85,7 @@ def derive_share_id(mark: str) -> str:
 
 
 def _list_chosen(claim: ClaimSpec, picks: Sequence[Pick]) -> list[Option]:
-    """Return the chosen option of each request; the first one if no device was picked for it."""
+    """Return the chosen option of each request; its first option if no device was picked for it."""
     picked = {pick.option for pick in picks}
     return [
         next((option for option in request.options if option in picked), request.options[0])
@@ -94,10 +94,11 @@ def _list_chosen(claim: ClaimSpec, picks: Sequence[Pick]) -> list[Option]:
 
 
 def _list_configurations(claim: ClaimSpec, chosen: Sequence[Option]) -> list[dict[str, Any]]:
-    """Return the configurations of the chosen options' classes, each class once, then those of the claim.
+    """Return the configurations of the chosen options' classes, each class once, then those of the claim itself.
 
-    Those of a class name the requests for it. Those of the claim name the requests that the claim names, none if they
-    apply to all requests; those for other options are left out.
+    Each configuration of a class names the requests for that class. Each configuration of the claim names the
+    requests that the claim lists (none: it applies to all requests); configurations for options that were not chosen
+    are left out.
     """
     found: list[tuple[str, tuple[str, ...], str]] = []
     for device_class in dict.fromkeys(option.device_class for option in chosen):
@@ -120,7 +121,10 @@ def _is_named(option: Option, names: Sequence[str]) -> bool:
 
 
 def _select_machines(given: Sequence[tuple[Pool, PublishedDevice]], machine: str) -> dict[str, Any] | None:
-    """Return the node selector of an allocation: the machine itself if a device is local to it; None: any machine."""
+    """Return the node selector of an allocation; None: any machine.
+
+    If some device is local to the machine, only this machine is selected.
+    """
     fields: dict[Any, Requirement] = {}
     labels: dict[Any, Requirement] = {}
     for pool, device in given:

@@ -1,7 +1,7 @@
-"""The rule of devices: kube-scheduler's plugin DynamicResources.
+"""The rule about devices: kube-scheduler's plugin DynamicResources.
 
-A round's ledger is built from the devices that drivers publish and from what claims have been allocated. When the round
-takes effect, a new ledger, built in the same way, allocates devices to the placed tasks.
+A round's ledger is built from the devices that drivers publish, and from what claims have been allocated. When the
+round takes effect, a new ledger, built in the same way, allocates devices to the placed tasks.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ NAME = "DynamicResources"
 
 
 class DeviceMemory:
-    """The devices, classes and claims of a cluster, as kept between rounds."""
+    """The devices, device classes and claims of a cluster, as kept between rounds."""
 
     def __init__(self) -> None:
         self.off: FeaturesOff = NOTHING_OFF
@@ -102,13 +102,13 @@ class DeviceMemory:
                 self.class_faults[name] = str(error)
 
     def forget_findings(self) -> None:
-        """Forget all findings about machines; rounds that are being solved keep theirs."""
+        """Forget what was computed about machines; rounds that are being solved keep their own results."""
         self.inventory.forget_findings()
         self.table = StateTable(self.selectors)
         self.begun.clear()
 
     def recall_held(self, cluster: Cluster, pool: PoolOfDevices) -> HeldDevices:
-        """Return which claims and tasks have which devices of a pool; the returned object never changes."""
+        """Return which claims and tasks have which devices of a pool, as an object that never changes."""
         changed = cluster.devices.changes.get(pool, -1)
         known = self.held.get(pool)
         if known is None or known[0] != changed:
@@ -116,7 +116,7 @@ class DeviceMemory:
         return known[1]
 
     def recall_given(self, cluster: Cluster, pool: PoolOfDevices) -> GivenAway:
-        """Return what has been allocated of a pool: the same object as long as no device is allocated or freed."""
+        """Return what has been allocated of a pool; the object is the same until a device is allocated or freed."""
         changed = cluster.devices.changes.get(pool, -1)
         known = self.given.get(pool)
         if known is None or known[0] != changed:
@@ -124,7 +124,7 @@ class DeviceMemory:
         return known[1]
 
     def read_spec(self, text: str) -> ClaimSpec | str:
-        """Return the claim that the JSON of a spec states, or its fault."""
+        """Return the claim that the JSON of a spec states, or what is wrong with it."""
         found = self.specs.get(text)
         if found is None:
             if len(self.specs) > 10_000:
@@ -160,7 +160,7 @@ class DynamicResources(LimitRule):
         demand: RoundDemand,  # noqa: ARG002
         free: Int64,
     ) -> tuple[Int64, Sequence[JointRows]]:
-        """Return ``free`` unchanged and no rows: only the ledger limits devices."""
+        """Return ``free`` unchanged and no joint rows, because only the ledger limits devices."""
         return free, ()
 
     def keep_ledger(self, cluster: Cluster, demand: RoundDemand) -> Ledger | None:
@@ -177,12 +177,12 @@ class DynamicResources(LimitRule):
         return restore_ledger(arrays, shapes, machines)
 
     def hand_out(self, cluster: Cluster, placed: Sequence[PlacedTask]) -> list[Any]:
-        """Return the allocations of each placed task; None for a task whose claims cannot be served any more."""
+        """Return the devices allocated to each placed task; None for a task whose claims can no longer be served."""
         return give_devices(cluster, placed)
 
 
 def _make_room_after_eviction(cluster: Cluster, ledger: DeviceLedger) -> DevicesAfterEviction:
-    """Return the object that answers what evictions would free, for a ledger before its first booking."""
+    """Return the object that tells preemption what evictions would free, for a ledger before its first booking."""
     memory = recall_memory(cluster)
     holdings = {pool: memory.recall_held(cluster, pool) for pool in cluster.devices.list_pools()}
     nowhere = np.broadcast_to(np.False_, (len(ledger.shapes), len(ledger.views)))
@@ -194,7 +194,7 @@ def make_ledger(
 ) -> DeviceLedger | None:
     """Return the ledger of devices for a round's ``shapes``, in their order; None if no shape has claims.
 
-    Devices that only the tasks ``without`` (uids) have count as free.
+    Devices count as free if only the tasks ``without`` (uids) have them.
     """
     if not any(shape.claims for shape in shapes):
         return None
@@ -230,7 +230,7 @@ def make_ledger(
 
 
 def _begin(cluster: Cluster, memory: DeviceMemory, ledger: DeviceLedger, without: frozenset[str]) -> None:
-    """Set the states of all machines by the devices that are in use now."""
+    """Compute the states of all machines from the devices that are in use now."""
     book = cluster.devices
     given: dict[PoolOfDevices, GivenAway] = {}
     begun = {} if without else memory.begun
@@ -261,7 +261,7 @@ def _begin(cluster: Cluster, memory: DeviceMemory, ledger: DeviceLedger, without
 def _read_shape(
     cluster: Cluster, memory: DeviceMemory, claims: Sequence[TaskClaim]
 ) -> tuple[ShapeClaims, tuple[str, ...]]:
-    """Return the claims of a shape, and the spec of each as JSON, "" for an allocated one; none if one has a fault."""
+    """Return the claims of a shape, and the spec of each as JSON ("" if allocated); no claims if one is invalid."""
     found: list[ClaimSpec | NamedClaim] = []
     texts: list[str] = []
     for claim in claims:
@@ -303,7 +303,7 @@ def _find_reached(cluster: Cluster, allocation: Any) -> Any:
 
 
 def give_devices(cluster: Cluster, placed: Sequence[PlacedTask]) -> list[tuple[ClaimAllocation, ...] | None]:
-    """Return the allocations of each placed task, made in this order and kept; None if its devices are gone."""
+    """Give devices to each placed task, in this order; return the allocations, None if devices are gone."""
     number: dict[int, int] = {}
     for each in placed:
         number.setdefault(each.shape, len(number))
@@ -336,8 +336,9 @@ def _write_all(
     picks: Any,
     named: dict[str, str],
 ) -> tuple[ClaimAllocation, ...]:
-    """Return the allocations of a task that are to be written: of its own claims, and of claims not recorded as
-    allocated.
+    """Return the allocations of a task to be written.
+
+    These are the allocations of its own claims, and of claims for which no record states one.
     """
     view, machine = ledger.views[served.machine], cluster.machines.specs[served.machine].name
     written: list[ClaimAllocation] = []
@@ -359,8 +360,9 @@ def _write_all(
 
 
 def _repeat(cluster: Cluster, claim: str) -> str:
-    """Return the allocation, as JSON, that a claim got for another task and no record states yet; "" if a record
-    does.
+    """Return, as JSON, the allocation that a claim got for another task.
+
+    Return "" if a record states the allocation already.
     """
     known = cluster.devices.known_claims.get(claim)
     if known is not None and known.allocation is not None:

@@ -1,12 +1,13 @@
-"""Numbers that are handed out once each."""
+"""Generates numbers, each of which is used once."""
 
 from itertools import count
 
 
 class RunningNumber:
-    """Hands out 0, 1, 2 and so on by ``next``, each once, to any number of threads.
+    """Yields 0, 1, 2 and so on by ``next``, each number once, to any number of threads.
 
-    A pickled copy goes on where this one stands. Since Python 3.14 ``itertools.count`` itself cannot be pickled.
+    A pickled copy continues with the number that would come next. Since Python 3.14, ``itertools.count`` itself
+    cannot be pickled.
     """
 
     def __init__(self, start: int = 0) -> None:
@@ -16,5 +17,5 @@ class RunningNumber:
         return next(self._numbers)
 
     def __reduce__(self) -> tuple[type["RunningNumber"], tuple[int]]:
-        # Only the text of a count, such as "count(7)", says what comes next without taking it.
+        # Only the text of a count, such as "count(7)", shows the next number without using it up.
         return RunningNumber, (int(repr(self._numbers).removeprefix("count(").removesuffix(")")),)

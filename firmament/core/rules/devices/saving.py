@@ -1,8 +1,8 @@
 """Saves the ledger of devices as plain arrays, and reads it back, so that rounds with claims can be run again.
 
-What drivers, administrators and users stated is saved as they stated it, and read again by the same code as in a
-round; of the rest, what each machine sees, and what is in use of it. Configurations of devices are left out: they
-decide nothing, and may hold secrets.
+The stated objects of drivers, administrators and users are saved unchanged, and read again by the same code as in a
+round. Of all computed values, only two are saved: what each machine sees, and what is in use. Configurations of
+devices are not saved: they decide nothing, and may contain secrets.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ _CONTENT = "content"
 
 
 class LedgerSources(NamedTuple):
-    """The objects from which a ledger was read, besides the slices, which its pools name."""
+    """The objects from which a ledger was read, except the slices, which its pools name."""
 
     classes: Mapping[str, bytes]
     """The records of DeviceClasses, by name."""
     specs: tuple[tuple[str, ...], ...]
     """For each shape, the specs of its claims as JSON; "" for a claim that is allocated."""
     off: FeaturesOff = NOTHING_OFF
-    """Features that are off."""
+    """The feature gates that are off."""
 
 
 def save_ledger(sources: LedgerSources, ledger: DeviceLedger) -> Arrays:
@@ -65,7 +65,9 @@ def save_ledger(sources: LedgerSources, ledger: DeviceLedger) -> Arrays:
 
 
 def restore_ledger(arrays: Arrays, shapes: int, machines: int) -> DeviceLedger:
-    """Return the ledger of a saved round. Raises ``KeyError`` and ``MalformedArraysError``."""
+    """Return the ledger of a saved round; raise ``KeyError`` if an array is missing. Raise ``MalformedArraysError``
+    if the array is no ledger of this round.
+    """
     try:
         content = json.loads(arrays[_CONTENT].tobytes())
         sizes = len(content["shapes"]), len(content["at"])
@@ -126,7 +128,7 @@ def _mark(rows: Sequence[int], machines: int) -> Bool:
 
 
 def _drop_config(payload: bytes) -> str:
-    """Return the record of a DeviceClass without its configurations; one that cannot be read stays one."""
+    """Return a DeviceClass's record without its configurations; an unreadable record stays unreadable."""
     try:
         spec = json.loads(payload)
         return json.dumps({"selectors": spec.get("selectors")})
@@ -140,7 +142,10 @@ def _describe_shape(shape: ShapeClaims, specs: Sequence[str]) -> dict[str, Any]:
 
 
 def _describe_claim(claim: ClaimSpec | NamedClaim, text: str) -> dict[str, Any]:
-    """Return a claim as saved; without a name if each task has one of its own, with machines if it is allocated."""
+    """Return a claim as it is saved.
+
+    The claim has no name if each task has its own; it has machines if it is allocated.
+    """
     found: dict[str, Any] = {"spec": _drop_claim_config(text)}
     if isinstance(claim, NamedClaim):
         found["name"] = claim.name

@@ -10,13 +10,13 @@ from firmament.core.rules.devices.objects.quantities import Amount
 from firmament.core.rules.devices.visible_devices import View, list_bits
 
 GivenAway = tuple[frozenset[str] | set[str], Mapping[str, Mapping[str, Amount]]]
-"""Names of the devices that a single claim uses, and by name of each shared device the amounts in use."""
+"""Names of the devices that a single claim uses; and by name of each shared device, the amounts in use."""
 
 
 def usage_of(
     view: View, pools: Mapping[PoolName, Pool], given_away: Callable[[str, str], GivenAway]
 ) -> ViewUse:
-    """Return which devices, of those that one machine sees (its view), are in use.
+    """Return which of the devices that one machine sees (its view) are in use.
 
     ``given_away`` returns what is allocated from a pool, by its driver and name.
     """

@@ -1,8 +1,10 @@
-"""Finds which devices each machine sees, and the kinds of machines: those of one kind see equal devices in equal order.
+"""Finds which devices each machine sees, and groups machines into kinds.
 
-Devices differ in attributes that no claim reads, such as serial numbers. So kinds compare only the attributes that the
-expressions and constraints of a round read. What is computed for one machine holds for all machines of its kind with
-the same devices in use.
+Machines of one kind see equal devices in equal order.
+
+Devices often differ in attributes that no claim reads, such as serial numbers. So kinds compare only the attributes
+that the expressions and constraints of a round read. Results computed for one machine hold for all machines of its
+kind with the same devices in use.
 """
 
 from __future__ import annotations
@@ -28,18 +30,18 @@ from firmament.core.rules.devices.running_number import RunningNumber
 from firmament.core.state.machines import MachineTable
 
 Relevant: TypeAlias = frozenset[str] | None
-"""Attributes that claims read: ``domain/name``, or ``domain/`` for all of a domain; None: all attributes."""
+"""Attributes that claims read: ``domain/name``, or ``domain/`` for a whole domain; None: all attributes."""
 
 
 class Place(NamedTuple):
-    """The devices of one pool that a machine sees; ``devices``: bits of their numbers in the pool."""
+    """The devices of one pool that a machine sees; ``devices``: bits of their indexes in the pool."""
 
     pool: PoolName
     devices: int
 
 
 class SeenDevice(NamedTuple):
-    """A device in a view: an example of it, and the numbers of its pool in the view and of the device in the pool."""
+    """A device in a view: an example of it, the index of its pool in the view, and its own index in the pool."""
 
     device: PublishedDevice
     driver: str
@@ -51,33 +53,33 @@ class SeenDevice(NamedTuple):
 
 @dataclass(eq=False, slots=True)
 class ViewKind:
-    """The devices that machines of one kind see. Compared by identity."""
+    """The devices that machines of one kind see. Kinds are compared by identity."""
 
     devices: tuple[SeenDevice, ...]
     """The devices, in the order in which searches try them."""
     counters: tuple[int, ...]
     """For each pool, the index of its first counter among those of the view."""
     incomplete: tuple[int, ...] = ()
-    """Numbers of the pools with missing slices."""
+    """Indexes of the pools with missing slices."""
     faulty: tuple[int, ...] = ()
-    """Numbers of the pools whose slices contradict each other."""
+    """Indexes of the pools whose slices contradict each other."""
     memory: dict[Any, Any] = field(default_factory=dict)
-    """Results of searches and states of such machines, kept for reuse."""
+    """Results of searches on such machines, and their states, kept for reuse."""
 
 
 class View(NamedTuple):
-    """The devices that one machine sees: its kind, and the places of its devices, in the order of the kind's pools."""
+    """The devices that one machine sees: its kind, and where its devices are, in the order of the kind's pools."""
 
     kind: ViewKind
     places: tuple[Place, ...]
 
 
 class DeviceInventory:
-    """The pools of a cluster, and what each machine sees of them.
+    """The pools of a cluster, and which of their devices each machine sees.
 
-    ``faults``: by name, why a slice cannot be read; ``version`` grows when a pool changes; ``watchers``: for each pool
-    that several machines see, their rows, as of the last ``see``; ``watched``: all these rows; ``off``: features that
-    are off.
+    ``faults``: by name, why a slice cannot be read. ``version`` grows when a pool changes. ``watchers``: for each
+    pool that several machines see, their rows as of the last call of ``see``. ``watched``: all these rows. ``off``:
+    the feature gates that are off.
     """
 
     def __init__(self, off: FeaturesOff = NOTHING_OFF) -> None:
@@ -109,7 +111,7 @@ class DeviceInventory:
                 touched |= self._forget(name) | self._read(name, payload)
         if touched:
             self.version += 1
-            self.pools = dict(self.pools)  # rounds that are being solved keep the former dict
+            self.pools = dict(self.pools)  # Rounds that are being solved keep the former dict.
         for pool in touched:
             slices = self._of_pool.get(pool)
             if slices:
@@ -142,8 +144,9 @@ class DeviceInventory:
     # --- machines ------------------------------------------------------------------------------------------------
 
     def see(self, machines: MachineTable, relevant: Relevant) -> list[View]:
-        """Return the view of each machine, by row; machines that differ only in attributes not ``relevant``
-        share a kind.
+        """Return the view of each machine, by row.
+
+        Machines whose devices differ only in attributes not ``relevant`` share a kind.
         """
         seen = self.version, machines.static_version, len(machines)
         if seen != self._seen:
@@ -159,7 +162,7 @@ class DeviceInventory:
         return self._views[1]
 
     def show(self, places: Sequence[tuple[Place, ...]], relevant: Relevant) -> list[View]:
-        """Return the views of machines that see the devices at these places, as ``see`` found them."""
+        """Return the views of machines that see the devices in ``places``, as ``see`` found them."""
         rows: dict[PoolName, list[int]] = {}
         for row, seen in enumerate(places):
             for place in seen:
@@ -199,7 +202,7 @@ class DeviceInventory:
     def _list_whole(
         self, name: PoolName, newer: set[int], rows_of: Mapping[DeviceReach, Sequence[int]]
     ) -> frozenset[int]:
-        """Return the machines (rows) that see all slices of a pool's generation, and none of a newer generation."""
+        """Return the machines (rows) that see all slices of one generation of a pool, and no slice of a newer one."""
         pool = self.pools[name]
         if pool.incomplete:
             return frozenset()
@@ -223,7 +226,7 @@ class DeviceInventory:
         return views
 
     def _view(self, places: Sequence[Place], relevant: Relevant) -> View:
-        """Return the view of some pools; pools with devices that must be made ready before use come last."""
+        """Return the view of some pools; pools whose devices must be made ready before use come last."""
         order = sorted(places, key=lambda place: (self._waits(place), place.pool))
         parts = []
         for place in order:
@@ -242,7 +245,7 @@ class DeviceInventory:
         return any(device.conditions for device in self.pools[place.pool].devices)
 
     def _project(self, name: PoolName, relevant: Relevant) -> tuple[int, ...]:
-        """Return a number for each device of a pool, equal for devices that differ in nothing ``relevant``."""
+        """Return a number for each device of a pool; devices that differ in nothing ``relevant`` have equal numbers."""
         pool = self.pools[name]
         known = self._projected.get(name)
         if known is None or known[0] is not pool:
@@ -251,8 +254,9 @@ class DeviceInventory:
         return known[1]
 
     def _number(self, description: Any) -> int:
-        """Return the number of a description; numbers are never reused, as views of earlier rounds may still be in
-        use.
+        """Return the number of a description.
+
+        Numbers are never reused, as views of earlier rounds may still be in use.
         """
         found = self._keys.get(description)
         if found is None:
@@ -260,7 +264,7 @@ class DeviceInventory:
         return found
 
     def forget_findings(self) -> None:
-        """Forget all kinds, with what was computed for them."""
+        """Forget all kinds of machines, and what was computed for them."""
         self._kinds.clear()
         self._nothing = View(ViewKind((), ()), ())
         self._views = None, []
@@ -311,7 +315,7 @@ def _list_reached(machines: MachineTable, reach: DeviceReach) -> list[int]:
 
 
 def list_bits(bits: int) -> list[int]:
-    """Return the numbers of the bits that are set, ascending."""
+    """Return the indexes of the bits that are set, ascending."""
     found = []
     while bits:
         lowest = bits & -bits

@@ -1,1 +1,3 @@
-"""The parts that all rules are made of. A new rule uses them and changes none."""
+"""The framework of rules: base classes and helpers that all rules share. A new rule uses the framework and need not
+change it.
+"""

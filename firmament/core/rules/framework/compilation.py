@@ -1,4 +1,4 @@
-"""Compiles rules between tasks into the counters of a round, and into each waiting class's conditions on counters."""
+"""Compiles rules between tasks: into counters for the round, and into each waiting class's conditions on them."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from firmament.core.state.domains import DomainsByKey
 class Compilation:
     """Collects the rules of the waiting classes; each kind of rule adds its part.
 
-    ``rows``: the class table; ``ruled``: rows of the classes, waiting or with tasks on machines, that state some rule;
-    ``waiting``: class row -> the classes of the problem with this row; ``waits``: bool[rows], the rows in ``waiting``.
+    ``waiting``: class row -> the classes of the problem with this row. ``waits``: bool[rows], the rows in
+    ``waiting``. ``ruled``: rows of the classes, waiting or with tasks on machines, that state some rule.
     """
 
     def __init__(
@@ -45,7 +45,8 @@ class Compilation:
         self.waits: Bool = np.zeros(len(self.rows), dtype=np.bool_)
         self.waits[list(self.waiting)] = True
         self.counters = RuleCounters(residents, self.selector, self.domains_by_key, self.waiting)
-        #: by key, bool[M]: machines for which a condition holds, so that rules with equal conditions evaluate it once
+        #: By key, bool[M]: the machines that meet a condition, so that rules with equal conditions evaluate
+        #: it once.
         self.answers: dict[Hashable, Bool] = {}
         self._exclusions: dict[int, dict[int, Exclusion]] = {}
         self._exclusion_of: dict[int, Exclusion] = {}
@@ -64,9 +65,10 @@ class Compilation:
     def exclude(self, row: int, counter: int, reason: Reason, *, by_others: bool = False) -> None:
         """Keep tasks of a class (row) out of domains in which a counter counts some task.
 
-        A counter may exclude a class twice: by the class's own terms, and by those of other classes (``by_others``).
+        The same counter may exclude a class twice: by the class's own terms, and by those of other classes
+        (``by_others``).
         """
-        key = counter if by_others else ~counter  # with many thousands of keys, integers are the fastest
+        key = counter if by_others else ~counter  # With many thousands of keys, integers are the fastest.
         exclusion = self._exclusion_of.get(key)
         if exclusion is None:
             exclusion = self._exclusion_of[key] = Exclusion(counter, reason)
@@ -75,7 +77,7 @@ class Compilation:
     def exclude_on_machines(self, found: set[tuple[tuple[int, ...], int]], reason: Reason) -> None:
         """Keep tasks of classes off machines with tasks of other classes.
 
-        ``found``: pairs of the rows of the other classes, and the row of the class that they keep off.
+        ``found``: pairs of the rows of the other classes, and the row of the class that those classes keep off.
         """
         machines = self.domains_by_key.single
         for others, row in sorted(found):
@@ -84,22 +86,22 @@ class Compilation:
             )
 
     def incline(self, row: int, counter: int, weight: int) -> None:
-        """Add ``weight`` per counted task to a class's preference for a domain; weights of one counter add up."""
+        """Add ``weight`` per counted task to a class's preference for a domain; weights for one counter are summed."""
         inclinations = self._inclinations.setdefault(row, {})
         inclinations[counter] = inclinations.get(counter, 0) + weight
 
     def attract(self, row: int, attraction: Attraction) -> None:
-        """Allow tasks of a class only in domains with tasks that the attraction counts."""
+        """Allow tasks of a class only in domains with tasks that the ``attraction`` counts."""
         self._attractions[row] = attraction
 
     def spread(
         self, row: int, required: tuple[RequiredSpread, ...], preferred: tuple[PreferredSpread, ...]
     ) -> None:
-        """Set the spread rules of a class."""
+        """Set the topology spread rules of a class."""
         self._spreadings[row], self._soft_spreadings[row] = required, preferred
 
     def note_unsettled(self, counter: int, domain: int, uid: str) -> None:
-        """Note a task that is not bound yet and without which a domain would attract no other task."""
+        """Record a task that is not bound yet, and without which no task in the domain would attract others."""
         self._unsettled.setdefault((counter, domain), uid)
 
     def finish(self) -> RuleSet:

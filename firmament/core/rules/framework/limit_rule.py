@@ -1,10 +1,11 @@
-"""The base of rules about amounts: how much tasks may take together of a machine, of several machines or of the
-cluster.
+"""The base class of rules about amounts that tasks may take together.
 
-Such a rule states joint rows for a round: each machine has a row, each row a limit, and each task takes an amount of
-the row of its machine. The flow, admission, preemption, explanations and the check at the end of a round all keep to
-the limits. A limit of the whole cluster is one row that all machines share. Limits that form a tree, and to which tasks
-give back what they took, are stated by `find_quotas`.
+The limit may be that of a machine, of several machines or of the cluster.
+
+Such a rule states joint rows for a round: each machine belongs to a row, each row has a limit, and each task takes an
+amount of the row of its machine. All stages of a round keep to the limits: the flow, joint admission, preemption,
+explanations and the final check. A limit of the whole cluster is one row that all machines share. `find_quotas`
+states limits that form a tree, and whose amounts tasks give back when they end.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ class RoundDemand(NamedTuple):
 class PlacedTask(NamedTuple):
     """A task that a round places on a machine: its uid, and the rows of its shape and of the machine.
 
-    ``leaving``: uids of the tasks that leave the machine first, so that their devices are free.
+    ``leaving``: uids of the tasks that leave the machine first, which frees their devices.
     """
 
     uid: str
@@ -50,21 +51,21 @@ class LimitRule(ABC):
     """A rule about amounts that tasks take together.
 
     Joint rows cannot express amounts that depend on which of several things a task gets, such as one of many devices.
-    For these the rule keeps a ledger during a round, and decides what tasks get when the round takes effect.
+    For these amounts, the rule keeps a ledger during a round, and decides what tasks get when the round takes effect.
     """
 
     name: ClassVar[str]
-    """Kube-scheduler's name of the plugin; a name of this project if kube-scheduler has no such plugin."""
+    """kube-scheduler's name of the plugin; a name of this project if kube-scheduler has no such plugin."""
 
     for_tasks_with: ClassVar[tuple[str, ...]]
-    """Fields of `TaskClass`: the rule is asked only in rounds in which some shape states one of them."""
+    """Fields of `TaskClass`: the rule is asked only in rounds in which some shape states one of these fields."""
 
     needs: ClassVar[Needs] = Needs()
     """Facts that drivers send only on request; see `NodeRule.needs`."""
 
     asked_again: ClassVar[bool] = True
-    """Whether the rule's rows are built again when a round is closed after changes; False if ``spare``, which is asked
-    again anyway, suffices."""
+    """Whether the rule's joint rows are built again when a round is closed after changes; False if ``spare``, which
+    is always asked again, suffices."""
 
     @abstractmethod
     def limit(self, cluster: Cluster, demand: RoundDemand, free: Int64) -> tuple[Int64, Sequence[JointRows]]:
@@ -74,24 +75,25 @@ class LimitRule(ABC):
         """
 
     def spare(self, cluster: Cluster, shape: int, rows: Int64) -> Int64 | None:  # noqa: ARG002
-        """Return the part of its requests that a task of a shape need not make on machines (rows): int64[len(rows), K].
+        """Return which part of its requests a task of a shape need not make on ``rows``: int64[len(rows), K].
 
-        None: it is spared nothing.
+        Return None if the task must make all its requests on every machine.
         """
         return None
 
     def find_quotas(self, cluster: Cluster, demand: RoundDemand) -> QuotaTerms | None:  # noqa: ARG002
-        """Return quotas: amounts that tasks share on any machine, and give back when they end; None if there are none.
+        """Return quotas: amounts that tasks share on any machine, and give back when they end; None if there are
+        none.
 
-        The flow, admission, preemption, explanations and the check at the end of a round keep to quotas as to joint
-        rows.
+        All stages of a round keep to quotas as they keep to joint rows: the flow, joint admission, preemption,
+        explanations and the final check.
         """
         return None
 
     def get_pool(self, cluster: Cluster, content: TaskClass) -> str:  # noqa: ARG002
         """Return the name of the pool from which tasks of a class take amounts, whatever their machine; "" for none.
 
-        When a task ends, another task of the same pool may fit, on any machine.
+        When a task ends, another task that draws on this pool may fit, on any machine.
         """
         return ""
 
@@ -104,9 +106,9 @@ class LimitRule(ABC):
         return None
 
     def restore_ledger(self, arrays: Arrays, shapes: int, machines: int) -> Ledger:  # noqa: ARG002
-        """Return the ledger that was saved for a round of so many shapes and machines.
+        """Return the ledger that was saved for a round with ``shapes`` shapes and ``machines`` machines.
 
-        Raises ``KeyError`` for a missing array, ``MalformedArraysError`` for one that makes no sense.
+        Raise ``KeyError`` for a missing array, ``MalformedArraysError`` for invalid content.
         """
         raise MalformedArraysError(f"{self.name} keeps no ledger")
 
@@ -115,8 +117,9 @@ class LimitRule(ABC):
         cluster: Cluster,  # noqa: ARG002
         placed: Sequence[PlacedTask],
     ) -> Sequence[tuple[ClaimAllocation, ...] | None]:
-        """Return what is allocated to each placed task, which then holds it; None for a placement that fails.
+        """Return what each placed task is allocated, which the task then holds; None for a placement that fails.
 
-        Called under the lock, for tasks that state any of ``for_tasks_with``, in the order in which they are placed.
+        The caller holds the lock, and passes tasks that state any of ``for_tasks_with``, in the order in which they
+        are placed.
         """
         return [()] * len(placed)

@@ -1,8 +1,8 @@
-"""The base of rules about machines. Everything about one rule is in one file, and the registry calls it.
+"""The base class of rules about machines. One file contains everything about such a rule, and the registry calls it.
 
-A rule judges all machines at once for a shape, the part that many task classes have in common. From what a rule
-declares follows everything else: how long its answers hold, which shapes share them, what drivers have to send, when a
-waiting task is tried again, whether evictions or moves could help, and which changes of task or machine would.
+A rule judges all machines at once for a shape, that is, for all task classes with this shape. All else follows from
+what a rule declares: how long its answers hold, which shapes share them, what drivers must send, when a waiting task
+is tried again, whether evictions or moves could help, and which changes of task or machine would.
 """
 
 from __future__ import annotations
@@ -33,46 +33,46 @@ class MachineRefusal(NamedTuple):
 class NodeRule(ABC):
     """A rule that refuses machines to tasks, whatever runs on the machines.
 
-    A rule declares which fields it reads, and its answers, arrays over all machines, may depend on nothing else:
-    otherwise answers that are kept would be stale.
+    A rule declares which fields it reads. Its answers, arrays over all machines, may depend on nothing else:
+    otherwise cached answers would be outdated.
     """
 
     name: ClassVar[str]
-    """What kube-scheduler calls the plugin; in words of our own where it has none."""
+    """kube-scheduler's name of the plugin, or a name of this project if kube-scheduler has no such plugin."""
 
     reasons: ClassVar[tuple[AnyReason, ...]]
-    """The reasons for which the rule refuses machines. A reason's severity says whether evictions may help, and its
-    cure
-    whether moves of other tasks do."""
+    """The reasons for which the rule refuses machines. The severity of a reason says whether evictions may help, and
+    the cure of a reason says whether moves of other tasks help."""
 
     reads_of_task: ClassVar[tuple[str, ...]]
-    """Fields of `TaskClass` that the rule reads: tasks that are equal in these get the same answer. Only fields of
-    shapes.
+    """Fields of `TaskClass` that the rule reads: tasks that are equal in these fields get the same answer. Only
+    fields that are part of shapes may be declared.
     """
 
     reads_of_machine: ClassVar[tuple[str, ...]]
-    """Fields of `Machine`. Answers are kept until one of these fields changes, if the table of machines counts their
-    changes (`VERSIONED_FIELDS`); else the rule is asked each time. ``allocatable`` stands for which resources some
-    machine offers."""
+    """Fields of `Machine` that the rule reads. If the machine table counts changes of these fields
+    (`VERSIONED_FIELDS`), answers are kept until one changes; otherwise the rule is asked each time. ``allocatable``
+    means only which resources some machine offers, not the amounts."""
 
     for_tasks_with: ClassVar[tuple[str, ...]] = ()
-    """Fields of tasks; the rule refuses no machine to tasks without any of them. (): the rule is asked for
-    every task.
+    """Fields of tasks: the rule refuses no machine to a task that states none of these fields. (): the rule is asked
+    for every task.
     """
 
     for_machines_with: ClassVar[tuple[str, ...]] = ()
-    """Fields of machines; the rule is not asked while no machine states any of them."""
+    """Fields of machines: the rule is not asked while no machine states any of these fields."""
 
     scores_tasks_with: ClassVar[tuple[str, ...]] = ()
-    """Fields of tasks; the rule does not score tasks without any of them. (): if the rule scores, it scores
-    every task.
+    """Fields of tasks: the rule does not score a task that states none of these fields. (): if the rule scores, it
+    scores every task.
     """
 
     needs: ClassVar[Needs] = Needs()
-    """Facts that drivers send only on request, as for cost models: annotations of machines, namespaces of tasks, ..."""
+    """Facts that drivers send only if a rule or cost model asks for them: annotations of machines, namespaces of
+    tasks, ..."""
 
     binds_running: ClassVar[bool] = True
-    """Whether a refusal also concerns tasks that run on the machine already."""
+    """Whether a refusal also concerns tasks that already run on the machine."""
 
     def __init_subclass__(cls) -> None:
         """Raise ``TypeError`` if the rule declares fields that do not exist, or that it may not declare."""
@@ -98,64 +98,66 @@ class NodeRule(ABC):
 
     @property
     def lasting(self) -> bool:
-        """Whether answers hold as long as the ``static_version`` of the machines."""
+        """Return whether answers hold as long as the machines' ``static_version`` stays the same."""
         return VERSIONED_FIELDS.issuperset(self.reads_of_machine)
 
     def key(self, machines: MachineTable, shape: TaskClass) -> Hashable:  # noqa: ARG002  # for those who need it
-        """Return the part of a shape on which the answer depends, if the answer depends on less than the fields read.
+        """Return the part of a shape on which the answer depends, if it is less than all fields that the rule reads.
 
-        None: the fields read are the key. Shapes with equal keys share an answer.
+        Return None if the answer depends on all these fields. Shapes with equal keys share an answer.
         """
         return None
 
     @abstractmethod
     def refusals(self, machines: MachineTable, shape: TaskClass) -> Iterable[MachineRefusal]:
-        """Yield the machines that the rule refuses to a shape, cause by cause; the first cause of a machine counts."""
+        """Yield the machines that the rule refuses to a shape, cause by cause; a machine's first cause counts."""
 
     def score(self, machines: MachineTable, shape: TaskClass, feasible: Bool) -> SoftCost | None:  # noqa: ARG002
-        """Return the cost of each machine for a shape by what the rule prefers; None if all cost nothing.
+        """Return the cost of each machine for a shape by what the rule prefers; None if all machines cost nothing.
 
-        ``feasible``: bool[M], the machines over which scores are scaled. Called in every round.
+        ``feasible``: bool[M], the machines over which scores are scaled. The method is called in every round.
         """
         return None
 
     def find_malformed(self, content: TaskClass) -> str:  # noqa: ARG002
-        """Return the fault in what a class states; "" for none. The driver gets it as an error, and the class is not
-        applied.
+        """Return what is wrong with the fields of a class that the rule reads; "" if nothing is. The driver gets the
+        text as an error, and the class is not applied.
         """
         return ""
 
     def count_looks(self, content: TaskClass) -> int:  # noqa: ARG002
-        """Return an estimate of the evaluations per machine that a class's part of this rule costs a round.
+        """Return an estimate of how often a round evaluates this rule's part of a class for each machine.
 
-        An estimate (see `work`) for budgets of namespaces. Called only for classes that state a field of the rule.
+        Budgets of namespaces use the estimate (see `work`). The method is called only for classes that state a field
+        of the rule.
         """
         return 0
 
     def count_common_looks(self, contents: Sequence[TaskClass]) -> Int64:
-        """Return ``count_looks`` of many classes, as a burst may bring them: int64[C]."""
+        """Return ``count_looks`` of many classes, of which there may be thousands at once: int64[C]."""
         return np.fromiter(map(self.count_looks, contents), dtype=np.int64, count=len(contents))
 
     def cures(self, standing: ChangedMachine) -> Iterator[CureProposal] | None:  # noqa: ARG002
-        """Yield changes of a task, or of a machine that the rule refuses, that would cure the refusal; the smallest
+        """Yield changes of a task, or of a machine that the rule refuses, that would cure the refusal; smallest
         first.
 
-        None: the rule has no cure of its own. Dropping a constraint about other tasks may still open another machine.
+        A rule that yields nothing has no cure of its own. Dropping a constraint about other tasks may still make
+        another machine acceptable.
         """
         return None
 
     def as_new(self, machine: Machine) -> Machine:
-        """Return the machine without what this rule reads of its state, as if it had just been added."""
+        """Return the machine as if it had just been added: without those parts of its state that the rule reads."""
         return machine
 
 
 MODEL_NAME = "kubernetes"
-"""The name, in explanations, of the model that consists of a task's own preferences."""
+"""The name that explanations use for a task's own preferences, as if a cost model stated them."""
 
 
 def cost_of_score(weight: int, score: Float64, raw: Float64) -> SoftCost:
-    """Return the cost of a score from 0 to 100: 100 less the score, times the ``weight`` of the rule.
+    """Return the cost of a score from 0 to 100: 100 minus the score, times the rule's ``weight``.
 
-    ``raw``: the figure that was scaled to the score. Both are float64[M].
+    ``raw``: the figure from which the score was scaled. ``score`` and ``raw`` are float64[M].
     """
     return SoftCost(weight * (100.0 - score), raw, weight)

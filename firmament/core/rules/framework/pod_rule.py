@@ -1,7 +1,7 @@
-"""The base of rules between tasks: where a task may go depends on where other tasks are.
+"""The base class of rules between tasks: rules by which a task's machine depends on where other tasks are.
 
-Such a rule is compiled, for the classes of a round, into conditions on counters: how many tasks of some classes are in
-each domain. The package `constraints` works with counters and knows no rules.
+Such a rule is compiled, for the classes of a round, into conditions on counters: how many tasks of some classes are
+in each domain. The package `constraints` evaluates counters and knows no rules.
 """
 
 from __future__ import annotations
@@ -20,39 +20,42 @@ class PodRule(ABC):
     """A rule about where tasks are relative to other tasks."""
 
     name: ClassVar[str]
-    """What kube-scheduler calls the plugin."""
+    """kube-scheduler's name of the plugin."""
 
     called: ClassVar[Mapping[Reason, str]]
-    """The reasons for which the rule refuses machines, each with people's name for the constraint behind it."""
+    """The reasons for which the rule refuses machines, each with the name that messages give the constraint behind
+    it."""
 
     stated_in: ClassVar[tuple[str, ...]]
     """Fields of `TaskClass` in which a class states the rule."""
 
     @abstractmethod
     def compile(self, compilation: Compilation) -> None:
-        """Add what the rule means for the waiting classes: as they state it, and as other classes state it that select
-        them.
-        """
+        """Add the rule's conditions for the waiting classes: those they state, and those that other classes state."""
 
     def awaits(self, content: TaskClass) -> Iterable[TaskSelector]:  # noqa: ARG002  # for those who need it
         """Return selectors of the tasks whose arrival or departure may make any machine acceptable to a class.
 
-        A task that leaves may always make its own machine acceptable; callers assume that without a selector.
+        A task that leaves may always make its own machine acceptable; callers assume this without a selector.
         """
         return ()
 
     def keeps_off(self, content: TaskClass) -> Iterable[TaskSelector]:  # noqa: ARG002  # for those who need it
-        """Return selectors of the tasks that a class keeps off other machines, and that may be placed when
-        its tasks leave.
+        """Return selectors of the tasks that a class keeps off other machines.
+
+        When the tasks of the class leave, the selected tasks may be placed.
         """
         return ()
 
     @abstractmethod
     def count_looks(self, content: TaskClass) -> int:
-        """Estimate the evaluations per machine that what a class states costs a round; `work` defines the unit."""
+        """Return an estimate of how often a round evaluates, for each machine, what a class states.
+
+        `work` defines the unit.
+        """
 
     def count_pairing(self, content: TaskClass) -> int:  # noqa: ARG002  # for those who need it
-        """Return how many terms of a class need more work for each waiting class that they select."""
+        """Return how many terms of a class need extra work for each waiting class that they select."""
         return 0
 
     def prefers(self, content: TaskClass) -> bool:  # noqa: ARG002  # for those who need it

@@ -1,4 +1,6 @@
-"""The counters of a round's rules: how many tasks of some classes are in each domain. Rules share equal counters."""
+"""Keeps the counters of a round's rules: how many tasks of some classes are in each domain. Rules whose counters are
+equal share one counter.
+"""
 
 from __future__ import annotations
 
@@ -16,10 +18,10 @@ from firmament.core.state.tasks import TaskPhase
 
 
 class RuleCounters:
-    """The counters of tasks per domain of a round, numbered in the order in which they are first asked for.
+    """The counters of tasks per domain in a round, numbered in the order in which rules first ask for them.
 
-    ``waiting``: rows of the waiting classes; ``adds``: by row of a waiting class, the numbers of the counters that
-    count its tasks; ``domains_by_key``: the domains of machines.
+    ``waiting``: rows of the waiting classes. ``adds``: by row of a waiting class, the numbers of the counters that
+    count its tasks. ``domains_by_key``: the domains of machines.
     """
 
     def __init__(
@@ -38,10 +40,10 @@ class RuleCounters:
         self.adds: dict[int, list[int]] = {}
 
     def counter(self, mark: tuple[object, ...], rows: Sequence[int], topology: Domains, domain: Int64) -> int:
-        """Return the number of the counter that counts tasks of the classes in ``rows``, made if it is new.
+        """Return the number of the counter for tasks of the classes in ``rows``; create the counter if it is new.
 
-        ``mark``: a key, equal for equal counters. ``domain``: int64[M], the topology's domain of each machine, -1 for
-        machines whose tasks do not count.
+        ``mark``: a key that is equal for equal counters. ``domain``: int64[M], the domain of each machine in the
+        topology, -1 for machines whose tasks do not count.
         """
         number = self._number.get(mark)
         if number is None:
@@ -57,17 +59,18 @@ class RuleCounters:
         return number
 
     def get_counter(self, selectors: Iterable[TaskSelector], key: str) -> int:
-        """Return the number of the counter, by the label ``key``, of the tasks that all of ``selectors`` match."""
+        """Return the number of the counter for tasks that all ``selectors`` match, per domain of the label ``key``."""
         return self.of_classes(self.matching_all(tuple(dict.fromkeys(selectors))).tolist(), key)
 
     def of_classes(self, rows: Sequence[int], key: str) -> int:
-        """Return the number of the counter, by the label ``key``, of the tasks of the classes in ``rows``."""
+        """Return the number of the counter for tasks of the classes in ``rows``, per domain of the label ``key``."""
         topology = self.domains_by_key.get(key)
         return self.counter(("classes", tuple(rows), key), rows, topology, topology.domain)
 
     def get_weighted_counter(self, weights: Mapping[int, int], key: str) -> int:
-        """Return the number of the counter in which each task counts ``weights`` of its class (row); these do not
-        wait.
+        """Return the number of the counter that adds ``weights`` of its class (row) for each task.
+
+        No task of these classes waits.
         """
         mark = ("weights", tuple(sorted(weights.items())), key)
         number = self._number.get(mark)
@@ -101,15 +104,15 @@ def _count_per_domain(machines: Int64, topology: Domains, domain: Int64) -> Int6
 
 
 MANY = 32
-"""From this number of classes on, filtering all tasks is faster than joining the tasks of each class."""
+"""With at least this number of classes, filtering all tasks is faster than joining the tasks of each class."""
 
 
 _SHORT = 2**16
-"""Number of class rows up to which they are sorted as 16-bit numbers."""
+"""Up to this number of class rows, rows are sorted as 16-bit numbers."""
 
 
 class ResidentTasks:
-    """Bound and assumed tasks on known machines, grouped by row of their class."""
+    """Bound and assumed tasks on known machines, grouped by the row of their class."""
 
     def __init__(self, cluster: Cluster, *, without: int = -1) -> None:
         """``without``: row of a task that is not counted; -1 for none."""
@@ -119,7 +122,7 @@ class ResidentTasks:
         rows = tasks.cls[on]
         counts = np.bincount(rows)
         if len(counts) <= _SHORT:
-            rows = rows.astype(np.uint16)  # numpy sorts these by radix, ten times as fast
+            rows = rows.astype(np.uint16)  # numpy sorts 16-bit numbers by radix, ten times as fast.
         on = on[np.argsort(rows, kind="stable")]
         self.classes = np.flatnonzero(counts)
         """int64: rows of the classes that have tasks on machines, ascending."""
@@ -129,7 +132,7 @@ class ResidentTasks:
         self._settled = tasks.state[on] == TaskPhase.BOUND
 
     def machines(self, classes: Iterable[int], *, settled: bool = False) -> Int64:
-        """Return the machine (row) of every task of ``classes``; with ``settled``, only of bound tasks."""
+        """Return the machine (row) of every task of ``classes``; if ``settled``, only of bound tasks."""
         rows = self._list_present(classes)
         if len(rows) > MANY:
             member = np.zeros(len(self._bounds) - 1, dtype=np.bool_)
@@ -149,10 +152,10 @@ class ResidentTasks:
         return np.concatenate(parts) if parts else np.empty(0, dtype=np.int64)
 
     def _list_present(self, classes: Iterable[int]) -> list[int]:
-        """Return ``classes`` without those that are newer than every class with tasks here."""
+        """Return ``classes`` without those that are newer than every class that has tasks on machines."""
         known = len(self._bounds) - 1
         return [row for row in classes if row < known]
 
     def _span(self, row: int) -> slice:
-        """Return the places of the tasks of a class."""
+        """Return the range of indexes at which the tasks of a class are stored."""
         return slice(int(self._bounds[row]), int(self._bounds[row + 1]))

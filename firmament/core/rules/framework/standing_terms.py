@@ -1,8 +1,8 @@
-"""Compiles what the terms of placed tasks, of classes that do not wait, mean for the waiting classes.
+"""Compiles what the terms of placed tasks mean for the waiting classes, if no task of the placed tasks' class waits.
 
-Such tasks neither come nor go in a round. So it makes no difference which of their terms keeps a waiting class out of a
-domain, or attracts it. One counter per waiting class and topology key stands for all these terms: thousands of terms
-cost a round as much as one.
+No task of such a class comes or goes in a round. So it makes no difference which of their terms keeps a waiting class
+out of a domain, or attracts it. One counter per waiting class and topology key stands for all these terms, so
+thousands of terms cost a round as much as one.
 """
 
 from __future__ import annotations
@@ -23,12 +23,14 @@ class StandingTerms:
         self._selected: dict[bytes, Int64] = {}
 
     def add(self, key: str, weight: int, holders: Sequence[int], selected: Int64) -> None:
-        """Add a term over the label ``key``, stated by ``holders`` (class rows), that selects the classes ``selected``.
+        """Add a term over the label ``key``.
 
-        ``weight``: what each task of a holder adds to the preference for its domain, below 0 for preferred
-        anti-affinity; 0 for required anti-affinity.
+        The classes ``holders`` (rows) state the term, and it selects the classes ``selected``.
+
+        ``weight``: what each task of a holder adds to the preference for its domain: negative for preferred
+        anti-affinity, 0 for required anti-affinity.
         """
-        # Rounds call this for tens of thousands of terms, so it creates only objects that are kept.
+        # Rounds call this method for tens of thousands of terms, so it creates only objects that are kept.
         sign = (weight > 0) - (weight < 0)
         groups = self._weights.get((sign, key))
         if groups is None:
@@ -42,23 +44,21 @@ class StandingTerms:
             group[row] = group.get(row, 0) + (abs(weight) or 1)
 
     def exclusions(self, counters: RuleCounters) -> Iterator[tuple[int, int]]:
-        """Yield (row of a selected class, counter of the tasks that keep it out of their domains), one per topology
-        key.
-        """
+        """Yield (row of a selected class, counter of tasks whose domains exclude it), at most once per topology key."""
         for row, key, holders in self._sum_by_selected(0):
             yield row, counters.of_classes(sorted(holders), key)
 
     def inclinations(self, counters: RuleCounters) -> Iterator[tuple[int, int, int]]:
         """Yield (row of a selected class, counter of weights in each domain, sign of the weights).
 
-        Attraction and repulsion have separate counters, so that they do not cancel each other out.
+        Attraction and repulsion have separate counters, which keeps them from cancelling each other out.
         """
         for sign in (1, -1):
             for row, key, holders in self._sum_by_selected(sign):
                 yield row, counters.get_weighted_counter(holders, key), sign
 
     def _sum_by_selected(self, sign: int) -> Iterator[tuple[int, str, Mapping[int, int]]]:
-        """Yield (row of a selected class, key, holder -> sum of weights) over all terms of a sign."""
+        """Yield (row of a selected class, key, holder -> sum of weights) over all terms of one sign."""
         for (which, key), groups in self._weights.items():
             if which != sign:
                 continue
@@ -68,7 +68,9 @@ class StandingTerms:
             place = {row: index for index, row in enumerate(holders)}
             of_group = np.zeros(
                 (len(selected), len(holders))
-            )  # whole numbers, as floats: matrix products of floats are fast
+                # The weights are whole numbers stored as floats, because numpy multiplies matrices of floats
+                # fast.
+            )
             for index, weights in enumerate(groups.values()):
                 of_group[index, [place[row] for row in weights]] = list(weights.values())
             concerns = np.zeros((len(rows), len(selected)))

@@ -1,4 +1,4 @@
-"""Verdicts on one task, machine by machine, by models that judge several tasks together; for explanations."""
+"""Defines verdicts on one task, machine by machine, by models that judge several tasks together."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Weighted(Protocol):
 
     @property
     def weight(self) -> int:
-        """The factor by which its points are multiplied."""
+        """The factor by which the model's points are multiplied."""
         ...
 
 
@@ -31,26 +31,26 @@ class FamilyModels(Protocol):
 
     @property
     def pair_models(self) -> Sequence[tuple[Weighted, PairModel]]:
-        """Models with costs of pairs of tasks; rounds use the first."""
+        """The models that state costs for pairs of tasks; rounds use the first."""
         ...
 
     @property
     def group_model(self) -> TopologyModel | None:
-        """The model that knows how groups are distributed over a tree of machines, None if there is none."""
+        """The model that distributes groups over a tree of machines; None if there is none."""
         ...
 
 
 class AskedTask(NamedTuple):
-    """A task to be explained, with all that its explanation needs."""
+    """A task that is to be explained, with all that the explanation needs."""
 
     cluster: Cluster
     models: FamilyModels
     row: int
-    """Row of the task; it is not counted on its machine."""
+    """Row of the task, which is not counted on its own machine."""
     columns: MachineColumns
-    """The machines as they are without the task."""
+    """The machines as they would be without the task."""
     former: Callable[[CostModel], Assessment]
-    """Returns what a model says of the task alone."""
+    """A function that returns what a model says about the task alone."""
 
 
 class TaskVerdict(NamedTuple):
@@ -58,8 +58,8 @@ class TaskVerdict(NamedTuple):
 
     model: CostModel
     answer: Assessment
-    """Replaces what the model says of the task alone."""
+    """The model's assessment, which replaces what it says about the task alone."""
     details: Sequence[tuple[str, ...]]
-    """Lines for people, per machine."""
+    """Explanatory lines for each machine."""
     refusals: Sequence[tuple[AnyReason, Bool]] = ()
     """Machines that limits refuse in addition to the model's filter."""

@@ -1,9 +1,10 @@
-"""Estimates the work of a round for a class: how many looks at each machine its terms take. Budgets of namespaces use
-it.
+"""Estimates how much work a class causes in a round: how many looks at each machine its terms take. The budgets of
+namespaces use these estimates.
 
-The unit is one look at one machine. A round looks at every machine once for a class that states only requests, and once
-more for each term, expression or counter that it has to compare with the machine. The numbers of looks were measured
-with the kinds of tasks of `python -m benchmarks hostile`: real times per look differ by at most a factor of three.
+The unit is one look at one machine. A round looks at every machine once for a class that states only requests, and
+once more for each term, expression or counter that it has to compare with the machine. The numbers of looks were
+measured with the kinds of tasks of `python -m benchmarks hostile`; real times per look differ by at most a factor of
+three.
 """
 
 from __future__ import annotations
@@ -16,14 +17,15 @@ _VALUES_PER_LOOK = 50
 
 
 def count_looks_of_terms(terms: Sequence[NodeSelectorTerm]) -> int:
-    """Return the evaluations that node selector terms take: one for each expression, and one for every 50 values."""
+    """Return how many looks node selector terms take: one for each expression, and one for every 50 values."""
     values = sum(len(each.values) for term in terms for each in (*term.labels, *term.fields))
     return sum(len(each.labels) + len(each.fields) for each in terms) + values // _VALUES_PER_LOOK
 
 
 def count_looks_of_selectors(selectors: Sequence[TaskSelector]) -> int:
-    """Return the evaluations that selectors of tasks take: one per label expression, and one for every 50
-    values or namespaces.
+    """Return how many looks selectors of tasks take.
+
+    A selector takes one look per label expression, and one for every 50 values or namespaces.
     """
     values = sum(len(each.values) for selector in selectors for each in selector.labels)
     values += sum(len(each.namespaces) for each in selectors)

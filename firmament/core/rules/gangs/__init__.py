@@ -1,1 +1,1 @@
-"""The life of gangs: decides which gangs a round tries, what they lack, and when a gang is given up."""
+"""The life of gangs: decides which gangs a round tries, what they lack, and when the solver gives up a gang."""

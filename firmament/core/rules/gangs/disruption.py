@@ -1,9 +1,9 @@
-"""Says which part of a gang leaves with a task that is evicted, as the rest of that part would be of no use.
+"""Determines which part of a gang must leave with an evicted task, because the rest of that part would be useless.
 
-A gang without groups may lose the members that it can spare; beyond these, all of it leaves. In a tree of groups the
-same holds for each group: one of tasks can spare those beyond its minimum, one of groups the whole groups beyond its
-minimum. A group that leaves may take the group that contains it along, up to the whole tree. A group that is disrupted
-as a whole can spare nothing.
+A gang without groups may lose the members beyond its minimum; if it loses more, all of it leaves. A tree of groups
+follows this rule for each group: a group of tasks may lose tasks beyond its minimum, a group of groups may lose whole
+groups beyond its minimum. A group that leaves may force the group that contains it to leave, up to the whole tree. A
+group that is to be disrupted only as a whole can lose nothing without leaving.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ class EvictionUnit:
     """A gang, or a group in its tree, that leaves as a whole once it loses more tasks than it can spare."""
 
     groups: tuple[str, ...]
-    """Names of the groups whose tasks it holds directly, not in units inside it."""
+    """Names of the groups whose tasks belong to the unit directly, not to units inside it."""
     above: int
-    """Index of the unit that contains it, -1 for none."""
+    """Index of the unit that contains this one; -1: none does."""
     spare: int
-    """How many tasks of its own, or units inside it, it can lose."""
+    """How many of its own tasks, or of the units inside it, the unit can lose."""
     counted: bool
-    """Whether the unit that contains it loses one of what it can spare when this one leaves."""
+    """Whether the departure of this unit counts as a loss for the unit that contains it."""
 
 
 def count_spare(job: Job, members: int) -> int:
@@ -35,10 +35,10 @@ def count_spare(job: Job, members: int) -> int:
 
 
 def list_eviction_units(job: Job, have: Mapping[str, int]) -> list[EvictionUnit]:
-    """Return the units of a gang that has ``have`` tasks on machines, by group; each before the units inside it.
+    """Return the units of a gang that has ``have`` tasks on machines (by group), outer units first.
 
-    Units inside a unit follow it directly. A tree that needs more tasks than its groups do, or that has tasks in none
-    of them, is one unit.
+    The units inside a unit follow it directly. A tree forms a single unit if it needs more tasks than its groups do,
+    or has tasks in none of the groups.
     """
     children = find_children(job.groups)
     leaves = tuple(each.name for each in job.groups if each.name not in children)
@@ -64,7 +64,7 @@ def list_eviction_units(job: Job, have: Mapping[str, int]) -> list[EvictionUnit]
 
 
 def _list_leaves(group: JobGroup, children: Mapping[str, Sequence[JobGroup]]) -> tuple[str, ...]:
-    """Return the names of the groups of tasks in a group, or its own name if it holds tasks."""
+    """Return the names of the groups of tasks inside a group, or its own name if it contains tasks itself."""
     found, todo = [], [group]
     while todo:
         each = todo.pop()
@@ -77,7 +77,7 @@ def _list_leaves(group: JobGroup, children: Mapping[str, Sequence[JobGroup]]) ->
 
 
 def find_leaving_units(units: Sequence[EvictionUnit], lost: Sequence[int]) -> list[bool]:
-    """Return which units leave as a whole if each of them loses ``lost`` tasks of its own."""
+    """Return which units leave as a whole if each of them loses ``lost`` of its own tasks."""
     total, leaves = [*lost], [False] * len(units)
     for number in reversed(range(len(units))):
         unit = units[number]

@@ -1,4 +1,4 @@
-"""The least resources that a gang states: while all machines together have less room, no member is tried."""
+"""Checks the least resources that a gang states: while all machines together have less left, no member is tried."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from firmament.core.state.tasks import TaskPhase
 
 
 def list_lacking_resources(cluster: Cluster, job: Job, able: list[int], *, preempts: bool) -> list[str]:
-    """Return the resources of which all open machines together have less room than the gang requires.
+    """Return the resources of which all open machines together have less left than the gang requires.
 
-    What the gang's own members hold counts as room. So does what less important tasks hold, if ``preempts`` and some of
-    ``able`` (rows of the members to be tried) may evict others.
+    What the gang's own members use counts as free. What less important tasks use counts as free too, if ``preempts``
+    is True and some of ``able`` (rows of the members to be tried) may evict others.
     """
     machines = cluster.machines
     usable = find_open(machines)
@@ -40,7 +40,7 @@ def list_lacking_resources(cluster: Cluster, job: Job, able: list[int], *, preem
 
 
 def _list_less_important(cluster: Cluster, priority: int) -> Int64:
-    """Return the rows of bound tasks, not asked to leave yet, whose priority is below ``priority``."""
+    """Return the rows of bound tasks with a priority below ``priority`` that have not been asked to leave yet."""
     tasks = cluster.tasks
     bound = tasks.in_state(TaskPhase.BOUND)
     there = (tasks.machine[bound] >= 0) & ~tasks.leaving[bound]

@@ -1,10 +1,10 @@
-"""The life of gangs: which members may be tried, the state of each gang, and when one is given up.
+"""Follows the life of gangs: which members may be tried, the state of each gang, and when the solver gives up a gang.
 
 A round places all members that a gang needs, or none. If the driver reports that a member's binding was refused, the
-member keeps its place and is bound there again, a few times (see ``Rebinding``); then it is placed anew, as is any
-member of a running gang that has lost its machine. A gang is whole once enough members are bound; from then on it is
-never given up, and replacements join it. A gang that is not whole in time is given up: its bound members are evicted
-(if so configured), and all its tasks wait for a while before they are tried again.
+member keeps its machine and is bound there again, a few times (see ``Rebinding``). After that it is placed anew, like
+any member of a running gang that has lost its machine. A gang is whole once enough members are bound; from then on
+the solver never gives it up, and replacements join it. If a gang is not whole in time, the solver gives it up: it
+evicts the bound members (if so configured), and all the gang's tasks wait for a while before they are tried again.
 """
 
 from __future__ import annotations
@@ -42,19 +42,19 @@ class GangOptions(Protocol):
 
     @property
     def preemption(self) -> bool:
-        """Whether tasks may be evicted for others."""
+        """Whether a round may evict tasks to place others."""
 
     @property
     def gang_seconds(self) -> float:
-        """Seconds within which a decided gang must be whole; then it is given up."""
+        """Seconds within which a placed gang must be whole; otherwise the solver gives it up."""
 
     @property
     def evict_failed_gangs(self) -> bool:
-        """Whether bound members of a gang that is given up are evicted."""
+        """Whether the solver evicts the bound members of a gang that it gives up."""
 
     @property
     def last_backoff(self) -> float:
-        """Seconds for which members of a gang that was given up wait."""
+        """Seconds for which the members of a gang that was given up wait."""
 
     @property
     def tells_why(self) -> bool:
@@ -65,8 +65,8 @@ class GangOptions(Protocol):
 class AdmittedTasks:
     """The tasks that a round tries, and the gangs among them, numbered from the oldest.
 
-    ``waiting``: rows of the tasks; ``gang``: int64[N], the gang of each task, -1 for none; ``need``: int64[G], how many
-    tasks of each gang must be placed; ``jobs``: the ids of the gangs' jobs.
+    ``waiting``: rows of the tasks; ``gang``: int64[N], the gang of each task, -1 for none; ``need``: int64[G], how
+    many tasks of each gang must be placed; ``jobs``: the ids of the gangs' jobs.
     """
 
     waiting: Int64
@@ -77,22 +77,22 @@ class AdmittedTasks:
 
 @dataclass(slots=True)
 class _GangStatus:
-    """The facts about a gang that are kept from round to round."""
+    """What the solver remembers about a gang from round to round."""
 
     since: float | None = None
-    """When a round placed the gang; None before that, and once the gang is whole."""
+    """The time at which a round placed the gang; None before that, and once the gang is whole."""
     whole: bool = False
-    """Whether the gang has been whole."""
+    """Whether the gang has ever been whole."""
     failed: bool = False
-    """Whether the gang has been given up."""
+    """Whether the solver has given up the gang."""
     withheld: bool = False
-    """Whether the gang lacks members that can be tried, so that more room would not help."""
+    """Whether the gang lacks members that can be tried, so that more free capacity would not help."""
     told_to_go: frozenset[str] = frozenset()
-    """Uids of the members that were evicted when the gang was given up last."""
+    """Uids of the members that the solver evicted when it last gave up the gang."""
     reported: GangState | None = None
-    """The state that was reported last."""
+    """The state of the gang that was reported last."""
     message: str = ""
-    """The message on why the gang waits, as reported."""
+    """The message on why the gang waits, as last reported."""
 
 
 class GangLifecycle:
@@ -109,12 +109,11 @@ class GangLifecycle:
     # --- before a round ------------------------------------------------------------------------------------------
 
     def admit(self, cluster: Cluster, waiting: Int64, now: float) -> AdmittedTasks:
-        """Return the tasks to be tried: ``waiting`` (rows), with gangs completed, and without gangs that cannot be
-        whole.
+        """Return the tasks to be tried: ``waiting`` (rows) and the rest of their gangs, if these can be whole.
 
-        If one member of a gang is in ``waiting``, its unschedulable members are tried too. Gangs that are left out are
-        marked unschedulable, with the reason in their members' messages; so are members beyond the size of a gang with
-        rules.
+        If one member of a gang is in ``waiting``, the gang's unschedulable members are tried too. Gangs that are left
+        out are marked unschedulable, with the reason in their members' messages; so are members beyond the size of a
+        gang with tree rules.
         """
         self._update_statuses(cluster, now)
         tasks, jobs = cluster.tasks, cluster.jobs
@@ -134,7 +133,7 @@ class GangLifecycle:
                 able = self._surplus.hold_back(cluster, job, able, max(0, need))
             ungrouped = job_id not in ruled and not job.groups
             if need <= 0 and able and ungrouped and needs_one_flavor(cluster, able):
-                need = 1  # tried as a gang, so that its classes stay apart from those of other jobs
+                need = 1  # A gang of one task keeps its classes apart from those of other jobs.
             if need <= 0:
                 free += able
             elif len(able) < need:
@@ -157,7 +156,7 @@ class GangLifecycle:
         )
 
     def refuse(self, cluster: Cluster, job_id: str, why: str) -> None:
-        """Mark a gang unschedulable that no round can place, and note why for its members."""
+        """Mark a gang that no round can place as unschedulable, and record the reason for its members."""
         job = cluster.jobs.gang(job_id)
         if job is None:
             return
@@ -166,7 +165,9 @@ class GangLifecycle:
         self._unreported.add(job_id)
 
     def _withhold(self, cluster: Cluster, job: Job, able: list[int]) -> None:
-        """Mark a gang unschedulable that lacks members. When a back-off of a member ends, the gang is tried again."""
+        """Mark a gang that lacks members as unschedulable. The gang is tried again when the back-off of a member
+        ends.
+        """
         hold_back(cluster, able)
         members = len(cluster.jobs.members(job.id))
         name = job.name or job.id
@@ -184,7 +185,7 @@ class GangLifecycle:
         self._unreported.add(job.id)
 
     def _lacks_room(self, cluster: Cluster, job: Job, able: list[int]) -> bool:
-        """Return whether all machines together have too little room for a gang; if so, note it for its members."""
+        """Return whether all machines together have too little left for a gang; if so, tell its members the reason."""
         lacking = list_lacking_resources(cluster, job, able, preempts=self._options.preemption)
         if lacking:
             what = ", ".join(lacking)
@@ -197,10 +198,11 @@ class GangLifecycle:
         return bool(lacking)
 
     def keep_unschedulable(self, cluster: Cluster, now: float) -> None:
-        """Mark requeued members of gangs that lack members unschedulable again: more room does not help these."""
+        """Mark requeued members of incomplete gangs unschedulable again: free capacity does not help them."""
         for job_id, status in self._statuses.items():
             job = cluster.jobs.gang(job_id) if status.withheld else None
-            if job is not None and job_id not in cluster.jobs.changed:  # changed gangs were requeued rightly
+            # A gang that has changed may be complete now, so its members stay in the queue.
+            if job is not None and job_id not in cluster.jobs.changed:
                 able = list_able_members(cluster, job, now)
                 lacks = (
                     count_missing_beside(cluster, job, able)
@@ -220,9 +222,9 @@ class GangLifecycle:
     def note_tried(
         self, cluster: Cluster, jobs: Sequence[str], gang: Int64, members: Sequence[Int64]
     ) -> None:
-        """Set the messages of gangs that a round tried in vain: each gets the message of its first waiting member.
+        """Set the messages of gangs that a round could not place: each gets the message of its first waiting member.
 
-        ``jobs``: the gangs that were tried; ``gang``: int64[C], the index in ``jobs`` of each class, -1 for none;
+        ``jobs``: the gangs that were tried. ``gang``: int64[C], the index in ``jobs`` of each class, -1 for none.
         ``members``: the rows of each class's tasks.
         """
         tasks = cluster.tasks
@@ -249,7 +251,7 @@ class GangLifecycle:
         return found + self._surplus.take_notices(cluster) if self._surplus.untold else found
 
     def take_changed_states(self, cluster: Cluster, now: float) -> tuple[GangState, ...]:
-        """Return the states of gangs that have changed since the last call, by job, and mark them as reported."""
+        """Return, by job, the gang states that have changed since the last call, and mark them as reported."""
         found = self._list_unreported_states(cluster, now)
         self._changed.clear()
         for state in found:
@@ -273,9 +275,7 @@ class GangLifecycle:
     # --- giving up after a time limit ----------------------------------------------------------------------------
 
     def next_in(self, cluster: Cluster, now: float) -> float | None:
-        """Return the seconds until a gang must be given up or a state must be reported; None if there is nothing to
-        do.
-        """
+        """Return the seconds until a gang must be given up or a state must be reported; None if neither is pending."""
         if self._list_unreported_states(cluster, now):
             return 0.0
         self._changed.clear()
@@ -291,9 +291,9 @@ class GangLifecycle:
         return max(0.0, min(moments) - now) if moments else None
 
     def expire(self, cluster: Cluster, now: float) -> list[Delta]:
-        """Give up the gangs that have not become whole in time; returns the deltas that evict their bound members.
+        """Give up the gangs that are not whole in time, and return the deltas that evict their bound members.
 
-        Members whose bindings succeed only after that are evicted by a later call.
+        If a member's binding succeeds only after that, a later call evicts the member.
         """
         self._update_statuses(cluster, now)
         deltas = []
@@ -320,7 +320,7 @@ class GangLifecycle:
         return deltas
 
     def _list_late_members(self, cluster: Cluster, job_id: str, status: _GangStatus) -> list[int]:
-        """Return the members (rows) of a gang that have been bound after the gang was given up."""
+        """Return the members (rows) of a gang that were bound after the solver gave up the gang."""
         if not status.failed or not self._options.evict_failed_gangs:
             return []
         tasks = cluster.tasks
@@ -370,7 +370,7 @@ class GangLifecycle:
             if progress.is_bound:
                 status.whole, status.since = True, None
             elif progress.bound + progress.assumed == 0:
-                # A member that was asked to leave may stay after all, so the gang counts as whole until it has left.
+                # A member that was asked to leave may stay after all: until it has left, the gang counts as whole.
                 status.whole, status.since = status.whole and progress.leaving > 0, None
             elif not status.whole and status.since is None and not status.failed:
                 status.since = now
@@ -384,7 +384,7 @@ def _list_pending(cluster: Cluster, job_id: str) -> list[int]:
 
 
 def _build_state(cluster: Cluster, job: Job, status: _GangStatus, evictions: PendingEvictions) -> GangState:
-    """Return the state of a gang to be reported: its phase, its placed members, and what it waits for."""
+    """Return the state of a gang to be reported: its phase, its placed members, and what the gang waits for."""
     progress = find_progress(cluster, job)
     phase, message = GangPhase.WAITING, status.message
     if progress.is_bound:

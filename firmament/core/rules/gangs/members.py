@@ -1,11 +1,11 @@
-"""The members of a gang: how many are on machines, and which can be tried, are bound again, or must be held back.
+"""Examines the members of a gang: how many are on machines, and which are to be tried, bound again or held back.
 
-- A group with rules may have members beyond its size: these wait until another member leaves (`Surplus`).
-- A member whose binding was refused is bound on the same machine again, a few times, before it loses its place
+- A gang with tree rules may have members beyond its size: these wait until another member leaves (`Surplus`).
+- A member whose binding was refused is bound on the same machine again, a few times, before it loses this machine
   (`Rebinding`).
-- A running gang may have further tasks that wait, each for a place of its own. If a round evicts the whole gang for
-  more important tasks and places such a task too, the task is held back, so that no part of a gang is left
-  (`hold_back_decisions`).
+- A running gang may have further tasks that wait; each is placed on its own. A round may evict a whole gang for more
+  important tasks and also place one of the gang's own tasks. Then the placed task is held back, so that no part of
+  the gang remains (`hold_back_decisions`).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from firmament.core.tree_solver.nested.lacking import count_missing, explain_inc
 
 
 def count_missing_members(cluster: Cluster, job: Job) -> int:
-    """Return how many more members a gang needs on machines; members that are being evicted do not count as there."""
+    """Return how many more members a gang needs on machines; members that are being evicted count as gone."""
     if job.groups:
         return count_missing_beside(cluster, job, ())
     bound, assumed, _ = count_members(cluster, job.id)
@@ -39,17 +39,17 @@ def count_missing_members(cluster: Cluster, job: Job) -> int:
 
 
 def count_missing_beside(cluster: Cluster, job: Job, others: Iterable[int]) -> int:
-    """Return how many more members a tree of groups needs once ``others`` (rows) are on machines in addition."""
+    """Return how many more members a tree of groups needs after ``others`` (rows) are placed too."""
     return count_lacking(job, count_by_group(cluster, job, others))
 
 
 def count_lacking(job: Job, have: Counter[str]) -> int:
-    """Return how many members a tree of groups lacks if its groups have ``have`` members: for its groups, or in all."""
+    """Return how many members a tree of groups lacks, in its groups or in all, if its groups have ``have`` members."""
     return max(count_missing(job.groups, have)[""], job.min_members - have.total())
 
 
 def count_by_group(cluster: Cluster, job: Job, others: Iterable[int] = ()) -> Counter[str]:
-    """Return by group of a job's tree the number of members that stay on machines, plus ``others`` (rows)."""
+    """Return, by group of a job's tree, the number of members that stay on machines, plus ``others`` (rows)."""
     tasks = cluster.tasks
     members = np.array(cluster.jobs.members(job.id), dtype=np.int64)
     state = tasks.state[members]
@@ -62,31 +62,30 @@ def count_by_group(cluster: Cluster, job: Job, others: Iterable[int] = ()) -> Co
 
 
 def name_group(cluster: Cluster, row: int) -> str:
-    """Return the name of a task's group in the tree of its job, "" for none."""
+    """Return the name of a task's group in the tree of its job; "" if it is in none."""
     return cluster.classes.rows[int(cluster.tasks.cls[row])].content.group
 
 
 def count_placed(cluster: Cluster, job_id: str) -> int:
-    """Return how many members of a job are bound or assumed, and not asked to leave."""
+    """Return how many members of a job are bound or assumed, and have not been asked to leave."""
     bound, assumed, _ = count_members(cluster, job_id)
     return bound + assumed
 
 
 def describe_needs(job: Job) -> Hashable:
-    """Return a key that is equal for gangs that need equal places if they have equal numbers of tasks of
-    equal classes.
-    """
+    """Return a key that is equal for gangs that need equal machines if their tasks are equal in number and classes."""
     return job.min_members, job.groups, job.least_room
 
 
 def count_together(job: Job, held: int) -> int:
-    """Return how many more members a gang must place together, given ``held`` on machines; subgroups are ignored."""
+    """Return how many more members a gang must place together if ``held`` are on machines; groups in it are ignored."""
     return job.min_members - held
 
 
 class GangProgress(NamedTuple):
-    """The numbers of bound, assumed and leaving members of a gang (see `count_members`), and whether they
-    are enough.
+    """The numbers of bound, assumed and leaving members of a gang, and whether they are enough.
+
+    `count_members` says how they are counted.
     """
 
     bound: int
@@ -118,15 +117,16 @@ def _is_bound_tree(cluster: Cluster, job: Job) -> bool:
 
 
 def list_staying_members(cluster: Cluster, job_id: str) -> Int64:
-    """Return the rows of the members of a job that are on known machines and not asked to leave."""
+    """Return the rows of the members of a job that are on known machines and have not been asked to leave."""
     tasks = cluster.tasks
     members = np.array(cluster.jobs.members(job_id), dtype=np.int64)
     return members[(tasks.machine[members] >= 0) & ~tasks.leaving[members]]
 
 
 def list_members_asked_to_leave(cluster: Cluster, job_id: str) -> Int64:
-    """Return the rows of the members of a job that have been asked to leave their machines, and are not being deleted
-    yet: their evictions may still fail.
+    """Return the rows of the members of a job that were asked to leave, but are not being deleted yet.
+
+    Their evictions may still fail.
     """
     tasks = cluster.tasks
     members = np.array(cluster.jobs.members(job_id), dtype=np.int64)
@@ -139,7 +139,7 @@ def list_members_asked_to_leave(cluster: Cluster, job_id: str) -> Int64:
 
 
 def list_able_members(cluster: Cluster, job: Job, now: float) -> list[int]:
-    """Return the rows of the members of a gang that can be tried now, including unschedulable ones."""
+    """Return the rows of the members of a gang that can be tried now, including unschedulable members."""
     tasks = cluster.tasks
     members = np.array(cluster.jobs.members(job.id), dtype=np.int64)
     able = (tasks.state[members] == int(TaskPhase.PENDING)) & ~tasks.refused[members]
@@ -147,9 +147,7 @@ def list_able_members(cluster: Cluster, job: Job, now: float) -> list[int]:
 
 
 def count_members(cluster: Cluster, job_id: str) -> tuple[int, int, int]:
-    """Return the numbers of members of a job that are bound, assumed, and asked to leave; the first two without the
-    last.
-    """
+    """Return how many members of a job are bound and staying, assumed and staying, and asked to leave."""
     tasks = cluster.tasks
     members = np.array(cluster.jobs.members(job_id), dtype=np.int64)
     leaving = tasks.leaving[members]
@@ -161,7 +159,8 @@ def count_members(cluster: Cluster, job_id: str) -> tuple[int, int, int]:
 def find_leaving_groups(cluster: Cluster, job: Job, leaving: Sequence[int]) -> dict[str, bool]:
     """Return the groups of a gang that leave as a whole once the members ``leaving`` (rows) are evicted.
 
-    By name ("" for a gang without groups): whether other members of the group would stay on machines.
+    The result maps each name ("" for a gang without groups) to whether other members of the group would stay on
+    machines.
     """
     have = count_by_group(cluster, job)
     lost = Counter(name_group(cluster, row) for row in leaving)
@@ -176,25 +175,26 @@ def find_leaving_groups(cluster: Cluster, job: Job, leaving: Sequence[int]) -> d
 
 
 def breaks_up(cluster: Cluster, job: Job, leaving: Sequence[int]) -> bool:
-    """Return whether evicting ``leaving`` (rows of members) would leave others on machines, although their gang, or
-    their group in it, would then lack members or may be evicted only as a whole.
+    """Return whether evicting ``leaving`` (rows of members) would leave a useless part of a gang on machines.
+
+    A part is useless if the gang, or its group in the gang, would lack members, or may be evicted only as a whole.
     """
     return any(find_leaving_groups(cluster, job, leaving).values())
 
 
 def shrink(job: Job, members: int) -> Job:
-    """Return a gang that needs ``members`` fewer members, at least 1."""
+    """Return a copy of a gang that needs ``members`` fewer members, but at least 1."""
     return replace(job, min_members=max(1, job.min_members - members))
 
 
 class Surplus:
-    """Holds back members that a gang does not need now, and keeps the messages for them."""
+    """Holds back members that a gang does not need now, and keeps the messages for these members."""
 
     def __init__(self) -> None:
         self.untold: list[tuple[str, str]] = []
 
     def hold_back(self, cluster: Cluster, job: Job, able: list[int], need: int) -> list[int]:
-        """Hold back the tasks in ``able`` (rows) beyond ``need``; returns the others, which are the oldest."""
+        """Hold back the tasks in ``able`` (rows) beyond ``need``; return the others, which are the oldest."""
         tasks = cluster.tasks
         able = sorted(able, key=lambda row: (tasks.created[row], natural_key(tasks.name[row]), row))
         beyond = able[need:]
@@ -207,9 +207,9 @@ class Surplus:
     def hold_back_incomplete(
         self, cluster: Cluster, job: Job, able: list[int], need: int
     ) -> tuple[list[int], int]:
-        """Hold back the tasks in ``able`` (rows) whose groups in a tree lack members.
+        """Hold back the tasks in ``able`` (rows) whose groups in the gang's tree lack members.
 
-        Returns the other tasks, and how many of them the tree needs: more than there are if the tree itself lacks
+        Return the other tasks, and how many of them the tree needs: more than there are if the tree itself lacks
         members.
         """
         have = count_by_group(cluster, job, able)
@@ -226,7 +226,7 @@ class Surplus:
         return able, max(1, need) if able else 0
 
     def take_notices(self, cluster: Cluster) -> list[Unscheduled]:
-        """Return the messages for members that have not been reported yet, and forget them."""
+        """Return the messages for held-back members that have not been reported yet, and forget them."""
         tasks = cluster.tasks
         news: dict[str, list[str]] = {}
         for uid, message in self.untold:
@@ -239,20 +239,21 @@ class Surplus:
 
 
 TRIES_IN_PLACE = 3
-"""How many bindings of a member are tried on one machine before its place is given up."""
+"""How often the solver tries to bind a member on one machine before the member loses this machine."""
 
 
 class Rebinding:
-    """Gang members that keep their places until their bindings are tried again, after a back-off.
+    """Gang members that keep their machines until the solver tries their bindings again, after a back-off.
 
-    ``came``: uid -> ``TaskTable.came`` of the member, by which a later placement of the same task is told apart.
+    ``came``: uid -> ``TaskTable.came`` of the member, which distinguishes this placement from a later one of the same
+    task.
     """
 
     def __init__(self) -> None:
         self.came: dict[str, int] = {}
 
     def keeps_place(self, cluster: Cluster, task: int) -> bool:
-        """Return whether a task whose binding was refused keeps its place; if so, remember to bind it there again."""
+        """Return whether a task whose binding was refused keeps its machine; if so, remember to bind it there again."""
         tasks = cluster.tasks
         job = cluster.jobs.gang(tasks.job[task])
         if job is None or tasks.machine[task] < 0 or tasks.failures[task] % TRIES_IN_PLACE == 0:
@@ -261,9 +262,9 @@ class Rebinding:
         return True
 
     def due(self, cluster: Cluster, now: float) -> list[Delta]:
-        """Return the deltas that bind members again in their places, now that their back-off has ended.
+        """Return the deltas that bind members again on their machines, because their back-off has ended.
 
-        A member whose machine has gone gives up its place, and waits for another.
+        A member whose machine no longer exists waits for another machine.
         """
         tasks = cluster.tasks
         deltas = []
@@ -280,8 +281,9 @@ class Rebinding:
         return deltas
 
     def next_in(self, cluster: Cluster, now: float) -> float | None:
-        """Return the seconds until the next member is to be bound again; 0 if one has lost its machine; None without
-        members.
+        """Return the seconds until a member must be bound again; None if there are no members.
+
+        Return 0 if a member has lost its machine.
         """
         waits = []
         for uid in self.came:
@@ -292,7 +294,7 @@ class Rebinding:
         return min(waits, default=None)
 
     def _find_still_placed(self, cluster: Cluster, uid: str) -> int | None:
-        """Return the row of a task whose binding is to be tried again; None if it has not stayed in its place."""
+        """Return the row of a task that is to be bound again; None if it is no longer on its machine."""
         tasks = cluster.tasks
         task = tasks.row_of.get(uid)
         same = (
@@ -304,10 +306,13 @@ class Rebinding:
 def hold_back_decisions(
     cluster: Cluster, preemption: PreemptionProblem, decided: Sequence[PreemptionDecision], guests: Int64
 ) -> tuple[list[PreemptionDecision], Bool]:
-    """Return the decisions whose tasks are not of a gang that the decisions evict, and bool[N]: which are kept.
+    """Return the decisions to keep, and bool[N], which these are.
 
-    ``guests``: int64[N], rows of the tasks for which the decisions evict others. If a victim of a dropped decision is
-    needed by a kept decision too, its eviction moves to that one; no victim is evicted only for a dropped decision.
+    A decision is dropped if its task belongs to a gang that the decisions evict.
+
+    ``guests``: int64[N], rows of the tasks for which the decisions evict others. If a kept decision also needs a
+    victim of a dropped one, the eviction moves to the kept decision; no victim is evicted for a dropped decision
+    alone.
     """
     kept: Bool = np.ones(len(decided), dtype=np.bool_)
     going = _find_leaving_gangs(cluster, preemption, decided)
@@ -324,7 +329,10 @@ def hold_back_decisions(
 def _find_leaving_gangs(
     cluster: Cluster, preemption: PreemptionProblem, decided: Sequence[PreemptionDecision]
 ) -> set[tuple[str, str]]:
-    """Return job and group of all groups, "" for gangs without groups, that the decisions evict as a whole."""
+    """Return (job, group) of all groups that the decisions evict as a whole.
+
+    The group is "" for a gang without groups.
+    """
     tasks, jobs = cluster.tasks, cluster.jobs
     if not jobs.gangs:
         return set()
@@ -342,7 +350,7 @@ def _find_leaving_gangs(
 
 
 def _reassign_victims(lost: PreemptionDecision, left: list[PreemptionDecision]) -> None:
-    """Move the victims of a dropped decision to the first kept decision that also waits for them."""
+    """Move each victim of a dropped decision to the first kept decision that also needs its eviction."""
     for victim in lost.evicts:
         for index, other in enumerate(left):
             if victim in other.awaits:
@@ -361,7 +369,7 @@ def natural_key(name: str) -> tuple[tuple[str, int, str, str], ...]:
     """Return the key by which names are sorted: runs of digits as numbers, the rest as text."""
     parts = _DIGITS.split(name)
     texts, numbers = parts[::2], [*parts[1::2], ""]
-    # Of two numbers without leading zeros the longer one is larger.
+    # Of two numbers without leading zeros, the longer one is larger.
     return tuple(
         (text, len(number.lstrip("0")) if number else -1, number.lstrip("0"), number)
         for text, number in zip(texts, numbers, strict=True)

@@ -1,8 +1,9 @@
-"""Builds the quotas of a round from records, machines, and the tasks that have machines.
+"""Builds the quotas of a round from records, machines, and the tasks on machines.
 
-The requests of all tasks with a machine count as used, even if the machine is unknown at present. No record says which
-flavor a task took if several cover its machine. So tasks with the fewest flavors to choose from are counted first, and
-of these the tasks that were placed first; that gives the flavors that were decided, or a better choice.
+The requests of all tasks with a machine count as used, even if the machine is unknown at present. If several flavors
+cover a task's machine, no record says which of them the task took. So tasks with the fewest possible flavors are
+counted first, and among them the tasks that were placed first; the result is the flavors that were decided, or a
+better choice.
 """
 
 from __future__ import annotations
@@ -41,11 +42,11 @@ from firmament.core.rules.taint_toleration import mark_tolerated, tolerates
 from firmament.core.state.cluster import Cluster
 
 QUEUE = ("queue",)
-"""The field of a class that names the queue on whose quota its tasks draw."""
+"""The field of a class that names the queue whose quota its tasks use."""
 
 
 MOST_DRAWS = 100_000
-"""Draws that are cached; classes come and go while records stay."""
+"""The most draws (what a task takes of its quota) that are cached; classes come and go while records stay."""
 
 
 @dataclass(frozen=True)
@@ -53,9 +54,9 @@ class StatedQuotas:
     """The quotas and flavors that the records state, by name and as arrays."""
 
     quotas: dict[str, StatedQuota]
-    """By name, those with a fault too."""
+    """The quotas by name, including quotas with a fault."""
     flavors: dict[str, StatedFlavor]
-    """By name."""
+    """The flavors by name."""
 
     @cached_property
     def nodes(self) -> list[StatedQuota]:
@@ -77,12 +78,12 @@ class StatedQuotas:
 
     @cached_property
     def row_of(self) -> dict[str, int]:
-        """By name, the row in ``nodes`` of each quota without fault."""
+        """The row in ``nodes`` of each quota without fault, by name."""
         return {quota.name: row for row, quota in enumerate(self.nodes)}
 
     @cached_property
     def columns(self) -> dict[tuple[str, str], int]:
-        """By (flavor, resource), the column of each pair that some quota states."""
+        """The column of each (flavor, resource) pair that some quota states."""
         stated = {
             (flavor, resource)
             for quota in self.nodes
@@ -164,7 +165,7 @@ class StatedQuotas:
 
     @cached_property
     def _draws(self) -> dict[tuple[object, ...], Draw]:
-        """The draws that have been found, by all of a class that they depend on."""
+        """The draws (what a task takes of its quota) found so far, by all parts of a class on which they depend."""
         return {}
 
     def find_draw(self, content: TaskClass) -> Draw:
@@ -231,7 +232,7 @@ def read_stated_quotas(cluster: Cluster) -> StatedQuotas:
 
 
 def compile_quotas(cluster: Cluster, shapes: Sequence[int], without: int = -1) -> QuotaTerms | None:
-    """Return the quotas for a round of ``shapes`` (rows of the shape table); None if no shape draws on a quota.
+    """Return the quotas for a round of ``shapes`` (rows of the shape table); None if no shape uses a quota.
 
     ``without``: row of a task that is not counted on its machine; -1 for none.
     """
@@ -275,8 +276,9 @@ def _encode_policies(stated: Sequence[QuotaPreemption]) -> dict[str, Any]:
 
 
 def number_draws(cluster: Cluster, terms: QuotaTerms, classes: Sequence[int]) -> Int64:
-    """Return the number in ``terms`` of what a task of each class (row) draws: int64[N]; -1 for nothing, or a draw not
-    in ``terms``.
+    """Return the number in ``terms`` of what a task of each class (row) takes of quotas: int64[N].
+
+    The number is -1 if a task takes nothing, or if ``terms`` lacks what it takes.
     """
     book = read_stated_quotas(cluster)
     number = {draw: place for place, draw in enumerate(terms.draws)}
@@ -286,7 +288,7 @@ def number_draws(cluster: Cluster, terms: QuotaTerms, classes: Sequence[int]) ->
 
 
 def needs_one_flavor(cluster: Cluster, tasks: Sequence[int]) -> bool:
-    """Return whether some of a gang's tasks (rows) are in a queue where all tasks of a class take the same flavor."""
+    """Return whether some of a gang's tasks (rows) are in a queue that gives all tasks of a class the same flavor."""
     if not cluster.records.payloads.get(QUOTA_RECORD):
         return False
     quotas = read_stated_quotas(cluster).quotas
@@ -295,7 +297,7 @@ def needs_one_flavor(cluster: Cluster, tasks: Sequence[int]) -> bool:
 
 
 class _DrawNumbers:
-    """Numbers what tasks take of quotas; classes whose tasks take the same share a number."""
+    """Numbers what tasks take of quotas; classes whose tasks take equal amounts share a number."""
 
     def __init__(self) -> None:
         self.known: dict[Draw, int] = {}
@@ -313,7 +315,7 @@ class _DrawNumbers:
 
 
 def _find_kinds(cluster: Cluster, book: StatedQuotas) -> tuple[Int64, Bool]:
-    """Return int64[M], the kind of each machine, and bool[D, F], which flavors cover the machines of each kind.
+    """Return int64[M], the kind of each machine, and bool[D, F], which flavors cover machines of each kind.
 
     The last kind stands for unknown machines, which every flavor may cover.
     """
@@ -330,9 +332,11 @@ def _find_kinds(cluster: Cluster, book: StatedQuotas) -> tuple[Int64, Bool]:
 def _list_residents(
     cluster: Cluster, book: StatedQuotas, draws: _DrawNumbers, without: int
 ) -> Iterator[tuple[int, int, int]]:
-    """Yield (number of what each takes, machine, number of tasks) of the tasks with machines, earliest placed first.
+    """Yield (number of what each task takes, machine, number of tasks) for the tasks with machines.
 
-    The machine is a row; -1: it is unknown.
+    Tasks that were placed earliest come first.
+
+    The machine is a row; -1: the machine is unknown.
     """
     classes = cluster.classes.list_stating(QUEUE)
     tasks = cluster.tasks
@@ -355,7 +359,7 @@ def _list_residents(
 
 
 def _book_residents(terms: QuotaTerms, residents: Sequence[tuple[int, int, int]]) -> QuotaTerms:
-    """Return ``terms`` with what the tasks on machines use, given by ``_list_residents``."""
+    """Return ``terms`` with the use by tasks on machines, which ``_list_residents`` gives."""
     room = QuotaRoom(terms)
     unknown = len(terms.covers) - 1
     sums: dict[tuple[int, int], int] = {}
@@ -376,7 +380,7 @@ def _book_residents(terms: QuotaTerms, residents: Sequence[tuple[int, int, int]]
 
 
 def _book_at_once(room: QuotaRoom, counts: Mapping[tuple[int, int], int]) -> None:
-    """Book tasks, by draw and kind of machine, whose flavors are given by the kind."""
+    """Count the use of tasks, by draw and kind of machine, if the kind of machine determines the flavors."""
     terms = room.terms
     drawn = [
         (terms.draws[draw].node, column, amount * count)

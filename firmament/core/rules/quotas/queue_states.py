@@ -1,4 +1,4 @@
-"""Reports after each round the quotas whose use, or number of waiting tasks, has changed."""
+"""Reports after each round the quotas for which the use, or the number of waiting tasks, has changed."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class _QuotaFigures:
     columns: tuple[tuple[str, str], ...]
     """Flavor and resource of each of the J columns."""
     total: Int64
-    """int64[N, J], the amounts used by tasks of a quota and of quotas below it."""
+    """int64[N, J], the amounts that tasks of a quota and of the quotas below it use."""
     borrowed: Int64
-    """int64[N, J], the amounts that a quota uses beyond its own."""
+    """int64[N, J], the amounts that a quota uses beyond its nominal amounts."""
     available: Int64
     """int64[N, J], the amounts that tasks of a quota can still take."""
     stated: Bool
@@ -53,7 +53,7 @@ class _QuotaFigures:
         return every[~same]
 
     def describe(self, row: int) -> QueueState:
-        """Return the state of one quota (row), to be reported."""
+        """Return the state of one quota (row), for a report."""
         shown = np.flatnonzero(self.stated[row] | (self.total[row] > 0)).tolist()
         uses = tuple(
             QuotaUse(
@@ -68,7 +68,7 @@ class _QuotaFigures:
 
 
 class QueueStates:
-    """Remembers which state of each of a cluster's quotas was reported last."""
+    """Remembers the last reported state of each quota of a cluster."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
@@ -95,7 +95,7 @@ class QueueStates:
 
 
 def _count_tasks(cluster: Cluster) -> tuple[dict[str, int], dict[str, int]]:
-    """Return by queue the number of tasks without a machine, and of tasks with a machine."""
+    """Return, by queue, the number of tasks without a machine, and of tasks with a machine."""
     classes = cluster.classes.list_stating(QUEUE)
     tasks, rows = cluster.tasks, cluster.classes.rows
     size = len(tasks.uid)

@@ -1,4 +1,6 @@
-"""Reads the records of quotas and flavors. A quota that cannot be read admits no tasks, and says why; others do."""
+"""Reads the records of quotas and flavors. A quota that cannot be read admits no tasks, and states why; other quotas
+are not affected.
+"""
 
 from __future__ import annotations
 
@@ -46,20 +48,20 @@ class FlavorGroup:
 
 @dataclass(frozen=True, slots=True)
 class QuotaPreemption:
-    """Which other tasks a queue's tasks may evict to have quota, in the words of `QUOTA_RECORD`."""
+    """Which other tasks a queue's tasks may evict to get quota, in the words of `QUOTA_RECORD`."""
 
     within: str = "Never"
-    """Which tasks of the same queue they may evict."""
+    """Which tasks of the same queue the queue's tasks may evict."""
     reclaim: str = "Never"
-    """Which tasks of queues that have borrowed from this queue's own quota."""
+    """Which tasks they may evict in queues that have borrowed from this queue's own quota."""
     borrow: str = "Never"
-    """Which tasks of other queues while this queue borrows."""
+    """Which tasks of other queues they may evict while this queue borrows."""
     threshold: int | None = None
     """The highest priority of tasks that ``borrow`` evicts; None: any priority below that of the waiting task."""
     strategies: tuple[str, ...] = STRATEGIES
     """The comparisons of shares that let a borrowing queue evict tasks of a queue that borrows more."""
     beyond_quota: bool = True
-    """Whether tasks for which no quota below the root is large enough may evict others at all."""
+    """Whether a task may evict others if no quota below the root is large enough for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,43 +69,43 @@ class StatedQuota:
     """One quota, as its record states it; see `QUOTA_RECORD`."""
 
     name: str
-    """Name of the quota."""
+    """The quota's name."""
     parent: str = ""
-    """Name of the quota above it, "" for none."""
+    """Name of the quota above this one in the tree; "" for none."""
     groups: tuple[FlavorGroup, ...] = ()
     """Groups of resources, each with the flavors from which tasks may take them."""
     nominal: Amounts = field(default_factory=dict)
-    """The amounts of its own, which it brings into the tree."""
+    """The quota's own (nominal) amounts, which it brings into the tree."""
     borrowing: Amounts = field(default_factory=dict)
-    """The most that it may use beyond its own amounts; no limit where absent."""
+    """The most that the quota may use beyond its own amounts; no limit where absent."""
     lending: Amounts = field(default_factory=dict)
-    """The most of its own amounts that other quotas may use; all where absent."""
+    """The most of the quota's own amounts that other quotas may use; all where absent."""
     limit: Amounts = field(default_factory=dict)
-    """The most that it and the quotas below it may use together; no limit where absent."""
+    """The most that the quota and the quotas below it may use together; no limit where absent."""
     guarantee: Amounts = field(default_factory=dict)
-    """The part of its own amounts that it never lends."""
+    """The part of the quota's own amounts that it never lends."""
     weight: float = 1.0
-    """Its weight when borrowed amounts are shared out among quotas."""
+    """The quota's weight when borrowed amounts are shared out among quotas."""
     fair: bool = False
     """Whether queues that borrow least are served first."""
     reclaimable: bool = True
-    """Whether tasks of other queues may evict its tasks, to take back what it borrows."""
+    """Whether tasks of other queues may evict tasks of this quota, to take back what it borrows."""
     strict: bool = False
-    """Whether its tasks are placed strictly in their order, so that a task that waits holds up the next."""
+    """Whether tasks of this quota are placed strictly in their order, so that a waiting task blocks the next ones."""
     sparing: bool = False
-    """Whether its tasks prefer a later flavor to borrowing in an earlier flavor."""
+    """Whether tasks of this quota prefer a later flavor to borrowing in an earlier flavor."""
     evicts_first: bool = False
-    """Whether its tasks prefer evicting others in an earlier flavor to a later flavor."""
+    """Whether tasks of this quota prefer evicting others in an earlier flavor to a later flavor."""
     evicts_before_borrowing: bool = False
-    """Whether its tasks prefer evicting others in one flavor to borrowing more in another."""
+    """Whether tasks of this quota prefer evicting others in one flavor to borrowing more in another."""
     same_flavor: bool = False
     """Whether all tasks of one class in a gang take the same flavor."""
     preemption: QuotaPreemption = QuotaPreemption()
-    """Which tasks its tasks may evict for quota."""
+    """Which tasks this quota's tasks may evict to get quota."""
     uncovered: bool = False
-    """Whether requests for resources of no group are unlimited; otherwise such tasks are not admitted."""
+    """Whether requests for resources of no group are unlimited; otherwise tasks with such requests are not admitted."""
     fault: str = ""
-    """Why it admits no tasks, "" if it does."""
+    """Why the quota admits no tasks; "" if it does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,19 +113,24 @@ class StatedFlavor:
     """The machines that a flavor covers, as its record says."""
 
     labels: tuple[tuple[str, str], ...] = ()
-    """Labels that the machines have, (key, value) each."""
+    """(key, value) of each label that the machines must have."""
     marks: tuple[Taint, ...] = ()
-    """Hard taints that tasks must tolerate, without those that the flavor itself tolerates for them."""
+    """Hard taints that tasks must tolerate, except those that the flavor itself tolerates for its tasks."""
 
 
 def read_quotas(payloads: Mapping[str, bytes]) -> dict[str, StatedQuota]:
-    """Return the quotas by name, in order of their names. Quotas without a sound path to the top have a fault."""
+    """Return the quotas by name, in order of their names. A quota has a fault if its chain of parents does not lead
+    to a root.
+    """
     quotas = {name: _read_quota(name, payloads[name]) for name in sorted(payloads)}
     return {name: _check_path(quota, quotas) for name, quota in quotas.items()}
 
 
 def _check_path(quota: StatedQuota, quotas: Mapping[str, StatedQuota]) -> StatedQuota:
-    """Return a quota, with a fault if a quota above it does not exist, or they form a circle, or are too many."""
+    """Return a quota, with a fault if something is wrong with the quotas above it.
+
+    One of them may not exist, or they may form a circle or be too many.
+    """
     if quota.fault:
         return quota
     seen, above = [quota.name], quota.parent

@@ -1,6 +1,4 @@
-"""The rule of quotas: a task of a queue is placed only if the queue's quota, and the quotas above it, have enough
-left.
-"""
+"""Enforces quotas: a task of a queue is placed only if the queue's quota, and all quotas above it, have enough left."""
 
 from __future__ import annotations
 
@@ -15,20 +13,20 @@ from firmament.core.state.cluster import Cluster
 
 
 class Quotas(LimitRule):
-    """Limits the sum of what tasks of the same queue take, on whichever machines they are."""
+    """Limits what all tasks of one queue take together, on whichever machines they are."""
 
     name = "Quotas"
     for_tasks_with = QUEUE
     asked_again = False
 
     def limit(self, cluster: Cluster, demand: RoundDemand, free: Int64) -> tuple[Int64, Sequence[JointRows]]:  # noqa: ARG002
-        """Return no rows: quotas limit queues, not machines."""
+        """Return no joint rows, because quotas limit queues, not machines."""
         return free, ()
 
     def find_quotas(self, cluster: Cluster, demand: RoundDemand) -> QuotaTerms | None:
-        """Return all quotas if a shape of the round draws on one; else None."""
+        """Return all quotas if a shape of the round uses one; None otherwise."""
         return compile_quotas(cluster, demand.shapes, demand.without)
 
     def get_pool(self, cluster: Cluster, content: TaskClass) -> str:
-        """Return the name of the quota at the top of the tree on which a class draws; "" for none."""
+        """Return the name of the quota at the top of the tree that a class uses; "" if it uses none."""
         return read_stated_quotas(cluster).root_of(content.queue) if content.queue else ""

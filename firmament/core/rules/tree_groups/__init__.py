@@ -1,1 +1,1 @@
-"""Groups whose tasks are distributed over a tree of machines: compilation, revalidation, explanation."""
+"""The rule about groups whose tasks are distributed over a tree of machines: compilation, revalidation, explanation."""

@@ -1,4 +1,4 @@
-"""Compiles a round's tree groups: jobs that are distributed over the tree of machines, with rules and placed tasks."""
+"""Compiles a round's tree groups: jobs whose tasks are distributed over the tree of machines."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from firmament.core.tree_solver.tree import Rule, Tree, build_tree
 class CalledGangs:
     """The gangs that a round tries, with their tasks.
 
-    ``jobs``: the job of each gang; ``gang``: int64[C], the gang of each class of the problem, -1 for none; ``members``:
-    for each class, the rows of its tasks.
+    ``jobs``: the job of each gang. ``gang``: int64[C], the gang of each class of the problem, -1 for none.
+    ``members``: for each class, the rows of its tasks.
     """
 
     jobs: Sequence[str]
@@ -111,8 +111,9 @@ class MachineTrees:
         self._position = np.empty(0, dtype=np.int64)
 
     def build(self, terms: TopologyTerms) -> tuple[Tree, Int64]:
-        """Return the tree, and int64[M]: the leaf of each machine, or the number of leaves for machines outside the
-        tree.
+        """Return the tree, and int64[M]: the leaf of each machine.
+
+        A machine outside the tree gets the number of leaves.
         """
         known = self._terms
         if known is None or known.levels != terms.levels or known.paths != terms.paths:
@@ -141,7 +142,7 @@ def _build_group(
     cluster: Cluster, rules: GroupRules, tree: Tree, position: Int64, called: CalledGangs, number: int
 ) -> TreeGroup:
     job = cluster.jobs.gang(called.jobs[number])
-    assert job is not None  # ``called`` holds only jobs that are gangs
+    assert job is not None  # ``called`` holds only jobs that are gangs.
     at = position[cluster.tasks.machine[list_staying_members(cluster, job.id)]]
     held = np.bincount(at[at < tree.leaves], minlength=tree.leaves).astype(np.int64)
     classes = np.flatnonzero(called.gang == number)
@@ -163,7 +164,7 @@ def list_level_rules(rules: GroupRules, levels: Sequence[str]) -> tuple[Rule, ..
 
 
 def _explain_departures(cluster: Cluster, job_id: str) -> str:
-    """Return why a group is refused while members that are to leave are still there, and may stay; "" without such."""
+    """Return why a group is refused while members that were asked to leave may stay; "" if there are none."""
     asked = len(list_members_asked_to_leave(cluster, job_id))
     if not asked:
         return ""

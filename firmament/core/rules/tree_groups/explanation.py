@@ -18,9 +18,7 @@ from firmament.core.tree_solver.nested.trees import NestedGroup
 
 
 def find_outside(problem: PlacementProblem, cls: int) -> list[tuple[AnyReason, Bool]]:
-    """Return the machines outside the tree over which a class's group is distributed, with the reason; [] for a class
-    in no group.
-    """
+    """Return the machines outside the tree of a class's group, with the reason; [] if the class has no group."""
     group = problem.topology.every.get(int(problem.gang[cls])) if len(problem.gang) else None
     if not isinstance(group, TreeGroup):
         return []
@@ -39,7 +37,7 @@ def introduce_group(problem: PlacementProblem, gang: int) -> str:
 
 
 def judge_group(asked: AskedTask) -> Iterator[TaskVerdict]:
-    """Yield the verdict of the group's rules on one task, if it is in a tree group."""
+    """Yield the verdict of the group's rules on one task, if the task is in a tree group."""
     model, tasks = asked.models.group_model, asked.cluster.tasks
     name = tasks.job[asked.row]
     if model is None or name not in asked.cluster.ruled_gangs:
@@ -54,9 +52,9 @@ def judge_group(asked: AskedTask) -> Iterator[TaskVerdict]:
 
 
 def _format_unit_lines(terms: TopologyTerms, others: Counter[int]) -> list[tuple[str, ...]]:
-    """Return for each machine one line per unit above it that has other tasks of the group.
+    """Return, for each machine, a line per unit above it (such as its rack) that has other tasks of the group.
 
-    ``others``: machine row -> number of other tasks of the group on it.
+    ``others``: machine row -> number of other tasks of the group on the machine.
     """
     units: Counter[tuple[str, ...]] = Counter()
     for row, count in others.items():

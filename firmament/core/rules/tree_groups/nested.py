@@ -32,7 +32,7 @@ def list_labels(jobs: Sequence[Job]) -> list[str]:
 
 
 def find_domains(cluster: Cluster, keys: Sequence[str]) -> NestedDomains:
-    """Return the domains that the values of each label in ``keys`` form: of all machines."""
+    """Return, for each label in ``keys``, the domains that its values form, over all machines."""
     machines = cluster.machines.specs
     codes, values = [], []
     for key in keys:
@@ -73,7 +73,7 @@ def nest_groups(
     for group, count in zip(of_class, counts, strict=True):
         waiting[group] += count
     to_come = {} if refused else _count_to_come(groups, begun, waiting)
-    # Tasks to come of a group that has no waiting task are taken to request what the first class does.
+    # If a group has no waiting task, its future tasks are assumed to request what the first class does.
     like = [
         next((cls for cls, at in zip(classes, of_class, strict=True) if at == group), classes[0])
         for group in to_come
@@ -108,8 +108,9 @@ def nest_groups(
 
 
 def _find_begun(groups: Sequence[JobGroup], number: Mapping[str, int], held: Sequence[int]) -> set[int]:
-    """Return the groups (numbers) that have tasks on machines, or groups in them do; ``held``: the group of each
-    task.
+    """Return the groups (numbers) with tasks on machines, also in groups inside them.
+
+    ``held``: the group of each task.
     """
     begun: set[int] = set()
     todo = [at for at in set(held) if at >= 0]
@@ -124,8 +125,8 @@ def _find_begun(groups: Sequence[JobGroup], number: Mapping[str, int], held: Seq
 def _count_least(group: JobGroup, begun: bool, waiting: int) -> int:
     """Return how many tasks of a group, or groups in it, must be placed together.
 
-    Of a group that expects more, and has none on a machine yet (``begun``), these are all that are expected if they
-    will request the same, else all that wait.
+    A group that expects more tasks, and has none on a machine yet (``begun``), must place all expected tasks if they
+    will request the same, otherwise all tasks that wait.
     """
     if begun:
         return group.least
@@ -135,7 +136,7 @@ def _count_least(group: JobGroup, begun: bool, waiting: int) -> int:
 def _count_to_come(
     groups: Sequence[JobGroup], begun: Container[int], waiting: Counter[int]
 ) -> dict[int, int]:
-    """Return, for each group of tasks without any on machines, how many it expects besides those that wait, if any."""
+    """Return, for each group of tasks with none on machines, how many it expects besides those that wait, if any."""
     if not waiting or not any(each.expected for each in groups):
         return {}
     parents = {each.parent for each in groups}

@@ -1,4 +1,4 @@
-"""Checks tree groups when a round is closed: whether rules, tree and placed tasks still are as the round saw them."""
+"""Checks tree groups when a round is closed: whether rules, tree and placed tasks are still as the round saw them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class DecidedGroups:
     """The tree groups as a round saw them when it began."""
 
     terms: GroupTerms
-    """The tree and the groups, by number of the gang."""
+    """The tree of machines and the groups, by number of the gang."""
     jobs: Sequence[str]
     """Jobs of the round's gangs."""
     machines: Sequence[str]
@@ -36,13 +36,14 @@ class DecidedGroups:
         columns: Callable[[], MachineColumns],
         used: Mapping[str, Int64],
     ) -> frozenset[str]:
-        """Return the jobs whose decided places are no longer valid, and the jobs that got rules after the round began.
+        """Return the jobs whose decided machines are no longer valid, and the jobs that got rules since the round
+        began.
 
-        A decision holds while the group's rules, the tree around the decided machines, and the group's placed tasks are
-        as they were.
+        A decision holds while three things are unchanged: the group's rules, the tree around the decided machines,
+        and the group's placed tasks.
 
-        ``columns``: the machines as they are now; ``used``: by job, the machines (rows of the
-        round) that were decided for it.
+        ``columns``: the machines as they are now. ``used``: by job, the machines (rows of the round) that were
+        decided for it.
         """
         number = {self.jobs[gang]: gang for gang in self.terms.every}
         overtaken = set(cluster.ruled_gangs - number.keys())
@@ -62,9 +63,7 @@ class DecidedGroups:
         return frozenset(overtaken | (ruled.keys() - set(stands)))
 
     def _is_still_nested(self, cluster: Cluster, name: str, group: NestedGroup, machines: Int64) -> bool:
-        """Return whether a tree of groups, its placed tasks, and the domains of ``machines`` are as when the round
-        began.
-        """
+        """Return whether a tree of groups, its placed tasks, and the domains of ``machines`` are still the same."""
         job, domains = cluster.jobs.gang(name), self.terms.domains
         if job is None or not set(list_labels([job])) <= set(domains.keys):
             return False
@@ -93,9 +92,7 @@ class DecidedGroups:
     def _is_still_valid(
         self, cluster: Cluster, now: TopologyTerms, job: str, group: TreeGroup, machines: Int64
     ) -> bool:
-        """Return whether a group's rules, its placed tasks, and the tree around ``machines`` are as when the round
-        began.
-        """
+        """Return whether a group's rules, its placed tasks, and the tree around ``machines`` are still the same."""
         terms, rows = self.terms, cluster.machines.row_of
         if job not in now.groups or now.levels != terms.tree.levels:
             return False

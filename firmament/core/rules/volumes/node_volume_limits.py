@@ -1,12 +1,13 @@
-"""NodeVolumeLimits: a shared volume that is attached to a machine already needs no further attachment there.
+"""NodeVolumeLimits: a shared volume that is already attached to a machine needs no further attachment there.
 
-A task requests one attachment per volume, as a resource. Its class says which of these volumes are shared, and machines
-say which volumes are attached to them. The attachments that a task saves differ between machines, which requests cannot
-express. So in a round the machines concerned offer more attachments, as many as could be saved, and joint rows hold all
-tasks there to what is truly left. If a shared volume is attached to no machine yet, each of its tasks is counted with
-an attachment of its own until the next round.
+A task requests one attachment per volume, as a resource. A task's class says which of its volumes are shared, and
+machines say which volumes are attached to them. How many attachments a task saves differs between machines, which
+requests cannot express. So in a round, the machines concerned offer additional attachments, as many as tasks could
+save, and joint rows limit all tasks on such a machine to the attachments that are really left. If a shared volume is
+attached to no machine yet, each of its tasks counts with an attachment of its own until the next round.
 
-Attachments are a resource: ``node_resources`` refuses machines that have too few, ``reasons.lack_of`` says so.
+Attachments are a resource: ``node_resources`` refuses machines that have too few, and ``reasons.lack_of`` names the
+reason.
 """
 
 from __future__ import annotations
@@ -20,30 +21,29 @@ from firmament.core.rules.framework.limit_rule import LimitRule, RoundDemand
 from firmament.core.state.cluster import Cluster
 
 MOST_KINDS = 64
-"""Most kinds of machines that a round tells apart by attached volumes; on machines of further kinds nothing is saved.
+"""The most kinds of machines that a round distinguishes by attached volumes; on machines of further kinds nothing is
+saved.
 """
 
 
 class AttachedVolumes(LimitRule):
-    """Limits attachments of volumes; volumes that a machine has attached already take no further attachment."""
+    """Limits attachments of volumes, but does not count again a volume that the machine has attached already."""
 
     name = "NodeVolumeLimits"
     for_tasks_with = ("attachments",)
     asked_again = False
 
     def limit(self, cluster: Cluster, demand: RoundDemand, free: Int64) -> tuple[Int64, list[JointRows]]:
-        """Return offers that include volumes which are attached already, and joint rows for the attachments
-        that are left.
-        """
+        """Return offers that include already attached volumes, and joint rows that limit tasks to what is left."""
         return _add_attached(cluster, demand, free)
 
     def spare(self, cluster: Cluster, shape: int, rows: Int64) -> Int64 | None:
-        """Return the attachments that a task need not request on machines, as its volumes are attached there."""
+        """Return the attachments that a task need not request on machines, because its volumes are attached there."""
         return _compute_saved(cluster, shape, rows)
 
 
 def _compute_saved(cluster: Cluster, shape: int, rows: Int64) -> Int64 | None:
-    """Return the attachments that a task of a shape is spared on machines (rows): int64[len(rows), K]; None: none."""
+    """Return the attachments that a task of a shape saves on ``rows``: int64[len(rows), K]; None: it saves none."""
     attachments = cluster.classes.shapes[shape].attachments
     if not attachments:
         return None
@@ -52,7 +52,7 @@ def _compute_saved(cluster: Cluster, shape: int, rows: Int64) -> Int64 | None:
     less = np.zeros((len(machines), machines.capacity.shape[1]), dtype=np.int64)
     for column, (_, volume) in zip(columns, attachments, strict=True):
         if column == NO_COLUMN:
-            continue  # no machine offers it
+            continue  # No machine offers this kind of attachment.
         less[[machines.row_of[name] for name in machines.attached.get(volume, ())], column] += 1
     request = cluster.requests.get(shape)[0]
     less[:, : len(request)] = np.minimum(less[:, : len(request)], request)
@@ -60,7 +60,7 @@ def _compute_saved(cluster: Cluster, shape: int, rows: Int64) -> Int64 | None:
 
 
 def _add_attached(cluster: Cluster, demand: RoundDemand, free: Int64) -> tuple[Int64, list[JointRows]]:
-    """Return int64[M, K], what machines offer in a round, and the joint rows that hold tasks there to ``free``."""
+    """Return int64[M, K], what machines offer in a round, and the joint rows that limit tasks there to ``free``."""
     every = np.arange(len(free))
     less = {
         index: found

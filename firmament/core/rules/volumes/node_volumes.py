@@ -1,7 +1,9 @@
-"""Machines must reach a task's volumes: three of kube-scheduler's filters, which all read the volumes of a class.
+"""Requires that machines reach a task's volumes.
 
-Each volume states the reason for machines that do not reach it; the reason says which of the filters refuses them. A
-volume on a single machine is no part of a shape: see `node_name`.
+Three of kube-scheduler's filters do this, and all of them read the volumes of a class.
+
+Each volume states the reason for refusing machines that do not reach it, and the reason determines the filter. A
+volume that exists on a single machine is not part of a shape: see `node_name`.
 """
 
 from __future__ import annotations
@@ -17,11 +19,11 @@ from firmament.core.rules.framework.work import count_looks_of_terms
 from firmament.core.state.machines import MachineTable
 
 ELSEWHERE = Cause(Reason.WRONG_VOLUMES)
-"""Why machines are refused to a task with local volumes, each on one machine: see `node_name`."""
+"""Why machines are refused to a task with local volumes, each of which is on one machine: see `node_name`."""
 
 
 class _Reach(NodeRule):
-    """A machine must reach the volumes whose reasons belong to the rule's stage."""
+    """The base of rules that require a machine to reach the volumes whose reasons belong to the rule's stage."""
 
     stage: ClassVar[Stage]
     reads_of_task = ("volumes",)
@@ -45,14 +47,17 @@ class VolumeRestrictions(_Reach):
 
 
 class VolumeBinding(_Reach):
-    """A machine must match the node affinity of the task's volumes, or of a volume that could be bound to its claim."""
+    """Requires that a machine matches the node affinity of the task's volumes.
+
+    If a claim is unbound, a volume that could be bound to it must match.
+    """
 
     name = "VolumeBinding"
     reasons = (Reason.WRONG_VOLUMES, Reason.NO_VOLUME_LEFT)
     stage = Stage.VOLUMES
 
     def count_looks(self, content: TaskClass) -> int:
-        """Return the evaluations of the terms of all volumes, of whichever stage."""
+        """Return the looks for the terms of all volumes, whatever their stage."""
         return count_looks_of_terms([term for volume in content.volumes for term in volume.terms])
 
     def as_new(self, machine: Machine) -> Machine:
@@ -66,7 +71,10 @@ class VolumeBinding(_Reach):
 
 
 class NodeDeclaredFeatures(_Reach):
-    """A machine must declare the features that the task needs; the driver states them in the form of a volume."""
+    """Requires that a machine declares the features that the task needs.
+
+    The driver states these features in the form of a volume.
+    """
 
     name = "NodeDeclaredFeatures"
     reasons = (Reason.WRONG_FEATURES,)

@@ -13,18 +13,14 @@ from firmament.core.rules.framework.pod_rule import PodRule
 
 
 class SharedDisks(PodRule):
-    """Tasks may share a disk on a machine if all of them only read it; they never share a claim for one task at a
-    time.
-    """
+    """Lets tasks share a disk on a machine if all only read it; a claim for one task at a time is never shared."""
 
     name = "VolumeRestrictions"
     called = MappingProxyType({Reason.NO_DISK: "disks", Reason.CLAIM_IN_USE: "claims for one pod at a time"})
     stated_in = ("disks",)
 
     def compile(self, compilation: Compilation) -> None:
-        """Keep classes that write to a disk off the machines of all other classes that use it, and the
-        other way round.
-        """
+        """Keep classes that write to a disk off the machines of all other classes that use the disk, and vice versa."""
         if not any(compilation.rows[row].content.disks for row in compilation.waiting):
             return
         everyone: dict[tuple[str, bool], set[int]] = {}
@@ -45,9 +41,9 @@ class SharedDisks(PodRule):
             compilation.exclude_on_machines(found, reason)
 
     def count_looks(self, content: TaskClass) -> int:
-        """Return one evaluation for each disk."""
+        """Return one look for each disk."""
         return len(content.disks)
 
     def cures(self, standing: ChangedMachine) -> Iterator[CureProposal]:  # noqa: ARG002  # a disk is needed
-        """Return no cures: a task cannot do without its disk."""
+        """Return no cures, because a task cannot do without its disk."""
         return iter(())

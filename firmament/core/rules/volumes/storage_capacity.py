@@ -1,4 +1,4 @@
-"""VolumeBinding's check of capacity: a machine must reach storage for the volumes that are to be created for a task."""
+"""Checks capacity as VolumeBinding does: a machine must reach storage for the volumes to be created for a task."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ WEIGHT = 1
 
 
 class StorageCapacity(NodeRule):
-    """A machine must reach free storage for the largest new volume of each storage class; answers do not last."""
+    """Requires that a machine reaches free storage for the largest new volume of each storage class.
+
+    The answers do not last, as free storage changes.
+    """
 
     name = "VolumeBinding (capacity)"
     reasons = (Reason.NO_STORAGE,)
@@ -31,7 +34,7 @@ class StorageCapacity(NodeRule):
         yield MachineRefusal(Cause(Reason.NO_STORAGE), lacking)
 
     def count_looks(self, content: TaskClass) -> int:
-        """Return one evaluation for each storage class of a class's new volumes."""
+        """Return one look for each storage class of a class's new volumes."""
         return len(content.new_storage)
 
     def score(self, machines: MachineTable, shape: TaskClass, feasible: Bool) -> SoftCost | None:  # noqa: ARG002

@@ -1,1 +1,1 @@
-"""Chooses devices for claims on one machine: which match, which together, and an exact search."""
+"""Chooses devices for claims on one machine: which devices match, and which may be allocated together."""

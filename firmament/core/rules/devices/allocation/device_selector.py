@@ -1,4 +1,4 @@
-"""Evaluates the expression of a selector for devices, within limits for each expression and for all together."""
+"""Evaluates the expression of a device selector, within limits for each expression and for all expressions together."""
 
 from __future__ import annotations
 
@@ -25,24 +25,24 @@ FIELDS = frozenset({"driver", "attributes", "capacity", "allowMultipleAllocation
 class SharedWork:
     """The steps of evaluation that all costly expressions of a cluster together may still take.
 
-    Expressions that people write do not draw on it. So whoever writes many costly ones holds up a round by
-    `SHARED_WORK` steps at most, about a second, and makes only other costly expressions fail.
+    Expressions of the usual size do not use up these steps. So somebody who writes many costly expressions delays a
+    round by `SHARED_WORK` steps at most (about a second), and makes only other costly expressions fail.
     """
 
     def __init__(self) -> None:
         self.left = SHARED_WORK
 
     def refill(self) -> None:
-        """Allow `SHARED_WORK_PER_ROUND` more steps, up to `SHARED_WORK`."""
+        """Allow `SHARED_WORK_PER_ROUND` more steps, but no more than `SHARED_WORK` in all."""
         self.left = min(SHARED_WORK, self.left + SHARED_WORK_PER_ROUND)
 
     def spend(self, work: int) -> None:
-        """Count steps that have been taken."""
+        """Count the steps that an expression has taken, and subtract them from the steps that remain."""
         self.left = max(0, self.left - work)
 
 
 class DeviceSelector:
-    """A compiled CEL expression of a selector, or its fault, with its answers so far."""
+    """A compiled CEL expression of a selector, or the error in the expression, with the answers found so far."""
 
     def __init__(self, text: str, shared: SharedWork) -> None:
         self.fault = ""
@@ -64,11 +64,11 @@ class DeviceSelector:
         return Expression(text, FIELDS)
 
     def forget(self) -> None:
-        """Forget the answers: devices have other keys from now on."""
+        """Forget the answers, because devices have other keys from now on."""
         self._answers.clear()
 
     def matches(self, seen: SeenDevice, free: int) -> tuple[bool | str, int]:
-        """Return the answer of ``ask`` and the steps that it took; an answer that is kept took none."""
+        """Return the answer of ``ask`` and the number of steps it took; 0 steps if the answer was cached."""
         found = self._answers.get(seen.key)
         if found is not None:
             return found, 0
@@ -79,7 +79,7 @@ class DeviceSelector:
     def ask(self, seen: SeenDevice, free: int) -> tuple[bool | str, int]:
         """Return whether a device matches, or why there is no answer, and the steps that it took.
 
-        More than ``free`` steps draw on the work that all costly expressions share.
+        Each step beyond ``free`` is deducted from the work that all costly expressions share.
         """
         if self.fault:
             return self.fault, 0
@@ -104,7 +104,7 @@ class DeviceSelector:
 
 
 def show_device(device: PublishedDevice, driver: str) -> dict[str, Any]:
-    """Return a device as expressions see it."""
+    """Return a device in the form that expressions read."""
     attributes, capacity = DomainMap(), DomainMap()
     for name, value in device.attributes.items():
         domain, _, own = name.partition("/")

@@ -1,8 +1,8 @@
-"""The states of machines as a round places tasks: which sets of tasks the devices of a machine serve together.
+"""Keeps the states that machines get into as a round places tasks: which sets of tasks a machine's devices can serve.
 
-A state stands for all machines that see equal devices, have the same of them in use, and got the same tasks in this
-round. What is computed for a state holds for all its machines. The order of the tasks does not matter: if the remaining
-devices do not serve one more task, the devices of all tasks of the round are chosen anew.
+A state stands for all machines that see equal devices, have the same devices in use, and got the same tasks in this
+round. What is computed for a state holds for all its machines. The order of the tasks does not matter: if the devices
+left over do not serve one more task, all tasks of the round get devices anew.
 """
 
 from __future__ import annotations
@@ -30,39 +30,40 @@ Picks: TypeAlias = tuple[tuple[Pick, ...], ...]
 """The devices of a task, for each of its claims."""
 
 MOST_ROOM = 1_000
-"""The most tasks per machine that are counted or booked for one shape; no machine gets more in a round."""
+"""The most tasks of one shape that are counted or booked on a machine; no machine gets more in a round."""
 MOST_STATES = 100_000
-"""Number of states above which a new ledger forgets all of them."""
+"""If the table has more states than this, a new ledger forgets all of them."""
 MOST_PICKS_TOGETHER = 20_000
-"""The most devices that a search tries when it chooses the devices of all tasks of a machine anew."""
+"""The most devices that a search tries when it chooses devices anew for all tasks of a machine."""
 
 
 @dataclass(eq=False, slots=True)
 class ServedState:
-    """The devices in use on machines of one kind, before and after some tasks were placed there."""
+    """The devices in use on machines of one kind, before and after a round placed certain tasks there."""
 
     number: int
     """The number of the state in the table."""
     kind: ViewKind
-    """The devices that such machines see."""
+    """The devices that machines in this state see."""
     base: ViewUse
-    """The devices in use before these tasks were placed."""
+    """The devices in use before the round placed these tasks."""
     tasks: tuple[Demand, ...]
-    """The claims of each task that came."""
+    """The claims of each task that the round placed."""
     picks: tuple[Picks, ...]
-    """The devices of each task that came."""
+    """The devices of each task that the round placed."""
     use: ViewUse
     """The devices in use now."""
     after: dict[Demand, ServedState | str] = field(default_factory=dict)
-    """By demand of one more task: the state with that task, or why it is not served; "" if devices are taken."""
+    """By demand of one more task: the state that includes the task, or why the devices do not serve it; "" if they
+    are in use."""
     room: dict[Demand, int] = field(default_factory=dict)
-    """By demand, how many more such tasks are served."""
+    """By demand: how many more tasks with this demand the devices serve."""
     fixed_room: dict[Demand, int] = field(default_factory=dict)
-    """By demand, how many more such tasks are served if each keeps the devices that it got."""
+    """By demand: how many more tasks with this demand the devices serve if each task keeps the devices that it got."""
 
 
 class StateTable:
-    """All states of machines that have come up, by number."""
+    """All states of machines that have occurred, by number."""
 
     def __init__(self, selectors: DeviceSelectors) -> None:
         self._selectors = selectors
@@ -70,7 +71,7 @@ class StateTable:
         self._numbers = RunningNumber()
 
     def begin(self, kind: ViewKind, use: ViewUse) -> ServedState:
-        """Return the state of machines of a kind that got no task yet."""
+        """Return the state of machines of a kind that got no task in this round yet."""
         return self._keep(kind, use, (), (), use)
 
     def _keep(
@@ -81,17 +82,17 @@ class StateTable:
         picks: tuple[Picks, ...],
         use: ViewUse,
     ) -> ServedState:
-        """Return a known state with these tasks, whichever devices they have in it; if there is none, a new state."""
+        """Return the known state with these tasks, whichever devices they have in it; if there is none, create one."""
         key = ("state", base, tuple(sorted(map(id, tasks))) if len(tasks) > 1 else tuple(map(id, tasks)))
         found: ServedState | None = kind.memory.get(key)
         if found is None:
-            # Another thread may explain while a round is solved; both may create the same state.
+            # One thread may explain a task while another solves a round, and both may create the same state.
             found = ServedState(next(self._numbers), kind, base, tasks, picks, use)
             self.states[found.number] = kind.memory[key] = found
         return found
 
     def add(self, state: ServedState, demand: Demand) -> ServedState | str:
-        """Return the state with one more task, or why the task is not served."""
+        """Return the state with one more task, or why the devices do not serve the task."""
         found = state.after.get(demand)
         if found is None:
             found = state.after[demand] = self._add(state, demand)
@@ -117,15 +118,18 @@ class StateTable:
         return self._keep(state.kind, state.base, tasks, tuple(picks), use)
 
     def _serve_together(self, state: ServedState, demand: Demand) -> SearchOutcome:
-        """Search for devices for all tasks of a state and one more, those with the fewest devices to choose from
-        first.
+        """Search for devices for all tasks of a state and one more.
+
+        Tasks with the fewest devices to choose from come first.
         """
         tasks = (*state.tasks, demand)
         claims = tuple(claim for place in self._order(state.kind, tasks) for claim in tasks[place])
         return find_devices(state.kind, state.base, claims, self._selectors, MOST_PICKS_TOGETHER)
 
     def _order(self, kind: ViewKind, tasks: Sequence[Demand]) -> list[int]:
-        """Return the places of tasks by the number of devices that each could get, equal tasks side by side."""
+        """Return the indexes of tasks, sorted by the number of devices that each could get; equal tasks are
+        neighbours.
+        """
         first: dict[Demand, tuple[int, int]] = {}
         for place, task in enumerate(tasks):
             if task not in first:
@@ -141,8 +145,9 @@ class StateTable:
         )
 
     def count_served_one_by_one(self, number: int, demand: Demand) -> int:
-        """Return how many more tasks with ``demand`` a state without tasks serves, if each keeps the devices that it
-        got when it came: exact.
+        """Return how many more tasks with ``demand`` a state without tasks serves if no task changes its devices.
+
+        The number is exact.
         """
         state = self.states[number]
         chain: list[ServedState] = []
@@ -161,10 +166,10 @@ class StateTable:
         return room
 
     def count_served(self, number: int, demand: Demand) -> int:
-        """Return how many more tasks with ``demand`` a state serves: exact for a state without tasks.
+        """Return how many more tasks with ``demand`` a state serves: exact if the state has no tasks.
 
-        For a state with tasks it is a lower bound, and at least 1 if one more task is served: if these tasks got other
-        devices, more might be served.
+        If the state has tasks, the result is a lower bound, and at least 1 if one more task is served: with other
+        devices for these tasks, more might be served.
         """
         state = self.states[number]
         chain = []
@@ -172,8 +177,8 @@ class StateTable:
         while True:
             known = state.room.get(demand)
             if known is None:
-                # A 0 is not kept: with other devices for the earlier tasks there may be room, and only `add`
-                # gives the reason.
+                # A count of 0 is not kept: with other devices for the earlier tasks one more might be served,
+                # and only `add` states the reason.
                 known = count_plainly(state.kind, state.use, demand, self._selectors) or None
                 if known is not None:
                     state.room[demand] = known

@@ -1,4 +1,4 @@
-"""Decides matchAttribute and distinctAttribute of claims: which devices the constraints allow beside those chosen."""
+"""Evaluates matchAttribute and distinctAttribute of claims: which devices may be chosen beside those already chosen."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from firmament.core.rules.devices.allocation.search_plan import NO_VALUES, Attri
 from firmament.core.rules.devices.objects.requests import AttributeConstraint
 
 ConstraintState: TypeAlias = Values | tuple[Values, Values] | None
-"""The attribute's values of the chosen devices: all values (distinct), the common values (match), or those of both
-sides.
+"""The values of the constrained attribute on the chosen devices: all values (distinct), the common values (match), or
+those of both sides.
 """
 
 
 def find_allowed(
     constraint: AttributeConstraint, attribute: AttributeIndex, state: ConstraintState, option: str
 ) -> int:
-    """Return the devices, a bit each, that a constraint still allows for one of its options (requests)."""
+    """Return the devices (one bit each) that a constraint still allows for one option of a request."""
     having = 0
     for devices in attribute.by_value.values():
         having |= devices
@@ -41,7 +41,7 @@ def add_device(
 
 
 def is_kept(constraint: AttributeConstraint, state: ConstraintState, option: str) -> bool:
-    """Return whether a constraint holds now that all devices of an option have been chosen."""
+    """Return whether a constraint holds after all devices of an option have been chosen."""
     if not constraint.others or not constraint.is_other(option):
         return True
     first, second = _sides(state)

@@ -18,22 +18,22 @@ from firmament.core.rules.devices.visible_devices import Relevant, SeenDevice, V
 _BLOCKING = frozenset({"NoSchedule", "NoExecute"})
 
 Consumption = tuple[tuple[str, Amount], ...]
-"""(name, amount) of each capacity that a claim takes of a shared device."""
+"""(name, amount) of each capacity that a claim takes from a shared device."""
 
 
 class Candidates(NamedTuple):
-    """The devices of a view that match an option, as bits of their places in the view."""
+    """The devices of a view that match an option, as bits; bit i stands for the device at index i of the view."""
 
     mask: int
-    """Devices that match, without untolerated taints."""
+    """Devices that match and have no untolerated taints."""
     blocked: int
-    """Devices that match, but have untolerated taints."""
+    """Devices that match but have untolerated taints."""
     faults: Mapping[int, str]
-    """By place of a device, why an expression has no value for it."""
+    """By index of a device: why an expression has no value for the device."""
 
 
 class DeviceSelectors:
-    """The compiled expressions of a cluster, by text."""
+    """The compiled expressions of a cluster, by their text."""
 
     def __init__(self) -> None:
         self._known: dict[str, DeviceSelector] = {}
@@ -48,8 +48,8 @@ class DeviceSelectors:
         return found
 
     def keep(self, texts: frozenset[str], relevant: Relevant) -> None:
-        """Forget expressions not in ``texts`` once there are many, and all answers if ``relevant`` attributes have
-        changed. Costly expressions may do some more work from now on.
+        """Forget expressions not in ``texts`` once there are many, and all answers if ``relevant`` attributes
+        changed. Let all costly expressions together do some more work from now on.
         """
         self._shared.refill()
         if len(self._known) > 2 * len(texts) + 1_000:
@@ -75,7 +75,7 @@ class DeviceSelectors:
         return found
 
     def accepts(self, option: Option, seen: SeenDevice) -> bool:
-        """Return whether a device matches an option, leaving taints aside; the answer is not kept."""
+        """Return whether a device matches an option, leaving taints aside; the answer is not cached."""
         free = WORK_PER_DEVICE
         for text in (*option.device_class.expressions, *option.expressions):
             answer, work = self.get(text).ask(seen, free)
@@ -113,7 +113,7 @@ class DeviceSelectors:
 
 
 def find_consumption(option: Option, seen: SeenDevice) -> Consumption | None:
-    """Return what an option takes of each capacity of a device; None if the device cannot offer it even when unused."""
+    """Return what an option takes of each capacity of a device; None if even the unused device cannot offer it."""
     wanted = {qualify(name, seen.driver): amount for name, amount in option.capacity}
     taken = []
     for name, capacity in seen.device.capacity.items():
@@ -125,7 +125,10 @@ def find_consumption(option: Option, seen: SeenDevice) -> Consumption | None:
 
 
 def _round_up(wanted: Amount | None, capacity: Capacity) -> Amount:
-    """Return the amount that a request takes; ``wanted`` None: the request states no amount."""
+    """Return the amount that a request gets, rounded up as the capacity's policy demands.
+
+    ``wanted`` None: the request states no amount.
+    """
     policy = capacity.policy
     if wanted is None:
         return capacity.amount if policy is None or policy.default is None else policy.default

@@ -1,4 +1,4 @@
-"""Counts the tasks that devices serve where no search is needed: claims for devices that nobody shares."""
+"""Counts the tasks that a machine's devices serve, for claims simple enough to need no search."""
 
 from __future__ import annotations
 
@@ -13,9 +13,11 @@ from firmament.core.rules.devices.visible_devices import ViewKind, list_bits
 def count_plainly(
     kind: ViewKind, use: ViewUse, claims: tuple[ClaimSpec, ...], selectors: DeviceSelectors
 ) -> int | None:
-    """Return how many more times ``claims`` can be served if tasks keep their devices; None if only a search can tell.
+    """Return how many more times the devices serve ``claims`` if tasks keep their devices.
 
-    A search is needed with several requests or options, constraints, partitions, or faults.
+    Return None if only a search can tell.
+
+    A search is needed if there are several requests or options, constraints, partitions, or errors in expressions.
     """
     if len(claims) != 1 or claims[0].constraints or len(claims[0].requests) != 1 or kind.faulty:
         return None
@@ -48,7 +50,10 @@ def count_plainly(
 
 
 def _count_sets(times: Sequence[int], size: int) -> int:
-    """Return the most disjoint sets of ``size`` different devices, if each device can be used ``times`` times."""
+    """Return how many disjoint sets of ``size`` different devices exist at most.
+
+    Each device can be used ``times`` times.
+    """
     if size == 1:
         return sum(times)
     least, most = 0, sum(times) // size

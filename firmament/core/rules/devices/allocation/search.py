@@ -1,10 +1,10 @@
-"""Finds devices for the claims of tasks on one machine: by an exact search with a bound on the work.
+"""Finds devices for the claims of tasks on one machine, by an exact search with a bound on the work.
 
-Requests are tried in their order, options by preference, devices in the order of pools, slices and lists, and the first
-solution is taken, as in Kubernetes' allocator. (A request for part of one device may state that devices are tried in
-the order of their use.) The search skips only what cannot lead to a solution: of devices that are equal in all that the
-claims read, it tries one; requests for more devices than are left fail at once; requests that have failed with the same
-devices left fail again. It gives up after it has tried `MOST_PICKS` devices.
+The search tries requests in their order, options by preference, devices in the order of pools, slices and lists, and
+takes the first solution, as Kubernetes' allocator does. (A request for part of one device may state that devices are
+tried in the order of their use.) The search skips only what cannot lead to a solution: of devices that are equal in
+all that the claims read, it tries one; a request for more devices than are left fails at once; so does a request that
+has failed before with the same devices left. The search gives up after it has tried `MOST_PICKS` devices.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ from firmament.core.rules.devices.objects.requests import (
 from firmament.core.rules.devices.visible_devices import SeenDevice, ViewKind, list_bits
 
 MOST_PICKS = 20_000
-"""The most devices that a search tries; that takes some hundredths of a second."""
+"""The most devices that a search tries; that many take some hundredths of a second."""
 GIVEN_UP = "the search for devices was given up"
 AGAINST_CONSTRAINT = "cannot add a device because a claim constraint would not be satisfied"
 
 
 class ViewUse(NamedTuple):
-    """The devices of a view that are in use; devices are given by their places in the view."""
+    """The devices of a view that are in use; each device is given by its index in the view."""
 
     taken: int = 0
-    """The devices (bits) that one claim has to itself."""
+    """The devices (bits) that are allocated to one claim alone."""
     shares: tuple[tuple[int, Consumption], ...] = ()
     """(device, amounts taken of its capacities) of each shared device in use, ascending."""
     counters: tuple[Amount, ...] = ()
@@ -61,12 +61,12 @@ class SearchOutcome(NamedTuple):
     picks: tuple[tuple[Pick, ...], ...] | None
     """The picks for each claim; None: no solution was found."""
     fault: str = ""
-    """Why no solution was found, unless devices are taken: an expression without a value, a constraint against all
-    devices, an incomplete pool, or a search that was given up."""
+    """Why the search found no solution, unless devices are in use: an expression without a value, a constraint
+    against all devices, an incomplete pool, or too much work."""
 
 
 class _StopError(Exception):
-    """The search ends without a solution."""
+    """Signals that the search ends without a solution."""
 
 
 class _Search:
@@ -79,7 +79,7 @@ class _Search:
         self._own = [0] * len(plan.claims)
         self._states: list[list[ConstraintState]] = [[None] * len(each.constraints) for each in plan.claims]
         self.picks: list[list[Pick]] = [[] for _ in plan.claims]
-        self.fault = ""  # why a request for all devices failed, unless they are taken
+        self.fault = ""  # Why a request for all devices failed, unless devices are in use.
         self._left = most_picks
         self._failed: set[Any] = set()
         self._all: dict[Option, list[int]] = {}
@@ -90,7 +90,7 @@ class _Search:
                         self._all[option] = self._list_all(option)
 
     def _list_all(self, option: Option) -> list[int]:
-        """Return all devices that match an option; raises `_StopError` if they are not all known."""
+        """Return all devices that match an option; raise `_StopError` if not all of them are known."""
         found = self._plan.candidates[option]
         if self._kind.incomplete:
             raise _StopError("asks for all devices, but a resource pool is currently being updated")
@@ -106,11 +106,11 @@ class _Search:
         ]
 
     def run(self) -> bool:
-        """Return whether devices for all claims were found; ``picks`` has them then."""
+        """Return whether the search found devices for all claims; ``picks`` then holds them."""
         return self._request(0, 0)
 
     def _request(self, number: int, place: int) -> bool:
-        """Return whether the request at ``place`` of claim ``number``, and all requests after it, can be satisfied."""
+        """Return whether devices can serve the request at ``place`` of claim ``number``, and all requests after it."""
         while number < len(self._plan.claims) and place == len(self._plan.claims[number].requests):
             number, place = number + 1, 0
         if number == len(self._plan.claims):
@@ -136,7 +136,7 @@ class _Search:
         return False
 
     def _describe(self, number: int, place: int) -> Any:
-        """Return a key that is equal if the rest of the search has the same outcome."""
+        """Return a key that is equal for two states of the search if the remaining search has the same outcome."""
         free = ~self._taken
         return (
             number,
@@ -150,7 +150,9 @@ class _Search:
         )
 
     def _pick(self, number: int, place: int, option: Option, left: int, start: int) -> bool:
-        """Return whether ``left`` more devices, from ``start`` on, serve an option so that the rest is satisfied."""
+        """Return whether ``left`` more devices, from ``start`` on, serve an option and leave enough for later
+        requests.
+        """
         if not left:
             return self._is_kept(number, option) and self._request(number, place + 1)
         found = self._plan.candidates[option]
@@ -199,7 +201,7 @@ class _Search:
         return False
 
     def _order(self, option: Option, devices: list[int]) -> list[int]:
-        """Return devices in the order in which an option tries them: as listed, or by how much of them is in use."""
+        """Return devices in the order in which an option tries them: as listed, or by how much of each is in use."""
         if option.order and option.count == 1 and self._shares:
             devices.sort(key=self._measure_use, reverse=option.order == PACKED)
         return devices
@@ -214,7 +216,8 @@ class _Search:
 
     def _sign(self, device: int) -> Any:
         share = self._shares.get(device)
-        in_use = self._taken >> device & 1  # matters for options with administrative access
+        # Whether a device is in use matters for options with administrative access.
+        in_use = self._taken >> device & 1
         return self._plan.signature[device], in_use, None if share is None else tuple(share.items())
 
     # --- constraints ---------------------------------------------------------------------------------------------
@@ -228,7 +231,7 @@ class _Search:
                 yield index, constraint, self._plan.attributes[number][index]
 
     def _allow(self, number: int, option: Option) -> int:
-        """Return the devices (bits) that the claim's constraints allow for an option."""
+        """Return the devices (bits) that the constraints of a claim allow for an option."""
         allowed = (1 << len(self._devices)) - 1
         for index, constraint, attribute in self._covering(number, option):
             allowed &= find_allowed(constraint, attribute, self._states[number][index], option.name)
@@ -242,16 +245,19 @@ class _Search:
             )
 
     def _is_kept(self, number: int, option: Option) -> bool:
-        """Return whether the constraints hold that can be checked only when all devices of an option are picked."""
+        """Return whether those constraints hold that can be checked only when all devices of an option are picked."""
         return all(
             is_kept(constraint, self._states[number][index], option.name)
             for index, constraint, _ in self._covering(number, option)
         )
 
-    # --- taking and giving back ----------------------------------------------------------------------------------
+    # --- allocating devices and undoing it
+    # -----------------------------------------------------------------------
 
     def _take(self, number: int, option: Option, device: int) -> Any:
-        """Pick a device for an option; returns what ``_give_back`` needs, None if too little of the device is left."""
+        """Pick a device for an option; return what ``_give_back`` needs, or None if too little of the device is
+        left.
+        """
         self._left -= 1
         if self._left < 0:
             raise _StopError(GIVEN_UP)
@@ -300,7 +306,7 @@ class _Search:
             self._counters[first + counter] += sign * amount
 
     def _find_affordable_consumption(self, option: Option, device: int) -> Consumption | None:
-        """Return what an option takes of a shared device; None if too little of it is left."""
+        """Return what an option takes of a shared device; None if too little of the device is left."""
         seen = self._devices[device]
         wanted = find_consumption(option, seen)
         share = self._shares.get(device)
@@ -318,7 +324,7 @@ def find_devices(
     selectors: DeviceSelectors,
     most_picks: int = MOST_PICKS,
 ) -> SearchOutcome:
-    """Return devices that serve all ``claims`` on a machine of a kind, of whose devices ``use`` is in use."""
+    """Return devices that serve all ``claims`` on a machine of a kind, whose devices in use are ``use``."""
     plan = kind.memory.get(claims)
     if plan is None:
         plan = kind.memory[claims] = SearchPlan(kind, claims, selectors)
@@ -328,14 +334,14 @@ def find_devices(
             return SearchOutcome(tuple(map(tuple, search.picks)))
     except _StopError as stopped:
         return SearchOutcome(None, str(stopped))
-    except RecursionError:  # hundreds of devices for one task, which any tenant may ask for
+    except RecursionError:  # One task may ask for hundreds of devices, as any tenant is free to.
         return SearchOutcome(None, GIVEN_UP)
     fault = search.fault or ("invalid resource pools were encountered" if kind.faulty else "")
     return SearchOutcome(None, fault)
 
 
 def use_after(kind: ViewKind, use: ViewUse, picks: Sequence[Sequence[Pick]]) -> ViewUse:
-    """Return what is in use after ``picks`` are allocated in addition."""
+    """Return the devices in use after ``picks`` are allocated in addition."""
     taken = use.taken
     shares = {place: dict(amounts) for place, amounts in use.shares}
     counters = list(use.counters)

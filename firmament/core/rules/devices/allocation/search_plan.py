@@ -1,4 +1,4 @@
-"""Prepares what claims ask for on machines of a kind, once for all searches there."""
+"""Translates what claims ask for into indexes of one kind of machine, once for all searches on such machines."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class AttributeIndex(NamedTuple):
     by_value: Mapping[tuple[str, Any], int]
 
     def any_of(self, values: Values) -> int:
-        """Return the devices that have one of ``values``, as bits of their places in the view."""
+        """Return the index of an attribute for one kind of machine."""
         found = 0
         for value in values:
             found |= self.by_value.get(value, 0)
@@ -31,8 +31,8 @@ class AttributeIndex(NamedTuple):
 
 
 def index_attribute(kind: ViewKind, name: str, *, lists: bool = True) -> AttributeIndex:
-    """Return the index of an attribute for a kind of machines. Without ``lists``, devices with a list of values have
-    none.
+    """Return the index of an attribute for a kind of machines. If ``lists`` is False, a device whose attribute is a
+    list of values counts as a device without values.
     """
     found = kind.memory.get(("attribute", name, lists))
     if found is None:
@@ -53,7 +53,7 @@ def _list_values(value: Any, *, lists: bool) -> Values:
 
 
 class SearchPlan:
-    """The requirements of claims, translated for machines of a kind, computed once."""
+    """The requirements of claims, translated once for all machines of a kind."""
 
     def __init__(self, kind: ViewKind, claims: tuple[ClaimSpec, ...], selectors: DeviceSelectors) -> None:
         self.claims = claims
@@ -75,7 +75,7 @@ class SearchPlan:
         self.needs = self._add_up()
 
     def _number_alike_devices(self, kind: ViewKind, options: Sequence[Option]) -> tuple[int, ...]:
-        """Return a number for each device, equal for devices that are interchangeable for the claims."""
+        """Return a number for each device; devices with equal numbers are interchangeable for the claims."""
         known: dict[Any, int] = {}
         constrained = [attribute for each in self.attributes for attribute in each]
         masks = [(each.mask, each.blocked) for each in self.candidates.values()]
@@ -95,9 +95,7 @@ class SearchPlan:
         return tuple(signs)
 
     def _add_up(self) -> dict[tuple[int, int], tuple[tuple[int, int], ...]]:
-        """Return, by (claim, request), the devices (bits) that this request and those after it need, and how many of
-        them.
-        """
+        """Return, by (claim, request), the devices (bits) that this request and all later ones need, and how many."""
         single = []
         for number, claim in enumerate(self.claims):
             for place, request in enumerate(claim.requests):

@@ -1,1 +1,1 @@
-"""The Common Expression Language as selectors of devices use it: parsed once, evaluated with a bound on the work."""
+"""The Common Expression Language (CEL) for device selectors, with a bound on the work of each evaluation."""

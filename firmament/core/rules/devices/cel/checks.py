@@ -1,4 +1,4 @@
-"""Checks the trees of expressions before evaluation: whether all names are known, and which attributes are read."""
+"""Checks a parsed expression before evaluation: whether all names are known, and which attributes it reads."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ _LOOPS: Mapping[str, tuple[int, ...]] = {
     "map": (2, 3),
     "filter": (2,),
 }
-"""Macros over the items of a list or the keys of a map, each with the numbers of arguments that it takes."""
+"""CEL macros over the items of a list or the keys of a map, each with the possible numbers of arguments."""
 OPERATORS = frozenset({"+", "-", "*", "/", "%", "==", "!=", "<", "<=", ">", ">=", "in", "-x", "!x"})
 
 
 class NameCheck:
-    """Checks that a tree uses only variables, fields and functions that exist."""
+    """Checks that a parsed expression uses only variables, fields and functions that exist."""
 
     def __init__(self, fields: frozenset[str]) -> None:
         self._fields = fields
@@ -71,7 +71,7 @@ class NameCheck:
 
 
 def find_attributes(tree: Node) -> frozenset[str] | None:
-    """Return the attributes of devices that a tree may read: see `Expression.attributes`."""
+    """Return the attributes of devices that a parsed expression may read: see `Expression.attributes`."""
     found: set[str] = set()
     waiting: list[tuple[Node, Mapping[str, str]]] = [(tree, {})]
     while waiting:
@@ -107,7 +107,10 @@ def find_attributes(tree: Node) -> frozenset[str] | None:
 
 
 def _domain_of(node: Node, domains: Mapping[str, str]) -> str | None:
-    """Return the domain whose attributes a tree evaluates to; None if it does not, or the domain is not known."""
+    """Return the domain whose attributes a tree evaluates to.
+
+    Return None if the tree's value is something else, or the domain is unknown.
+    """
     if isinstance(node, Name):
         return domains.get(node.name)
     if isinstance(node, Index) and node.of == Field(Name("device"), "attributes"):
@@ -125,7 +128,7 @@ class Bound:
 
 
 def find_bound(node: Call) -> Bound | None:
-    """Return what a call binds; None if it is no macro that binds a variable."""
+    """Return the variable, range and bodies of a macro call; None if the call is no macro that binds a variable."""
     if node.of is None:
         return None
     arguments = node.arguments

@@ -1,4 +1,4 @@
-"""The functions of expressions for quantities, versions and conversions between types."""
+"""Functions of CEL expressions: quantities, versions, and conversions between types."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LEAST, _MOST = -(2**63), 2**63 - 1
 
 
 def check_number(value: Any) -> Any:
-    """Return a number if its type can hold it; raises ``EvaluationError`` if not."""
+    """Return a number if its type can hold it; raise ``EvaluationError`` otherwise."""
     least, most = (0, 2**64 - 1) if isinstance(value, UInt) else (_LEAST, _MOST)
     if isinstance(value, int) and not least <= value <= most:
         raise EvaluationError("a number is too large")
@@ -45,7 +45,7 @@ def is_quantity(_: Spend, text: Any) -> bool:
 
 
 def read_semver(_: Spend, text: Any, *normalize: Any) -> Version:
-    """Return the semantic version that a text states; ``normalize``: also ``v1`` and ``01.2``."""
+    """Return the semantic version that a text states; with ``normalize``, ``v1`` and ``01.2`` are versions too."""
     version = _read_version(check_text(text, "semver"), *normalize)
     if version is None:
         raise EvaluationError(f"{text[:60]!r} is no semantic version")
@@ -68,7 +68,7 @@ def _read_version(text: str, normalize: Any = False) -> Version | None:
 
 
 def compare_amounts(one: Any, other: Any, name: str) -> int:
-    """Return -1, 0 or 1: whether a quantity, or version, is below, equal to or above another."""
+    """Return -1, 0 or 1 if a quantity, or version, is below, equal to or above another."""
     if isinstance(one, Quantity) and isinstance(other, Quantity):
         return int(one.amount > other.amount) - int(one.amount < other.amount)
     if isinstance(one, Version) and isinstance(other, Version):
@@ -77,7 +77,7 @@ def compare_amounts(one: Any, other: Any, name: str) -> int:
 
 
 def combine_quantities(sign: int) -> Callable[..., Quantity]:
-    """Return the function that adds (1), or subtracts (-1), a quantity or an integer."""
+    """Return the function that adds a quantity or an integer (``sign`` 1), or subtracts it (-1)."""
 
     def combine(_: Spend, one: Any, other: Any) -> Quantity:
         amount = other.amount if isinstance(other, Quantity) else other
@@ -89,7 +89,7 @@ def combine_quantities(sign: int) -> Callable[..., Quantity]:
 
 
 def get_amount(value: Any, name: str) -> Any:
-    """Return the amount of a quantity; ``name``: the function, for the error."""
+    """Return the amount of a quantity; ``name``: the calling function, for the error message."""
     if not isinstance(value, Quantity):
         raise explain_unfit(name, value)
     return value.amount
@@ -110,7 +110,7 @@ def is_integer(_: Spend, value: Any) -> bool:
 
 
 def get_part_of_version(place: int, name: str) -> Callable[..., int]:
-    """Return the function that returns the number at ``place`` of a version."""
+    """Return the function that returns the number at index ``place`` of a version."""
 
     def get_part(_: Spend, value: Any) -> int:
         if not isinstance(value, Version):

@@ -1,8 +1,8 @@
-"""Evaluates expressions, with a bound on the work that each may cause.
+"""Evaluates parsed CEL expressions, and bounds the work of each evaluation.
 
-An expression is checked once: its names and functions must be known. Evaluation costs a step for each operation, and
-more for operations on whole texts and lists. An error on one side of ``&&`` or ``||`` does not count if the other side
-decides; the same holds for the items of ``all`` and ``exists``.
+Before its first evaluation, an expression is checked once: its names and functions must be known. An evaluation takes
+one step for each operation, and more steps for operations on whole texts and lists. An error on one side of ``&&`` or
+``||`` does not count if the other side decides the result; equally for the items of ``all`` and ``exists``.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ Scope = Mapping[str, Any]
 class Expression:
     """An expression about a variable ``device``, whose fields are ``fields``.
 
-    Raises ``ExpressionError`` if the text is no expression, or uses unknown names.
+    The constructor raises ``ExpressionError`` if the text is no expression, or uses unknown names.
     """
 
     def __init__(self, text: str, fields: frozenset[str]) -> None:
@@ -61,14 +61,15 @@ class Expression:
 
     @property
     def attributes(self) -> frozenset[str] | None:
-        """The attributes that the expression may read: ``domain/name``, or ``domain/`` for all of a domain; None:
-        any.
+        """Return the attributes that the expression may read: ``domain/name``, or ``domain/`` for a whole domain.
+
+        Return None if it may read any attribute.
         """
         return find_attributes(self._tree)
 
     def evaluate(self, device: Mapping[str, Any], most_work: int = MOST_WORK) -> tuple[Any, int]:
-        """Return the value for a device, and the steps that it took; raises ``EvaluationError``, which states them
-        too.
+        """Return the value for a device, and the number of steps; raise ``EvaluationError``, which also states
+        steps.
         """
         evaluator = _Evaluator(most_work)
         try:
@@ -99,13 +100,13 @@ class _Evaluator:
         }
 
     def spend(self, work: int) -> None:
-        """Count steps of work; raises ``WorkError`` once there are too many."""
+        """Count steps of work; raise ``WorkError`` if there are too many."""
         self.left -= work
         if self.left < 0:
             raise WorkError("it takes too much work")
 
     def value(self, node: Node, scope: Scope) -> Any:
-        """Return the value of a tree."""
+        """Return the value of a parsed expression or a part of one."""
         self.spend(1)
         return self._by_kind[type(node)](node, scope)
 
@@ -122,8 +123,9 @@ class _Evaluator:
         return self._look_up(self.value(node.of, scope), self.value(node.key, scope), optional=node.optional)
 
     def _look_up(self, place: Any, key: Any, *, optional: bool) -> Any:
-        """Return the value at a key of a map or an index of a list; with ``optional`` or an optional map, an optional
-        value.
+        """Return the value at a key of a map or an index of a list.
+
+        The value is an optional one if ``optional`` is True or the map is optional.
         """
         if isinstance(place, Optional):
             return self._look_up(place.value, key, optional=True) if place.has_value else place
@@ -154,8 +156,9 @@ class _Evaluator:
         return self._decide([partial(self.value, part, scope) for part in node.parts], deciding=deciding)
 
     def _decide(self, parts: Sequence[Callable[[], Any]], *, deciding: bool) -> bool:
-        """Return ``deciding`` as soon as a part has that value, else its negation; errors count only if no part
-        decides.
+        """Return ``deciding`` as soon as a part has this value, otherwise its negation.
+
+        An error in one part counts only if no other part decides.
         """
         failed: EvaluationError | None = None
         for part in parts:
@@ -205,7 +208,7 @@ class _Evaluator:
             raise EvaluationError(f"{node.name} does not take {len(arguments)} arguments") from error
 
     def _has(self, node: Node, scope: Scope) -> bool:
-        assert isinstance(node, Field)  # `NameCheck` has checked it
+        assert isinstance(node, Field)  # `NameCheck` has made sure of this.
         place = self.value(node.of, scope)
         if isinstance(place, Optional):
             place = place.value if place.has_value else {}
@@ -264,7 +267,7 @@ class _Evaluator:
 
 
 class WorkError(EvaluationError):
-    """The evaluation took too much work; no other part of the expression makes up for that."""
+    """The evaluation took too much work; unlike other errors, this one counts whatever other parts say."""
 
 
 _ORDERS: Mapping[str, Callable[[int], bool]] = {

@@ -1,5 +1,7 @@
-"""The functions of expressions: the language's own, its extensions for texts, and Kubernetes' for quantities, versions,
-lists and sets. Functions that take more work than a step spend it first.
+"""The functions of CEL expressions.
+
+They are the language's own, its extensions for texts, and Kubernetes' for quantities, versions, lists and sets. A
+function that takes more work than one step counts this work before it begins.
 """
 
 from __future__ import annotations
@@ -60,7 +62,7 @@ from firmament.core.rules.devices.cel.values import (
 
 
 def add(spend: Spend, one: Any, other: Any) -> Any:
-    """Return the sum of two numbers, or two texts or lists joined."""
+    """Return the sum of two numbers, or the concatenation of two texts or lists."""
     kind = kind_of(one)
     if kind != kind_of(other) or kind not in {"int", "uint", "double", "string", "bytes", "list"}:
         raise explain_unfit("+", one, other)
@@ -81,7 +83,8 @@ def calculate(sign: str, one: Any, other: Any) -> Any:
         return one / other if other else math.copysign(math.inf, one) if one else math.nan
     if not other:
         raise EvaluationError("a number is divided by 0")
-    whole = abs(one) // abs(other) * (1 if (one < 0) == (other < 0) else -1)  # towards 0, as Go does
+    # The quotient is rounded towards 0, as in Go.
+    whole = abs(one) // abs(other) * (1 if (one < 0) == (other < 0) else -1)
     return check_number(type(one)(whole if sign == "/" else one - whole * other))
 
 
@@ -95,7 +98,7 @@ def negate(sign: str, value: Any) -> Any:
 
 
 def is_in(spend: Spend, item: Any, place: Any) -> bool:
-    """Return whether a list has an item, or a map a key."""
+    """Return whether a list contains an item, or a map contains a key."""
     if isinstance(place, dict):
         return item in place if isinstance(item, str | int | bool) else False
     if not isinstance(place, list):
@@ -128,7 +131,7 @@ def _list(spend: Spend, value: Any, name: str) -> list[Any]:
 
 
 def _includes(_: Spend, value: Any, item: Any) -> bool:
-    """Return whether a list includes an item; a single value counts as a list of one."""
+    """Return whether a list includes an item; a single value counts as a list with one item."""
     if not isinstance(value, list):
         return are_equal(value, item)
     for place, each in enumerate(value):
@@ -215,7 +218,7 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = MappingProxyType(
         "type": lambda _, value: kind_of(value),
     }
 )
-"""By name, functions that are called on no value. Their first argument is `Spend`."""
+"""Functions that are called without a receiver, by name. Each function's first argument is `Spend`."""
 
 METHODS: Mapping[str, Callable[..., Any]] = MappingProxyType(
     {
@@ -258,7 +261,7 @@ METHODS: Mapping[str, Callable[..., Any]] = MappingProxyType(
         "or": lambda _, one, other: one if _optional(one, "or").has_value else _optional(other, "or"),
     }
 )
-"""By name, functions that are called on a value: their second argument, after `Spend`."""
+"""Functions that are called on a value (the receiver), by name: `Spend` is the first argument, the value the second."""
 
 SPACED: Mapping[str, Mapping[str, Callable[..., Any]]] = MappingProxyType(
     {
@@ -278,4 +281,4 @@ SPACED: Mapping[str, Mapping[str, Callable[..., Any]]] = MappingProxyType(
         ),
     }
 )
-"""By namespace, such as ``sets``, then by name: functions; their first argument is `Spend`."""
+"""Functions with a namespace such as ``sets``, by namespace, then by name; the first argument of each is `Spend`."""

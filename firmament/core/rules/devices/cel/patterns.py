@@ -1,7 +1,7 @@
-"""Regular expressions whose search takes time proportional to text times pattern, as the language promises.
+"""Regular expressions whose search takes time proportional to the text times the pattern, as CEL promises.
 
-The syntax is that of RE2 as far as people use it: literals, classes, groups, alternatives, repetitions, anchors, word
-borders and the flags ``i`` and ``s``. A pattern becomes a set of instructions, and all its threads go through the text
+The syntax is the commonly used part of RE2: literals, classes, groups, alternatives, repetitions, anchors, word
+borders and the flags ``i`` and ``s``. A pattern is compiled to instructions, and all alternatives go through the text
 side by side (Thompson's construction), so no pattern takes exponential time.
 """
 
@@ -29,19 +29,19 @@ _NAMED = {
 
 
 class PatternError(ValueError):
-    """The pattern cannot be read."""
+    """The regular expression cannot be read; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class _One:
-    """One character that ``takes`` accepts."""
+    """An instruction that reads one character, which ``takes`` must accept."""
 
     takes: Callable[[str], bool]
 
 
 @dataclass(frozen=True, slots=True)
 class _At:
-    """A condition on a place in the text: ``^`` its start, ``$`` its end, ``b`` a word border, ``B`` no word border."""
+    """A condition on a position in the text: ``^`` start, ``$`` end, ``b`` a word border, ``B`` no word border."""
 
     place: str
 
@@ -114,7 +114,7 @@ class _PatternReader:
                     or not numbers[0].isdigit()
                     or not all(number == "" or number.isdigit() for number in numbers)
                 ):
-                    return part  # a brace like any other character
+                    return part  # A brace that begins no repetition is an ordinary character.
                 least = int(numbers[0])
                 most = least if len(numbers) == 1 else int(numbers[1]) if numbers[1] else None
                 self._place = end
@@ -123,7 +123,7 @@ class _PatternReader:
                 raise PatternError("so many repetitions are not supported")
             part = _Repeat(part, least, most)
             if self._peek() == "?":
-                self._next()  # a lazy repetition matches the same texts
+                self._next()  # A lazy repetition matches the same texts as a greedy one.
         return part
 
     def _atom(self) -> _Part:
@@ -231,10 +231,12 @@ def _make_range(first: str, last: str) -> Callable[[str], bool]:
 
 
 class Pattern:
-    """A compiled pattern. ``steps``: the number of its instructions, which bounds the work for each character."""
+    """A compiled regular expression. ``steps``: the number of its instructions, which bounds the work for each
+    character.
+    """
 
     def __init__(self, pattern: str) -> None:
-        """Compile a pattern; raises ``PatternError``."""
+        """Compile a regular expression; raise ``PatternError`` if it cannot be read."""
         self._ones: list[_One | _At | None] = []
         self._nexts: list[tuple[int, ...]] = []
         end = self._add(None, ())
@@ -253,7 +255,7 @@ class Pattern:
         return len(self._nexts) - 1
 
     def _compile(self, part: _Part, then: int) -> int:
-        """Add the instructions of a part, which continue at ``then``; return the number of the first one."""
+        """Add the instructions of a part, which continue at ``then``; return the number of the first instruction."""
         if isinstance(part, _One | _At):
             return self._add(part, (then,))
         if isinstance(part, _Row):
@@ -294,7 +296,7 @@ class Pattern:
         return found
 
     def _follow(self, threads: set[int], text: str, place: int) -> set[int]:
-        """Return the instructions that ``threads`` reach at ``place`` without reading a character."""
+        """Return the instructions that ``threads`` reach at the position ``place`` without reading a character."""
         found: set[int] = set()
         waiting = list(threads)
         while waiting:

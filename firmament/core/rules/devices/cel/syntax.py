@@ -1,7 +1,7 @@
-"""Reads an expression of the Common Expression Language into a tree.
+"""Parses an expression of the Common Expression Language into a tree.
 
-The grammar is that of the language's definition, without messages, which selectors of devices do not have. The length
-of texts and the depth of trees are bounded.
+The grammar is that of the language's definition, but without messages (protocol buffers), as device selectors have
+none. The length of texts and the depth of trees are bounded.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from firmament.core.rules.devices.cel.tree import (
 LONGEST = 10 * 1024
 """The most characters of an expression that the API allows."""
 DEEPEST = 60
-"""The most brackets and conditions within each other; people write a handful."""
+"""The most brackets and conditions within each other; usual expressions have a handful."""
 LONGEST_CHAIN = 150
 """The most operators or fields in a row without brackets."""
 DEEPEST_TREE = 90
-"""The most levels of a tree; evaluation takes some frames of the stack for each."""
+"""The most levels of a tree; evaluation uses some frames of Python's stack for each level."""
 
 
 class _Token(NamedTuple):
@@ -55,7 +55,7 @@ _TOKEN = re.compile(
 )
 _ESCAPES = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 _DIGITS = {"x": 2, "X": 2, "u": 4, "U": 8}
-_RESERVED = frozenset(  # as a text, since a column of words is no easier to read
+_RESERVED = frozenset(  # The words stand in one text, because a column of words is no easier to read.
     "as break const continue else for function if import let loop package namespace return var void while".split()  # noqa: SIM905
 )
 _MOST_DIGITS = 40
@@ -84,7 +84,7 @@ def _split(text: str) -> list[_Token]:
 
 def _read_number(text: str) -> int:
     digits = text.rstrip("uU")
-    if len(digits) > _MOST_DIGITS:  # Python's int() refuses texts of thousands of digits
+    if len(digits) > _MOST_DIGITS:  # Python's int() refuses texts of thousands of digits.
         raise ExpressionError(f"the number {text[:_MOST_DIGITS]}… is too large")
     value = int(digits, 16) if digits[:2] in {"0x", "0X"} else int(digits)
     if value >= (2**64 if digits != text else 2**63 + 1):
@@ -128,11 +128,11 @@ def _unescape(body: str) -> str:
 
 
 def _read_character(code: str, digits: int, base: int) -> str:
-    """Return the character with a code of so many digits; raises ``ValueError`` if there is none."""
+    """Return the character with the code that ``digits`` state; raise ``ValueError`` if there is none."""
     if len(code) < digits or not (code.isascii() and code.isalnum()):
         raise ValueError("the code has other characters than digits, or too few")
     found = chr(int(code, base))
-    found.encode()  # raises ValueError for halves of surrogate pairs
+    found.encode()  # This raises ValueError for halves of surrogate pairs.
     return found
 
 
@@ -283,7 +283,7 @@ class _Parser:
 
 
 def parse_expression(text: str) -> Node:
-    """Return the tree of an expression; raises ``ExpressionError`` for one that cannot be read, or is too long."""
+    """Return the tree of an expression; raise ``ExpressionError`` if it cannot be read, or is too long."""
     if len(text) > LONGEST:
         raise ExpressionError(f"it has {len(text)} characters; at most {LONGEST} are allowed")
     found = _Parser(text).parse()

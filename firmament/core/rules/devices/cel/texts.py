@@ -1,5 +1,5 @@
-"""The functions of expressions about texts. The first argument of each is `Spend`, with which it spends its work
-first.
+"""Functions of CEL expressions for texts. Each function's first argument is `Spend`, which it calls with its steps of
+work before it does the work.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from firmament.core.rules.devices.cel.patterns import Pattern, PatternError
 from firmament.core.rules.devices.cel.values import EvaluationError, are_equal, count_size, kind_of
 
 Spend = Callable[[int], None]
-"""A function that is called with the steps of work before the work is done; raises `EvaluationError` if they are too
-many.
+"""A function that is called with the steps of work before the work is done; it raises `EvaluationError` if there are
+too many.
 """
 
 
@@ -22,7 +22,7 @@ def explain_unfit(name: str, *values: Any) -> EvaluationError:
 
 
 def check_text(value: Any, name: str) -> str:
-    """Return a text; raises ``EvaluationError`` for any other value."""
+    """Return a value that is a text; raise ``EvaluationError`` for any other value."""
     if not isinstance(value, str):
         raise explain_unfit(name, value)
     return value
@@ -41,7 +41,7 @@ def matches_pattern(spend: Spend, text: Any, pattern: Any) -> bool:
 
 
 def find_first(spend: Spend, text: Any, part: Any, *start: Any) -> int:
-    """Return the first place of a part in a text, or of an item in a list; -1 if there is none."""
+    """Return the first index of a part in a text, or of an item in a list; -1 if there is none."""
     if isinstance(text, list):
         spend(count_size(text))
         return next((place for place, each in enumerate(text) if are_equal(each, part)), -1)
@@ -50,7 +50,7 @@ def find_first(spend: Spend, text: Any, part: Any, *start: Any) -> int:
 
 
 def find_last(spend: Spend, text: Any, part: Any, *start: Any) -> int:
-    """Return the last place of a part in a text, or of an item in a list; -1 if there is none."""
+    """Return the last index of a part in a text, or of an item in a list; -1 if there is none."""
     if isinstance(text, list):
         spend(count_size(text))
         return max((place for place, each in enumerate(text) if are_equal(each, part)), default=-1)
@@ -66,7 +66,7 @@ def _place(text: str, place: Any) -> int:
 
 
 def cut_out(spend: Spend, text: Any, first: Any, *end: Any) -> str:
-    """Return the part of a text from the place ``first`` on, up to ``end`` if given."""
+    """Return the part of a text from the index ``first`` on, up to ``end`` if given."""
     spend(1 + len(check_text(text, "substring")) // 10)
     begin, after = _place(text, first), _place(text, end[0]) if end else len(text)
     if begin > after:
@@ -75,13 +75,13 @@ def cut_out(spend: Spend, text: Any, first: Any, *end: Any) -> str:
 
 
 def get_character(_: Spend, text: Any, place: Any) -> str:
-    """Return the character at a place; "" at the end of the text."""
+    """Return the character at an index; "" at the end of the text."""
     at = _place(check_text(text, "charAt"), place)
     return str(text[at : at + 1])
 
 
 def split_text(spend: Spend, text: Any, mark: Any, *most: Any) -> list[str]:
-    """Return the parts of a text between marks; ``most``: at most so many parts."""
+    """Return the parts of a text between separators; ``most``: the maximum number of parts."""
     text, mark = check_text(text, "split"), check_text(mark, "split")
     limit = most[0] if most else -1
     spend(1 + len(text))
@@ -98,7 +98,7 @@ def split_text(spend: Spend, text: Any, mark: Any, *most: Any) -> list[str]:
 
 
 def replace_text(spend: Spend, text: Any, old: Any, new: Any, *most: Any) -> str:
-    """Return a text with ``old`` replaced by ``new``; ``most``: at most so many times."""
+    """Return a text with ``old`` replaced by ``new``; ``most``: the maximum number of replacements."""
     text, old, new = (check_text(each, "replace") for each in (text, old, new))
     limit = most[0] if most else -1
     spend(1 + len(text) * (1 + len(new)) // 10)
@@ -106,7 +106,7 @@ def replace_text(spend: Spend, text: Any, old: Any, new: Any, *most: Any) -> str
 
 
 def join_texts(spend: Spend, parts: Any, *mark: Any) -> str:
-    """Return texts joined, with ``mark`` between them."""
+    """Return the concatenation of texts, with ``mark`` between them."""
     if not isinstance(parts, list):
         raise explain_unfit("join", parts)
     between = check_text(mark[0], "join") if mark else ""
@@ -115,7 +115,7 @@ def join_texts(spend: Spend, parts: Any, *mark: Any) -> str:
 
 
 def convert_ascii(change: Callable[[str], str]) -> Callable[..., str]:
-    """Return the function that changes the ASCII characters of a text."""
+    """Return the function that applies ``change`` to the ASCII characters of a text."""
 
     def change_each(spend: Spend, text: Any) -> str:
         spend(1 + len(check_text(text, "lowerAscii")) // 10)
@@ -137,10 +137,10 @@ def has_part(spend: Spend, text: Any, part: Any) -> bool:
 
 
 def starts_with(_: Spend, text: Any, part: Any) -> bool:
-    """Return whether a text begins with another."""
+    """Return whether a text begins with another text."""
     return check_text(text, "startsWith").startswith(check_text(part, "startsWith"))
 
 
 def ends_with(_: Spend, text: Any, part: Any) -> bool:
-    """Return whether a text ends with another."""
+    """Return whether a text ends with another text."""
     return check_text(text, "endsWith").endswith(check_text(part, "endsWith"))

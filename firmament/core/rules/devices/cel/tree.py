@@ -11,26 +11,26 @@ class ExpressionError(ValueError):
 
 
 class UInt(int):
-    """A number of the type ``uint``, which the language keeps apart from ``int``."""
+    """A number of CEL's type ``uint``, which differs from ``int``."""
 
 
 @dataclass(frozen=True, slots=True)
 class Literal:
-    """A constant."""
+    """A constant in an expression."""
 
     value: Any
 
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """The name of a variable."""
+    """The name of a variable in an expression."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """``of.name``; ``optional``: ``of.?name``."""
+    """Access to a field, ``of.name``; ``optional``: ``of.?name``."""
 
     of: Node
     name: str
@@ -39,7 +39,7 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Index:
-    """``of[key]``; ``optional``: ``of[?key]``."""
+    """Access to a list or map, ``of[key]``; ``optional``: ``of[?key]``."""
 
     of: Node
     key: Node
@@ -48,7 +48,10 @@ class Index:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """``name(...)``, ``of.name(...)``, or an operator, whose name is its sign; unary ones are ``-x`` and ``!x``."""
+    """A call, ``name(...)`` or ``of.name(...)``, or an operator, whose name is its sign.
+
+    Unary operators are named ``-x`` and ``!x``.
+    """
 
     name: str
     arguments: tuple[Node, ...]
@@ -57,7 +60,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Conditional:
-    """``condition ? then : other``."""
+    """A condition with two results, ``condition ? then : other``."""
 
     condition: Node
     then: Node
@@ -66,7 +69,7 @@ class Conditional:
 
 @dataclass(frozen=True, slots=True)
 class Logic:
-    """``&&`` or ``||`` of several parts."""
+    """``&&`` or ``||`` between several parts."""
 
     sign: str
     parts: tuple[Node, ...]
@@ -74,14 +77,14 @@ class Logic:
 
 @dataclass(frozen=True, slots=True)
 class ListOf:
-    """``[...]``."""
+    """A list, ``[...]``."""
 
     items: tuple[Node, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class MapOf:
-    """``{key: value, ...}``."""
+    """A map, ``{key: value, ...}``."""
 
     items: tuple[tuple[Node, Node], ...]
 
@@ -90,7 +93,7 @@ Node = Literal | Name | Field | Index | Call | Conditional | Logic | ListOf | Ma
 
 
 def list_inner(node: Node) -> tuple[Node, ...]:
-    """Return the parts of a tree that are trees themselves."""
+    """Return the parts of a node that are nodes themselves."""
     found: tuple[Node | None, ...] = ()
     match node:
         case Field(of):

@@ -1,4 +1,4 @@
-"""The values of expressions besides Python's own: versions, quantities and optional values; and their comparison."""
+"""The values of CEL expressions that Python lacks (versions, quantities, optional values), and comparisons."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _VERSION = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """A semantic version. ``precedence`` orders versions as semver defines it: build metadata makes no difference."""
+    """A semantic version. ``precedence`` orders versions as semver defines it: build metadata make no difference."""
 
     text: str
     numbers: tuple[int, int, int]
@@ -49,8 +49,8 @@ def parse_version(text: str) -> Version | None:
     parts = [] if before is None else before.split(".")
     if any(part.isdigit() and len(part) > 1 and part[0] == "0" for part in parts):
         return None
-    # Numbers come before words, fewer parts before more, and a version without pre-release parts after every version
-    # with some.
+    # In semver, numbers come before words, fewer parts before more, and a version without pre-release parts
+    # after every version with some.
     order = tuple((0, int(part), "") if part.isdigit() else (1, 0, part) for part in parts)
     numbers = int(major), int(minor), int(patch)
     return Version(text, numbers, (*numbers, before is None, order))
@@ -58,18 +58,18 @@ def parse_version(text: str) -> Version | None:
 
 @dataclass(frozen=True, slots=True)
 class Optional:
-    """A value, or none."""
+    """CEL's optional value: a value, or none."""
 
     value: Any = None
     has_value: bool = False
 
 
 class DomainMap(dict[str, Any]):
-    """Attributes or capacities by domain; a domain that the device does not have reads as an empty map."""
+    """Attributes or capacities by domain; a domain that the device lacks reads as an empty map."""
 
 
 def kind_of(value: Any) -> str:
-    """Return the language's name of the type of a value."""
+    """Return CEL's name of the type of a value."""
     if value is None:
         return "null_type"
     return _KINDS.get(type(value), "map" if isinstance(value, dict) else "unknown")
@@ -96,7 +96,7 @@ def is_number(value: Any) -> bool:
 
 
 def are_equal(one: Any, other: Any) -> bool:
-    """Return whether two values are equal; values of different types never are, except numbers."""
+    """Return whether two values are equal; values of different types never are, unless they are numbers."""
     kind, kind_there = kind_of(one), kind_of(other)
     if kind in _NUMBERS and kind_there in _NUMBERS:
         return bool(one == other)
@@ -114,8 +114,9 @@ def are_equal(one: Any, other: Any) -> bool:
 
 
 def compare(one: Any, other: Any) -> int:
-    """Return -1, 0 or 1: whether ``one`` is below, equal to or above ``other``; raises ``EvaluationError`` without an
-    order.
+    """Return -1, 0 or 1 if ``one`` is below, equal to or above ``other``.
+
+    Raise ``EvaluationError`` if the values have no order.
     """
     kind, kind_there = kind_of(one), kind_of(other)
     both_numbers = kind in _NUMBERS and kind_there in _NUMBERS
@@ -125,7 +126,7 @@ def compare(one: Any, other: Any) -> int:
 
 
 def count_size(value: Any) -> int:
-    """Return the steps of work to read a whole value: at least 1."""
+    """Return the steps of work for reading a whole value: at least 1."""
     if isinstance(value, str | bytes):
         return 1 + len(value) // 10
     if isinstance(value, list):

@@ -1,6 +1,6 @@
-"""Kubernetes' feature gates of devices: drops what kube-scheduler ignores if a gate is off.
+"""Applies Kubernetes' feature gates for devices: drops the fields that kube-scheduler ignores if a gate is off.
 
-A cluster whose API server has a feature off may still have objects that were stored while it was on.
+A cluster whose API server has a feature off may still hold objects that were stored while the feature was on.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ NOTHING_OFF: FeaturesOff = frozenset()
 
 
 def read_features(payload: bytes | None) -> FeaturesOff:
-    """Return the feature gates that a record (`DEVICE_FEATURES_RECORD`) switches off; none if it cannot be read."""
+    """Return the feature gates that a record (`DEVICE_FEATURES_RECORD`) switches off; no gates if it cannot be read."""
     try:
         gates = json.loads(payload) if payload else {}
         return frozenset(str(name) for name, on in gates.items() if on is False) & FEATURES
@@ -45,9 +45,7 @@ def read_features(payload: bytes | None) -> FeaturesOff:
 
 
 def drop_from_slice(spec: Mapping[str, Any], off: FeaturesOff) -> Mapping[str, Any]:
-    """Return the spec of a slice without the parts that belong to features in ``off``, which may leave it no
-    devices.
-    """
+    """Return a slice's spec without the fields of the features in ``off``; the slice may be left without devices."""
     if not off:
         return spec
     if PARTITIONS in off and (spec.get("perDeviceNodeSelection") or spec.get("sharedCounters")):
@@ -72,7 +70,7 @@ def _drop_from_device(device: Mapping[str, Any], off: FeaturesOff) -> Mapping[st
 
 
 def find_use(request: Mapping[str, Any], off: FeaturesOff) -> str:
-    """Return the disabled feature that a request uses, in kube-scheduler's words; "" for none."""
+    """Return which disabled feature a request uses, in kube-scheduler's words; "" if it uses none."""
     name = request.get("name")
     listed = request.get("firstAvailable") or ()
     if PRIORITIZED_LIST in off and listed:

@@ -1,7 +1,7 @@
 """Reads the slices that drivers publish, and combines them into pools of devices (resource.k8s.io/v1 ResourceSlice).
 
-A pool with missing slices is incomplete, and a pool whose slices contradict each other is faulty: no device of either
-is allocated. A driver that changes a pool publishes a new generation of it, slice by slice.
+If slices of a pool are missing, or contradict each other, no device of the pool is allocated. A driver that changes a
+pool publishes a new generation of the pool, slice by slice.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class BadDevicesError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class DeviceReach:
-    """The machines that reach a device: the machine named ``machine``, those that match ``terms``, or all
+    """The machines that reach a device: the one named ``machine``, those matching ``terms``, or all
     (``everywhere``).
     """
 
@@ -41,11 +41,11 @@ class Policy:
     """The amounts that claims may take of a shared capacity (CapacityRequestPolicy)."""
 
     default: Amount | None = None
-    """The amount of a request that states none."""
+    """The amount for a request that states none."""
     values: tuple[Amount, ...] = ()
     """The allowed amounts, ascending; (): any amount."""
     least: Amount | None = None
-    """The least amount, None without a range."""
+    """The least amount that a claim may take; None: the policy has no range."""
     most: Amount | None = None
     step: Amount | None = None
 
@@ -67,21 +67,21 @@ class PublishedDevice:
     attributes: Mapping[str, Any]
     """By full name (``domain/name``): a value, or a list of values; versions as ``("version", text)``."""
     capacity: Mapping[str, Capacity]
-    """By name, as the driver states it."""
+    """The device's capacities, by the name that the driver states."""
     reach: int
-    """The index of its reach in ``Pool.reaches``."""
+    """The index in ``Pool.reaches`` of the machines that reach the device."""
     takes: Counts = ()
-    """The amounts that it takes of the pool's counters."""
+    """The amounts that the device takes of the pool's counters."""
     device_taints: tuple[tuple[str, str, str], ...] = ()
-    """(key, value, effect) of each taint."""
+    """(key, value, effect) of each of the device's taints."""
     shared: bool = False
     """Whether several claims may share the device, each with a part of its capacity."""
     binds_to_machine: bool = False
     """Whether a task that gets the device may run only on the machine for which it was allocated."""
     conditions: tuple[str, ...] = ()
-    """Conditions that must hold before a task with the device is bound."""
+    """Conditions that must hold before a task with this device is bound."""
     failures: tuple[str, ...] = ()
-    """Conditions of which each means that the device will never be ready."""
+    """Conditions each of which means that the device will never be ready."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,56 +89,59 @@ class Pool:
     """A pool of devices: one generation, combined from its slices."""
 
     driver: str
-    """Name of the driver."""
+    """Name of the pool's driver."""
     name: str
     """The pool's name, unique together with the driver's."""
     devices: tuple[PublishedDevice, ...] = ()
-    """The devices, in order of the slices' names, then as the slices list them."""
+    """The pool's devices, in the order of the slices' names, then in the order in which each slice lists them."""
     reaches: tuple[DeviceReach, ...] = ()
-    """The reaches of its devices; devices refer to them by index."""
+    """The different sets of machines that reach devices of the pool; devices refer to them by index."""
     counters: tuple[Amount, ...] = ()
     """The total amount of each counter."""
     incomplete: bool = False
-    """Whether slices are missing."""
+    """Whether slices of the pool are missing."""
     fault: str = ""
-    """The contradiction between its slices; "" for none."""
+    """How the pool's slices contradict each other; "" if they do not."""
     slices: tuple[tuple[str, bytes], ...] = ()
-    """(name, record) of each of its slices."""
+    """(name, record) of each slice of the pool."""
 
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """A slice that has been read; its devices get the indexes of reaches and counters only in the pool."""
+    """One slice as its record states it; only the pool gives indexes to the reaches and counters of its devices."""
 
     name: str
-    """Its name."""
+    """The slice's name."""
     driver: str
-    """Name of the driver."""
+    """Name of the slice's driver."""
     pool: str
-    """Name of the pool."""
+    """Name of the slice's pool."""
     generation: int
-    """Generation of the pool."""
+    """Generation of the slice's pool."""
     count: int
-    """Number of slices of the pool in this generation."""
+    """Number of slices that the pool has in this generation."""
     reach: DeviceReach | None
-    """The reach of all devices; None: each device has its own."""
+    """The machines that reach all devices of the slice; None: each device states its own."""
     devices: tuple[tuple[PublishedDevice, DeviceReach | None, tuple[tuple[str, str, Amount], ...]], ...]
-    """(device, its own reach, what it takes as (counter set, counter, amount)) of each device."""
+    """(device, machines that reach it, what it takes as (counter set, counter, amount)) of each device."""
     counters: tuple[tuple[str, str, Amount], ...]
     """(counter set, counter, amount) of each counter."""
     payload: bytes
-    """The record."""
+    """The record from which the slice was read."""
 
 
 _NO_COUNTER = ("", {"value": 0})
-"""Stands for a counter set itself, so that sets without counters are known too."""
+"""A counter that stands for a counter set itself, so that sets without counters are known too."""
 
 
 # --- reading slices ---------------------------------------------------------------------------------------------------
 
 
 def read_slice(name: str, payload: bytes, off: FeaturesOff = NOTHING_OFF) -> Slice:
-    """Return the slice that a record states, without parts of features in ``off``; raises ``BadDevicesError``."""
+    """Return the slice that a record states, without fields of the features in ``off``.
+
+    Raise ``BadDevicesError`` if the record is invalid.
+    """
     try:
         spec = drop_from_slice(json.loads(payload), off)
         pool = spec["pool"]
@@ -171,7 +174,7 @@ def _amount(holder: Mapping[str, Any]) -> Amount:
 
 
 def read_amount(value: object) -> Amount:
-    """Return a quantity; raises ``BadDevicesError``."""
+    """Return the quantity that a value states; raise ``BadDevicesError`` if it states none."""
     amount = parse_quantity(value)
     if amount is None:
         raise BadDevicesError(f"{str(value)[:60]!r} is no quantity")
@@ -179,7 +182,7 @@ def read_amount(value: object) -> Amount:
 
 
 def qualify(name: str, driver: str) -> str:
-    """Return the full name of an attribute or a capacity; without a domain of its own, it has that of its driver."""
+    """Return the full name of an attribute or a capacity: a name without a domain gets the driver's."""
     return name if "/" in name else f"{driver}/{name}"
 
 
@@ -192,7 +195,7 @@ def _read_reach(holder: Mapping[str, Any]) -> DeviceReach:
 
 
 def read_terms(selector: Any) -> tuple[NodeSelectorTerm, ...]:
-    """Return the terms of a core/v1 NodeSelector, () for none; raises ``BadDevicesError``."""
+    """Return the terms of a core/v1 NodeSelector, () if it has none; raise ``BadDevicesError`` if it is invalid."""
     return tuple(
         NodeSelectorTerm(
             tuple(map(_read_requirement, term.get("matchExpressions") or ())),
@@ -283,7 +286,10 @@ def _read_policy(given: Any) -> Policy | None:
 
 
 def build_pool(slices: Iterable[Slice]) -> Pool:
-    """Return the pool that consists of ``slices``, at least one, all of one driver, pool name and generation."""
+    """Return the pool that consists of ``slices`` (at least one).
+
+    All slices must have the same driver, pool name and generation.
+    """
     current = sorted(slices, key=lambda each: each.name)
     first = current[0]
     stated = tuple((each.name, each.payload) for each in current)
@@ -312,7 +318,7 @@ def build_pool(slices: Iterable[Slice]) -> Pool:
             names.add(device.name)
             taken = tuple((counters[name, counter], amount) for name, counter, amount in takes)
             reach = each.reach if each.reach is not None else own
-            assert reach is not None  # a slice without a reach of its own states one for each device
+            assert reach is not None  # A slice that states no reach of its own states one for each device.
             devices.append(replace(device, reach=reaches[reach], takes=taken))
     return Pool(
         first.driver,
@@ -326,7 +332,7 @@ def build_pool(slices: Iterable[Slice]) -> Pool:
 
 
 def _reaches(slices: Iterable[Slice]) -> set[DeviceReach]:
-    """Return the reaches of slices, and of devices that have a reach of their own."""
+    """Return the sets of machines that the slices reach, and those of devices that state their own."""
     found = {each.reach for each in slices if each.reach is not None}
     for each in slices:
         if each.reach is None:

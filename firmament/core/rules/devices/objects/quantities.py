@@ -1,4 +1,4 @@
-"""Exact arithmetic with Kubernetes' quantities: capacities and counters of devices, and what claims take of both."""
+"""Computes exactly with Kubernetes' quantities: capacities and counters of devices, and what claims take of them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _FACTORS: Mapping[str, Fraction] = MappingProxyType(
     }
 )
 LONGEST = 100
-"""The most characters of a quantity; the API writes about twenty."""
+"""The most characters of a quantity; quantities that the API writes have about twenty."""
 
 
 def parse_quantity(value: object) -> Amount | None:
@@ -44,8 +44,9 @@ def simplify(amount: Amount) -> Amount:
 
 
 def format_quantity(amount: Amount) -> str:
-    """Return an amount as Kubernetes writes it: with the largest binary suffix of which it is a multiple, or
-    without.
+    """Return an amount as Kubernetes writes it.
+
+    The amount gets the largest binary suffix that divides it, or no suffix.
     """
     if not isinstance(amount, int):
         for suffix in "mun":

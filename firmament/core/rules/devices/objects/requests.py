@@ -14,7 +14,7 @@ from firmament.core.rules.devices.objects.quantities import Amount
 MOST_RESULTS = 32
 """The most devices that the API allows a claim to get."""
 PACKED, SPREAD = "binpack", "spread"
-"""Orders in which shared devices are tried: the most used first, or the most used last."""
+"""Orders in which a request tries shared devices: those most in use first (binpack), or last (spread)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -31,23 +31,24 @@ class Option:
     """One way to satisfy a request: an exact request, or a sub-request."""
 
     name: str
-    """Its name in allocations: ``request`` or ``request/subrequest``."""
+    """The option's name in allocations: ``request`` or ``request/subrequest``."""
     device_class: DeviceTerms
-    """The class of the devices that it takes."""
+    """The class of the devices that the option takes."""
     expressions: tuple[str, ...]
-    """Its own expressions, besides those of the class."""
+    """The option's own CEL expressions, besides those of the device class."""
     count: int
-    """How many devices it takes; 0: all that match."""
+    """How many devices the option takes; 0: all that match."""
     admin: bool = False
-    """Whether it gets administrative access, also to devices that other claims have."""
+    """Whether the option gets administrative access, also to devices that other claims have."""
     tolerated: tuple[tuple[str, str, str, str], ...] = ()
-    """(key, operator, value, effect) of each toleration."""
+    """(key, operator, value, effect) of each toleration of the option."""
     tolerations_text: str = ""
-    """The tolerations as JSON, as given."""
+    """The option's tolerations as JSON, as the claim states them."""
     capacity: tuple[tuple[str, Amount], ...] = ()
     """(name as given, amount) of each requested capacity."""
     order: str = ""
-    """`PACKED` or `SPREAD`; "": as listed. No field of the API: only claims made from annotations state it."""
+    """The order in which the option tries devices: `PACKED`, `SPREAD`, or "" for the order in which slices list them.
+    The API has no such field: only claims made from annotations state an order."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,20 +61,20 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class AttributeConstraint:
-    """The devices of some requests all agree in an attribute, or (``distinct``) all differ in it.
+    """A constraint on an attribute: the devices of some requests must have equal (or, ``distinct``, different)
+    values.
 
-    ``requests``: their names; (): all requests.
+    ``requests``: the names of these requests; (): all requests.
     """
 
     attribute: str
     distinct: bool
     requests: tuple[str, ...]
     lists: bool = True
-    """Whether attributes may have several values; if not, attributes with several values count as absent."""
+    """Whether attributes may have several values; if not, an attribute with several values counts as absent."""
     others: tuple[str, ...] = ()
-    """Requests, after ``requests``, whose devices have together exactly the values that the devices of ``requests``
-    have.
-    No field of the API: only claims made from annotations state it."""
+    """Further requests, whose devices together must have exactly the values that the devices of ``requests`` have.
+    The API has no such field: only claims made from annotations state such requests."""
 
     def covers(self, option: str) -> bool:
         """Return whether the constraint applies to the devices of an option."""
@@ -90,7 +91,7 @@ def _names(requests: tuple[str, ...], option: str) -> bool:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ClaimSpec:
-    """A claim's spec, with the device classes as they are now."""
+    """A claim's spec, combined with the present content of its device classes."""
 
     requests: tuple[Request, ...]
     constraints: tuple[AttributeConstraint, ...] = ()
@@ -107,7 +108,7 @@ class ClaimSpec:
 
 
 def read_class(name: str, payload: bytes) -> DeviceTerms:
-    """Return the terms of the DeviceClass that a record states; raises ``BadDevicesError``."""
+    """Return the content of the DeviceClass that a record states; raise ``BadDevicesError`` if it is invalid."""
     try:
         spec = json.loads(payload)
         return DeviceTerms(
@@ -122,9 +123,10 @@ def read_class(name: str, payload: bytes) -> DeviceTerms:
 
 
 def read_claim(spec: Any, classes: Mapping[str, DeviceTerms], off: FeaturesOff = NOTHING_OFF) -> ClaimSpec:
-    """Return the requests of a claim's spec. Raises ``BadDevicesError``, for example if a class does not exist.
+    """Return what a claim's spec requests. Raise ``BadDevicesError`` if the spec is invalid, for example because a
+    class does not exist.
 
-    It must not use features in ``off``.
+    A spec that uses a feature in ``off`` is invalid too.
     """
     try:
         devices = spec.get("devices") or {}
