@@ -1,1 +1,1 @@
-"""The bridge as a process: what it follows, what it knows, what it sends to the solver, and what it writes."""
+"""Runs the bridge: watches Kubernetes' objects, keeps their state, sends it to the solver, and writes the results."""

@@ -1,4 +1,4 @@
-"""Spans of bindings, as children of the round that decided them."""
+"""Creates trace spans of bindings, as children of the span of the round that decided them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from poseidon.kube.write.binder import BindOutcome
 
 MOST_OF_A_ROUND = 32
-"""How many bindings of a round are traced, the first ones: a span costs an eighth of the binding itself."""
+"""Only so many bindings of a round, the first ones, are traced: a span takes an eighth of a binding's time."""
 
 _MOST_OPEN = 4096
 
@@ -29,8 +29,8 @@ class _Open(NamedTuple):
 
 
 class BindingTraces:
-    """Creates a span for each binding, from the arrival of its round to its end. ``wall_ns``: nanoseconds
-    since the epoch.
+    """Creates a span for each traced binding, from the arrival of its round to the end of the binding. ``wall_ns``
+    returns nanoseconds since the epoch.
     """
 
     def __init__(self, tracer: Tracer, wall_ns: Callable[[], int] = time.time_ns) -> None:
@@ -39,7 +39,7 @@ class BindingTraces:
         self._open: dict[str, _Open] = {}
 
     def round_arrived(self, result: pb.RoundResult) -> None:
-        """Follow some of the bindings that a round asks for."""
+        """Begin to trace the first bindings that a round asks for."""
         placed = [delta.task for delta in islice(_places(result), MOST_OF_A_ROUND)]
         if not placed:
             return
@@ -49,11 +49,11 @@ class BindingTraces:
         now = self._wall_ns()
         for task in placed:
             self._open[task] = _Open(parent, now, result.round)
-        while len(self._open) > _MOST_OPEN:  # of pods that were never bound, the oldest
+        while len(self._open) > _MOST_OPEN:  # Their pods were never bound; the oldest goes first.
             del self._open[next(iter(self._open))]
 
     def binding_ended(self, outcome: BindOutcome) -> None:
-        """Make the span of a binding that was followed."""
+        """Create the span of a binding that has ended, if it was traced."""
         request = outcome.request
         found = self._open.pop(request.uid, None)
         if found is None:

@@ -1,4 +1,4 @@
-"""Keeps a standby's actions for a while, in case the leader fails before it has carried them out."""
+"""Keeps the actions of a standby bridge for a while, in case the leader fails before it has carried them out."""
 
 from __future__ import annotations
 
@@ -26,28 +26,28 @@ from poseidon.lifecycle.actions import (
 )
 
 KEPT_SECONDS = 600.0
-"""Long enough for a leader to act, and for its successor to take over."""
+"""Seconds for which an action is kept: enough for a leader to act, and for its successor to take over."""
 
 _Key: TypeAlias = tuple[type, str]
 
 
 class HeldActions:
-    """The latest action of each kind for each object, held until the pod of the action needs it. ``clock`` is
-    monotonic.
+    """A standby's latest action of each kind for each object, kept until the standby leads. ``clock`` is monotonic.
 
-    Claims of devices are not kept, nor what resumes objects, as a standby places nobody. Nor are events: a standby
-    cannot see whether the leader has written one, and twice is worse than not at all.
+    Writes to claims of devices, and writes that resume objects, are not kept, because a standby places no pods. Events
+    are not kept either: a standby cannot see whether the leader has written one, and a second one would be worse than
+    none.
     """
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
-        self._held: dict[_Key, tuple[float, Action]] = {}  # the oldest first
+        self._held: dict[_Key, tuple[float, Action]] = {}  # oldest first
 
     def __len__(self) -> int:
         return len(self._held)
 
     def add(self, actions: Iterable[Action]) -> None:
-        """Keep actions, and drop those that have been kept for too long."""
+        """Keep actions, and drop those that are older than ``KEPT_SECONDS``."""
         now = self._clock()
         for action in actions:
             key = _key(action)
@@ -58,8 +58,8 @@ class HeldActions:
             del self._held[key]
 
     def take_actions(self, is_pending: Callable[[str], bool]) -> list[Action]:
-        """Return the actions that are still needed, once, the oldest first; ``is_pending``: whether the pod
-        of a uid waits.
+        """Return each action that is still needed, once, oldest first. ``is_pending`` returns whether the pod with a
+        uid waits.
         """
         held, self._held = self._held, {}
         return [

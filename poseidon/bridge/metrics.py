@@ -1,4 +1,4 @@
-"""Metrics of the bridge: its counters, and how many pods wait for what."""
+"""Defines the bridge's metrics: its counters, and how many pods wait for what."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from poseidon.lifecycle.phases import Phase, PodRecord
 from poseidon.lifecycle.unschedulable import PLUGINS, plugins_of
 
 _DOUBLING = tuple(accumulate(repeat(2.0, 19), mul, initial=0.01))
-"""Seconds from 10 ms to 87 minutes: kube-scheduler's buckets for the same."""
+"""Histogram buckets in seconds, from 10 ms to 87 minutes: the buckets of kube-scheduler's scheduling duration."""
 _ANSWERS = tuple(accumulate(repeat(2.0, 14), mul, initial=0.001))
 
 QUEUES = ("active", "unschedulable", "group", "claims", "priority_class", "set_aside", "leaving_room")
 
 
 class BridgeMetrics:
-    """The metrics of session and state, registered in ``registry``."""
+    """The metrics that the bridge's session and state update, registered in ``registry``."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         counter, gauge = partial(Counter, registry=registry), partial(Gauge, registry=registry)
@@ -85,7 +85,7 @@ class BridgeMetrics:
         self.nodes = gauge("poseidon_nodes", "Nodes known.")
 
     def count_deltas(self, kind: str, number: int) -> None:
-        """Count deltas of a kind that the solver has sent."""
+        """Count deltas of one kind that the solver has sent."""
         series = self._deltas_by_kind.get(kind)
         if series is None:  # looked up once, as that takes longer than counting
             series = self._deltas_by_kind[kind] = self._deltas.labels(kind)
@@ -93,11 +93,12 @@ class BridgeMetrics:
 
 
 def queue_of(record: PodRecord) -> str:
-    """Return the queue that a pod is in, "" if it waits for no decision of a scheduler.
+    """Return which of ``QUEUES`` a pod is in, "" if it waits for no decision of a scheduler.
 
-    ``active``: the solver has not yet said why the pod gets no node; ``unschedulable``: it has. ``group``,
-    ``claims``, ``priority_class``: the pod is not sent to the solver before these exist; ``set_aside``: it is
-    not sent at all. ``leaving_room``: it has a node, from which other pods must leave first.
+    ``active``: the solver has not yet said why the pod gets no node; ``unschedulable``: the solver has said so.
+    ``group``, ``claims``, ``priority_class``: the bridge sends the pod to the solver only when these exist.
+    ``set_aside``: the bridge does not send the pod at all. ``leaving_room``: the pod has a node, but other pods must
+    leave that node first.
     """
     if record.phase is Phase.WAITING:
         return "leaving_room"
@@ -117,7 +118,7 @@ def queue_of(record: PodRecord) -> str:
 
 
 class QueueDepths:
-    """A collector for Prometheus: counts ``records`` when it is asked, from any thread."""
+    """A collector for Prometheus that counts ``records`` when Prometheus scrapes, from any thread."""
 
     def __init__(self, records: Callable[[], Iterable[PodRecord]]) -> None:
         self._records = records
@@ -127,7 +128,7 @@ class QueueDepths:
         yield from self._families()
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
-        """Yield the depths of all queues, and how many pods each plugin's reasons keep unschedulable."""
+        """Yield the number of pods in each queue, and how many pods each plugin's reasons keep unschedulable."""
         counts: collections.Counter[str] = collections.Counter()
         plugins: collections.Counter[str] = collections.Counter()
         for record in self._records():

@@ -1,4 +1,4 @@
-"""Options of a bridge."""
+"""Defines the options of a bridge."""
 
 from __future__ import annotations
 
@@ -14,32 +14,34 @@ from poseidon.kube.write.write_retries import WriteBehindOptions
 
 @dataclass(frozen=True, slots=True)
 class BridgeOptions:
-    """Options of a bridge, from its configuration and its surroundings."""
+    """Options of a bridge, from its configuration file and its command line."""
 
     firmament: tuple[str, ...]
-    """Addresses of solvers; any of them will do."""
+    """Addresses of solvers; the bridge uses any of them."""
     configuration: BridgeConfiguration = field(default_factory=BridgeConfiguration)
     """The bridge's part of the configuration file."""
     needs: frozenset[str] = frozenset()
-    """The data that the solver's models read, in the words of ``Welcome``."""
+    """The data that the solver's cost models read, as named in the protocol's message ``Welcome``."""
     cluster: str = "default"
     """Name under which the solver keeps this cluster's state."""
     fencing: int = 1
-    """Number that must be larger than that of any earlier driver."""
+    """Fencing number: must be larger than that of any earlier driver of the cluster."""
     client: str = "poseidon"
     """Name by which the solver knows this driver."""
     instance: str = "poseidon"
     """Name of this process in events."""
     dry_run: bool = False
-    """Whether to write nothing. The solver then keeps a state of its own, and forgets it afterwards."""
+    """Whether to write nothing to Kubernetes. The solver then keeps a separate state for this bridge, and forgets it
+    afterwards.
+    """
     drain_bindings_seconds: float = 10.0
-    """Longest wait for bindings in flight at the end."""
+    """Longest wait for bindings in flight when the bridge stops, in seconds."""
     drain_reports_seconds: float = 3.0
-    """Longest wait for reports to reach the solver at the end."""
+    """Longest wait for reports to reach the solver when the bridge stops, in seconds."""
     drain_writes_seconds: float = 2.0
-    """Longest wait for other writes at the end."""
+    """Longest wait for other writes when the bridge stops, in seconds."""
     reflector: ReflectorOptions = field(default_factory=ReflectorOptions)
-    """Sizes and times of reflectors."""
+    """Page sizes and times of the reflectors, which list and watch collections."""
     binder: BinderOptions = field(default_factory=BinderOptions)
     """Limits of bindings."""
     session: SessionOptions = field(default_factory=SessionOptions)
@@ -47,8 +49,8 @@ class BridgeOptions:
     writes: WriteBehindOptions = field(default_factory=WriteBehindOptions)
     """Limits of the queues of events, statuses and other writes."""
     conditions: WriteBehindOptions = field(default_factory=lambda: WriteBehindOptions(patience=1.0, late=8))
-    """Limits of the queue of conditions of pending pods. Autoscalers wait for these, so some are written
-    during bindings.
+    """Limits of the queue of pending pods' conditions. Autoscalers wait for these conditions, so some are written while
+    bindings are under way.
     """
 
     @property
@@ -59,7 +61,7 @@ class BridgeOptions:
 
 
 def describe(options: BridgeOptions, server: str) -> dict[str, str]:
-    """Return what a bridge is about to do, as pairs of name and value for its log."""
+    """Return a bridge's main options, as names and values for its log."""
     return {
         "apiserver": server,
         "firmament": ",".join(options.firmament),

@@ -1,4 +1,4 @@
-"""Keeps the solver's last rounds for people who ask."""
+"""Keeps the results of the solver's last rounds, for the bridge's debug pages."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _DELTAS = 500
 
 
 class _Round(NamedTuple):
-    """When a round's result came, how many deltas it had, and the message with the first of them."""
+    """A round's result: when it arrived, how many deltas it had, and the message with the first of these deltas."""
 
     at: float
     deltas: int
@@ -23,23 +23,25 @@ class _Round(NamedTuple):
 
 
 class RoundHistory:
-    """The last 64 rounds with up to 500 deltas each. ``wall`` tells seconds since the epoch."""
+    """The results of the last 64 rounds, with up to 500 deltas each. ``wall`` returns seconds since the epoch."""
 
     def __init__(self, wall: Callable[[], float]) -> None:
         self._wall = wall
         self._rounds: OrderedDict[str, _Round] = OrderedDict()
 
     def add(self, result: pb.RoundResult) -> None:
-        """Keep a round, and drop the oldest."""
+        """Keep the result of a round, and drop the oldest one if there are more than 64."""
         first = result
-        if len(result.deltas) > _DELTAS or result.unscheduled or result.queues:  # which may be long as well
+        if (
+            len(result.deltas) > _DELTAS or result.unscheduled or result.queues
+        ):  # the last two may be long as well
             first = pb.RoundResult(round=result.round, stats=result.stats, deltas=result.deltas[:_DELTAS])
         self._rounds[str(result.round)] = _Round(self._wall(), len(result.deltas), first)
         if len(self._rounds) > _ROUNDS:
             self._rounds.popitem(last=False)
 
     def page(self, number: str) -> str:
-        """Return a round by its number as JSON, "" if it is not known; may be called from any thread."""
+        """Return the result of the round with this number as JSON, "" if it is not kept. Any thread may call this."""
         found = self._rounds.get(number)
         return json.dumps(_describe(found), indent=2, default=str) if found is not None else ""
 

@@ -1,4 +1,4 @@
-"""The bridge as a running process: connects watches, state, session and writers, and drains them at the end."""
+"""Runs a bridge: connects watches, state, session and writers, and finishes the work under way when it stops."""
 
 from __future__ import annotations
 
@@ -41,21 +41,21 @@ from protos.firmament.v1 import scheduler_pb2 as pb
 _log = logging.getLogger(__name__)
 
 _PLENTY = 500
-"""Bindings under way that keep the fastest API server busy for longer than a message to the solver is
-delayed.
+"""Number of bindings under way that keeps even the fastest API server busy until the next message from the solver.
 """
 
 
 class RewoundError(Exception):
-    """The API server came back with an older state, so that the bridge's knowledge may be wrong."""
+    """The API server has gone back to an older state, so the bridge's copy of the cluster may be wrong."""
 
 
 @dataclass(frozen=True, slots=True)
 class BridgeProcess:
     """The objects that all bridges of a process share.
 
-    ``stories`` keep the steps of pods, ``rounds`` the solver's decisions, ``traces`` both; ``recorder`` keeps the
-    stream to the solver. ``leadership`` says whether this process may write; None: no other bridge stands by.
+    ``stories`` keep the steps of each pod, ``rounds`` the results of rounds, ``traces`` create spans of bindings, and
+    ``recorder`` keeps the messages to and from the solver. ``leadership`` says whether this process may write; None: no
+    other bridge stands by.
     """
 
     environment: Environment
@@ -134,7 +134,7 @@ class Bridge:
         )
 
     def _new_session(self, recorder: StreamRecorder | None) -> Session:
-        """Make the session with the solver; it connects once this process leads."""
+        """Create the session with the solver. It connects once this process leads."""
         options, environment = self._options, self._environment
         return Session(
             options.firmament,
@@ -172,21 +172,21 @@ class Bridge:
         )
 
     def explain_unready(self) -> str:
-        """Return what is missing before pods can be placed, or before standing by; "" for nothing. Callable
-        from any thread.
+        """Return what this process still needs before it can place pods or stand by, "" for nothing. Any thread may
+        call this.
         """
         if not self._synced:
             return "the cluster is not known yet"
         return "no stream to a solver" if self._leads and not self._session.is_open else ""
 
-    # --- what a session asks its peer ----------------------------------------------------------------------
+    # --- methods that the session calls ----------------------------------------------------------------------
 
     def has_plenty_to_do(self) -> bool:
         """Return whether so many bindings are under way that the next round may wait."""
         return self._writers.binder.unfinished > _PLENTY
 
     async def on_round(self, result: pb.RoundResult) -> None:
-        """Carry out a round, letting bindings leave in between."""
+        """Carry out the result of a round part by part, so that the first bindings leave before all are handled."""
         self._note_round(result)
         refusals = self.state.refusals
         suspicious = refusals.suspicious
@@ -231,11 +231,11 @@ class Bridge:
     # --- running -------------------------------------------------------------------------------------------
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Connect the cluster and the solver until ``stop`` is set, then finish the work under way. Raises whatever
-        breaks a part.
+        """Connect the cluster and the solver until ``stop`` is set, then finish the work under way. Raises the error of
+        any part that fails.
 
-        Raises ``NeedsChangedError`` when the solver needs other data, after finishing likewise, and
-        ``RewoundError``, at once, when the API server has gone back to an older state.
+        If the solver needs other data, finishes the work under way and raises ``NeedsChangedError``. If the API server
+        has gone back to an older state, raises ``RewoundError`` at once.
         """
         session = asyncio.create_task(self._session.run(), name="session")
         parts = [
@@ -261,7 +261,9 @@ class Bridge:
             raise next((each for each in broken if isinstance(each, RewoundError)), broken[0])
 
     async def _wait_for_rewind(self) -> None:
-        """End this bridge when the API server has gone back: pods that seemed to be bound may wait again."""
+        """End this bridge when the API server has gone back to an older state: pods that were bound may be pending
+        again.
+        """
         await self._environment.rewinds.wait_beyond(self._rewinds)
         raise RewoundError
 
@@ -275,19 +277,20 @@ class Bridge:
             self._on_changed()
 
     async def _stand_by(self) -> None:
-        """Wait until this process leads, then check what there is to do."""
+        """Wait until this process leads, then carry out what its state asks for."""
         await self._leadership.wait_elected()
         self._on_changed()
         await asyncio.Event().wait()
 
     async def _drain(self, session: asyncio.Task[None], *, leaves: bool) -> None:
-        """Finish bindings in flight, report them, and write what waits; each within its time.
+        """Finish bindings in flight, report them to the solver, and carry out waiting writes, each within its time
+        limit.
 
-        A bridge that ``leaves`` gives up leadership after that, not before: without the Lease nothing is
-        written, not even an event.
+        If the bridge ``leaves``, it gives up leadership only after that: without the Lease it may write nothing, not
+        even an event.
         """
         self._draining = True
-        # Bindings that have not been posted are left to the successor, which begins with a new round.
+        # Bindings that have not been posted are dropped: the next leader begins with a new round.
         left = self._writers.binder.discard_waiting()
         _log.info("stopping bindings=%d left=%d", self._writers.binder.unfinished, left)
         await _wait_at_most(self._options.drain_bindings_seconds, self._writers.binder.wait_idle())
@@ -304,7 +307,7 @@ class Bridge:
         _log.info("stopped")
 
     def _on_changed(self) -> None:
-        """Carry out what follows from a change of the state."""
+        """Carry out the actions, and send the events, that follow from a change of the state."""
         if not self._synced and self._watching.has_settled:
             self._synced = True
             _log.info(
@@ -337,7 +340,7 @@ class Bridge:
             self._session.wake()
 
     def _count_kept_room(self) -> None:
-        """Count what has become of places and room that were kept for pods."""
+        """Count the outcomes of nodes and capacity that were kept for the replacements of pods."""
         if self.state.kept_places is not None:
             for outcome, times in self.state.kept_places.take_outcomes().items():
                 self._metrics.kept_places.labels(outcome).inc(times)
@@ -350,7 +353,9 @@ def _needs_changed(session: asyncio.Task[None]) -> bool:
 
 
 def _patient(options: BridgeOptions) -> BridgeConfiguration:
-    """Return options under which bindings of a dry run stay under way for ever."""
+    """Return the configuration; in a dry run, without time limits for bindings, because nothing is written that ends
+    them.
+    """
     if not options.dry_run:
         return options.configuration
     volumes = options.configuration.volumes.model_copy(update={"bind_timeout": math.inf})

@@ -1,7 +1,7 @@
-"""The state of the bridge, without any I/O: watch events, rounds and outcomes in; messages and actions out.
+"""Keeps the bridge's state without any I/O: takes watch events, rounds and outcomes; returns messages and actions.
 
-Everything is keyed by uid and idempotent. The API server holds the true state; this is a slim copy that can
-describe itself to a solver at any time.
+All data are keyed by uid, and each update may be repeated. The API server holds the true state; this is a slim copy
+that can describe itself to a solver at any time.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ T = TypeVar("T", bound=KubeStruct)
 
 
 class BridgeState(Stores):
-    """The stores of a bridge, and which of them each event, round and outcome changes.
+    """All stores of a bridge; passes each watch event, round and outcome to the stores that it changes.
 
     This scheduler places the pods whose ``spec.schedulerName`` is among the names in ``configuration`` ("*": all pods).
     Pods of other schedulers only count on the nodes that they are bound to. ``needs``: the facts that the solver's
@@ -49,10 +49,10 @@ class BridgeState(Stores):
     ``quarantine`` sets aside an object whose handling fails. ``stories`` records each step of each pod. Not
     thread-safe.
 
-    ``handlers``: by kind, the function to call with changed objects; nodes and pods also have attributes for theirs.
+    ``handlers`` has, by kind, the function to call with changed objects; those for nodes and pods are also attributes.
     The binder calls ``refusal`` before it binds, and ``eviction_ended`` with the result of an eviction.
-    ``claim_refused`` says that a write that begins the binding of a claim has failed for good; without a reason it
-    counts as done.
+    ``claim_refused`` notes that the write which begins the binding of a claim has failed for good; with an empty
+    reason, that it has succeeded.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class BridgeState(Stores):
         self._services_matter = configuration.pod_topology_spread.enabled
         super().__init__(configuration, needs, clock, wall, quarantine, stories or Stories(clock))
         self.custom_resources = self._custom_resources()
-        """Custom resources to follow for ``custom_records``: those that some overlay reads."""
+        """Custom resources to watch for ``custom_records``, because some overlay reads them."""
         self.event_stream = EventStream(self)
         """The same events as from ``snapshot`` and ``take_events``, one by one."""
         self.queue_news = QueueNews(self, self.queues, clock, wall) if self.queues is not None else None
@@ -89,7 +89,7 @@ class BridgeState(Stores):
         self.device_claim_written = self.device_effects.note_written
         self.claim_refused = self.volume_effects.note_failure
         self.handlers = self._list_handlers()
-        """Receivers of the objects of each kind, for pods and for kinds that are loaded before pods."""
+        """By kind, the functions to call with changed objects: for pods, and for kinds that are loaded before pods."""
 
     def _list_handlers(self) -> dict[WatchedKind, Callable[[Sequence[Change[Any]]], None]]:
         volumes = self.volumes
@@ -121,7 +121,7 @@ class BridgeState(Stores):
     def _refresh_claims_after(
         self, take: Callable[[Sequence[Change[T]]], None]
     ) -> Callable[[Sequence[Change[T]]], None]:
-        """Return a function that takes changes by ``take``, then lets them take effect on pods that use claims."""
+        """Return a function that passes changes to ``take``, then applies them to pods that use claims of volumes."""
 
         def take_changes(changes: Sequence[Change[T]]) -> None:
             take(changes)
@@ -140,7 +140,10 @@ class BridgeState(Stores):
     def _provide_after(
         self, take: Callable[[Sequence[Change[T]]], None]
     ) -> Callable[[Sequence[Change[T]]], None]:
-        """Return what takes changes, and then again the pods to which it matters which resources devices provide."""
+        """Return a function that passes changes to ``take``, then translates the pods again that are affected.
+
+        These are the pods that request resources which devices provide.
+        """
 
         def take_changes(changes: Sequence[Change[T]]) -> None:
             take(changes)
@@ -151,7 +154,9 @@ class BridgeState(Stores):
         return take_changes
 
     def _queue_taker(self, kind: WatchedKind) -> Callable[[Sequence[Change[Any]]], None]:
-        """Return the function that takes queues of a kind; it ignores them if no source of queues is configured."""
+        """Return the function to call with changed queues of a kind. It ignores them if no source of queues is
+        configured.
+        """
         if self.queues is None or not self.queues.reads(kind):
             return lambda _: None
         take = self.queues.get_handler(kind)
@@ -162,7 +167,7 @@ class BridgeState(Stores):
     def _locate_after(
         self, take: Callable[[Sequence[Change[Any]]], None]
     ) -> Callable[[Sequence[Change[Any]]], None]:
-        """Return a function that takes Topologies, and then says of each machine in which domains it is."""
+        """Return a function that passes changed Topologies to ``take``, then labels each machine with its domains."""
 
         def take_changes(changes: Sequence[Change[Any]]) -> None:
             take(changes)
@@ -173,7 +178,9 @@ class BridgeState(Stores):
     def _rank_after(
         self, take: Callable[[Sequence[Change[Any]]], None], queues: QueueBook
     ) -> Callable[[Sequence[Change[Any]]], None]:
-        """Return a function that takes priority classes of workloads, and then the pods that have waited for them."""
+        """Return a function that passes changed WorkloadPriorityClasses to ``take``, then translates pods that waited
+        for them.
+        """
 
         def take_changes(changes: Sequence[Change[Any]]) -> None:
             take(changes)
@@ -183,7 +190,7 @@ class BridgeState(Stores):
         return take_changes
 
     def owner_taker(self, kind: str) -> Callable[[Sequence[Change[Any]]], None]:
-        """Return the function that takes objects of a kind that own pods."""
+        """Return the function to call with changed objects of a kind that owns pods."""
         take = self.gangs.get_handler(kind)
 
         def take_changes(changes: Sequence[Change[Any]]) -> None:
@@ -197,11 +204,11 @@ class BridgeState(Stores):
     def make_owner_taker(
         self, kind: str, resource: Resource[QueuedOwner]
     ) -> Callable[[Sequence[Change[QueuedOwner]]], None]:
-        """Return the function that takes objects of a kind that own pods and may be suspended."""
+        """Return the function to call with changed objects of a kind that owns pods and may be suspended."""
         return owner_changes(kind, resource, self.owner_taker(kind), self.resumptions, self.quarantine)
 
     def begin(self) -> None:
-        """Begin to place pods: all objects and pods are known."""
+        """Begin to place pods. Call it once all objects and pods are known."""
         self.gangs.begin()
         if self.resumptions is not None:
             self.resumptions.begin()
@@ -232,39 +239,43 @@ class BridgeState(Stores):
             self.device_effects.apply()
 
     def _apply_claims(self) -> None:
-        """Update pods with claims of volumes and devices, after a change that may concern them."""
+        """Update pods with claims of volumes or devices, after a change that may affect these claims."""
         if self.volume_effects.in_use:
             self.volume_effects.apply()
         if self.device_effects.in_use:
             self.device_effects.apply()
 
     def _custom_resources(self) -> tuple[CustomResource[Any], ...]:
-        """Return the functions that make records of custom resources, for the kinds that some model reads."""
+        """Return the custom resources that some cost model reads, with the functions that make records of their
+        objects.
+        """
         budgets = budget_resource(self.classes)
         if RECORD_KIND not in self.classes.visibility.records:
             return (budgets,)
         return budgets, node_topology_resource(self.tasks.on_node, self.classes)
 
     def follows(self, kind: WatchedKind) -> bool:
-        """Return whether the bridge must watch a kind of objects, by its configuration and by what models need."""
+        """Return whether the bridge must watch a kind of objects, because of its configuration or of cost models."""
         if kind in kinds.QUEUES:
             return self.queues is not None and self.queues.reads(kind)
         if kind is kinds.NODE_DEVICES:
             return self.shared_gpus is not None and self.shared_gpus.reads_objects
         if kind is kinds.LIMIT_RANGE:
             return self.resumptions is not None
-        if kind is kinds.SERVICE:  # otherwise pods that only services keep apart would be sent twice
+        if (
+            kind is kinds.SERVICE
+        ):  # known before pods, so that no pod is sent again because a Service spreads it
             return self._services_matter
         return kind is not kinds.DAEMON_SET or self.classes.visibility.daemons
 
     # --- questions about pods and nodes --------------------------------------------------------------------
 
     def pending_count(self) -> int:
-        """Count the pods that wait for a node. Reads every record; may be called from another thread."""
+        """Count the pods that wait for a node. Reads every record. Any thread may call this."""
         return sum(1 for record in self.records() if record.schedulable and not record.place)
 
     def records(self) -> Iterable[PodRecord]:
-        """Return all pods for the solver as they are; may be called from another thread."""
+        """Return the records of all pods that concern the solver. Any thread may call this."""
         return list(self.tasks)
 
     def get_creation_time(self, uid: str) -> float:
@@ -278,10 +289,11 @@ class BridgeState(Stores):
         return record is not None and record.schedulable and not record.place
 
     def list_held(self) -> dict[str, str]:
-        """Return by uid why pods are not sent to the solver although this scheduler has to place them."""
+        """Return, by uid, why pods that this scheduler has to place are not sent to the solver."""
         return {each.task.uid: each.waits_for for each in self.tasks if each.phase is Phase.HELD}
 
-    # --- what sources of use ask ---------------------------------------------------------------------------
+    # --- methods for the sources of measured use
+    # ---------------------------------------------------------------------------
 
     def knows_node(self, name: str) -> bool:
         """Return whether a node of this name exists."""
@@ -297,7 +309,7 @@ class BridgeState(Stores):
         record = self.tasks.find_by_name(f"{namespace}/{name}")
         return record.task.uid if record is not None and record.place == node else ""
 
-    # --- what the solver and the writers say ---------------------------------------------------------------
+    # --- results from the solver and the writers ---------------------------------------------------------------
 
     def on_round(self, result: pb.RoundResult) -> None:
         """Carry out the result of a round."""
@@ -320,7 +332,7 @@ class BridgeState(Stores):
         self._apply_claims()
 
     def expire(self) -> None:
-        """Give up work that has taken too long, and write what was postponed. Call it about every second."""
+        """Give up work that has taken too long, and carry out postponed writes. Call it about every second."""
         self.volume_effects.expire()
         self.device_effects.expire()
         if self.kept_places is not None:
@@ -334,7 +346,7 @@ class BridgeState(Stores):
         if self.queue_news is not None:
             self.actions += self.queue_news.take_queue_actions()
 
-    # --- what is to be said and done -----------------------------------------------------------------------
+    # --- messages to the solver, and actions -----------------------------------------------------------------------
 
     def snapshot(self) -> list[pb.Event]:
         """Return the whole state, for a solver that knows nothing; later events are changes of it.

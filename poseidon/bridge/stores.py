@@ -1,4 +1,4 @@
-"""The stores of the bridge, each about one subject, and how they are connected."""
+"""Creates the stores of the bridge, each for one subject, and connects them."""
 
 from __future__ import annotations
 
@@ -54,10 +54,11 @@ from protos.conventions.configuration_shared import GangSection
 
 
 class Stores:
-    """All stores, empty at first. ``needs``: what the solver's models read, in the words of ``Welcome``.
+    """All stores of the bridge, empty at first.
 
-    ``applications`` is None if no model reads applications and networks. The solver gets ``first_records``
-    before tasks, ``custom_records`` after them. ``actions`` wait to be carried out, ``quarantine`` keeps what
+    ``needs`` are the data that the solver's cost models read, as named in the protocol's message ``Welcome``.
+    ``applications`` is None if no cost model reads applications and networks. The solver gets ``first_records`` before
+    tasks, ``custom_records`` after them. ``actions`` wait to be carried out. ``quarantine`` remembers objects that
     could not be handled. ``clock`` is monotonic, ``wall`` returns seconds since the epoch.
     """
 
@@ -118,7 +119,7 @@ class Stores:
     def _connect_bindings(
         self, moves: MoveOptions, rate: EvictionRate, clock: Callable[[], float], wall: Callable[[], float]
     ) -> None:
-        """Connect the stores that decide on bindings and evictions."""
+        """Create the stores that decide on bindings and evictions, and connect them."""
         self.refusals = Refusals()
         self.nominations = NominationRecords(self.custom_records)
         self.kept_places = KeptPlaces(moves, self.custom_records, wall) if moves.keep_places else None
@@ -153,7 +154,7 @@ class Stores:
         )
 
     def _connect_claims(self, clock: Callable[[], float]) -> None:
-        """Connect the stores about claims of volumes and devices with those about pods."""
+        """Create the stores that apply claims of volumes and devices to pods."""
         self.volume_effects = VolumeEffects(
             self.volumes,
             self.tasks,
@@ -183,7 +184,7 @@ class Stores:
         arguments: TreeArguments,
         wall: Callable[[], float],
     ) -> None:
-        """Connect the stores about groups with those about pods."""
+        """Create the stores that apply groups to pods."""
         self.gangs = GangAssigner(
             self.groups,
             self.tasks,
@@ -210,12 +211,12 @@ class Stores:
         )
 
     def _takes_quota(self, guest: PodRecord, victim: PodRecord) -> bool:
-        """Return whether ``guest`` may have ``victim`` evicted for the quota that the victim uses."""
+        """Return whether the scheduler may evict ``victim`` so that ``guest`` gets the quota that the victim uses."""
         if self.queues is None:
             return False
         its, theirs = (self.classes.message(each.task.task_class).queue for each in (guest, victim))
         return self.queues.allows_eviction(its, theirs, guest.task.priority - victim.task.priority)
 
     def _evicts(self, record: PodRecord) -> bool:
-        """Return whether a pod may have others evicted at all."""
+        """Return whether the scheduler may evict other pods for this pod."""
         return not self.classes.message(record.task.task_class).never_preempts

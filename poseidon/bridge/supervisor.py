@@ -18,26 +18,24 @@ from protos.firmament.v1 import scheduler_pb2 as pb
 _log = logging.getLogger(__name__)
 
 ASK_SECONDS = 5.0
-"""How long a bridge waits for the solver's needs before it begins with those of old solvers."""
+"""Seconds for which a bridge waits for the solver to state its needs, before it assumes the needs of old solvers."""
 
 STANDBY_SECONDS = 60.0
-"""How often a standby, which has no stream to the solver, asks for its needs."""
+"""Seconds between two requests of a standby for the solver's needs; a standby has no stream to the solver."""
 
 _PAUSE = 1.0
-"""Longest pause in seconds before the bridge reads the cluster again after its API server has gone back to an older
-state: all clients do so at that moment.
+"""Longest pause in seconds before the bridge reads the cluster again, if the API server has gone back to an older
+state. All clients read again at that moment.
 """
 
 
 class Supervisor:
-    """Runs one bridge after another; each first asks the solver what it needs.
+    """Runs one bridge after another; asks the solver for its needs before each.
 
-    So the solver is asked first. If its needs change later (after an upgrade, a new configuration, or because
-    it did not answer at first), it gets no snapshot. Instead the bridge ends as on SIGTERM, which lets
-    bindings under way finish, and the next bridge reads the cluster anew. A standby asks from time to time,
-    so that it need not do so when it takes over.
-
-    ``observer`` is a cluster name that no driver uses.
+    The solver's needs may change later: after an upgrade, with a new configuration, or because it did not answer at
+    first. The solver then gets no snapshot. Instead the bridge ends as on SIGTERM: it finishes the bindings under way,
+    and the next bridge reads the cluster anew. A standby asks for the needs from time to time, so that it need not
+    start anew when it takes over. ``observer`` is a cluster name that no driver uses.
     """
 
     def __init__(
@@ -70,7 +68,7 @@ class Supervisor:
         )
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Run bridges until ``stop`` is set. Raises whatever breaks a bridge, and ``LeadershipLostError``."""
+        """Run bridges until ``stop`` is set. Raises the error of a bridge that fails, and ``LeadershipLostError``."""
         if self._leadership is None:
             await self._bridge_until(stop)
             return
@@ -79,7 +77,7 @@ class Supervisor:
         try:
             await asyncio.wait({leading, bridging}, return_when=asyncio.FIRST_COMPLETED)
             if leading.done():
-                leading.result()  # lost: nothing is drained
+                leading.result()  # If leadership is lost, this raises, and no work is finished.
             await bridging
         finally:
             for each in (leading, bridging):
@@ -109,21 +107,21 @@ class Supervisor:
         return replace(options, fencing=options.fencing and max(self._now(), options.fencing + 1))
 
     async def _run_bridge(self, options: BridgeOptions, stop: asyncio.Event) -> None:
-        """Run one bridge. Raises ``NeedsChangedError``, ``RewoundError``, and what else breaks it."""
+        """Run one bridge. Raises ``NeedsChangedError``, ``RewoundError``, and any error of the bridge."""
         running = asyncio.create_task(self._bridge(options).run(stop), name="running")
         changing = asyncio.create_task(self._wait_for_changed_needs(options.needs), name="needs")
         try:
             await asyncio.wait({running, changing}, return_when=asyncio.FIRST_COMPLETED)
             if running.done():
                 return running.result()
-            raise NeedsChangedError(changing.result())  # who stands by has nothing under way
+            raise NeedsChangedError(changing.result())  # a standby has no work under way
         finally:
             for each in (running, changing):
                 each.cancel()
             await asyncio.gather(running, changing, return_exceptions=True)
 
     async def _wait_for_changed_needs(self, needs: frozenset[str]) -> frozenset[str]:
-        """Return the solver's needs once they have changed and this process still stands by."""
+        """Wait until the solver's needs have changed while this process stands by; return the new needs."""
         while True:
             await asyncio.sleep(self._standby_seconds)
             if self._stands_by():

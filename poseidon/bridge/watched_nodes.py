@@ -1,4 +1,4 @@
-"""Translates watched nodes into machines, and informs images, volumes, applications and samples."""
+"""Translates watched nodes into machines, and passes changes of nodes to the stores that depend on nodes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class WatchedNodes:
         self._stores = stores
 
     def take_changes(self, changes: Sequence[Change[Node]]) -> None:
-        """Update ``stores`` by changes of nodes."""
+        """Update ``stores`` with changed nodes."""
         for change in changes:
             if change.object is None:
                 self._remove(change.uid)
@@ -62,7 +62,7 @@ class WatchedNodes:
                 stores.machines.add_labels(name, labels, source)
 
     def _update(self, uid: str, node: Node) -> None:
-        """Update a node; one that cannot be handled is not used, as if it did not exist."""
+        """Update a node. If that fails, the node is not used, as if it did not exist."""
         quarantine = self._stores.quarantine
         with quarantine.attempt(KIND, uid, name=node.metadata.name) as attempt:
             self._apply_change(uid, node)
@@ -75,7 +75,7 @@ class WatchedNodes:
             self._forget(name)
 
     def _forget(self, name: str) -> None:
-        """Forget a node in each store, even if another store fails."""
+        """Forget a deleted node in each store, even if another store fails."""
         stores = self._stores
         leave = [
             stores.gangs.topology.trees.node_gone,

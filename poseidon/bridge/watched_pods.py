@@ -1,4 +1,4 @@
-"""Translates watched pods and priority classes: records, jobs, groups, and why some pods wait."""
+"""Translates watched pods and priority classes into records, jobs and groups, and notes why some pods wait."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from poseidon.volumes.resolution import NOTHING, Resolution
 ANY_SCHEDULER = "*"
 KIND = "pods"
 RUNNING = "Running"
-"""The phase of a pod with a container that runs or has run."""
+"""The phase of a pod of which a container runs or has run."""
 
 
 class WatchedPods:
@@ -48,7 +48,7 @@ class WatchedPods:
         self._without_owners: dict[str, Pod] = {}
 
     def take_changes(self, changes: Sequence[Change[Pod]]) -> None:
-        """Update ``stores`` by changes of pods."""
+        """Update ``stores`` with changed pods."""
         for change in changes:
             if change.object is not None:
                 self._update_pod(change.uid, change.object)
@@ -61,9 +61,9 @@ class WatchedPods:
         return ANY_SCHEDULER in self._ours or scheduler in self._ours
 
     def offer(self, uid: str) -> None:
-        """Send a pod to the solver although something keeps it from being placed, so that it can be explained.
+        """Send a pod to the solver although something keeps it from being placed, so that the solver can explain it.
 
-        Whatever its claims wait for then counts as a fault of the pod, for which every node refuses it.
+        What its claims wait for then counts as a fault of the pod, because of which the pod fits no node.
         """
         stores = self._stores
         record = stores.tasks.get(uid)
@@ -76,7 +76,7 @@ class WatchedPods:
         stores.tasks.hold(record, group="", queue="", claims="", devices="", priority="", fault="")
 
     def take_priority_classes(self, changes: Sequence[Change[PriorityClass]]) -> None:
-        """Handle changes of priority classes. As in admission, they apply only to pods seen later."""
+        """Store changed priority classes. As in the API server's admission, they apply only to pods seen later."""
         for change in changes:
             if change.object is not None:
                 self._priority_names[change.uid] = change.object.metadata.name
@@ -94,7 +94,7 @@ class WatchedPods:
             self._update_pod(uid, pod)
 
     def take_daemon_sets(self, changes: Sequence[Change[ScaledOwner]]) -> None:
-        """Handle changes of DaemonSets; pods that came before their DaemonSet become its pods."""
+        """Store changed DaemonSets. Pods that came before their DaemonSet are then counted as pods of it."""
         known = self._stores.daemon_sets
         for change in changes:
             if change.object is not None:
@@ -106,17 +106,17 @@ class WatchedPods:
         self._settle()
 
     def take_owned(self, uids: Iterable[str]) -> None:
-        """Translate pods again whose owners have become known: the owner names the group of a pod."""
+        """Translate pods again whose owners have become known, because an owner decides the group of its pods."""
         self._take_again([(uid, self._without_owners[uid]) for uid in uids if uid in self._without_owners])
         self._settle()
 
     def take_again(self, pods: Sequence[tuple[str, Pod]]) -> None:
-        """Translate pods (by uid) again for which something else has changed."""
+        """Translate these pods, given with their uids, again, because something that affects them has changed."""
         self._take_again(pods)
         self._settle()
 
     def take_services(self, changes: Sequence[Change[Service]]) -> None:
-        """Handle changes of services."""
+        """Store changed Services, and update the pods that they spread."""
         tasks = self._stores.tasks
         for uid, spread in self._stores.spreading.take_services(changes).items():
             record = tasks.get(uid)
@@ -133,7 +133,7 @@ class WatchedPods:
             self._stores.gangs.apply()
 
     def _update_pod(self, uid: str, pod: Pod) -> None:
-        """Update a pod; one that cannot be handled stays pending, and counts where it runs."""
+        """Update a pod. If that fails, the pod stays pending; if it has a node, it still uses capacity there."""
         stores = self._stores
         try:
             self._apply_change(uid, pod)
@@ -152,7 +152,7 @@ class WatchedPods:
                 stores.applications.members.pod_changed(uid, pod)
 
     def _forget(self, uid: str) -> None:
-        """Forget a pod in each store, even if another store fails."""
+        """Forget a deleted pod in each store, even if another store fails."""
         stores = self._stores
         leave = [
             stores.history.forget_pod,
@@ -183,8 +183,8 @@ class WatchedPods:
         schedulable = ours and disposition is Disposition.PENDING
         placed = disposition is Disposition.BOUND or (known is not None and bool(known.place))
         if disposition is Disposition.FINISHED or not (placed or schedulable):
-            # Not for this scheduler, or not to be placed now. A pod that is being bound stays until the outcome is
-            # known.
+            # The pod is not for this scheduler, or must not be placed now. A pod that is being bound stays until the
+            # outcome of its binding is known.
             if disposition is Disposition.FINISHED:
                 self._note_finished(uid, pod, known, ours=ours)
             self._note_ended(uid, pod)
@@ -197,7 +197,7 @@ class WatchedPods:
             and task.scheduled != known.task.scheduled
             and not stores.classes.visibility.timed
         ):
-            # The solver knows that it placed a pod: it needs no message when the kubelet starts it.
+            # The solver knows where it placed a pod, so it needs no message when the kubelet starts the pod.
             task = replace(task, scheduled=known.task.scheduled)
         place = pod.spec.node_name or (known.place if known is not None else "")
         task, on_volumes, on_devices = self._add_claims(pod, task, place, asked)
@@ -230,7 +230,7 @@ class WatchedPods:
             stores.pending_reasons.consider_wait(record)
 
     def _translate(self, uid: str, pod: Pod, *, ours: bool) -> Task:
-        """Translate a pod by itself, without resources that devices provide."""
+        """Translate a pod into a task, without its claims and the resources that devices provide."""
         stores = self._stores
         if stores.shared_gpus is not None:
             pod = without_devices(pod, stores.shared_gpus.system)
@@ -254,8 +254,10 @@ class WatchedPods:
     def _add_claims(
         self, pod: Pod, task: Task, place: str, asked: frozenset[str] | None
     ) -> tuple[Task, Resolution | None, DeviceResolution | None]:
-        """Return the task with the needs of its claims, and how its claims of volumes and of devices are resolved (None
-        without such claims). ``asked``: the extended resources that devices provide; None without extended resources.
+        """Return the task with the needs of its claims, and the resolutions of its claims of volumes and of devices.
+
+        A resolution is None if the pod has no such claims. ``asked`` are the extended resources that the pod requests
+        and devices provide; None without extended resources.
         """
         stores = self._stores
         on_volumes, on_devices = None, None
@@ -273,7 +275,7 @@ class WatchedPods:
     def _note_claims(
         self, record: PodRecord, on_volumes: Resolution | None, on_devices: DeviceResolution | None
     ) -> None:
-        """Note what keeps a pod from being placed by reason of its claims."""
+        """Note whether claims of volumes or devices keep a pod from being placed."""
         if on_volumes is not None or record.uses_claims:
             self._stores.volume_effects.note(record, on_volumes or NOTHING)
         if on_devices is not None or record.uses_devices:
@@ -287,7 +289,7 @@ class WatchedPods:
     def _apply_kept_place(
         self, places: KeptPlaces, pod: Pod, task: Task, disposition: Disposition, *, ours: bool
     ) -> Task:
-        """Return the task; if a place is kept for it, it may go only there."""
+        """Return the task; if a node is kept for it, the task may go only to that node."""
         if ours and disposition is Disposition.BOUND:
             places.note_running(pod, task)
         elif ours and disposition is Disposition.PENDING:
@@ -297,9 +299,7 @@ class WatchedPods:
         return task
 
     def release_kept_place(self, uid: str) -> None:
-        """Let a pod that found no place return to its old node, if it was limited to the place kept for it;
-        then to any.
-        """
+        """Relax the node of a pod that found no place: from the node kept for it to its old node, then to any node."""
         places = self._stores.kept_places
         if places is None or not places.release(uid):
             return
@@ -321,7 +321,7 @@ class WatchedPods:
     def _update(self, pod: Pod, record: PodRecord, task: Task, *, ours: bool) -> None:
         if task != record.task:
             former, record.task = record.task.job, task
-            # Join first: a job is forgotten with its last member, and both may be the same job.
+            # Join before leaving: a job is forgotten with its last member, and both jobs may be the same.
             self._join(pod, record)
             self._stores.jobs.leave(former)
         node = pod.spec.node_name
@@ -330,7 +330,7 @@ class WatchedPods:
         elif node:
             self._stores.tasks.move(record, Event.SHOWN, node)
         else:
-            # A pod never loses its node: an event that shows none is older than the binding.
+            # A pod never loses its node, so an event that shows no node is older than the binding.
             self._stores.tasks.mark(task.uid)
             if not record.said_here:
                 record.message = _read_reported_reason(pod)
@@ -339,8 +339,7 @@ class WatchedPods:
         jobs, job_id = self._stores.jobs, record.task.job
         if not job_id:
             return
-        # A group whose job may have changed is among the changes that are applied once all pods of a batch have been
-        # taken: so it is described once, and not for each of its pods.
+        # Changes of groups are applied after all pods of a batch. So a group's job is described once, not for each pod.
         if jobs.join_known(job_id):
             return
         groups = self._stores.groups
@@ -370,7 +369,7 @@ class WatchedPods:
         self._stores.nominations.foreign(uid, None)
 
     def _note_ended(self, uid: str, pod: Pod | None = None) -> None:
-        if (known := self._stores.tasks.get(uid)) is not None:  # its group must still be known
+        if (known := self._stores.tasks.get(uid)) is not None:  # before its group is forgotten
             self._stores.restart_rooms.note_departure(known, pod)
         record = self._stores.tasks.remove(uid)
         self._unranked.pop(uid, None)
@@ -393,7 +392,7 @@ class WatchedPods:
 
 
 def _read_reported_reason(pod: Pod) -> str:
-    """Return why the pod is unschedulable according to its own condition, so that a restart repeats nothing."""
+    """Return why a pod is unschedulable by its own condition, so that a restarted bridge does not repeat that."""
     condition = pod.condition("PodScheduled")
     if condition is None or condition.status != "False" or condition.reason != "Unschedulable":
         return ""

@@ -1,4 +1,4 @@
-"""Follows collections in order, and says when all that matters is known."""
+"""Follows the collections of the API server in the right order, and says when the cluster is known."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from poseidon.metrics_sources.all_sources import Utilisation
 class Watching:
     """Feeds ``state`` from the API server and from sources of measured use; calls ``changed`` afterwards.
 
-    Owners of pods are followed once a gang's size is a share of an owner's pods (``follow_owners``).
-    ``network`` is the controller of applications and networks, None if no model uses them.
+    Owners of pods are followed once ``follow_owners`` is called, because a gang's size depends on its owner's pods.
+    ``network`` is the controller of applications and networks, None if no cost model uses them.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class Watching:
             for kind in kinds.OWNERS
         }
         if state.queues is not None and state.queues.looks_at_owners:
-            # A pod without its owner would count as one that is in no queue.
+            # A pod whose owner is not known yet would count as a pod in no queue.
             state.queues.follows_owners = True
             self._before_pods += [reflector for kind, (_, reflector) in self._scaled.items() if kind != "Job"]
             self._scaled = {}
@@ -79,7 +79,7 @@ class Watching:
         )
 
     def follow_owners(self, kinds: Iterable[str]) -> None:
-        """Follow owners of these kinds from now on."""
+        """Watch owners of these kinds from now on."""
         for kind in kinds:
             if kind in self._scaled:
                 self._scaled[kind][0].set()
@@ -94,37 +94,37 @@ class Watching:
 
     @property
     def has_settled(self) -> bool:
-        """Whether the solver would be told the cluster as it is; a round before that could place pods badly."""
+        """Whether all collections and measurements have been read. A round before that could place pods badly."""
         known = self._nodes.has_synced and self._pods.has_synced and self._utilisation.has_settled
         known = known and (self._network is None or self._network.has_settled)
         return known and all(each.has_synced for each in self._custom)
 
     def parts(self) -> Iterator[tuple[str, Coroutine[Any, Any, None]]]:
-        """Yield the tasks that must run until cancelled, with names."""
+        """Yield names and coroutines of the parts that must run until cancelled."""
         yield "nodes", self._nodes.run()
         for each in self._before_pods:
             yield each.path, each.run()
         for wanted, reflector in self._scaled.values():
             yield "owners of gangs", _once(wanted, reflector)
         yield "pods", self._pods.run(self._before_pods)
-        # A source's figures about a pod only help once the pod is known.
+        # Measurements of a pod are useful only once the pod is known.
         known = self._nodes, self._pods
         yield "utilisation", _run_after(known, self._utilisation)
-        if self._network is not None:  # what is written of an application counts its pods
+        if self._network is not None:  # an application's status counts its pods
             yield "applications", _run_after(known, self._network)
-        for each in self._custom:  # an object may say which pods it counts
+        for each in self._custom:  # an object's figures may name the pods that they include
             yield "custom resource", each.run([self._pods])
 
     def _follow(
         self, resource: Resource[Any], take: Callable[[Sequence[Change[Any]]], None]
     ) -> Reflector[Any]:
-        # Anybody may create pods: many in one namespace must not delay another's.
+        # Anybody may create pods: many pods in one namespace must not delay pods of other namespaces.
         in_turn = resource is kinds.POD.resource
         return Reflector(self._environment, resource, take, self._changed, in_turn=in_turn)
 
 
 async def _run_after(known: Iterable[Reflector[Any]], part: Utilisation | NetworkController) -> None:
-    """Run a part once the collections that it needs are known."""
+    """Run a part once the collections that it needs have been listed."""
     for each in known:
         await each.wait_synced()
     await part.run()

@@ -1,4 +1,4 @@
-"""Passes actions to their writers, and the outcomes to the state."""
+"""Passes actions to the writers that carry them out, and the outcomes to the bridge's state."""
 
 from __future__ import annotations
 
@@ -51,16 +51,15 @@ from poseidon.lifecycle.refused_pods import RECREATIONS
 _log = logging.getLogger(__name__)
 
 _SHOWN = 200
-"""Characters of an action that are logged."""
+"""Most characters of an action that are logged."""
 
 
 class Writers:
-    """Carries out actions, bindings with ``binder``; reports the outcomes to ``state``, and then calls
-    ``changed``.
+    """Carries out actions (bindings with ``binder``), reports the outcomes to ``state``, then calls ``changed``.
 
-    ``served`` returns the path where a collection is served, by the one that is asked for first. ``traces`` follow how
-    bindings end. In a dry run actions are logged: bindings stay under way for ever, so that the solver keeps
-    their places.
+    ``served`` returns the path at which this API server serves a collection, by the path of its preferred version.
+    ``traces`` create spans of bindings. In a dry run, actions are only logged, and bindings stay under way for ever, so
+    that the solver keeps the pods' places.
     """
 
     def __init__(
@@ -111,7 +110,7 @@ class Writers:
         self._how = self._table()
 
     def _table(self) -> dict[type[Action], Callable[[Any], None]]:
-        """Return the writer of each kind of action."""
+        """Return the function that carries out each kind of action."""
         return {
             Bind: self._bind,
             AnnounceScheduled: self._announce_scheduled,
@@ -138,7 +137,7 @@ class Writers:
         }
 
     def dispatch(self, actions: Iterable[Action]) -> None:
-        """Queue actions; an action that cannot be queued delays no other."""
+        """Queue actions. If an action cannot be queued, the others are queued nevertheless."""
         for action in actions:
             try:
                 if self._dry_run:
@@ -149,7 +148,7 @@ class Writers:
                 self._quarantine.set_aside("actions", type(action).__name__, error, name=str(action)[:_SHOWN])
 
     async def wait_drained(self) -> None:
-        """Wait until no message for people waits to be written, and no pod is between two writes."""
+        """Wait until all events, conditions and statuses are written, and no pod is between deletion and creation."""
         telling = (
             self._events, self._conditions, self._statuses, self._group_conditions, self._topology, self._queues,
         )  # fmt: skip
@@ -175,7 +174,7 @@ class Writers:
     def _bind(self, action: Bind) -> None:
         pod, node, complained = action
         _log.debug("binding pod=%s node=%s", pod, node)
-        if complained:  # a failure that has not been written yet would contradict the binding
+        if complained:  # An unwritten message about a failure would contradict the binding.
             self._conditions.withdraw(pod.uid)
             self._events.withdraw_failure(pod.uid)
         self.binder.submit(BindRequest(pod.uid, pod.namespace, pod.name, node))
@@ -207,11 +206,11 @@ class Writers:
             self._state.binding_ended(outcome)
             if self._traces is not None:
                 self._traces.binding_ended(outcome)
-        # The state must know at once, as the next question about another binding depends on it.
+        # The state is updated at once, because the check of the next binding depends on it.
         self._ended.set()
 
     async def _follow_up(self) -> None:
-        """Pass ended bindings to the state, for ever; results that come together are passed on together."""
+        """Call ``changed`` after bindings have ended, for ever; once for all bindings that end together."""
         while True:
             await self._ended.wait()
             self._ended.clear()
@@ -248,7 +247,7 @@ class Writers:
 
 
 def _say(action: Action) -> None:
-    """Log what would be done."""
+    """Log the action that a dry run leaves out."""
     match action:
         case Bind(pod, node):
             _log.info("would bind pod=%s node=%s", pod, node)

@@ -1,1 +1,1 @@
-"""Groups of pods in the bridge: gangs and topology groups, from their objects to their statuses."""
+"""Handles gangs and topology groups in the bridge: reads their objects, and writes their statuses."""

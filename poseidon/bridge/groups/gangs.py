@@ -1,4 +1,4 @@
-"""Applies groups to the bridge's pods: their jobs, which pods must wait, and what to write about them."""
+"""Applies gangs to the bridge's pods: assigns jobs, holds pods that must wait, and writes conditions and events."""
 
 from __future__ import annotations
 
@@ -41,14 +41,15 @@ _REASONS = {
     pb.GangState.FAILED: EventReason.GANG_FAILED,
     pb.GangState.PREEMPTED: EventReason.PREEMPTED,
 }
-"""Reasons of events about groups, by state; the other states are no news that needs an event."""
+"""Reasons of events about gangs, by the gang's state. The other states need no event."""
 
 
 class GangAssigner:
-    """Assigns each task the job and rank of its gang, and what it waits for. ``wall`` returns seconds since the epoch.
+    """Assigns each task its gang's job and its rank in the gang, and says what the task waits for.
 
-    ``arguments`` say where the tree is by which ``topology`` has groups placed; see there for ``records``. Writes to be
-    carried out are added to ``actions``. ``wanted_kinds``: kinds of owners whose pods, or some of them, form a gang.
+    ``wall`` returns seconds since the epoch. ``arguments`` and ``records`` are passed to ``topology``, which handles
+    topology groups: see ``TopologyGroups``. The writes to carry out are added to ``actions``. ``wanted_kinds`` are the
+    kinds of owners whose pods, all or some of them, form a gang.
     """
 
     def __init__(
@@ -76,7 +77,7 @@ class GangAssigner:
         self._classes = classes
         self._actions = actions
         self.groups = groups
-        """Who is in which group, and what each asks for."""
+        """The members and the requirements of each group."""
         self._statuses = PodGroupStatuses(groups, wall, quarantine)
         self._conditions = GroupConditions(wall)
         self._former = GangsCompleteBeforeRestart(groups, options.timeout, wall)
@@ -84,10 +85,12 @@ class GangAssigner:
         self._said: dict[str, dict[tuple[str, str], str]] = {}
         self.wanted_kinds: set[str] = set()
         self.retake: Callable[[Iterable[tuple[str, Pod]]], None] = lambda _: None
-        """Takes pods once more whose group an object has changed."""
+        """Function that translates pods again whose group has changed because an object has changed."""
 
     def begin(self) -> None:
-        """Begin to decide about groups: all objects and pods are known, also what an earlier bridge has decided."""
+        """Begin to decide about groups. Call it once all objects and pods are known, including what an earlier bridge
+        decided.
+        """
         for job in self._former.take_jobs():
             self._jobs.set_been_whole(job, was_whole=True)
         self.topology.begin()
@@ -95,7 +98,7 @@ class GangAssigner:
     # --- changes of objects and pods -----------------------------------------------------------------------
 
     def get_handler(self, kind: str) -> Callable[[Sequence[Change[Source]]], None]:
-        """Return the function that takes changes of objects of a kind."""
+        """Return the function to call with changed objects of a kind."""
 
         def take_changes(changes: Sequence[Change[Source]]) -> None:
             for change in changes:
@@ -118,7 +121,7 @@ class GangAssigner:
         self.apply()
 
     def pod_gone(self, uid: str) -> None:
-        """Forget a pod that does not exist any more, or that another scheduler places now."""
+        """Forget a pod that no longer exists, or that another scheduler places now."""
         group = self.groups.group_of(uid)
         self.groups.remove_pod(uid)
         if group is not None and self.groups.of_job(group.job.id) is None:
@@ -126,7 +129,7 @@ class GangAssigner:
         self.topology.pod_gone(uid)
 
     def assign_job(self, group: Group, task: Task) -> tuple[Task, str]:
-        """Return a task with the job and rank of its group, and what it waits for, "" for nothing."""
+        """Return a task with its group's job and its rank, and what the task waits for ("" for nothing)."""
         if group.member.share or group.member.whole or group.member.domain:
             self.wanted_kinds.add(group.member.source.kind)
         if task.job != group.job.id:
@@ -171,7 +174,9 @@ class GangAssigner:
         return task if traits is task.traits else replace(task, traits=traits)
 
     def on_round(self, result: pb.RoundResult) -> None:
-        """Write the state that groups have after a round on their objects, if it is not written there yet."""
+        """Write the groups' states after a round into the objects of these groups, unless they are written there
+        already.
+        """
         self.topology.on_round(result)
         slots = self._machines.total("pods") if result.gangs else 0
         for state in result.gangs:
@@ -179,7 +184,7 @@ class GangAssigner:
                 self._take_state(state, slots)
 
     def _take_state(self, state: pb.GangState, slots: int) -> None:
-        # The eviction of these members may still fail.
+        # In state PREEMPTED the evictions of the gang's members may still fail.
         ended = not state.running and state.state != pb.GangState.PREEMPTED
         if ended or state.state in (pb.GangState.BOUND, pb.GangState.FAILED):
             self._jobs.set_been_whole(state.job, state.state == pb.GangState.BOUND)
@@ -201,14 +206,14 @@ class GangAssigner:
             self._actions += [write] if write is not None else []
 
     def expire(self) -> None:
-        """Write the counts whose writing was put off. Call it about every second."""
+        """Write the counts that were postponed. Call it about every second."""
         self._actions += self._statuses.take_late()
         self.topology.expire()
 
     def _tell_problem(self, group: Group) -> None:
         known = self.groups.source(group)
         if known is not None and isinstance(known[1], DescribedMap):
-            # Faults of a ConfigMap are reported whether it has pods or not.
+            # ``TopologyGroups`` reports faults of a ConfigMap, even if its group has no pods.
             return
         demand = self.groups.demand(group)
         if demand is None or group.member.share:
@@ -228,11 +233,14 @@ class GangAssigner:
         topic: tuple[str, str] | None = None,
         about: ObjectRef | None = None,
     ) -> None:
-        """Write an event about a group, unless the last one on the topic (its standing, if none is given) said so."""
+        """Write an event about a group, unless the last event on the topic said the same. Without ``topic``, it is the
+        group's state.
+        """
         about = about or self._about(group)
         if about is None:
             return
-        # What stands on a pod, for want of an object, is said once for the group: another pod may become the first.
+        # A group without an object gets its event on its first pod. Remember the event by job: the first pod may
+        # change.
         owner = group.job.id if about.kind == "Pod" else about.uid
         text = f"{group.member.name}: {message}" if group.member.part else message
         said = self._said.setdefault(owner, {})
@@ -244,7 +252,7 @@ class GangAssigner:
         self._actions.append(AnnounceGroup(about, reason, text))
 
     def _about(self, group: Group) -> ObjectRef | None:
-        """Return the object that says what a group asks for, None if there is none to write about."""
+        """Return the object that states what a group asks for, None if no event can be written about such an object."""
         known, source = self.groups.source(group), group.member.source
         if known is None:
             return None
@@ -258,7 +266,7 @@ class GangAssigner:
         return ObjectRef(*_VERSIONS[kind], uid, source.namespace, source.name)
 
     def _first_pod(self, group: Group) -> ObjectRef | None:
-        """Return one of a group's pods, to write an event on it for a group without an object."""
+        """Return a pod of the group, for events about a group that has no object; None if no pod is known."""
         known = [uid for uid in sorted(group.progress) if self._tasks.get(uid) is not None]
         if not known:
             return None

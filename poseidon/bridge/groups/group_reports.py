@@ -1,4 +1,4 @@
-"""Reports news about groups: to the solver as records, to people on objects and pods."""
+"""Reports changes of groups: to the solver as records, to people as ConfigMap data, labels and conditions."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from poseidon.pod_groups.demands import Known, list_ignored_by_native
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 COUNTS_SECONDS = 60.0
-"""How long figures in a message may be out of date."""
+"""Seconds for which the figures in a written message may be out of date."""
 
 SCHEDULED, UNSCHEDULABLE = "Scheduled", "Unschedulable"
 _WAITS = frozenset({pb.GangState.WAITING, pb.GangState.FAILED, pb.GangState.PREEMPTED})
 
 
 class TopologyNotes:
-    """Writes the state of topology groups into their ConfigMaps, and events, by adding to ``actions``.
+    """Adds to ``actions`` the writes of topology groups' states into their ConfigMaps, and events about faults.
 
     ``wall`` returns seconds since the epoch.
     """
@@ -43,11 +43,11 @@ class TopologyNotes:
         self._complained: dict[str, str] = {}
 
     def read_notes(self, described: DescribedMap[Any]) -> Mapping[str, str]:
-        """Return the keys that this program has written into a ConfigMap, as last seen."""
+        """Return the keys and values that this program has written into a ConfigMap, as last seen."""
         return self._told.read_data(described)
 
     def write_changes(self, described: DescribedMap[Any], outlook: Outlook) -> bool:
-        """Write what has changed of a group into its ConfigMap; return whether the message's change is postponed.
+        """Write changes of a group's state into its ConfigMap; return whether a change of the message is postponed.
 
         A message of which only figures have changed is written about once a minute.
         """
@@ -70,12 +70,14 @@ class TopologyNotes:
             self._actions.append(write)
 
     def note(self, described: DescribedMap[Any], text: str, reason: EventReason, *, warns: bool) -> None:
-        """Write a message into a ConfigMap that describes no usable group; ``warns``: also write an event."""
+        """Write a message into a ConfigMap that describes no usable group or tree; if ``warns``, also write an
+        event.
+        """
         self.warn_once(described, text if warns else "", reason)
         self._write(described, {"message": text or None})
 
     def warn_once(self, described: DescribedMap[Any], text: str, reason: EventReason) -> None:
-        """Write an event about a fault ("": none), once while the fault lasts, even if this program restarts."""
+        """Write one event about a fault ("" for none) as long as it lasts, even if this program restarts."""
         said = self._complained.get(described.uid)
         if said is None:
             said = self._told.read_data(described).get("message", "")
@@ -99,7 +101,7 @@ class TopologyNotes:
 
 
 class TopologyRecords:
-    """Keeps ``records`` of the tree and of groups for the solver, if a model reads them (``wanted``)."""
+    """Keeps ``records`` of the tree and of topology groups for the solver, if a cost model reads them (``wanted``)."""
 
     def __init__(self, records: CustomRecords, *, wanted: bool) -> None:
         self.wanted = wanted
@@ -108,13 +110,13 @@ class TopologyRecords:
         self._groups: dict[str, GroupSpec] = {}
 
     def tree(self, spec: TreeSpec | None) -> None:
-        """Record the tree in force; None: no ConfigMap describes one, so labels of nodes may."""
+        """Record the tree in force. None: no ConfigMap describes a tree, so labels of nodes may describe it."""
         if self.wanted and spec is not self._tree:
             self._tree = spec
             self._records.tell(TREE_RECORD, TREE_NAME, spec.payload() if spec is not None else None)
 
     def group(self, job: str, namespace: str, spec: GroupSpec | None) -> None:
-        """Record the rules of a job's group; None: it is no topology group, or has no pods."""
+        """Record the rules of a job's topology group. None: the job has no topology group, or the group has no pods."""
         if not self.wanted or spec is self._groups.get(job):
             return
         if spec is None:
@@ -129,7 +131,7 @@ class TopologyRecords:
 
 
 class _Told(NamedTuple):
-    """The condition as last written; ``gist`` is its message without counts."""
+    """A group's condition as last written; ``gist`` is the condition's message without counts."""
 
     status: str
     gist: str
@@ -137,11 +139,10 @@ class _Told(NamedTuple):
 
 
 class GroupConditions:
-    """Decides when to write the condition of a PodGroup: if its status or its reasons change, but not if only counts
-    do.
+    """Decides when to write the condition of a PodGroup: if its status or reasons change, not if only counts change.
 
-    The message ends with fields of the group that this scheduler ignores. While members are being bound, or wait
-    for others to leave, nothing is written. ``wall`` tells seconds since the epoch.
+    The message ends with the group's fields that this scheduler ignores. No condition is written while members are
+    being bound, or wait for victims to leave. ``wall`` returns seconds since the epoch.
     """
 
     def __init__(self, wall: Callable[[], float]) -> None:
@@ -151,7 +152,9 @@ class GroupConditions:
     def consider(
         self, uid: str, found: Known, state: pb.GangState.State.ValueType, message: str
     ) -> GroupConditionWrite | None:
-        """Return the condition to be written for a group in this ``state``, None if the present one is right."""
+        """Return the condition to write for a group in this ``state``, None if the object's condition is right
+        already.
+        """
         composite = isinstance(found, CompositePodGroup)
         if not isinstance(found, NativePodGroup | CompositePodGroup):
             return None
@@ -172,7 +175,7 @@ class GroupConditions:
         return GroupConditionWrite(uid, namespace, found.metadata.name, condition, composite)
 
     def forget(self, uid: str) -> None:
-        """Forget a PodGroup that is gone."""
+        """Forget a PodGroup that has been deleted."""
         self._told.pop(uid, None)
 
 
@@ -182,7 +185,7 @@ def _type_of(found: NativePodGroup | CompositePodGroup) -> ConditionType:
 
 
 def _as_found(found: NativePodGroup | CompositePodGroup) -> _Told:
-    """Return the condition that the object has already."""
+    """Return the condition that is in the object's status."""
     for each in found.status.conditions:
         if each.type == _type_of(found):
             return _Told(each.status, reasons_of(each.message), each.last_transition_time)

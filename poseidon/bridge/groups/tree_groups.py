@@ -1,6 +1,4 @@
-"""Topology groups in the bridge: reads their ConfigMaps, sends records to the solver, and writes results
-back.
-"""
+"""Handles topology groups in the bridge: reads their ConfigMaps, sends records to the solver, writes results back."""
 
 from __future__ import annotations
 
@@ -29,7 +27,7 @@ _OFF = "the overlay topology is off, and the constraints are ignored"
 
 
 class _Said(NamedTuple):
-    """The solver's last report of a group, and how long its search took."""
+    """The solver's last report about a group, and the seconds that its round took."""
 
     phase: int
     message: str
@@ -37,11 +35,12 @@ class _Said(NamedTuple):
 
 
 class TopologyGroups:
-    """Follows all topology groups. ``wall`` returns seconds since the epoch, ``name_of`` the name of a pod by uid.
+    """Follows all topology groups, and writes their states.
 
-    ``records`` get the tree and its groups, ``actions`` what is to be done. Nothing is written
-    before ``begin``: what is known of a group until then may be half of it. States that are usually left at once are
-    written by ``expire``, if they last until then. ``lives`` are those of groups, by job.
+    ``wall`` returns seconds since the epoch, ``name_of`` the name of a pod by uid. ``records`` get the tree and its
+    groups, ``actions`` get the writes to carry out. Nothing is written before ``begin``, because only part of a group
+    may be known until then. Some states usually end at once; ``expire`` writes such a state if it has lasted until
+    then. ``lives`` has the history of each group, by job.
     """
 
     def __init__(
@@ -82,7 +81,7 @@ class TopologyGroups:
         if touched:
             self._records.tree(self.trees.spec)
             self._look_at_trees()
-            # Which of a group's settings have no effect depends on the levels of the tree.
+            # The levels of the tree decide which settings of a group have no effect.
             self._look_at(self.lives)
 
     def group_maps_changed(self, changes: Sequence[Change[ConfigMap]]) -> None:
@@ -103,7 +102,7 @@ class TopologyGroups:
         self._notes.forget(uid)
 
     def begin(self) -> None:
-        """Begin to write about groups, as all pods and ConfigMaps are known."""
+        """Begin to write about groups. Call it once all pods and ConfigMaps are known."""
         if not self._begun:
             self._begun = True
             self._look_at_trees()
@@ -111,7 +110,7 @@ class TopologyGroups:
             self._look_at_maps(self._maps)
 
     def follow(self, moved: Iterable[Group]) -> None:
-        """Note groups of which pods have changed phase, or the description has changed."""
+        """Update groups whose pods have changed phase, or whose description has changed."""
         for group in moved:
             with self._quarantine.attempt("topology groups", group.job.id, name=group.member.name):
                 self._follow(group)
@@ -124,11 +123,11 @@ class TopologyGroups:
         if spec is not None and life is not None and placed >= spec.size and life.state is not State.BOUND:
             self._look(group.job.id)
         else:
-            # Members come and go in crowds: a change of a group that is not whole yet can wait for the next members.
+            # Many members come or go at once: the state of an incomplete group can wait until the next call of expire.
             self._late[group.job.id] = None
 
     def on_round(self, result: pb.RoundResult) -> None:
-        """Take the solver's report of groups, and its evictions."""
+        """Store the solver's reports about groups, and for whom it evicts members of groups."""
         stats = result.stats
         spent = stats.snapshot_seconds + stats.network_seconds + stats.solve_seconds + stats.admit_seconds
         self._note_preemptors(result)
@@ -137,7 +136,7 @@ class TopologyGroups:
             self._look(state.job)
 
     def expire(self) -> None:
-        """Write what was postponed, and forget groups that are gone. Call it about every second."""
+        """Write postponed states, and forget groups that no longer exist. Call it about every second."""
         for job in self._records.jobs():
             if self._groups.of_job(job) is None:
                 self._records.group(job, "", None)
@@ -167,7 +166,7 @@ class TopologyGroups:
             self._look(job)
 
     def _look(self, job: str, *, passing: bool = False) -> None:
-        """Write what has changed of a group; ``passing``: even a state that may end at once."""
+        """Write changes of a group's state; ``passing``: write even a state that may end at once."""
         with self._quarantine.attempt("states of topology groups", job):
             self._look_closely(job, passing=passing)
 
@@ -210,7 +209,7 @@ class TopologyGroups:
     ) -> Outlook:
         problem, remark = "", ""
         if described is not None:
-            # The new description is faulty; the former one may still count.
+            # If the new description is faulty, the former one may still be in force.
             problem = described.problem if described.spec is None else ""
             remark = described.problem if described.spec is not None else ""
             remark = remark or "; ".join((*described.reading.remarks, *self._remarks(described.spec)))
@@ -239,7 +238,7 @@ class TopologyGroups:
         return remarks_on(spec, self.trees.tree().levels) if self.tree_is_read else [_OFF]
 
     def _look_at_maps(self, names: Iterable[GroupName]) -> None:
-        """Write what has changed of groups into their ConfigMaps, and into ignored ConfigMaps that they are ignored."""
+        """Write changes of groups into their ConfigMaps, and tell ignored ConfigMaps why they are ignored."""
         for name in sorted(names):
             self._look(self._job_of(name))
             for described, text in self._maps.list_ignored(name):
@@ -271,12 +270,12 @@ class TopologyGroups:
                 life = self.lives.get(group.job.id) if group is not None else None
                 if life is not None and group is not None:
                     name = preemptor.member.name if preemptor is not None else self._name_of(delta.task)
-                    # People who may read the group's ConfigMap must not learn names of other namespaces.
+                    # People who may read the group's ConfigMap must not learn names of pods in other namespaces.
                     theirs = name.partition("/")[0] == group.member.source.namespace
                     life.preemptor = name if theirs else delta.task
 
     def _clear_preemptor(self, names: Collection[str]) -> None:
-        """Clear the preemptor of a bound group: no pod makes room for it, or for one of its pods, any more."""
+        """Clear these preemptors, which have been bound, from all groups: no pod is evicted for them any more."""
         for job, life in [*self.lives.items()]:
             if life.preemptor in names:
                 life.preemptor = ""
@@ -285,7 +284,7 @@ class TopologyGroups:
     # --- job, description and pods of a group ---------------------------------------------------------------
 
     def _job_of(self, name: GroupName) -> str:
-        """Return the job of a group: that of its pods, which may bear the label of a PodGroup."""
+        """Return the job of a group's pods. The pods may name their group by the label of a PodGroup."""
         jobs = [Membership(ObjectKey(kind, *name)).job for kind in (TOPOLOGY_GROUP, POD_GROUP)]
         return next((job for job in jobs if self._groups.of_job(job) is not None), jobs[0])
 

@@ -1,1 +1,1 @@
-"""Queues in the bridge: which pods and owners are in them, and the figures of each."""
+"""Handles queues in the bridge: which pods and owners are in each queue, and the figures of each queue."""

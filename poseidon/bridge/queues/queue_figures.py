@@ -1,4 +1,4 @@
-"""Figures of queues for Prometheus, for a limited number of names."""
+"""Computes figures of queues for Prometheus, under a limited number of queue names."""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ if TYPE_CHECKING:
     from prometheus_client.metrics_core import GaugeMetricFamily
 
 MOST_QUEUES = 500
-"""Queues with names of their own; all others are counted together."""
+"""Most queues that metrics name; all further queues are counted together."""
 
 OTHERS = "(others)"
-"""The name of all others."""
+"""The name under which metrics count all further queues."""
 
 REFRESH_SECONDS = 10.0
-"""How old figures may be: workloads of all queues are counted at most so often."""
+"""Seconds between two counts of the workloads of all queues."""
 
 Place = tuple[str, str, str]
 """Queue, flavor and resource."""
 
 
 class QueueFigures(NamedTuple):
-    """The state of queues by name; amounts are in the units of Kubernetes."""
+    """Figures of all queues, by the name of the queue; amounts are in cores, bytes or pieces."""
 
     workloads: Mapping[str, WorkloadCounts] = {}
-    """Workloads that wait, and that are admitted."""
+    """The numbers of workloads that wait, and of those that are admitted."""
     nominal: Mapping[Place, float] = {}
-    """Quotas of their own, except those without limit."""
+    """The queues' own quotas, except unlimited ones."""
     used: Mapping[Place, float] = {}
-    """The amounts in use."""
+    """The amounts that are used."""
     borrowed: Mapping[Place, float] = {}
-    """The borrowed part of these."""
+    """The part of the used amounts that is borrowed."""
 
 
 class FigureKeeper:
@@ -47,10 +47,10 @@ class FigureKeeper:
         self._clock = clock
         self._refreshed = float("-inf")
         self.latest = QueueFigures()
-        """The figures of the latest look."""
+        """The figures as last computed."""
 
     def refresh(self) -> None:
-        """Compute the figures again if they are old. Call it about every second."""
+        """Compute the figures again if they are older than ``REFRESH_SECONDS``. Call it about every second."""
         now = self._clock()
         if now < self._refreshed + REFRESH_SECONDS:
             return
@@ -88,12 +88,12 @@ def _add(some: WorkloadCounts, others: WorkloadCounts) -> WorkloadCounts:
 
 
 def _count(amounts: dict[Place, float], place: Place, amount: int) -> None:
-    """Add an amount of the protocol, in which cpu is in thousandths."""
+    """Add an amount in the protocol's unit (cpu in thousandths of a core) to amounts in cores, bytes or pieces."""
     amounts[place] = amounts.get(place, 0.0) + (amount / 1000 if place[2] == "cpu" else amount)
 
 
 class QueueCollector:
-    """A collector for Prometheus; ``figures`` returns the latest, from any thread."""
+    """A collector for Prometheus; ``figures`` returns the latest figures and may be called from any thread."""
 
     def __init__(self, figures: Callable[[], QueueFigures]) -> None:
         self._figures = figures
@@ -103,7 +103,7 @@ class QueueCollector:
         yield from _make_families()
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
-        """Yield how queues stand."""
+        """Yield the metrics with the latest figures of all queues."""
         found, families = self._figures(), _make_families()
         pending, admitted = families[:2]
         for queue, counts in found.workloads.items():
@@ -124,8 +124,8 @@ def _make_families() -> list[GaugeMetricFamily]:
         for name, text, labels in (
             ("pending_workloads", "Pods and gangs of a queue that wait.", ("queue",)),
             ("admitted_workloads", "Pods and gangs of a queue that have places.", ("queue",)),
-            ("nominal", "What a queue has by itself of a resource: cores, bytes, or pieces.", place),
-            ("usage", "What is used of a resource by a queue, and by those below it.", place),
-            ("borrowed", "What of the usage exceeds the queue's own quota.", place),
+            ("nominal", "A queue's own quota of a resource: cores, bytes, or pieces.", place),
+            ("usage", "The amount of a resource that a queue, and those below it, use.", place),
+            ("borrowed", "The part of the usage that exceeds the queue's own quota.", place),
         )
     ]

@@ -1,4 +1,4 @@
-"""Follows objects that own pods, as they may name the queue of these, and may be suspended."""
+"""Follows objects that own pods: they may name the queue of their pods, and may be suspended."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ _NOTHING_ELSE = Known(())
 
 
 def read_scale(kind: str, api_version: str, found: QueuedOwner) -> ScaledOwner:
-    """Return an object with the number of pods that it is to have, also while it is suspended.
+    """Return an object with the number of pods that it is to have, even while it is suspended.
 
-    The number is not stated if the object alone does not say it: its pods are then no gang.
+    The number is left out if the object alone does not state it; the object's pods are then no gang.
     """
     group = api_version.rpartition("/")[0]
     value: Mapping[str, Any] = {
@@ -52,7 +52,9 @@ def read_scale(kind: str, api_version: str, found: QueuedOwner) -> ScaledOwner:
 
 
 def _outline(template: object) -> TemplateOutline | None:
-    """Return the metadata of a Job's template, None if it is malformed, which those say who read it whole."""
+    """Return the metadata of a Job's template, None if it is malformed. Code that reads the whole template reports
+    that.
+    """
     try:
         return convert_object(mapping(template), TemplateOutline)
     except (MalformedObjectError, RecursionError):
@@ -66,8 +68,9 @@ def owner_changes(
     resumptions: Resumptions | None,
     quarantine: Quarantine,
 ) -> Callable[[Sequence[Change[QueuedOwner]]], None]:
-    """Return the function that passes objects of a kind to ``take``, with the numbers of their pods, then to
-    ``resumptions``."""
+    """Return a function that passes changed objects of a kind, with their numbers of pods, to ``take``, then to
+    ``resumptions``.
+    """
     api_version = api_version_of(resource)
 
     def take_changes(changes: Sequence[Change[QueuedOwner]]) -> None:

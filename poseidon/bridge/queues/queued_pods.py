@@ -18,7 +18,7 @@ from protos.firmament.v1 import scheduler_pb2 as pb
 
 
 def move_queued_pods(stores: Stores, queues: QueueBook) -> None:
-    """Apply changes of queues and owners to pods: the quota that each draws on, its priority, and whether it waits."""
+    """Apply changes of queues and owners to pods: the quota that each pod uses, its priority, and whether it waits."""
     queues.settle()
     if queues.take_topology_change():
         stores.groups.queues_changed()
@@ -37,10 +37,9 @@ def move_queued_pods(stores: Stores, queues: QueueBook) -> None:
 
 
 class QueueNews:
-    """Writes about queues: their usage into their statuses, and events about settings that make no sense or have no
-    effect.
+    """Writes queues' usage into their statuses, and events about settings that are wrong or have no effect.
 
-    Nothing is said as long as Kueue admits. ``clock`` is monotonic, ``wall`` returns seconds since the epoch.
+    Nothing is written if Kueue admits workloads. ``clock`` is monotonic, ``wall`` returns seconds since the epoch.
     """
 
     def __init__(
@@ -49,14 +48,14 @@ class QueueNews:
         self._stores = stores
         self._queues = queues
         self.statuses = QueueStatuses(queues, self._find_standing, clock, wall)
-        """What is written into the statuses."""
+        """Writes the statuses of queues."""
         self.figures = FigureKeeper(queues, self.statuses, clock)
-        """What metrics say of queues."""
+        """Computes the metrics of queues."""
         self._said: dict[tuple[str, EventReason], str] = {}
         self._known: object = None
 
     def on_round(self, states: Sequence[pb.QueueState]) -> None:
-        """Note the solver's reports of quotas that have changed."""
+        """Store the solver's reports about quotas that have changed."""
         self.statuses.on_round(states)
 
     def take_queue_actions(self) -> list[Action]:
@@ -77,7 +76,7 @@ class QueueNews:
             if found is None:
                 continue
             kind, each = found
-            # The condition of a ClusterQueue says what is wrong with it.
+            # A ClusterQueue needs no event: its condition says what is wrong.
             problem = "" if isinstance(each, ClusterQueue) else quota.problem
             texts = {
                 EventReason.INVALID_SPEC: problem,

@@ -1,1 +1,1 @@
-"""The stream to the solver: greeting, events, flow control, rounds."""
+"""Handles the stream to the solver: greeting, events, flow control and results of rounds."""

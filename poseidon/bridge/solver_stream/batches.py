@@ -1,4 +1,4 @@
-"""Batches of events: cut to size, numbered until acknowledged, and timed until answered."""
+"""Cuts events into batches, keeps batches until the solver acknowledges them, and measures answer times."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def split_items(items: Sequence[T], most: int) -> Iterator[Sequence[T]]:
 def split_events(events: Iterable[pb.Event], max_events: int, max_bytes: int) -> Iterator[pb.ClientMessage]:
     """Yield the events in order, in non-empty batches of at most ``max_events`` and about ``max_bytes``.
 
-    Batches have no number yet. Events are copied into them one by one, so a hundred thousand new events never
-    exist at the same time: each takes ten times as much memory by itself as in a batch.
+    Batches have no number yet. Events are copied into them one by one, so a hundred thousand new events never exist at
+    the same time: an event by itself takes ten times as much memory as in a batch.
     """
     message = pb.ClientMessage()
     size = 0
@@ -41,7 +41,7 @@ def split_events(events: Iterable[pb.Event], max_events: int, max_bytes: int) ->
 
 
 class Window:
-    """Numbers the batches of a stream from 1, keeps the unacknowledged ones, and limits how many these are."""
+    """The unacknowledged batches of a stream: numbers batches from 1, and limits how many are unacknowledged."""
 
     def __init__(self, size: int) -> None:
         self._size = size
@@ -52,8 +52,8 @@ class Window:
         self._heard = 0
 
     def acknowledge(self, sequence: int) -> None:
-        """Note that the solver has applied every batch up to ``sequence``; the same number again says that it is still
-        working.
+        """Note that the solver has applied every batch up to ``sequence``. A repeated number says that the solver is
+        still working.
         """
         self._heard += 1
         for number in range(self._acknowledged + 1, min(sequence, self._sent) + 1):
@@ -63,15 +63,14 @@ class Window:
 
     @property
     def oldest(self) -> int | None:
-        """The number of the first batch that is not acknowledged; None if all are."""
+        """The number of the first unacknowledged batch; None if all are acknowledged."""
         return self._acknowledged + 1 if self._sent > self._acknowledged else None
 
     async def wait_for_silence(self, seconds: float) -> int:
-        """Wait until a batch has waited ``seconds`` to twice that without any message from the solver; return its
+        """Wait until the solver has been silent for ``seconds`` to twice that while a batch waits; return the batch's
         number.
 
-        Returns its number. gRPC answers probes even if the solver hangs; a solver that is at work repeats its
-        acknowledgement.
+        gRPC answers probes even if the solver hangs; a solver that is at work repeats its acknowledgement.
         """
         while True:
             oldest, heard = self.oldest, self._heard
@@ -85,7 +84,7 @@ class Window:
         return batch.events.events[index] if batch is not None and index < len(batch.events.events) else None
 
     async def assign_number(self, batch: pb.ClientMessage) -> None:
-        """Wait for room in the window, and give a batch its number."""
+        """Wait until the number of unacknowledged batches allows one more, and give a batch its number."""
         while self._sent - self._acknowledged >= self._size:
             self._moved.clear()
             await self._moved.wait()
@@ -97,9 +96,9 @@ class Window:
 class HeldReports:
     """Keeps a few reports of successful bindings until they can leave in one message with the next events.
 
-    Nobody waits for them, and a message of their own costs both sides as much as all else that they do about a pod
-    that comes alone. None is kept for longer than ``seconds``: ``wake`` is called then. More than ``few`` are not kept,
-    and no failures.
+    Nobody waits for these reports. If a pod comes alone, a separate message for its report would cost both sides as
+    much as all other work on the pod. At most ``few`` reports are kept, and no report of a failure. After ``seconds``,
+    ``wake`` is called, and the reports are sent.
     """
 
     def __init__(self, few: int, seconds: float, wake: Callable[[], None]) -> None:
@@ -111,10 +110,7 @@ class HeldReports:
     def hold_or_release(
         self, reports: Sequence[pb.BindingReport], *, leave: bool
     ) -> Sequence[pb.BindingReport]:
-        """Keep ``reports``, or release them. Returns those to be sent now: all, kept ones included, or none.
-
-        ``leave``: events are being sent anyway.
-        """
+        """Keep ``reports``, or return them with all kept ones, to be sent now. ``leave``: events are being sent anyway."""
         if not reports and not self._held:
             return reports
         self._held += reports
@@ -133,15 +129,16 @@ class HeldReports:
         self._wake()
 
     def end(self) -> HeldReports:
-        """Hold no reports from now on; the next call of ``hold_or_release`` returns those that were held."""
+        """Keep no reports from now on; the next call of ``hold_or_release`` returns the kept ones."""
         self._few = 0
         return self
 
 
 class AnswerTimes:
-    """Measures the answers on one stream: one pod per message, so that counting costs next to nothing.
+    """Measures the seconds from sending a pod to the solver's decision, on one stream.
 
-    ``clock`` is monotonic; ``observe`` gets seconds. If pods find no place, the oldest are forgotten.
+    To save time, only one pod of each message is measured. ``clock`` is monotonic; ``observe`` gets the seconds. If
+    many pods find no place, the oldest are forgotten.
     """
 
     def __init__(self, clock: Callable[[], float], observe: Callable[[float], None]) -> None:
@@ -150,7 +147,7 @@ class AnswerTimes:
         self._told: dict[str, float] = {}
 
     def note_sent(self, events: Iterable[pb.Event]) -> None:
-        """Note the events that are being sent."""
+        """Remember when the first pod of these events is sent."""
         for event in events:
             if event.WhichOneof("body") == "tasks" and event.tasks.uids:
                 self._told.setdefault(event.tasks.uids[0], self._clock())
@@ -159,7 +156,7 @@ class AnswerTimes:
             del self._told[next(iter(self._told))]
 
     def note_answers(self, deltas: Iterable[pb.Delta]) -> None:
-        """Note the decisions of the solver."""
+        """Measure the answer times of the remembered pods that the solver has decided about."""
         if not self._told:
             return
         for delta in deltas:

@@ -1,4 +1,4 @@
-"""The events for the solver: a snapshot for a solver that knows nothing, then only changes."""
+"""Makes the events for the solver: a snapshot when a stream begins, then only changes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,9 @@ class EventStream:
     def __init__(self, stores: Stores) -> None:
         self._stores = stores
         self._told_classes: set[int] = set()
-        self._refused: RefusedEvents | None = None  # most solvers never refuse one
+        self._refused: RefusedEvents | None = (
+            None  # None until the solver refuses an event, which most never do
+        )
 
     def snapshot(self) -> Iterator[pb.Event]:
         """Yield the whole state as events, for a solver that knows nothing; later events are changes of it.
@@ -46,16 +48,16 @@ class EventStream:
         return self.take_events()
 
     def note_refused(self, event: pb.Event, reason: str) -> None:
-        """Leave out an event that the solver has refused, until its object changes."""
+        """Leave out an event that the solver has refused until the event's object changes."""
         if self._refused is None:
             self._refused = RefusedEvents(self._stores.quarantine)
         self._refused.note(event, reason)
 
     @property
     def has_news(self) -> bool:
-        """Whether ``take_events`` may yield anything: the solver knows already of most that happens to a pod.
+        """Whether ``take_events`` may yield anything. Most changes of a pod are known to the solver already.
 
-        Asking costs a fraction of taking, and of the turn of the event loop in which it is done.
+        This check takes a fraction of the time of ``take_events``.
         """
         stores = self._stores
         books = stores.machines, stores.history, stores.first_records, stores.jobs, stores.custom_records
@@ -67,7 +69,7 @@ class EventStream:
             or stores.classes.names_images
             or stores.classes.may_have_moved
             or stores.classes.has_surplus
-            # Whether these have changed is known only after taking their changes.
+            # These stores know whether they have changed only after their changes have been taken.
             or stores.queues is not None
             or stores.applications is not None
         )
@@ -87,12 +89,12 @@ class EventStream:
     def _all_events(self) -> Iterator[pb.Event]:
         stores = self._stores
         self._settle_classes()
-        # Mostly only tasks have changed; for pods that come one by one, the checks below would run for each.
+        # Mostly only tasks have changed. If pods come one by one, the steps below would cost time for each pod.
         if stores.machines.changed:
             yield from self._events("machines", self._machine_events)
         if stores.history.changed:
             yield from self._events("run times", stores.history.take_events)
-        # Before the tasks: no round may place a group without its rules, or use unknown labels of namespaces.
+        # These go before the tasks: no round may place a group without its rules, or without labels of namespaces.
         if stores.first_records.changed:
             yield from self._events("records that tasks need", stores.first_records.take_events)
         if stores.jobs.changed:
@@ -102,7 +104,7 @@ class EventStream:
         if stores.applications is not None:
             with self._quarantine_faults("applications"):
                 self._tell_applications(stores.applications)
-        # After the tasks: a NUMA record's figures include the pods that were on the node when the record came
+        # These go after the tasks: a NUMA record's figures include the pods that were on the node when the record came
         # (docs/numa.md).
         if stores.custom_records.changed:
             yield from self._events("records", stores.custom_records.take_events)
@@ -130,7 +132,7 @@ class EventStream:
                 stores.tasks.mark_moved()
 
     def _events(self, what: str, take: Callable[[], Iterable[pb.Event]]) -> Iterator[pb.Event]:
-        """Yield events of one kind; a failure does not hold up other kinds."""
+        """Yield events of one kind. An error in one kind does not delay the other kinds."""
         with self._quarantine_faults(what):
             yield from take()
 
@@ -164,7 +166,7 @@ class EventStream:
         yield from encode_pending(waiting)
 
     def _remove_ended_classes(self) -> list[pb.Event]:
-        """Remove classes that no pod has any more; call it when the solver knows all tasks."""
+        """Remove classes that no pod has any more, and return their events. Call it when the solver knows all tasks."""
         stores = self._stores
         gone = stores.classes.forget_unused()
         if not gone:
@@ -176,7 +178,7 @@ class EventStream:
         return [pb.Event(class_removed=number) for number in told]
 
     def _tell_applications(self, applications: NetworkBook) -> None:
-        """Send records of the applications and networks in force, if a model reads them."""
+        """Send records of the applications and networks in force, if a cost model reads them."""
         stores = self._stores
         if stores.classes.visibility.records.isdisjoint(APPLICATION_RECORDS):
             return
@@ -193,7 +195,9 @@ class EventStream:
 
 
 def encode_pending(tasks: Iterable[Task]) -> Iterator[pb.Event]:
-    """Yield one event per class, job, importance and group to be kept apart, in order of first appearance."""
+    """Yield one event with the pending tasks of each class, job, priority and spread group, in order of first
+    appearance.
+    """
     for _, members in _alike((task, ("", False)) for task in tasks):
         event = pb.Event()
         _describe(event.tasks, members)
@@ -202,7 +206,7 @@ def encode_pending(tasks: Iterable[Task]) -> Iterator[pb.Event]:
 
 
 def encode_placed(placed: Iterable[tuple[Task, str, bool]]) -> Iterator[pb.Event]:
-    """Yield one event per machine, class, job, importance and group, in order of appearance.
+    """Yield one event with the placed tasks of each machine, class, job, priority and spread group.
 
     ``placed``: tasks, their machines, and whether their bindings are still under way.
     """
@@ -224,7 +228,7 @@ def encode_placed(placed: Iterable[tuple[Task, str, bool]]) -> Iterator[pb.Event
 
 
 def _alike(tasks: Iterable[tuple[Task, _Where]]) -> Iterator[tuple[_Where, list[Task]]]:
-    """Yield groups of tasks with equal machine, class, job, importance and group, in order of first appearance."""
+    """Yield groups of tasks with equal machine, class, job, priority and spread group, in order of first appearance."""
     batches: dict[tuple[object, ...], tuple[_Where, list[Task]]] = {}
     for task, where in tasks:
         key = where, task.task_class, task.job, task.priority, task.group_priority, task.spread
@@ -236,7 +240,7 @@ def _alike(tasks: Iterable[tuple[Task, _Where]]) -> Iterator[tuple[_Where, list[
 
 
 def _describe(batch: pb.TaskBatch | pb.BoundTasks, members: Sequence[Task]) -> None:
-    """Describe what applies to all of ``members``, and list them.
+    """Write into ``batch`` the fields that all ``members`` share, and the members' uids and names.
 
     The message is filled in place: a constructor would copy it, and there may be a hundred thousand tasks.
     """

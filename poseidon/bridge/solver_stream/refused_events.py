@@ -1,8 +1,7 @@
 """Leaves out events that the solver has refused, so that one bad event does not stop all others.
 
-A batch with a malformed event changes nothing and ends the stream, and the snapshot of the next stream would
-contain the event again. So a refused event is remembered by its content; once the object changes, it is sent
-again.
+A batch with a malformed event changes nothing and ends the stream, and the snapshot of the next stream would contain
+the event again. So a refused event is remembered by its content. Once its object changes, the new event is sent.
 """
 
 from __future__ import annotations
@@ -18,11 +17,11 @@ MOST_REMEMBERED = 10_000
 
 
 class EventRefusedError(ValueError):
-    """The solver's message about an event."""
+    """The solver has refused an event; the text is the solver's message."""
 
 
 class RefusedEvents:
-    """Remembers refused events, the latest ``MOST_REMEMBERED``."""
+    """Remembers the latest ``MOST_REMEMBERED`` refused events."""
 
     def __init__(self, quarantine: Quarantine) -> None:
         self._quarantine = quarantine
@@ -45,7 +44,7 @@ class RefusedEvents:
     def filter_refused(self, events: Iterable[pb.Event]) -> Iterator[pb.Event]:
         """Yield events without the refused ones.
 
-        A refused class is sent as one that fits nowhere, since tasks refer to it, and running ones count. A
+        A refused class is sent as a class that fits nowhere, since tasks refer to it, and running tasks use capacity. A
         refused event about many tasks is sent in halves, until only the faulty task is left out.
         """
         for event in events:

@@ -1,4 +1,4 @@
-"""The stream to the solver: sends hello, snapshot, events and reports; receives acknowledgements and rounds.
+"""Keeps the stream to the solver: sends hello, snapshot, events and reports; receives acknowledgements and rounds.
 
 A broken stream is replaced by a new one with a full snapshot: the solver keeps nothing between streams, and
 the bridge can make a snapshot at any time.
@@ -64,9 +64,11 @@ class SessionOptions:
     linger: float = 0.005
     """Seconds for which changes are gathered before they are sent."""
     idle: float = 0.02
-    """Seconds within which ``few`` messages make a burst; outside of one, a change is sent at once."""
+    """If ``few`` messages are sent within this many seconds, that is a burst. Outside of bursts, changes are sent at
+    once.
+    """
     few: int = 4
-    """Messages, at least one."""
+    """Number of messages that make a burst, at least one; also the most reports that wait for an event."""
     busy_linger: float = 0.025
     """Seconds for which changes are gathered while the solver is busy: a message costs both sides about as much as
     several bindings.
@@ -78,7 +80,7 @@ class SessionOptions:
     refused_seconds: float = 10.0
     """Longest pause after refusals, and the pause for a distrusted solver."""
     stable_seconds: float = 10.0
-    """A stream that lasted this long resets the back-off."""
+    """A stream that lasted this many seconds resets the pause after lost streams."""
     backoff_initial: float = 0.2
     """First pause after a lost stream, in seconds."""
     backoff_cap: float = 10.0
@@ -86,9 +88,9 @@ class SessionOptions:
     max_message_bytes: int = 64 << 20
     """Largest message of the solver, in bytes."""
     report_seconds: float = 0.5
-    """Seconds for which ``few`` reports of bindings that succeeded may wait for an event to go with."""
+    """Seconds for which up to ``few`` reports of successful bindings may wait, to be sent with the next event."""
     keepalive_seconds: float = 20.0
-    """A connection without data for this long is probed."""
+    """A connection without data for this many seconds is probed."""
     tls: TlsFiles | None = None
     """Certificate files of both sides; None: no encryption."""
     tls_check_seconds: float = 5.0
@@ -96,14 +98,14 @@ class SessionOptions:
 
 
 class Session:
-    """Keeps a stream open to one of the solvers at ``targets``; if the stream is lost, to the next of them.
+    """Keeps a stream open to one of the solvers at ``targets``; if the stream is lost, opens one to the next solver.
 
-    ``peer`` is the state behind it. ``needs``: the data that the peer sends; ``run`` ends if the solver needs
-    others; None: any will do. ``recorder`` keeps what is sent and received, if there is one. ``start`` allows
-    the first snapshot; ``wake`` says that the peer has something to send; ``is_open``: the solver has
-    answered hello on the present stream. ``fencing`` must be larger than
-    that of any earlier driver of the cluster. The solver forgets an ``ephemeral`` cluster when its session
-    ends. A silent stream is noticed within twice the time that ``stream`` names.
+    ``peer`` is the state that sends and receives. ``needs`` are the data that the peer sends; if the solver needs other
+    data, ``run`` ends; None accepts any needs. ``recorder``, if given, keeps the sent and received messages. ``start``
+    allows the first snapshot. ``wake`` announces that the peer has something to send. ``is_open`` says whether the
+    solver has answered hello on the present stream. ``fencing`` must be larger than that of any earlier driver of the
+    cluster. The solver forgets an ``ephemeral`` cluster when its session ends. A silent stream is noticed within twice
+    the timeout in ``stream``.
     """
 
     def __init__(
@@ -147,9 +149,7 @@ class Session:
         return self._targets[self._turn % len(self._targets)]
 
     def start(self, fencing: int | None = None) -> None:
-        """Allow streams to be opened, as the peer's state is complete; with a new ``fencing`` number if
-        given.
-        """
+        """Allow streams, because the peer's state is complete. ``fencing``, if given, replaces the fencing number."""
         if fencing is not None:
             self._hello.fencing = fencing
         self._started.set()
@@ -159,13 +159,15 @@ class Session:
         self._wake.set()
 
     def drain(self) -> None:
-        """Send what is left, then end the stream; ``run`` returns then."""
+        """Send the remaining events and reports, then end the stream and ``run``."""
         self._draining = True
         self._started.set()
         self._wake.set()
 
     async def run(self) -> None:
-        """Keep a stream open until ``drain``. Raises ``NeedsChangedError``; nothing has been sent then."""
+        """Keep a stream open until ``drain``. Raises ``NeedsChangedError`` before anything is sent, if the needs
+        differ.
+        """
         await self._started.wait()
         tried = 0
         while not self._draining:
@@ -193,7 +195,7 @@ class Session:
                 self._complain(logging.WARNING, "no stream to the solver, connecting again", error)
                 self._metrics.refused.set(False)
                 self._turn += 1
-                # The next solver is asked at once, but after all have been asked without success there is a pause.
+                # The next solver is tried at once. If all have failed, the session pauses before it tries again.
                 if not self._draining and tried % len(self._targets) == 0:
                     await asyncio.sleep(self._backoff.next())
 
@@ -241,11 +243,11 @@ class Session:
         try:
             await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
             if sender.done() and not sender.cancelled() and sender.exception() is None:
-                # The sender has sent everything; the server answers the end of our half of the stream by ending its
-                # own.
+                # The sender has sent everything. When this side ends its half of the stream, the server ends its own
+                # half.
                 await receiver
             for task in tasks:
-                # A receiver knows why a stream ended; a sender only notices that it did.
+                # The receiver knows why a stream ended; the sender only notices the end.
                 if task.done():
                     task.result()
         except aio.AioRpcError as error:
@@ -263,16 +265,16 @@ class Session:
             await asyncio.gather(*tasks, return_exceptions=True)
 
     def _note_refusal(self, window: Window, code: grpc.StatusCode, details: str | None) -> None:
-        """Report the event for which the stream has ended, if it has ended for one."""
+        """Report the refused event to the peer, if the solver ended the stream because of one."""
         refusal = parse_refusal(code, details or "")
         event = window.event(refusal.batch, refusal.event) if refusal is not None else None
         if refusal is not None and event is not None:
             self._peer.note_refused(event, refusal.reason)
-            # Without the refused event the next stream gets further, so it may open at once.
+            # The next stream leaves out the refused event, so it may open at once.
             self._backoff.reset()
 
     async def _watch(self, window: Window) -> None:
-        """Raise ``StreamLostError`` once a batch waits and the solver stays silent."""
+        """Raise ``StreamLostError`` once a batch has waited too long for any message from the solver."""
         oldest = await window.wait_for_silence(self._silence_timeout)
         self._metrics.silences.inc()
         raise StreamLostError(
@@ -298,7 +300,7 @@ class Session:
                 await self._peer.on_round(message.round)
 
     async def _send(self, call: Call, window: Window, held: HeldReports | None) -> None:
-        """Send the snapshot, then news, until ``drain``; ``held`` keeps reports that may go with events."""
+        """Send the snapshot, then changes, until ``drain``; ``held`` keeps reports that may be sent with events."""
         started = self._clock()
         snapshot = self._batches(self._peer.snapshot())
         await self._write(call, pb.ClientMessage(snapshot_begin=pb.SnapshotBegin()))
@@ -318,7 +320,7 @@ class Session:
 
     async def _send_news(self, call: Call, window: Window, held: HeldReports | None) -> bool:
         """Send the new reports and events; returns whether there were any."""
-        # Reports first: an event about the same task is newer.
+        # Reports go first: an event about the same task is newer than its report.
         reports = self._peer.take_reports()
         batches = self._batches(self._peer.take_events())
         if held is not None:
@@ -331,21 +333,25 @@ class Session:
         return bool(await self._send_batches(call, window, batches) or reports)
 
     def _gathering_seconds(self, sent: deque[float]) -> float:
-        """Return how long changes are gathered before they are sent; ``sent``: when the last few messages were."""
+        """Return the seconds for which changes are gathered before they are sent; ``sent``: times of the last
+        messages.
+        """
         if self._peer.has_plenty_to_do():
             return self._options.busy_linger
         burst = len(sent) == sent.maxlen and self._clock() - sent[0] < self._options.idle
         return self._options.linger if burst else 0.0
 
     def _batches(self, events: Iterable[pb.Event]) -> deque[pb.ClientMessage]:
-        """Cut events into messages. Raises ``StreamLostError`` if that fails, so that a snapshot follows."""
+        """Cut events into messages. Raises ``StreamLostError`` if that fails, so that a new stream begins with a
+        snapshot.
+        """
         try:
             return deque(split_events(events, self._options.batch_events, self._options.batch_bytes))
         except Exception as error:
             raise StreamLostError(f"events for {self._target} cannot be made: {error!r}") from error
 
     async def _send_batches(self, call: Call, window: Window, batches: deque[pb.ClientMessage]) -> int:
-        """Number batches, send them and drop them. Returns how many events they held."""
+        """Number batches, send them and remove them from ``batches``. Returns the number of events sent."""
         count = 0
         while batches:
             message = batches.popleft()
@@ -369,7 +375,7 @@ class Session:
         self._metrics.connected.set(is_open)
 
     def _complain(self, level: int, what: str, error: Exception) -> None:
-        """Log a failure; the same one again only at debug level, so that an outage is one line."""
+        """Log a failure. A repeated failure is logged at debug level only, so that an outage is one line."""
         text = str(error)
         _log.log(level if text != self._last_complaint else logging.DEBUG, '%s error="%s"', what, text)
         self._last_complaint = text

@@ -1,4 +1,4 @@
-"""The interface of the state that a session sends from and reports to."""
+"""Defines the methods that a session calls on the bridge's state."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class DistrustedError(Exception):
 
 
 class Peer(Protocol):
-    """The methods that a session calls on its side's state; all from the event loop's thread."""
+    """The methods that a session calls on the bridge's state, all from the event loop's thread."""
 
     def snapshot(self) -> Iterable[pb.Event]:
         """Return the whole state, for a solver that knows nothing; later events are changes of it."""
@@ -24,17 +24,16 @@ class Peer(Protocol):
         """Return the changes since the last call. The caller iterates at once, before anything else changes."""
 
     def take_reports(self) -> Sequence[pb.BindingReport]:
-        """Return the outcomes of deltas since the last call."""
+        """Return the outcomes of the solver's deltas since the last call."""
 
     def note_refused(self, event: pb.Event, reason: str) -> None:
-        """Note that the solver has refused an event, which would end the next stream as it ended this one."""
+        """Note that the solver has refused an event and ended the stream. Later streams must not contain that event."""
 
     def has_plenty_to_do(self) -> bool:
         """Return whether the placements so far keep the peer busy for a while, so that the next round may wait."""
 
     async def on_round(self, result: pb.RoundResult) -> None:
-        """Carry out the result of a round. The next one is read when this returns; cancelled if the stream is
-        lost.
+        """Carry out the result of a round. The session reads the next result when this returns.
 
-        Raises ``DistrustedError`` to leave the solver alone for a while.
+        The call is cancelled if the stream is lost. It raises ``DistrustedError`` to pause before the next stream.
         """

@@ -1,4 +1,4 @@
-"""One stream to the solver: opening it, the greeting, the solver's needs, and why the stream ended."""
+"""Opens one stream to the solver, greets the solver, reads its needs, and says why a stream ended."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def open_channel(
         ("grpc.http2.max_pings_without_data", 0),
         # The solver never compresses, and a few compressed bytes of an attacker could become very many.
         ("grpc.compression_enabled_algorithms_bitset", 1),
-        # Each attempt must try the connection afresh: the back-off is ours, not the channel's.
+        # Each attempt must open a new connection: the session decides on pauses, not the channel.
         ("grpc.use_local_subchannel_pool", 1),
         # No proxy: proxies are for connections that leave the cluster.
         ("grpc.enable_http_proxy", 0),
@@ -127,7 +127,7 @@ async def greet(call: Call, target: str, hello: pb.Hello, seconds: float) -> pb.
 
 
 async def end_of(call: Call, target: str, *, greeting: bool) -> Exception:
-    """Return the error that says why a call has ended."""
+    """Return the error to raise for a call that has ended."""
     code, details = await call.code(), await call.details()
     if greeting and code in _REFUSALS:
         return HelloRefusedError(f"{target}: {details}")
@@ -135,7 +135,9 @@ async def end_of(call: Call, target: str, *, greeting: bool) -> Exception:
 
 
 class Refusal(NamedTuple):
-    """An event that the solver has refused: the batch's number, the event's place in it from 0 on, and why."""
+    """An event that the solver has refused: the number of its batch, its index in the batch from 0 on, and the
+    reason.
+    """
 
     batch: int
     event: int
@@ -149,12 +151,14 @@ def parse_refusal(code: grpc.StatusCode, details: str) -> Refusal | None:
 
 
 def describe_error(target: str, error: aio.AioRpcError) -> str:
-    """Say in one line why a call failed."""
+    """Return in one line why a call failed."""
     return f"{target}: {error.code().name}: {' '.join((error.details() or '').split())}"
 
 
 class NeedsChangedError(Exception):
-    """The solver needs other data than it gets, so everything must be read anew. ``needs``: what it needs."""
+    """The solver needs other data than the bridge sends, so the bridge must start anew. ``needs``: the data it needs
+    now.
+    """
 
     def __init__(self, needs: frozenset[str]) -> None:
         super().__init__("the solver's models look at something else than before")
@@ -162,10 +166,10 @@ class NeedsChangedError(Exception):
 
 
 def needs_of(welcome: pb.Welcome) -> frozenset[str]:
-    """Return what a solver needs, in the words of ``Welcome``.
+    """Return the data that a solver needs, as named in the protocol's message ``Welcome``.
 
-    A solver that is too old to say gets all that such solvers can use, and the kinds of records that it
-    names.
+    If a solver is too old to state its needs, these are all data that such solvers can use, and the kinds of records
+    that it names.
     """
     if (welcome.version_major, welcome.version_minor) >= (VERSION_MAJOR, FIRST_MINOR):
         return frozenset(welcome.needs)
@@ -181,10 +185,11 @@ async def ask(
     random: Random,
     tls: TlsFiles | None = None,
 ) -> frozenset[str] | None:
-    """Ask the solvers at ``targets`` in turn for their needs, for up to ``seconds``; return the first answer, or None.
+    """Ask the solvers at ``targets`` one after another for their needs, for up to ``seconds``; return the first answer,
+    or None.
 
-    The call greets a solver as a driver of ``cluster``, which no other may use, and which the solver forgets
-    at once: the driver of the true cluster goes on meanwhile.
+    The call greets a solver as the driver of ``cluster``, a name that no other driver may use, and that the solver
+    forgets at once. So the driver of the real cluster is not disturbed.
     """
     hello = hello_of(cluster, client)
     backoff = Backoff(random, _FIRST_PAUSE, _LONGEST_PAUSE)

@@ -1,1 +1,1 @@
-"""Objects in queues that own pods, and are resumed and suspended here."""
+"""Resumes and suspends objects that own pods and are in a queue, such as Jobs."""

@@ -1,4 +1,4 @@
-"""LimitRanges of namespaces, as the API server will apply them to the pods of objects that are resumed."""
+"""Applies LimitRanges to the expected pods of suspended objects, as the API server will when it creates them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class LimitRanges:
         self._versions: defaultdict[str, int] = defaultdict(int)
 
     def take_changes(self, changes: Sequence[Change[LimitRange]]) -> None:
-        """Store changed LimitRanges; their namespaces get new versions if the content has changed."""
+        """Store changed LimitRanges. If the content has changed, their namespaces get new version numbers."""
         for uid, found in changes:
             namespace = self._namespaces.pop(uid, "")
             former = self._found[namespace].pop(uid, None)
@@ -34,11 +34,12 @@ class LimitRanges:
                 self._versions[namespace] += 1
 
     def find_version(self, namespace: str) -> int:
-        """Return the version of a namespace's LimitRanges: a number that changes with what they say."""
+        """Return the version of a namespace's LimitRanges: a number that grows when their content changes."""
         return self._versions.get(namespace, 0)
 
     def complete(self, pods: Sequence[Pod]) -> tuple[list[Pod], str]:
-        """Return pods of one namespace with its default requests and limits, and why one will be refused, "" if none.
+        """Return pods of one namespace with its default requests and limits, and why the API server would refuse one
+        ("": none).
 
         Pods that share a spec share the completed one. LimitRanges apply in the order of their names.
         """

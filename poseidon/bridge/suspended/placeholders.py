@@ -1,4 +1,4 @@
-"""Placeholders: tasks that stand for the pods that suspended objects would have."""
+"""Keeps placeholders: tasks that stand for the pods that a suspended object would have."""
 
 from __future__ import annotations
 
@@ -21,12 +21,14 @@ from poseidon.queues.owners import OwnerKey
 
 
 class AdmissionStage(Enum):
-    """How far the admission of an object in a queue has come."""
+    """Stages of the admission of an object that is in a queue."""
 
     WAITING = "waiting for places"
     RESUMING = "being resumed"
     RUNNING = "resumed"
-    """Also if it has never been suspended. Placeholders hold the places of pods that have not come."""
+    """Also the stage of an object that was never suspended. Placeholders hold the places of pods that do not exist
+    yet.
+    """
     SUSPENDING = "being suspended"
 
 
@@ -39,40 +41,42 @@ class PodTaker(Protocol):
 
 @dataclass(slots=True)
 class WorkloadAdmission:
-    """An object in a queue that may be resumed and suspended here."""
+    """The admission of an object in a queue that this program may resume and suspend."""
 
     found: Workload
-    """The object as it was shown last, or as it has been written since."""
+    """The object as the watch last showed it, or as this program has written it since."""
     stage: AdmissionStage
-    """How far it has come."""
+    """The present stage."""
     since: float
-    """When it came to its stage, by the monotonic clock."""
+    """When the present stage began, in seconds of the monotonic clock."""
     written: int = -1
-    """Generation of the spec that the latest write was about: when it is done, older ones are out of date."""
+    """The object's generation for which the latest write was made. Once the write has succeeded, objects of this
+    generation are out of date.
+    """
     overtaken: bool = False
-    """Whether that write has failed because the object is another by now."""
+    """Whether the latest write failed because the object had changed."""
     pods: dict[str, Pod] = field(default_factory=dict)
-    """Its placeholders by uid."""
+    """The object's placeholders by uid."""
     taken: set[str] = field(default_factory=set)
-    """Its pods that have come."""
+    """The uids of the object's pods that took the places of placeholders."""
     evicts: list[Evict] = field(default_factory=list)
-    """Evictions of its pods, which the suspension stands for."""
+    """Evictions of the object's pods that were asked for; suspending the object replaces them."""
     pause: float = 0.0
-    """Seconds for which it paused last, because its pods did not come."""
+    """Length of the object's last pause in seconds; it pauses if its pods did not come."""
     not_before: float = float("-inf")
-    """When it may wait for places again, by the monotonic clock."""
+    """When the object may wait for places again, in seconds of the monotonic clock."""
     said: str = ""
-    """The gist of the last event about it."""
+    """The last event about the object, without counts."""
     untold: str = ""
-    """Why it waits, as long as no event has said so."""
+    """Why the object waits, if no event has said so yet."""
     limits: int = -1
-    """The version of the LimitRanges of its namespace when its pods were described last."""
+    """The version of the namespace's LimitRanges when the placeholders were last made."""
     idle: bool = False
-    """Whether its pods are not placed here, or it makes no sense, as long as it does not change."""
+    """Whether the object gets no placeholders until it changes: another scheduler places its pods, or it is faulty."""
 
     @property
     def stage_written(self) -> AdmissionStage:
-        """How far the object has come for the API server, if the last write to it has not been carried out."""
+        """The object's stage in the API server if the last write has not been carried out."""
         before = {
             AdmissionStage.RESUMING: AdmissionStage.WAITING,
             AdmissionStage.SUSPENDING: AdmissionStage.RUNNING,
@@ -87,10 +91,11 @@ class WorkloadAdmission:
 
 
 class Placeholders:
-    """All placeholders: pods that stand for those of suspended objects. ``take_pods`` receives them; ``is_ours``:
-    whether this program places pods of a scheduler's name.
+    """All placeholders: tasks that stand for the pods of suspended objects.
 
-    Both must be set before there are some. ``queues`` knows which pods are below which owners.
+    ``take_pods`` receives placeholders as pods; ``is_ours`` returns whether this program places the pods that name a
+    scheduler. ``take_pods`` and ``is_ours`` must be set before the first placeholder. ``queues`` knows which pods each
+    owner has.
     """
 
     def __init__(self, tasks: PodRecords, queues: QueueBook) -> None:
@@ -106,11 +111,11 @@ class Placeholders:
         return len(self._owners)
 
     def find_owner(self, uid: str) -> str:
-        """Return the uid of the object for whose pod a placeholder stands, "" for none."""
+        """Return the uid of the object whose pod a placeholder stands for, "" if ``uid`` is no placeholder."""
         return self._owners.get(uid, "")
 
     def add(self, entry: WorkloadAdmission, count: int) -> str:
-        """Create placeholders for pods of an object; return why that makes no sense, "" if it does."""
+        """Create ``count`` placeholders for pods of an object; return why that is impossible, "" if it is possible."""
         if entry.idle or count <= 0:
             return ""
         self._attempts += 1
@@ -132,17 +137,19 @@ class Placeholders:
         return ""
 
     def renew(self, entry: WorkloadAdmission) -> None:
-        """Create placeholders again if the LimitRanges that apply to them have changed."""
+        """Drop an object's placeholders, so that new ones are made, if the LimitRanges that apply to them have
+        changed.
+        """
         if entry.limits not in (-1, self.limit_ranges.find_version(entry.key.namespace)):
             entry.idle, entry.limits = False, -1
             self.drop_placeholders(entry)
 
     def drop_placeholders(self, entry: WorkloadAdmission, count: int | None = None) -> None:
-        """Drop ``count`` placeholders, or all; first those without places."""
+        """Drop ``count`` placeholders of an object (None: all); placeholders without places go first."""
         self.drop_by_uid(entry, sorted(entry.pods, key=self._has_place)[:count])
 
     def drop_by_uid(self, entry: WorkloadAdmission, uids: Sequence[str]) -> None:
-        """Drop these placeholders."""
+        """Drop the placeholders with these uids."""
         for uid in uids:
             del entry.pods[uid]
             del self._owners[uid]
@@ -150,7 +157,7 @@ class Placeholders:
             self.take_pods([Change(uid, None) for uid in uids])
 
     def choose_placeholder(self, entry: WorkloadAdmission, pod: Pod) -> str:
-        """Return the placeholder that stands for a pod, "" for none: one made from its template, by spec or labels."""
+        """Return the uid of the placeholder that best matches a pod's spec and labels, "" if none does."""
         spec, labels = reduce_spec(pod.spec), pod.metadata.labels.items()
         # All placeholders of one template share its spec, so there are few specs to compare.
         specs = {id(each.spec): each.spec for each in entry.pods.values()}
@@ -168,7 +175,7 @@ class Placeholders:
         return found if any(rank(found)[:2]) else ""
 
     def list_pods(self, entry: WorkloadAdmission) -> list[str]:
-        """Return the pods of an object that need places, or have them."""
+        """Return the uids of an object's real pods."""
         return [uid for uid in self._queues.list_owned(entry.key) if uid not in entry.pods]
 
     def _has_place(self, uid: str) -> bool:

@@ -1,11 +1,12 @@
 """Resumes suspended objects in queues once there are places for all of their pods, and suspends them again.
 
-A suspended object has no pods, so *placeholders* wait in their stead: tasks like any others, made from its templates.
-Once its gang has places, the object is resumed, by one patch. The placeholders hold the places until its pods come and
-take them. If pods of it have to make way, the object is suspended as a whole, and waits anew.
+A suspended object has no pods. *Placeholders* wait in place of its pods: tasks like any others, made from the object's
+templates. Once the placeholders' gang has places, one patch resumes the object. The placeholders hold the places until
+the object's pods exist and take them. If pods of the object have to be evicted, the whole object is suspended, and
+waits again.
 
-Nothing of this is stored: whether an object is suspended says it all. After a restart, places are looked for anew for
-pods of resumed objects that have not come.
+This state is kept in memory only, because an object says itself whether it is suspended. After a restart, placeholders
+look for places again for the missing pods of resumed objects.
 """
 
 from __future__ import annotations
@@ -42,18 +43,20 @@ from poseidon.queues.owners import OwnerKey
 from poseidon.queues.queue_names import GANG_KINDS
 
 HELD_SECONDS = 300.0
-"""How long places are held for pods of an object that has been resumed, as long as Kueue waits for pods by default."""
+"""Seconds for which placeholders hold the places of a resumed object's pods: Kueue's default wait for pods."""
 
 _ANSWER_SECONDS = 10.0
-"""How long the watch may take to show why a write has failed."""
+"""Seconds within which the watch should show the change that made a write fail."""
 
 TELL_SECONDS = 30.0
-"""How long an object waits until an event says why: most that wait are resumed before, and each event is a write."""
+"""Seconds for which an object waits before an event says why. Most objects are resumed sooner, and each event is a
+write.
+"""
 
 _MAKING_WAY = "waits until pods that make way for it have left their nodes"
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 60.0, 3600.0
-"""Pauses before an object is resumed again whose pods did not come."""
+"""First and longest pause in seconds before an object is resumed again, if its pods did not come."""
 
 _ABOUT_PODS = (Bind, AnnounceScheduled, AnnounceUnschedulable, AnnouncePreempted, NominatedNodeWrite)
 
@@ -61,7 +64,7 @@ _ABOUT_PODS = (Bind, AnnounceScheduled, AnnounceUnschedulable, AnnouncePreempted
 class Resumptions:
     """Resumes suspended objects in queues once their gangs have places, and suspends them again.
 
-    ``connect`` must be called before objects come. ``queues`` knows which pods are below which owners. ``clock`` is
+    ``connect`` must be called before the first object. ``queues`` knows which pods each owner has. ``clock`` is
     monotonic.
     """
 
@@ -89,13 +92,15 @@ class Resumptions:
         self._ready: dict[str, None] = {}
 
     def connect(self, take_pods: PodTaker, is_ours: Callable[[str], bool]) -> None:
-        """Pass placeholders to ``take_pods``; ``is_ours``: whether a scheduler of that name is this program."""
+        """Pass placeholders to ``take_pods``. ``is_ours`` returns whether this program places the pods that name a
+        scheduler.
+        """
         self._placeholders.take_pods, self._placeholders.is_ours = take_pods, is_ours
 
     # --- changes of objects --------------------------------------------------------------------------------
 
     def take_workload(self, uid: str, found: Workload | None) -> None:
-        """Store an object's present state; None if it is gone, or is in no queue any more."""
+        """Store an object's present state; None: the object has been deleted, or is in no queue any more."""
         entry = self._entries.get(uid)
         if found is None or found.ended or self._is_part(found):
             if entry is not None:
@@ -110,7 +115,7 @@ class Resumptions:
         if 0 < found.generation <= entry.written and found.suspended is (
             entry.stage is AdmissionStage.RUNNING
         ):
-            return  # older than what has been written
+            return  # This state is older than the latest write.
         former, entry.found = entry.found, found
         self._follow(entry, former)
 
@@ -125,9 +130,11 @@ class Resumptions:
         return seconds(entry.found.value["metadata"]["created"]) or 0.0 if entry is not None else 0.0
 
     def begin(self) -> None:
-        """Begin to decide about objects: all are known. Missing pods of resumed objects get placeholders."""
+        """Begin to decide about objects. Call it once all are known. Missing pods of resumed objects get
+        placeholders.
+        """
         for entry in [*self._entries.values()]:
-            if entry.stage is AdmissionStage.WAITING:  # whoever has suspended it, its pods are to leave
+            if entry.stage is AdmissionStage.WAITING:  # Its pods are to leave, no matter who suspended it.
                 self._tasks.ask_to_leave(self._queues.list_owned(entry.key))
             stage = entry.stage_written
             if stage is AdmissionStage.RUNNING or stage is not entry.stage:
@@ -137,7 +144,7 @@ class Resumptions:
                 self._add(entry, entry.found.size - there)
 
     def _is_part(self, found: Workload) -> bool:
-        """Return whether an object belongs to another one, which is suspended and resumed as a whole."""
+        """Return whether an object belongs to another object, which is suspended and resumed as a whole."""
         return found.controller is not None and found.controller.kind in GANG_KINDS
 
     def _follow(self, entry: WorkloadAdmission, former: Workload) -> None:
@@ -147,7 +154,7 @@ class Resumptions:
         if found.suspended and stage in (AdmissionStage.RUNNING, AdmissionStage.SUSPENDING):
             self._note_suspended(entry)
         elif found.suspended and found.generation != former.generation:
-            self._placeholders.drop_placeholders(entry)  # what was placed is not what it would have now
+            self._placeholders.drop_placeholders(entry)  # The changed object would have other pods.
             self._enter(entry, AdmissionStage.WAITING)
             self._fill(entry)
         elif not found.suspended and stage in (AdmissionStage.WAITING, AdmissionStage.RESUMING):
@@ -163,7 +170,7 @@ class Resumptions:
         entry.stage, entry.since, entry.overtaken = stage, self._clock(), False
 
     def _fill(self, entry: WorkloadAdmission) -> None:
-        """Give a suspended object placeholders, unless it has some, or must wait for its pods to be gone."""
+        """Give a suspended object placeholders, unless it has placeholders, or must wait until its pods are deleted."""
         found = entry.found
         waits = entry.idle or entry.pods or found.active or self._clock() < entry.not_before
         if entry.stage is AdmissionStage.WAITING and not waits and not self._placeholders.list_pods(entry):
@@ -179,10 +186,10 @@ class Resumptions:
         if self._by_key.get(entry.key) == entry.found.ref.uid:
             del self._by_key[entry.key]
 
-    # --- pods that have come -------------------------------------------------------------------------------
+    # --- real pods of resumed objects -------------------------------------------------------------------------------
 
     def take_place(self, record: PodRecord, pod: Pod) -> None:
-        """Give a pod that has just been created the place that a placeholder holds for it, if one does."""
+        """Give a new pod the place of a placeholder of its owner, if one matches the pod."""
         uid = record.task.uid
         if self._placeholders.find_owner(uid):
             return
@@ -204,10 +211,12 @@ class Resumptions:
         if record.phase is Phase.PLACED:
             self._placements.pending.begin(record, (), ())
 
-    # --- what is to be done --------------------------------------------------------------------------------
+    # --- actions --------------------------------------------------------------------------------
 
     def sort_out(self, actions: Iterable[Action]) -> list[Action]:
-        """Return the actions that concern no placeholder, and writes to objects; the others are handled here."""
+        """Handle the actions about placeholders; return all other actions, and the writes that resume or suspend
+        objects.
+        """
         left = [action for action in actions if not self._takes(action)]
         for uid in [*self._ready]:
             entry = self._entries.get(uid)
@@ -218,14 +227,14 @@ class Resumptions:
         return left + mine
 
     def _takes(self, action: Action) -> bool:
-        """Return whether an action is about a placeholder, and so is handled here."""
+        """Handle an action if it is about a placeholder or suspends an object; return whether it was handled."""
         if isinstance(action, Evict):
             return self._suspend_for(action)
         if not isinstance(action, _ABOUT_PODS):
             return False
         owner = self._placeholders.find_owner(action.pod.uid)
         if not owner:
-            return "[" in action.pod.name  # of one that is gone; no pod has such a name
+            return "[" in action.pod.name  # A dropped placeholder: no real pod has "[" in its name.
         entry = self._entries[owner]
         if isinstance(action, Bind):
             self._ready[owner] = None
@@ -242,15 +251,15 @@ class Resumptions:
             self._actions.append(AnnounceGroup(entry.found.ref, reason, message))
 
     def _tell(self, entry: WorkloadAdmission, now: float) -> None:
-        """Say why an object waits, once it has waited for a while."""
+        """Write an event that says why an object waits, once it has waited ``TELL_SECONDS``."""
         if not entry.pods:
-            entry.untold = ""  # nothing waits in its stead any more
+            entry.untold = ""  # no placeholder waits any more
         elif entry.untold and now >= entry.since + TELL_SECONDS:
             self._say(entry, EventReason.FAILED_SCHEDULING, entry.untold)
             entry.untold = ""
 
     def _resume_if_whole(self, entry: WorkloadAdmission) -> None:
-        """Resume an object if its gang has places, and if each of these nodes still takes its pod."""
+        """Resume an object if its gang has places, and if each node may still take its pod."""
         if entry.stage is AdmissionStage.RUNNING:
             self._settle_places(entry)
         if entry.stage is not AdmissionStage.WAITING:
@@ -270,7 +279,7 @@ class Resumptions:
         self._write(entry, suspended=False)
 
     def _count_needed(self, records: Sequence[PodRecord]) -> int:
-        """Return how many placeholders must have places: all, unless their gang may begin with fewer."""
+        """Return how many placeholders must have places: all of them, or the minimum of their gang."""
         groups = [self._groups.group_of(record.task.uid) for record in records]
         if None in groups:
             return len(records)
@@ -298,11 +307,11 @@ class Resumptions:
                 yield record
 
     def _settle_places(self, entry: WorkloadAdmission) -> None:
-        """Bind the placeholders of a resumed object to their places."""
+        """Mark the placeholders of a resumed object as bound to their nodes."""
         self._end_places(self._iter_binding(entry), BindResult.BOUND)
 
     def _suspend_for(self, action: Evict) -> bool:
-        """Have an object suspended because one of its pods has to make way; returns whether it will be."""
+        """Suspend an object instead of evicting one of its pods; return whether it will be suspended."""
         uid = action.pod.uid
         owner = self._placeholders.find_owner(uid)
         if not owner:
@@ -317,10 +326,10 @@ class Resumptions:
             self._write(entry, suspended=True)
         return True
 
-    # --- what has become of it -----------------------------------------------------------------------------
+    # --- outcomes of writes -----------------------------------------------------------------------------
 
     def note_written(self, end: SuspensionEnd) -> None:
-        """Note the outcome of a write."""
+        """Note the outcome of a write that suspends or resumes an object."""
         entry, write = self._entries.get(end.write.uid), end.write
         if entry is None or entry.written != write.generation:
             return
@@ -333,7 +342,7 @@ class Resumptions:
                 self._give_up(entry, end.refusal)
 
     def expire(self) -> None:
-        """Give up writes and places whose time has run out. Call it about every second."""
+        """Give up writes and places whose time limits have passed. Call it about every second."""
         now = self._clock()
         for entry in [*self._entries.values()]:
             if entry.stage is AdmissionStage.WAITING:
@@ -348,7 +357,7 @@ class Resumptions:
                 self._give_places_back(entry, now)
 
     def _give_places_back(self, entry: WorkloadAdmission, now: float) -> None:
-        """Give back places for which no pod came; an object of which none at all came waits once more."""
+        """Drop placeholders whose pods did not come. If no pod came at all, suspend the object again."""
         if entry.taken or self._placeholders.list_pods(entry):
             self._placeholders.drop_placeholders(entry)
             return
@@ -359,7 +368,7 @@ class Resumptions:
         self._write(entry, suspended=True)
 
     def _give_up(self, entry: WorkloadAdmission, reason: str) -> None:
-        """Return to the stage before a write that has failed for good."""
+        """Return an object to the stage before a write, because the write has failed for good."""
         if entry.stage is AdmissionStage.SUSPENDING:
             self._give_up_suspending(entry, reason)
             return
@@ -367,7 +376,7 @@ class Resumptions:
         self._enter(entry, AdmissionStage.WAITING)
 
     def _give_up_suspending(self, entry: WorkloadAdmission, reason: str) -> None:
-        """Evict the pods one by one, as their object cannot be suspended; placeholders stay."""
+        """Evict pods one by one, because their object cannot be suspended; placeholders keep their places."""
         evicts, entry.evicts = entry.evicts, []
         stay = {*self._queues.list_owned(entry.key)} - {action.pod.uid for action in evicts}
         self._tasks.ask_to_leave(stay, leave=False)
@@ -385,7 +394,7 @@ class Resumptions:
         self._settle_places(entry)
 
     def _note_suspended(self, entry: WorkloadAdmission) -> None:
-        """Note that an object is suspended: its pods leave, and it waits for places once they are gone."""
+        """Note that an object is suspended: its pods will leave; then it waits for places again."""
         entry.evicts = []
         self._tasks.ask_to_leave(self._queues.list_owned(entry.key))
         self._placeholders.drop_placeholders(entry)
@@ -394,7 +403,7 @@ class Resumptions:
 
     @staticmethod
     def _as_written(entry: WorkloadAdmission, *, suspended: bool) -> Workload:
-        """Return an object as it is once it is resumed or suspended, whether or not the watch has shown that."""
+        """Return an object with ``suspended`` set, even if the watch has not shown that write yet."""
         found = entry.found
         if found.suspended is suspended:
             return found

@@ -1,4 +1,4 @@
-"""Reads objects in queues that own pods: whether they are suspended, and which pods they would have."""
+"""Reads objects that own pods and are in a queue: whether they are suspended, and which pods they would have."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from poseidon.pod_groups.demands import read_queued_owner_demand
 from poseidon.queues.queue_names import SUSPENDABLE, read_kueue_queue
 
 IN_SPEC, IN_POLICY = ("spec", "suspend"), ("spec", "runPolicy", "suspend")
-"""Where an object says whether it is suspended."""
+"""Paths of the fields by which an object says whether it is suspended."""
 
 _OF_POLICY = frozenset({"PyTorchJob", "TFJob", "XGBoostJob", "PaddleJob", "JAXJob", "MPIJob"})
 
@@ -37,28 +37,28 @@ _NOTHING_ELSE = Known(())
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """An object in a queue that owns pods."""
+    """An object that owns pods and is in a queue."""
 
     ref: ObjectRef
     """Which object it is."""
     collection: str
-    """Path of all objects of its kind."""
+    """The API path of the collection of its kind."""
     generation: int
-    """Number of its spec's latest change, 0 if it does not say."""
+    """``metadata.generation``, 0 if it is missing."""
     queue: str
     """The LocalQueue that it names."""
     controller: OwnerReference | None
-    """Who manages it."""
+    """The object that manages it, if any."""
     suspended: bool
-    """Whether it is to have no pods now."""
+    """Whether the object is suspended, so that it is to have no pods now."""
     ended: bool
-    """Whether it will have no pods any more."""
+    """Whether the object has ended, so that it will get no more pods."""
     active: int
-    """Pods that its controller still counts, as far as it says."""
+    """Number of pods that its controller still counts, by its status."""
     size: int
-    """Pods that it would have now if it were not suspended."""
+    """Number of pods that the object would have now if it were not suspended."""
     value: Value
-    """The object."""
+    """The object's fields, as a controller would read them."""
 
     @property
     def field(self) -> tuple[str, ...]:
@@ -69,7 +69,7 @@ class Workload:
 def read_workload(
     kind: str, resource: Resource[QueuedOwner], found: QueuedOwner, scale: ScaledOwner
 ) -> Workload | None:
-    """Return an object that may be resumed and suspended here, None if it is not in a queue or of another kind.
+    """Return an object that this program may resume and suspend, None if it is in no queue or of another kind.
 
     ``scale``: the same object with the number of its pods.
     """
@@ -111,15 +111,15 @@ def _read_size(kind: str, scale: ScaledOwner) -> int:
 
 
 def api_version_of(resource: Resource[Any]) -> str:
-    """Return the ``apiVersion`` of the objects of a collection."""
+    """Return the ``apiVersion`` of the objects in a collection."""
     return resource.path.removeprefix("/apis/").rpartition("/")[0]
 
 
 def expand(workload: Workload, attempt: int) -> list[Pod]:
     """Return the pods that a suspended object would have if it ran. Raises ``MalformedObjectError``.
 
-    No such pod exists: its uid, and its name, are those of no other pod, nor of those of another ``attempt``. What its
-    controller and the API server add to pods is not there, nor claims that are made for each pod.
+    No such pod exists: uids and names differ from those of all other pods, and of each other ``attempt``. The returned
+    pods lack what controllers and the API server add to pods, and claims that are made for each pod.
     """
     ref, metadata = workload.ref, workload.value["metadata"]
     owner = OwnerReference(ref.api_version, ref.kind, ref.name, ref.uid, controller=True)
@@ -158,7 +158,7 @@ def _iter_sets(workload: Workload) -> Iterator[PodSet]:
 
 
 def _labels_of_job(workload: Workload) -> dict[str, str]:
-    """Return labels that the controller of Jobs gives to pods, which rules between pods may select."""
+    """Return the labels that the Job controller gives to pods; rules between pods may select these labels."""
     uid, name = workload.ref.uid, workload.ref.name
     return {
         "batch.kubernetes.io/controller-uid": uid,
@@ -179,8 +179,10 @@ def _complete(container: Container) -> Container:
 
 
 def _as_expected(spec: PodSpec) -> PodSpec:
-    """Return a template's spec as that of each pod: with the limits for requests that it does not state, as the API
-    server completes pods, and without what each has of its own: node, gates, claims, ephemeral volumes.
+    """Return the spec that pods made from a template share.
+
+    If a container states no request for a resource, its limit is the request, as the API server completes pods. Fields
+    that each pod has for itself are left out: node, gates, claims, ephemeral volumes.
     """
     return replace(
         spec,
@@ -194,9 +196,7 @@ def _as_expected(spec: PodSpec) -> PodSpec:
 
 
 def reduce_spec(spec: PodSpec) -> PodSpec:
-    """Return the part of a spec that decides where a pod may go: equal for a pod and for the placeholder
-    that stood for it.
-    """
+    """Return the part of a spec that decides where a pod may go. It is equal for a pod and for its placeholder."""
     return replace(
         _as_expected(spec),
         scheduler_name="",
