@@ -29,8 +29,9 @@ class _Open(NamedTuple):
 
 
 class BindingTraces:
-    """Creates a span for each traced binding, from the arrival of its round to the end of the binding. ``wall_ns``
-    returns nanoseconds since the epoch.
+    """Creates a span for each traced binding, from the arrival of its round to the end of the binding.
+
+    ``wall_ns`` returns nanoseconds since the epoch.
     """
 
     def __init__(self, tracer: Tracer, wall_ns: Callable[[], int] = time.time_ns) -> None:

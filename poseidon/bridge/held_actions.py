@@ -58,8 +58,9 @@ class HeldActions:
             del self._held[key]
 
     def take_actions(self, is_pending: Callable[[str], bool]) -> list[Action]:
-        """Return each action that is still needed, once, oldest first. ``is_pending`` returns whether the pod with a
-        uid waits.
+        """Return each action that is still needed, once, oldest first.
+
+        ``is_pending`` returns whether the pod with a uid waits.
         """
         held, self._held = self._held, {}
         return [

@@ -31,8 +31,9 @@ class BridgeOptions:
     instance: str = "poseidon"
     """Name of this process in events."""
     dry_run: bool = False
-    """Whether to write nothing to Kubernetes. The solver then keeps a separate state for this bridge, and forgets it
-    afterwards.
+    """Whether to write nothing to Kubernetes.
+
+    The solver then keeps a separate state for this bridge, and forgets it afterwards.
     """
     drain_bindings_seconds: float = 10.0
     """Longest wait for bindings in flight when the bridge stops, in seconds."""
@@ -49,8 +50,9 @@ class BridgeOptions:
     writes: WriteBehindOptions = field(default_factory=WriteBehindOptions)
     """Limits of the queues of events, statuses and other writes."""
     conditions: WriteBehindOptions = field(default_factory=lambda: WriteBehindOptions(patience=1.0, late=8))
-    """Limits of the queue of pending pods' conditions. Autoscalers wait for these conditions, so some are written while
-    bindings are under way.
+    """Limits of the queue of pending pods' conditions.
+
+    Autoscalers wait for these conditions, so some are written while bindings are under way.
     """
 
     @property

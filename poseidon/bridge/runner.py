@@ -41,8 +41,7 @@ from protos.firmament.v1 import scheduler_pb2 as pb
 _log = logging.getLogger(__name__)
 
 _PLENTY = 500
-"""Number of bindings under way that keeps even the fastest API server busy until the next message from the solver.
-"""
+"""Number of bindings under way that keeps even the fastest API server busy until the next message from the solver."""
 
 
 class RewoundError(Exception):
@@ -172,14 +171,15 @@ class Bridge:
         )
 
     def explain_unready(self) -> str:
-        """Return what this process still needs before it can place pods or stand by, "" for nothing. Any thread may
-        call this.
+        """Return what this process still needs before it can place pods or stand by, "" for nothing.
+
+        Any thread may call this.
         """
         if not self._synced:
             return "the cluster is not known yet"
         return "no stream to a solver" if self._leads and not self._session.is_open else ""
 
-    # --- methods that the session calls ----------------------------------------------------------------------
+    # --- methods that the session calls ------------------------------------------------------------------
 
     def has_plenty_to_do(self) -> bool:
         """Return whether so many bindings are under way that the next round may wait."""
@@ -231,8 +231,9 @@ class Bridge:
     # --- running -------------------------------------------------------------------------------------------
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Connect the cluster and the solver until ``stop`` is set, then finish the work under way. Raises the error of
-        any part that fails.
+        """Connect the cluster and the solver until ``stop`` is set, then finish the work under way.
+
+        Raises the error of any part that fails.
 
         If the solver needs other data, finishes the work under way and raises ``NeedsChangedError``. If the API server
         has gone back to an older state, raises ``RewoundError`` at once.
@@ -261,9 +262,7 @@ class Bridge:
             raise next((each for each in broken if isinstance(each, RewoundError)), broken[0])
 
     async def _wait_for_rewind(self) -> None:
-        """End this bridge when the API server has gone back to an older state: pods that were bound may be pending
-        again.
-        """
+        """End this bridge if the API server goes back to an older state: bound pods may be pending again."""
         await self._environment.rewinds.wait_beyond(self._rewinds)
         raise RewoundError
 
@@ -283,8 +282,7 @@ class Bridge:
         await asyncio.Event().wait()
 
     async def _drain(self, session: asyncio.Task[None], *, leaves: bool) -> None:
-        """Finish bindings in flight, report them to the solver, and carry out waiting writes, each within its time
-        limit.
+        """Finish and report bindings in flight, and carry out waiting writes, each within its time limit.
 
         If the bridge ``leaves``, it gives up leadership only after that: without the Lease it may write nothing, not
         even an event.
@@ -353,9 +351,7 @@ def _needs_changed(session: asyncio.Task[None]) -> bool:
 
 
 def _patient(options: BridgeOptions) -> BridgeConfiguration:
-    """Return the configuration; in a dry run, without time limits for bindings, because nothing is written that ends
-    them.
-    """
+    """Return the configuration; in a dry run, without time limits for bindings, because no write ends them."""
     if not options.dry_run:
         return options.configuration
     volumes = options.configuration.volumes.model_copy(update={"bind_timeout": math.inf})

@@ -154,8 +154,9 @@ class BridgeState(Stores):
         return take_changes
 
     def _queue_taker(self, kind: WatchedKind) -> Callable[[Sequence[Change[Any]]], None]:
-        """Return the function to call with changed queues of a kind. It ignores them if no source of queues is
-        configured.
+        """Return the function to call with changed queues of a kind.
+
+        It ignores them if no source of queues is configured.
         """
         if self.queues is None or not self.queues.reads(kind):
             return lambda _: None
@@ -178,9 +179,7 @@ class BridgeState(Stores):
     def _rank_after(
         self, take: Callable[[Sequence[Change[Any]]], None], queues: QueueBook
     ) -> Callable[[Sequence[Change[Any]]], None]:
-        """Return a function that passes changed WorkloadPriorityClasses to ``take``, then translates pods that waited
-        for them.
-        """
+        """Return a function that passes WorkloadPriorityClasses to ``take``, then translates the pods that waited."""
 
         def take_changes(changes: Sequence[Change[Any]]) -> None:
             take(changes)
@@ -246,9 +245,7 @@ class BridgeState(Stores):
             self.device_effects.apply()
 
     def _custom_resources(self) -> tuple[CustomResource[Any], ...]:
-        """Return the custom resources that some cost model reads, with the functions that make records of their
-        objects.
-        """
+        """Return the custom resources that cost models read, with the functions that make records of them."""
         budgets = budget_resource(self.classes)
         if RECORD_KIND not in self.classes.visibility.records:
             return (budgets,)
@@ -309,7 +306,7 @@ class BridgeState(Stores):
         record = self.tasks.find_by_name(f"{namespace}/{name}")
         return record.task.uid if record is not None and record.place == node else ""
 
-    # --- results from the solver and the writers ---------------------------------------------------------------
+    # --- results from the solver and the writers ---------------------------------------------------------
 
     def on_round(self, result: pb.RoundResult) -> None:
         """Carry out the result of a round."""
@@ -346,7 +343,7 @@ class BridgeState(Stores):
         if self.queue_news is not None:
             self.actions += self.queue_news.take_queue_actions()
 
-    # --- messages to the solver, and actions -----------------------------------------------------------------------
+    # --- messages to the solver, and actions -------------------------------------------------------------
 
     def snapshot(self) -> list[pb.Event]:
         """Return the whole state, for a solver that knows nothing; later events are changes of it.

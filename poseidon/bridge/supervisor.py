@@ -24,8 +24,9 @@ STANDBY_SECONDS = 60.0
 """Seconds between two requests of a standby for the solver's needs; a standby has no stream to the solver."""
 
 _PAUSE = 1.0
-"""Longest pause in seconds before the bridge reads the cluster again, if the API server has gone back to an older
-state. All clients read again at that moment.
+"""Longest pause in seconds before the bridge reads the cluster again after the API server went back in time.
+
+All clients read the cluster again at that moment, so each waits for a random part of the pause.
 """
 
 
@@ -58,8 +59,9 @@ class Supervisor:
         """The metrics of the present bridge. They begin at zero with each bridge, as in a new process."""
 
     def explain_unready(self) -> str:
-        """Return what is missing before pods can be placed, or before standing by; "" for nothing. Callable
-        from any thread.
+        """Return what is missing before pods can be placed, or before standing by; "" for nothing.
+
+        Callable from any thread.
         """
         return (
             self._present.explain_unready()

@@ -1,1 +1,1 @@
-"""The life of a pod in the bridge, from the first event about it until it is bound and gone; no input or output."""
+"""Keeps the state of each pod in the bridge, from the first event about it until it is deleted; does no I/O."""

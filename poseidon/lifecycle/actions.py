@@ -1,4 +1,4 @@
-"""The actions that the bridge's state asks the process to carry out."""
+"""Defines the actions that the bridge's state asks its writers to carry out."""
 
 from __future__ import annotations
 
@@ -20,9 +20,7 @@ from poseidon.kube.write.suspension_writer import SuspensionWrite
 
 
 class Bind(NamedTuple):
-    """Post a binding. ``complained``: the bridge has reported why the pod was pending, and may not have written that
-    yet.
-    """
+    """Post a binding. ``complained``: a report of why the pod was pending may not have been written yet."""
 
     pod: PodRef
     node: str
@@ -39,8 +37,8 @@ class AnnounceScheduled(NamedTuple):
 class AnnounceUnschedulable(NamedTuple):
     """Write event and condition about a pod that stays pending.
 
-    ``was_unschedulable``: its condition says so already, and only the message is new. ``undecided``: no solver has
-    looked at it, so that more nodes need not help; autoscalers are to leave it alone.
+    ``was_unschedulable``: the pod's condition already says that it is unschedulable; only the message is new.
+    ``undecided``: no solver has looked at the pod, so autoscalers must not add nodes for it.
     """
 
     pod: PodRef
@@ -52,7 +50,7 @@ class AnnounceUnschedulable(NamedTuple):
 class Evict(NamedTuple):
     """Evict a pod from ``node``; ``beyond_budget``: even if a disruption budget forbids it.
 
-    ``together``: equal for pods of which all leave or none, "" for one that leaves by itself.
+    ``together`` is a name shared by pods that must all leave or all stay, "" for a pod that may leave alone.
     """
 
     pod: PodRef
@@ -63,13 +61,13 @@ class Evict(NamedTuple):
 
 
 class WithdrawEviction(NamedTuple):
-    """Cancel the eviction of a pod (uid), if it has not been carried out yet."""
+    """Cancel the eviction of the pod with this uid, if the eviction has not been carried out yet."""
 
     uid: str
 
 
 class AnnouncePreempted(NamedTuple):
-    """Write the event that a pod is evicted for another."""
+    """Write the event that a pod is evicted for another pod."""
 
     pod: PodRef
     message: str
@@ -92,7 +90,7 @@ class AnnounceRefused(NamedTuple):
 
 
 class RecreateRefused(NamedTuple):
-    """Create a refused pod again under its name after ``delay`` seconds, for the ``times``-th time."""
+    """Create a refused pod again under its name after ``delay`` seconds; this is the ``times``-th time."""
 
     pod: PodRef
     times: int
@@ -127,4 +125,4 @@ Action: TypeAlias = (
     | QueueStatusWrite
     | SuspensionWrite
 )
-"""Writes that begin the binding of a claim, and writes to objects of groups, are actions themselves."""
+"""All actions. Writes to claims, statuses, ConfigMaps, labels and suspended objects are actions themselves."""

@@ -1,8 +1,8 @@
-"""Whether a node still takes a pod, as both are known at this moment.
+"""Checks, right before a binding is posted, whether the node may still take the pod.
 
-The solver decides for a picture of the cluster, and some time passes until a binding is posted. Meanwhile other
-schedulers bind pods, and people cordon nodes. The API server does not look at that: a binding that no longer
-fits is carried out, and the kubelet then fails the pod. So the bridge looks again right before it posts.
+The solver decides with a snapshot of the cluster, and some time passes until the binding is posted. Meanwhile other
+schedulers bind pods, and people cordon nodes. The API server does not check this: it accepts a binding that no longer
+fits, and the kubelet then fails the pod.
 """
 
 from __future__ import annotations
@@ -17,22 +17,21 @@ from poseidon.pods.classes import ClassTable
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 PODS = "pods"
-"""The resource of which every pod takes one."""
+"""The resource that counts pods: every pod uses one."""
 
 _SOFT_EFFECT = "PreferNoSchedule"
 _CORDONED = pb.Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
 _NOT_READY = pb.Taint(key="node.kubernetes.io/not-ready", effect="NoSchedule")
 
 Amounts: TypeAlias = tuple[tuple[str, int], ...]
-"""Resource and amount, each resource once; equal requests may share one tuple."""
+"""Pairs of resource and amount, each resource once; equal requests may share one tuple."""
 
 
 class Absent(NamedTuple):
-    """Pods that are counted on a node although they use nothing there now or when a binding arrives, by their task
-    classes.
+    """Task classes of pods that are counted on a node although they do not use it, now or when a binding arrives.
 
-    ``now``: pods that have the node, but wait until others have left it. ``later``: pods that will have left
-    it, and pods that come after the one in question.
+    ``now``: pods that are to be bound to the node once other pods have left it. ``later``: pods that will have left the
+    node by then, and pods that will be bound after the checked pod.
     """
 
     now: tuple[int, ...] = ()
@@ -44,7 +43,7 @@ def _nobody() -> Absent:
 
 
 class _Offer(NamedTuple):
-    """The amounts that a machine offers, and its hard taints, each with its text for people."""
+    """A machine's allocatable amounts, and its taints that keep pods away, each with its text for people."""
 
     machine: pb.Machine
     allocatable: dict[str, int]
@@ -52,10 +51,10 @@ class _Offer(NamedTuple):
 
 
 class BindCheck:
-    """Checks whether a node still admits a pod of a class, by the solver's rules: capacity, cordon, readiness, hard
-    taints.
+    """Checks whether a node still takes a pod of a class, by the solver's rules.
 
-    Selectors are not checked again: labels of nodes change too seldom.
+    The rules are: capacity, cordon, readiness, and taints except ``PreferNoSchedule``. Selectors are not checked again,
+    because labels of nodes change seldom.
     """
 
     def __init__(self, machines: Machines, requested: Requested, classes: ClassTable) -> None:
@@ -67,7 +66,10 @@ class BindCheck:
         self._interned: dict[Amounts, Amounts] = {}
 
     def requests(self, task_class: int) -> Amounts:
-        """Return what a pod of a class requests on its node. Classes with equal requests share one tuple."""
+        """Return the amounts that a pod of a class requests on its node.
+
+        Classes with equal requests share one tuple.
+        """
         known = self._requests.get(task_class)
         if known is None:
             message = self._classes.message(task_class)
@@ -91,9 +93,9 @@ class BindCheck:
     ) -> str:
         """Return why a pod of the class, already counted on the node, must not be bound to it; "" if it may.
 
-        It must fit twice: beside the pods that are there now, and later beside the pods that wait for victims to leave,
-        because their room is promised to them. ``absent`` is asked only if the counted pods do not all fit together.
-        ``shared``: amounts of the pod that other pods on the node use already.
+        The pod must fit beside the pods that are there now, and later beside the pods that wait for victims to leave,
+        because these pods keep their capacity. ``absent`` is called only if the counted pods do not all fit together.
+        ``shared`` are amounts of the pod that other pods on the node use already.
         """
         machine = self._machines.get(node)
         if machine is None:
@@ -148,7 +150,7 @@ class BindCheck:
         return left
 
     def forget(self, node: str) -> None:
-        """Forget a node that is gone."""
+        """Forget a node that has been deleted."""
         self._offers.pop(node, None)
 
 
@@ -167,10 +169,10 @@ def _offer(machine: pb.Machine) -> _Offer:
 
 
 class Requested:
-    """Sums of requests by node, kept up to date pod by pod.
+    """Sums of the pods' requests by node, updated pod by pod.
 
-    Every pod is charged to at most one node. What it was charged is remembered, so that any order and any
-    repetition of calls leaves the sums that a recount would find: exact integers, no drift.
+    Every pod counts on at most one node. Its counted amounts are remembered, so calls may come in any order and be
+    repeated: the sums always equal those of a recount.
     """
 
     def __init__(self) -> None:
@@ -210,5 +212,5 @@ class Requested:
             del self._used[node]
 
     def get_requested(self, node: str) -> Mapping[str, int]:
-        """Return what is requested on a node, without resources that no pod requests."""
+        """Return the sums of requests on a node, without resources that no pod requests."""
         return self._used.get(node, {})

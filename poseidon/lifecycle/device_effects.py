@@ -1,4 +1,4 @@
-"""Applies claims of devices to pods: to their classes, why they wait, and what is written before their bindings."""
+"""Applies claims of devices to pods: to their classes, their reasons to wait, and the writes before their bindings."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class DeviceEffects:
     records: CustomRecords
     """Records that the solver gets before tasks."""
     placements: Placements
-    """Decides what to post for a round."""
+    """Decides which bindings to post after a round."""
     pending_reasons: PendingReasons
     """Says why pods stay pending."""
     classes: ClassTable
@@ -42,7 +42,7 @@ class DeviceEffects:
     quarantine: Quarantine
     """Keeps objects that could not be handled."""
     in_use: bool = field(default=False, init=False)
-    """Whether any pod has used claims of devices. Until then, news of pods and bindings do not concern them."""
+    """Whether any pod has used claims of devices. Until then, changes of pods and bindings need no work here."""
 
     def add_claim_needs(
         self, claims: tuple[PodDeviceClaim, ...], task: Task, place: str
@@ -54,7 +54,7 @@ class DeviceEffects:
         return self._add_needs(task, resolution), resolution
 
     def note(self, record: PodRecord, resolution: DeviceResolution) -> None:
-        """Note why a pod's claims keep it from being placed, if they do."""
+        """Note why a pod's claims keep the pod from being placed, if they do."""
         record.uses_devices = True
         self.tasks.hold(record, devices=resolution.waits)
 
@@ -78,12 +78,12 @@ class DeviceEffects:
         self.actions += devices.take_writes()
 
     def note_written(self, end: WriteEnd) -> None:
-        """Note how a write to a claim has ended."""
+        """Note the outcome of a write to a claim."""
         self.devices.note_written(end)
         self.apply()
 
     def expire(self) -> None:
-        """Give up writes and drivers that have taken too long."""
+        """Give up writes, and waits for drivers, that have taken too long."""
         if self.in_use:
             self.devices.expire()
             self.apply()

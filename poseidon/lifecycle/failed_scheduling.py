@@ -1,8 +1,8 @@
 """Decides when to report again why a pod stays pending.
 
-Each node that comes or goes changes the counts in ten thousand messages, and each message costs two writes.
-So new reasons, which people and autoscalers need, are reported at once, and changed counts only after a
-while.
+Each node that is added or removed may change the counts in ten thousand messages, and each message costs two writes. So
+new reasons, which people and autoscalers need, are reported at once. If only counts have changed, the message is
+reported later.
 """
 
 from __future__ import annotations
@@ -20,18 +20,21 @@ _GRAMMAR = re.compile(r"0/\d+ nodes are available: ")
 _COUNT = re.compile(r"^\d+ ")
 
 OUTAGE_SECONDS = 30.0
-"""How long no solver answers before pods' messages say so: a restart takes a few seconds, and is no news."""
+"""Seconds without an answer from a solver before pods' messages say so.
+
+A restart of the solver takes only a few seconds.
+"""
 
 _LOOK_SECONDS = 5.0
 MESSAGE = "no node chosen: the solver has not answered for a while; the pod is placed when it does"
-"""Reason of pods that wait while no solver answers, as no other program says why they stay pending."""
+"""Message of pods that wait while no solver answers."""
 
 
 def reasons_of(message: str) -> str:
-    """Return the reasons of a message of kube-scheduler's form, sorted, without counts; any other message as it is.
+    """Return the sorted reasons of a message in kube-scheduler's form, without counts; any other message unchanged.
 
-    kube-scheduler sorts reasons as text that begins with the count, so their order may change with the
-    counts. Text after the list, such as which pods were faster this time, is detail like counts.
+    kube-scheduler sorts reasons as text that begins with the count, so their order may change with the counts. Text
+    after the list, such as the names of other pods, is left out like counts.
     """
     grammar = _GRAMMAR.match(message)
     if grammar is None:
@@ -41,7 +44,7 @@ def reasons_of(message: str) -> str:
 
 
 class AnnouncementOptions(Section):
-    """The section ``announcements``: ``counts_after`` (60 s) is how long counts may be out of date."""
+    """The section ``announcements``: counts in messages may be out of date for ``counts_after`` seconds (60)."""
 
     counts_after: Duration = 60.0
 
@@ -60,14 +63,14 @@ class PendingReasons:
         self._actions = actions
         self._clock = clock
         self._counts_seconds = options.counts_after
-        # Messages that were put off: the newest by uid, and a heap of when each is due.
+        # Postponed messages: the newest by uid, and a heap of the times when they are due.
         self._later: dict[str, str] = {}
         self._due: list[tuple[float, str]] = []
         self._outage_since: float | None = None
         self._report_at = 0.0
 
     def consider(self, record: PodRecord, message: str) -> None:
-        """Consider why a pod stays pending: report it now, later or not at all."""
+        """Take the reason why a pod stays pending, and report it now, later or not at all."""
         uid = record.task.uid
         if record.place or record.message == message:
             self._later.pop(uid, None)
@@ -82,17 +85,17 @@ class PendingReasons:
         self._say(record, message, now)
 
     def consider_wait(self, record: PodRecord) -> None:
-        """Consider why a pod is not sent to the solver, if it is for this scheduler to place."""
+        """Take the reason why a pod is not sent to the solver, if this scheduler has to place the pod."""
         if record.waits_for and record.schedulable:
             self.consider(record, record.waits_for)
 
     def report_wait(self, record: PodRecord, message: str) -> None:
-        """Report for what a pod with a node still waits before it can be bound."""
+        """Report what a pod that has a node still waits for before it can be bound."""
         if record.message != message:
             self._say(record, message, self._clock())
 
     def say_due(self) -> None:
-        """Report reasons whose reports were postponed until now, of pods that still wait."""
+        """Report the postponed reasons that are due, if their pods still wait."""
         now = self._clock()
         while self._due and self._due[0][0] <= now:
             _, uid = heapq.heappop(self._due)
@@ -109,8 +112,8 @@ class PendingReasons:
     def note_solver(self, *, solver_answers: bool) -> None:
         """Record whether a solver answers at present. Call it about every second.
 
-        Each waiting pod gets one message about an outage, until a solver says something else about it. A pod
-        that was found unschedulable before still counts as such.
+        During an outage each waiting pod gets one message about it, which stays until a solver reports another reason.
+        A pod that a solver found unschedulable before still counts as unschedulable.
         """
         now = self._clock()
         if solver_answers:

@@ -1,4 +1,4 @@
-"""The jobs of known tasks, and which of them the solver knows."""
+"""Keeps the jobs of known tasks, and which of these jobs the solver knows."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class _Entry:
 
 
 class Jobs:
-    """Jobs by id, kept as long as they have pods here. ``changed`` and ``ended``: what the solver has to be told."""
+    """Jobs by id, kept as long as they have pods. ``changed`` and ``ended`` are the changes to send to the solver."""
 
     def __init__(self) -> None:
         self._entries: dict[str, _Entry] = {}
@@ -33,10 +33,7 @@ class Jobs:
             self.ended.pop(job.id, None)
 
     def join_known(self, job_id: str) -> bool:
-        """Count one more member of a job that has members already.
-
-        Return False, and count nothing, if it has none.
-        """
+        """Count one more member of a job that has members already. If it has none, return False and count nothing."""
         entry = self._entries.get(job_id)
         if entry is None:
             return False
@@ -44,7 +41,7 @@ class Jobs:
         return True
 
     def replace(self, job: pb.Job) -> None:
-        """Replace the description of a job with members; the solver gets it if it knows the former one."""
+        """Replace the description of a job that has members. The solver gets the new one if it knows the job."""
         entry = self._entries.get(job.id)
         if entry is None or entry.job == job:
             return
@@ -53,7 +50,7 @@ class Jobs:
             self.changed[job.id] = None
 
     def leave(self, job_id: str) -> None:
-        """Count one member less; the last one ends the job."""
+        """Count one member less. The job ends with its last member."""
         entry = self._entries.get(job_id)
         if entry is None:
             return
@@ -79,9 +76,9 @@ class Jobs:
         return self._as_told(job_id)
 
     def set_been_whole(self, job_id: str, was_whole: bool) -> None:
-        """Set whether all members that a gang needs were once bound; a solver that begins later learns it from here.
+        """Set whether enough members of a gang were once bound at the same time, for solvers that start later.
 
-        Without it, such a solver would take a gang that has lost a pod for one that was never complete.
+        Otherwise such a solver would mistake a gang that has lost a pod for a gang that was never complete.
         """
         if was_whole and job_id in self._entries:
             self._been_whole.add(job_id)
@@ -89,7 +86,7 @@ class Jobs:
             self._been_whole.discard(job_id)
 
     def has_been_whole(self, job_id: str) -> bool:
-        """Return whether all members that a gang needs are known to have been bound once."""
+        """Return whether enough members of a gang are known to have been bound once."""
         return job_id in self._been_whole
 
     def _as_told(self, job_id: str) -> pb.Job:
@@ -102,12 +99,12 @@ class Jobs:
         return described
 
     def take_changed(self) -> list[pb.Job]:
-        """Return the jobs that are described anew, once."""
+        """Return the jobs whose descriptions have changed, each once."""
         changed, self.changed = self.changed, {}
         return [self._as_told(job_id) for job_id in changed if job_id in self._entries]
 
     def take_ended(self) -> list[str]:
-        """Return the jobs that the solver knows and that have ended, once."""
+        """Return the ids of jobs that the solver knows and that have ended, each once."""
         ended, self.ended = list(self.ended), {}
         self._told.difference_update(ended)
         return ended

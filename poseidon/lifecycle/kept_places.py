@@ -1,17 +1,17 @@
-"""Keeps room on nodes for pods, as records for the solver.
+"""Reserves capacity on nodes for certain pods, by sending records to the solver.
 
-The room is for three kinds of pods: our own for which others leave, so that a new solver knows whose room it
-is; nominated pods of other schedulers; and pods that are being moved, from the announcement until their
-replacements have the room. A program that moves a pod announces this by annotations
-(``poseidon.pods.moves``), and then evicts the pod. The next pod of the same controller with the same spec is
-its replacement: for one round it may go only to the announced node. If it gets no place there, it gets its
-old place back, which is kept for it, too; only after that is it placed like any other pod. Only the
-annotations are stored: after a restart, places are kept for pods that still exist.
+These are three kinds of pods: pods of this scheduler for which victims leave, so that a new solver knows about them;
+nominated pods of other schedulers; and replacements of pods that are being moved. A program that moves a pod announces
+this by annotations (``poseidon.pods.moves``), and then evicts the pod. The next pod of the same controller with the
+same spec is its replacement: for one round it may go only to the announced node. If the replacement gets no place on
+that node, it may go to the old node of the moved pod, where capacity is reserved, too. After that, it is placed like
+any other pod. Only the annotations are stored: after a restart, capacity is reserved only for moved pods that still
+exist.
 
-Anybody who may annotate pods can have room kept, so this is limited: a place ends after its time, whatever is
-updated meanwhile, and the same pod gets another one only after as long again. So it is for all pods of a namespace on
-one node while no replacement comes, so that new pods do not hold a place on. If all places are in use, namespaces get
-equal shares of them.
+Anybody who may annotate pods can reserve capacity in this way, so reservations are limited. A reservation ends after
+its time, even if the annotations are updated, and the same pod gets another one only after as long a pause. If no
+replacement comes, the same pause applies to all pods of the namespace on that node, so that new pods cannot prolong a
+reservation. If all reservations are in use, namespaces get equal shares of them.
 """
 
 from __future__ import annotations
@@ -33,22 +33,24 @@ from poseidon.pods.tasks import Disposition, PriorityResolver, Task, UnknownPrio
 from protos.conventions.configuration import Section
 
 NOMINATION_RECORD = "NominatedTask"
-"""Records of this kind have a pod's uid for a name, and the name of its node for a payload."""
+"""Kind of records whose name is a pod's uid, and whose payload is the name of the pod's nominated node."""
 
 
 FOREIGN_NOMINATION_RECORD = "ForeignNomination"
-"""Records of this kind have the uid of another scheduler's pod for a name, and for a payload its node, priority and
-requests."""
+"""Kind of records whose name is the uid of another scheduler's pod.
+
+The payload is the pod's nominated node, its priority and its requests.
+"""
 
 _LONGEST = 600.0
-"""Seconds: longer than that no place is kept, whatever an annotation says."""
+"""Longest time in seconds for which capacity is reserved, whatever an annotation says."""
 
 
 class NominationRecords:
-    """Keeps records of nominated pods in ``records``, until a pod is bound or has no place after all.
+    """Keeps a record of each nominated pod in ``records``, until the pod is bound or loses its place.
 
-    ``nominated``: uids of our nominated pods. A pod stays in it, even with another place, until ``end``: others left
-    for it.
+    ``nominated`` are the uids of nominated pods of this scheduler. Such a pod stays there until ``end``, even if it
+    gets another node, because victims have left for it.
     """
 
     def __init__(self, records: CustomRecords) -> None:
@@ -61,22 +63,20 @@ class NominationRecords:
         self._records.tell(NOMINATION_RECORD, record.task.uid, record.nominated.encode())
 
     def end(self, uid: str) -> None:
-        """Record that a pod is bound, gone or without a place, so that no room is kept for it."""
+        """Record that a pod is bound, deleted or without a place, so that no capacity is reserved for it."""
         if uid in self.nominated:
             self.nominated.discard(uid)
             self._records.tell(NOMINATION_RECORD, uid, None)
 
     def foreign(self, uid: str, payload: bytes | None) -> None:
-        """Record that another scheduler's pod waits for room on a node (see ``foreign_nomination``), or no
-        longer (None).
-        """
+        """Record that another scheduler's pod is nominated (see ``foreign_nomination``), or no longer (None)."""
         self._records.tell(FOREIGN_NOMINATION_RECORD, uid, payload)
 
 
 def foreign_nomination(pod: Pod, priorities: PriorityResolver) -> bytes | None:
     """Return the record of another scheduler's pod that is nominated for a node, None if it is not.
 
-    It contains the requests as the kubelet will count them, without checking them.
+    The record has the pod's requests as the kubelet will count them; they are not validated.
     """
     node = pod.status.nominated_node_name
     if not node or classify_pod(pod) is not Disposition.PENDING:
@@ -89,15 +89,15 @@ def foreign_nomination(pod: Pod, priorities: PriorityResolver) -> bytes | None:
 
 
 def room_record(pod: Pod, node: str, priority: int) -> bytes:
-    """Return the record that keeps room on a node for all that a pod requests, from pods of its priority or less."""
+    """Return the record that reserves a pod's requests on a node against pods of at most its priority."""
     requests = {**effective_requests(pod.spec, []), "pods": 1}
     return msgspec.json.encode({"machine": node, "priority": priority, "requests": requests})
 
 
 class MoveOptions(Section):
-    """The section ``moves``: whether places are kept for pods that are moved, and for how many at once.
+    """The section ``moves``: whether capacity is reserved for replacements of moved pods, and for how many at once.
 
-    Off by default, because anybody who may annotate pods can then have room kept.
+    This is off by default, because anybody who may annotate pods can then reserve capacity.
     """
 
     keep_places: bool = False
@@ -105,27 +105,28 @@ class MoveOptions(Section):
 
 
 class _Kept(Struct):
-    """A place for the replacement of a pod that is moved; times in seconds since the epoch."""
+    """Capacity reserved for the replacement of a pod that is moved; times are in seconds since the epoch."""
 
     task: Task
     """The pod that is moved."""
     namespace: str
-    """Its namespace."""
+    """The namespace of the moved pod."""
     node: str
-    """The node on which the place is."""
+    """The node on which capacity is reserved."""
     since: float
-    """When it began."""
+    """When the reservation began."""
     until: float
-    """When it ends, if no replacement comes."""
+    """When the reservation ends if no replacement comes."""
     going: bool = False
-    """Whether the pod is leaving, so that a replacement may come."""
+    """Whether the moved pod is being deleted, so that a replacement may come."""
     gone: bool = False
-    """Whether it is gone."""
+    """Whether the moved pod has been deleted."""
 
 
 class _OldPlace(Struct):
-    """The old place of a moved pod: its record (``content``), until when it is kept, and whether it is kept now
-    (``kept``).
+    """The reservation of a moved pod's old node.
+
+    ``content`` is its record, ``until`` its end, and ``kept`` whether it is in force now.
     """
 
     node: str
@@ -135,9 +136,9 @@ class _OldPlace(Struct):
 
 
 class _Meant(Struct):
-    """The only node that a replacement may use at present ("": any node), and the uid of the pod that it replaces.
+    """The only node that a replacement may use at present ("": any), and the uid of the pod that it replaces.
 
-    ``back``: it was refused there, and gets its old place.
+    ``back``: a round found no place on the reserved node, so the replacement goes to the old node of the moved pod.
     """
 
     node: str
@@ -146,11 +147,12 @@ class _Meant(Struct):
 
 
 class KeptPlaces:
-    """Keeps places for moved pods. ``wall`` returns seconds since the epoch; ``records`` get the room that is
-    kept.
+    """Reserves nodes for replacements of moved pods.
 
-    Places of pods that have gone are ``taken`` by their replacements, ``release``d by a round, or ``expired``
-    before one came. Replacements that were refused have ``returned`` to their old places.
+    ``wall`` returns seconds since the epoch; ``records`` get the reservations.
+
+    Outcomes of reservations: ``taken`` by the replacement; ``refused``, if a round found no place there; ``expired``
+    before a replacement came. A refused replacement may have ``returned`` to the old node.
     """
 
     def __init__(self, options: MoveOptions, records: CustomRecords, wall: Callable[[], float]) -> None:
@@ -167,7 +169,7 @@ class KeptPlaces:
         self._outcomes: Counter[str] = Counter()
 
     def note_running(self, pod: Pod, task: Task) -> None:
-        """Record the state of a running pod: it is on its kept place, or its move is announced, or no longer."""
+        """Update reservations after a change of a running pod, which may have arrived or announce its move."""
         now = self._wall()
         node, until = parse_announced_move(pod, now)
         known = self._kept.get(task.uid)
@@ -197,7 +199,7 @@ class KeptPlaces:
             self._kept[task.uid].going |= pod.metadata.deletion_timestamp is not None
 
     def node_for(self, task: Task) -> str:
-        """Return the node that is kept for a waiting pod, "" for none; from now on it is reserved for this pod."""
+        """Return the node reserved for a waiting pod, "" for none. From now on the reservation belongs to this pod."""
         if task.uid in self._replacements:
             return self._replacements[task.uid].node
         found = [uid for uid, kept in self._kept.items() if kept.going and _replaces(task, kept.task)]
@@ -212,7 +214,7 @@ class KeptPlaces:
         return kept.node
 
     def note_gone(self, uid: str) -> None:
-        """Record that a pod is gone: if it was being moved, its replacement may take the kept place."""
+        """Record that a pod has been deleted. If it was being moved, its replacement may take the reserved place."""
         meant = self._replacements.pop(uid, None)
         if meant is not None:
             self._end_old(meant.moved)
@@ -227,9 +229,9 @@ class KeptPlaces:
             self._records.tell(FOREIGN_NOMINATION_RECORD, _old_name(uid), old.content)
 
     def release(self, uid: str) -> bool:
-        """Record that a round found no place for a pod; return whether the pod was limited to its kept place.
+        """Record that a round found no place for a pod; return whether the pod was limited to a reserved node.
 
-        That is its old node then, if that is still kept for it, and after that any.
+        The pod may then go to the old node, if that is still reserved for it, and after that to any node.
         """
         meant = self._replacements.get(uid)
         if meant is None or not meant.node:
@@ -247,12 +249,12 @@ class KeptPlaces:
         return meant.node if meant is not None else ""
 
     def take_outcomes(self) -> Counter[str]:
-        """Return the number of kept places by outcome, each counted once."""
+        """Return the numbers of reservations by outcome since the last call."""
         outcomes, self._outcomes = self._outcomes, Counter()
         return outcomes
 
     def expire(self) -> None:
-        """Drop kept places whose time has run out."""
+        """End the reservations whose time is over."""
         now = self._wall()
         for uid in [uid for uid, kept in self._kept.items() if kept.until <= now]:
             if self._kept[uid].going:
@@ -266,24 +268,23 @@ class KeptPlaces:
             del self._rests[place]
 
     def _latest(self, uid: str, now: float) -> float:
-        """Return until when a pod may have a kept place. After it ends, none is kept for as long again."""
+        """Return until when a node may be reserved for a pod's replacement. After that comes as long a pause."""
         began = self._began.get(uid)
         if began is None or began + 2 * _LONGEST <= now:
             began = self._began[uid] = now
         return began + _LONGEST
 
     def _latest_there(self, namespace: str, node: str, now: float) -> float:
-        """Return until when a namespace may keep places on a node: until its oldest place there ends."""
+        """Return until when a namespace may have reservations on a node: until its oldest one there ends."""
         kept = self._kept.values()
         oldest = min((it.since for it in kept if (it.namespace, it.node) == (namespace, node)), default=now)
         return oldest + _LONGEST
 
     def _has_share(self, namespace: str) -> bool:
-        """Return whether a namespace may keep one more place. If all are in use, the namespace with the most gives one
-        up.
+        """Return whether a namespace may have one more reservation; the namespace with the most may lose one for it.
 
-        No namespace ends with fewer than the other by that. A place for which no pod is leaving yet goes first, the
-        latest.
+        That happens only if all reservations are in use, and if the largest namespace keeps at least as many as this
+        one then has. The latest reservation whose pod is not leaving yet goes first.
         """
         if len(self._kept) < self._options.most:
             return True
@@ -304,7 +305,7 @@ class KeptPlaces:
         self._old[task.uid] = _OldPlace(here, room_record(pod, here, task.priority), kept.until)
 
     def _end_unused(self, uid: str, now: float) -> None:
-        """End a kept place for which no replacement came. Its namespace keeps none on that node for as long again."""
+        """End an unused reservation. Its namespace gets no other one on that node for as long as this one lasted."""
         kept = self._kept.get(uid)
         if kept is None:
             return
@@ -313,7 +314,7 @@ class KeptPlaces:
         self._forget(uid)
 
     def _forget(self, uid: str) -> None:
-        """Stop keeping both the place that a pod goes to and the place that it had."""
+        """End the reservations of both the new and the old node of a moved pod."""
         if uid in self._kept:
             self._drop(uid)
             self._end_old(uid)

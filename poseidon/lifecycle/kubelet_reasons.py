@@ -1,9 +1,9 @@
-"""Why kubelets refuse pods that were bound: ``status.reason`` of these pods, read here alone."""
+"""Interprets ``status.reason`` of pods that kubelets refused after they had been bound."""
 
 from __future__ import annotations
 
 _LACK_OF_A_RESOURCE = "OutOf"
-"""Reasons that begin so name a resource: ``OutOfcpu``, ``OutOfpods``, ``OutOfnvidia.com/gpu``."""
+"""Prefix of reasons that name a lacking resource: ``OutOfcpu``, ``OutOfpods``, ``OutOfnvidia.com/gpu``."""
 
 _CURABLE = frozenset(
     {
@@ -16,9 +16,12 @@ _CURABLE = frozenset(
         "node(s) had taints that the pod didn't tolerate",
     }
 )
-"""Reasons, beside lack of a resource, that another node may cure. Kubelets give them at admission (their
-``pkg/kubelet/lifecycle`` and ``pkg/kubelet/cm/topologymanager``). Reasons that hold on every node, such as an
-unsupported feature, are left out, and so are evictions: an evicted pod has run."""
+"""Other reasons for which another node may accept the pod.
+
+Kubelets give them at admission (see their ``pkg/kubelet/lifecycle`` and ``pkg/kubelet/cm/topologymanager``). Two kinds
+of reasons are left out: those that hold on every node, such as an unsupported feature, and evictions, because an
+evicted pod has run.
+"""
 
 
 def another_node_may_cure(reason: str) -> bool:

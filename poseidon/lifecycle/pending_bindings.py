@@ -1,4 +1,4 @@
-"""Binds placed pods as soon as each has nothing left to wait for."""
+"""Binds each placed pod once its victims have left, and its claims and the pods that it depends on are bound."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from poseidon.volumes.state import VolumeState
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 _NAMED = 3
-"""How many of the pods that one waits for are named."""
+"""Most pods that a message about waiting names."""
 
 
 class Dependencies:
-    """Holds tasks back until all tasks that they depend on are bound or gone."""
+    """Holds tasks back until all tasks that they depend on are bound or deleted."""
 
     def __init__(self) -> None:
         self._unmet: dict[str, set[str]] = {}
         self._dependents: dict[str, list[str]] = {}
 
     def hold(self, uid: str, on: Iterable[str]) -> None:
-        """Hold a task back until each task in ``on`` (not empty) is bound or gone."""
+        """Hold a task back until each task in ``on`` (not empty) is bound or deleted."""
         self._unmet[uid] = set(on)
         for other in self._unmet[uid]:
             self._dependents.setdefault(other, []).append(uid)
@@ -38,11 +38,11 @@ class Dependencies:
         return uid in self._unmet
 
     def drop(self, uid: str) -> None:
-        """Forget a task: it is neither held back any more nor to be released."""
+        """Forget a held task, so that it will not be released."""
         self._unmet.pop(uid, None)
 
     def note_met(self, uid: str) -> list[str]:
-        """Record that a task is bound, or gone; return the held tasks that may go on now."""
+        """Record that a task is bound or deleted; return the held tasks that need not wait any longer."""
         released = []
         for dependent in self._dependents.pop(uid, ()):
             unmet = self._unmet.get(dependent)
@@ -54,7 +54,7 @@ class Dependencies:
         return released
 
     def note_failed(self, uid: str) -> list[str]:
-        """Record that a task was not bound; return the tasks that were held for it, which are held no longer."""
+        """Record that a task was not bound; return the tasks that were held for it, and hold them no longer."""
         lost = []
         for dependent in self._dependents.pop(uid, ()):
             if uid in self._unmet.get(dependent, ()):
@@ -65,12 +65,12 @@ class Dependencies:
 
 @dataclass(slots=True, eq=False, repr=False)
 class PendingBindings:
-    """Binds placed pods once they have nothing left to wait for, and reports the outcomes to the solver.
+    """Binds placed pods once they need not wait any longer, and reports the outcomes to the solver.
 
-    If other pods must leave the place, the pod is bound once they are gone; until then its status names the
-    node. If it depends on other pods, it is bound after them. Its claims are bound first; meanwhile its
-    status names the node, as with kube-scheduler (KEP-5278). So no autoscaler removes the node as unused, and
-    the pod keeps its place if it has to be bound again.
+    If victims must leave the node, the pod is bound once they are deleted. If the pod depends on other pods, it is
+    bound after them. The pod's claims are bound before the pod. While victims leave or claims are bound, the pod's
+    status names the node, as with kube-scheduler (KEP-5278). So no autoscaler removes the node as unused, and the pod
+    keeps its place if it has to be bound again.
     """
 
     tasks: PodRecords
@@ -78,26 +78,25 @@ class PendingBindings:
     volumes: VolumeState
     """Binds the claims of pods."""
     devices: DeviceState
-    """Has claims of devices written."""
+    """Asks for the writes to claims of devices."""
     pending_reasons: PendingReasons
     """Says why pods stay pending."""
     nominations: NominationRecords
-    """The nodes that pods' statuses name."""
+    """Records of the nodes that pods' statuses name."""
     actions: list[Action]
     """Receives the actions to carry out."""
     clock: Callable[[], float]
     """Monotonic seconds."""
     _reports: list[pb.BindingReport] = field(default_factory=list, init=False)
-    """Reports for the solver, not taken yet."""
+    """Reports for the solver that have not been taken yet."""
     dependencies: Dependencies = field(default_factory=Dependencies, init=False)
     """Which pods must be bound before others."""
 
     def absent(self, record: PodRecord) -> Absent:
-        """Return the other pods that are counted on a pod's node although they use nothing there now or when it
-        arrives.
+        """Return the pods that are counted on a pod's node but do not use it now, or when the pod arrives.
 
-        A pod that leaves the node uses its room until it is gone; a pod that waits for that uses it only
-        then. Less important waiting pods must give way to this one.
+        A leaving pod uses its capacity until it is deleted; a pod that waits for that uses it only afterwards. Waiting
+        pods of lower priority give way to this pod.
         """
         now, later = [], []
         for other in self.tasks.on_node(record.binding):
@@ -109,10 +108,9 @@ class PendingBindings:
         return Absent(tuple(now), tuple(later))
 
     def begin(self, record: PodRecord, leaders: Sequence[str], staying: Iterable[str]) -> None:
-        """Bind a pod that has just been placed, once each of ``leaders`` is bound, or is gone if it has to leave.
+        """Bind a newly placed pod once each of ``leaders`` is bound or, if it is a victim, deleted.
 
-        The pod loses its place if a leader is among ``staying``, the pods that should have left their nodes and will
-        not.
+        The pod loses its place if a leader is among ``staying``: victims that will not be evicted.
         """
         if not leaders:
             if record.nominated != record.binding:
@@ -132,21 +130,22 @@ class PendingBindings:
         self.tasks.move(record, Event.GIVEN_UP)
 
     def note_overtaken(self, record: PodRecord, placed_on: str) -> None:
-        """Note that another program has bound a pod that the bridge was going to bind to ``placed_on``."""
+        """Note that another program has bound a pod that the bridge wanted to bind to ``placed_on``."""
         self.dependencies.drop(record.task.uid)
         if record.node == placed_on:
             self.confirm(record)
         elif record.awaits_report:
-            # The report frees the solver's place; the event after it states the node on which the pod runs.
+            # The report frees the place in the solver; the event after the report states the node on which the pod
+            # runs.
             self.report(record.task.uid, placed_on, f"already assigned to node {record.node}", retry=False)
 
     def forget_ended(self, uid: str) -> None:
-        """Forget a pod that is gone: it waits for no pod, and holds back none."""
+        """Forget a deleted pod: it waits for no pod any more, and pods that waited for it go on."""
         self.dependencies.drop(uid)
         self.note_settled(uid)
 
     def note_settled(self, uid: str) -> None:
-        """Note that a pod is bound, or gone, so that it holds back no other."""
+        """Note that a pod is bound or deleted, and bind the pods that waited only for it."""
         for dependent in self.dependencies.note_met(uid):
             record = self.tasks.get(dependent)
             if record is not None and record.phase is Phase.WAITING:
@@ -159,7 +158,7 @@ class PendingBindings:
         self.actions.append(Bind(record.ref, record.binding, record.said_here))
 
     def node_gone(self, node: str) -> None:
-        """Withdraw the places on a node that is gone from the pods that wait for others to leave it."""
+        """Take their places from pods that wait for victims to leave a node, because the node has been deleted."""
         for record in self.tasks.on_node(node):
             if record.phase is Phase.WAITING:
                 self.fail(record, f"node {node} is gone", retry=True)
@@ -171,9 +170,9 @@ class PendingBindings:
         return record.going or record.phase in UNPLACED | UNDER_WAY
 
     def _bind_after(self, record: PodRecord, leaders: Sequence[str]) -> None:
-        """Bind a pod once ``leaders`` are bound, or gone if they must make way.
+        """Bind a pod once ``leaders`` are bound or, if they are victims, deleted.
 
-        A leader whose binding has already failed will not be bound.
+        If the binding of a leader has already failed, the pod loses its place.
         """
         known = [each for uid in leaders if (each := self.tasks.get(uid)) is not None]
         going = [each for each in known if each.going]
@@ -190,12 +189,12 @@ class PendingBindings:
             self._bind(record)
 
     def _tell_patience(self, record: PodRecord, going: Sequence[PodRecord]) -> None:
-        """Report for which pods a placed pod waits until they have left its node."""
+        """Report which pods must leave the node of a placed pod before it is bound."""
         message = f"waits on node {record.binding} until {_enumerate_pods(record, going)} left it"
         self.pending_reasons.report_wait(record, message)
 
     def _bind(self, record: PodRecord) -> None:
-        """Bind a pod that waits for no other pod, as soon as its claims are bound."""
+        """Bind the claims of a pod that waits for no other pod, then the pod."""
         if not record.uses_claims:
             self.reserve_devices(record)
             return
@@ -210,7 +209,7 @@ class PendingBindings:
             self.reserve_devices(record)
 
     def reserve_devices(self, record: PodRecord) -> None:
-        """Bind a pod whose volumes are bound, as soon as its claims of devices are written."""
+        """Ask for the writes to the device claims of a pod whose volumes are bound; bind the pod after them."""
         uid = record.task.uid
         if not record.uses_devices or uid not in self.devices:
             self.post(record)
@@ -219,7 +218,7 @@ class PendingBindings:
             self.tasks.move(record, Event.CLAIMS_BEGUN)
         self.devices.begin(uid)
 
-    # --- how placements end ----------------------------------------------------------------------------------
+    # --- ends of placements ------------------------------------------------------------------------------
 
     @property
     def has_reports(self) -> bool:
@@ -255,15 +254,15 @@ class PendingBindings:
         nominated: bool = False,
         event: Event = Event.GIVEN_UP,
     ) -> None:
-        """Give back the place of a pod that is not bound, and those of the pods that depend on it.
+        """Give up the place of a pod that will not be bound, and the places of pods that depend on it.
 
-        ``nominated``: the room that victims have left stays reserved for it until it is placed anew. ``event``: what
-        has happened to it.
+        ``nominated``: capacity that victims have left stays reserved for the pod until it is placed again. ``event``:
+        the step of the pod's lifecycle.
         """
         uid, machine = record.task.uid, record.binding
         if record.awaits_report:
             self.report(uid, machine, reason, retry=retry)
-        # The pod's PendingReasons were withdrawn when it was to be bound, so any later reason is new.
+        # The pod's reported reason was withdrawn when it was to be bound, so any later reason is new.
         record.message = ""
         if not nominated:
             self.nominate(record, "")
@@ -274,7 +273,7 @@ class PendingBindings:
         self.fail_dependents(uid, f"depends on {record.task.name}, which was not bound")
 
     def fail_dependents(self, uid: str, reason: str) -> None:
-        """Give back the places of the pods that wait for this one."""
+        """Give up the places of the pods that wait for this pod."""
         for dependent in self.dependencies.note_failed(uid):
             held = self.tasks.get(dependent)
             if held is not None and held.in_flight:
@@ -287,15 +286,15 @@ class PendingBindings:
         )
 
     def stop_waiting(self, record: PodRecord) -> None:
-        """Stop waiting for others to leave for a pod that has lost its place."""
+        """End the nomination of a pod that has lost its place, so that no victim's capacity is reserved for it."""
         self.nominate(record, "")
         self.nominations.end(record.task.uid)
 
     def nominate(self, record: PodRecord, node: str) -> None:
-        """Write into a pod's status the node on which others are evicted for it or its claims are bound; "" for none
-        any more.
+        """Write a node into ``status.nominatedNodeName`` of a pod; "" removes it.
 
-        The API server itself clears the nomination of a pod that is bound.
+        On that node victims are evicted for the pod, or its claims are bound. The API server itself clears the
+        nomination of a pod that is bound.
         """
         if record.phase not in UNPLACED | UNDER_WAY:
             record.nominated = ""
@@ -308,9 +307,7 @@ class PendingBindings:
 
 
 def _enumerate_pods(reader: PodRecord, others: Sequence[PodRecord]) -> str:
-    """Return some of ``others`` by name for readers who may see ``reader``; pods of other namespaces are only
-    counted.
-    """
+    """Return a text that names some of ``others``, and counts pods of other namespaces than ``reader``'s."""
     namespace = reader.ref.namespace
     names = sorted(each.task.name for each in others if each.ref.namespace == namespace)[:_NAMED]
     more = len(others) - len(names)

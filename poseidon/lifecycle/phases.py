@@ -1,8 +1,8 @@
-"""The phases of a pod in the bridge, and the events that lead from one to another.
+"""Defines the phases of a pod in the bridge, and the events that lead from one phase to another.
 
-The bridge knows a pod while the API server shows it and it is either for this scheduler to place or uses room
-on a node. Every change of phase is an event, looked up here; only `pod_records` carries it out. A record also
-says what the solver knows of the pod (``PodRecord.sent``), and why it is held.
+The bridge has a record of each pod that this scheduler has to place, or that uses capacity on a node. Every change of
+phase is an event in this module's table; only ``pod_records`` carries out events. A record also says what the solver
+knows of the pod (``PodRecord.sent``), and why the pod is not sent.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from poseidon.kube.api.metadata import PodRef
 from poseidon.pods.tasks import Task
 
 CAPACITY = 50_000
-"""Steps that are remembered, of all pods together; about 5 MB."""
+"""Number of steps that are remembered, for all pods together; about 5 MB."""
 
 
 class Phase(Enum):
@@ -30,25 +30,25 @@ class Phase(Enum):
     )  # each member is one object, and Enum's own hash would cost more than the rest of a step
 
     HELD = "held"
-    """Not offered to the solver: gated by its group, queue, claims or priority class, or it cannot be dealt with."""
+    """Not sent to the solver: the pod waits for its group, queue, claims or priority class, or could not be handled."""
     PENDING = "pending"
-    """Offered to the solver, which is to find a node."""
+    """Sent to the solver, which is to find a node."""
     PLACED = "placed"
     """A round has given the pod a node; the bridge has not checked yet whether the binding must wait."""
     WAITING = "waiting for pods"
-    """Its binding waits for pods that leave its node, or that it depends on."""
+    """The binding waits until victims have left the node, or until pods that the pod depends on are bound."""
     BINDING_CLAIMS = "binding claims"
-    """Its claims are being bound, before it is."""
+    """The pod's claims are being bound; the pod is bound after them."""
     BINDING = "binding"
-    """Its binding is on the way to the API server."""
+    """The binding has been posted to the API server, or is about to be."""
     ANSWER_DUE = "bound, answer due"
-    """The watch shows it on a node while the answer to its binding is still due."""
+    """The watch shows the pod on a node, but the answer to its binding has not come yet."""
     BOUND = "bound"
-    """On its node: the API server has accepted the binding, or shows it."""
+    """The pod is on its node: the API server has accepted the binding, or shows the pod there."""
     EVICTING = "being evicted"
-    """On its node, and has been asked to leave it."""
+    """The pod is on its node, and its eviction is under way."""
     LEAVING = "leaving"
-    """On its node, and being deleted."""
+    """The pod is on its node, and is being deleted."""
 
 
 class Event(Enum):
@@ -79,14 +79,13 @@ ON_NODE = frozenset({_P.BOUND, _P.EVICTING, _P.LEAVING})
 _ALL = frozenset(_P)
 
 IN_FLIGHT = UNDER_WAY | {_P.ANSWER_DUE}
-"""A binding of this process is under way, or its answer due."""
+"""Phases in which a binding of this process is under way, or its answer has not come yet."""
 GOING = frozenset({_P.EVICTING, _P.LEAVING})
-"""On a node that it is about to leave."""
+"""Phases in which the pod is about to leave its node."""
 
 
 class _Row(NamedTuple):
-    """The effect of an event: the phases that it changes, those that it leaves unchanged, and those in which it is
-    refused."""
+    """The effect of an event: the phases that it changes, leaves unchanged, or in which it is refused."""
 
     moves: Mapping[Phase, Phase]
     stays: frozenset[Phase] = frozenset()
@@ -120,7 +119,7 @@ TABLE: Mapping[Event, _Row] = MappingProxyType(
             _all_to(UNDER_WAY, _P.PENDING),
             refused={"has no placement": UNPLACED, "is on its node": _ALL - UNDER_WAY - UNPLACED},
         ),
-        # The answer may be to an earlier binding to the same node, which was given up and then posted again.
+        # The answer may belong to an earlier binding to the same node, which was given up and posted again.
         Event.ACCEPTED: _Row(
             _all_to(UNDER_WAY | {_P.ANSWER_DUE}, _P.BOUND),
             stays=ON_NODE,
@@ -131,7 +130,7 @@ TABLE: Mapping[Event, _Row] = MappingProxyType(
             stays=ON_NODE | UNDER_WAY - {_P.BINDING},
             refused={"is not being bound": UNPLACED},
         ),
-        # Before the answer: it may be this process's binding, or somebody else's.
+        # If this comes before the answer, the binding may be this process's or another program's.
         Event.SHOWN: _Row(
             {
                 **_all_to(UNPLACED | UNDER_WAY - {_P.BINDING}, _P.BOUND),
@@ -152,11 +151,11 @@ TABLE: Mapping[Event, _Row] = MappingProxyType(
         Event.STAYS: _Row({_P.EVICTING: _P.BOUND}, stays=_ALL - {_P.EVICTING}),
     }
 )
-"""For every event what it does in each phase."""
+"""The effect of every event in each phase."""
 
 
 class RefusedEventError(Exception):
-    """An event came to a pod in a phase in which it cannot happen."""
+    """An event was noted for a pod in a phase in which that event cannot happen."""
 
 
 _NEXT: Mapping[tuple[Phase, Event], Phase] = MappingProxyType(
@@ -189,24 +188,24 @@ class SentState(NamedTuple):
     priority: int
     """Value of its PriorityClass."""
     initialized: float = 0.0
-    """When the pod was initialized, 0 for not yet, or if no model asks."""
+    """When the pod was initialized, in seconds since the epoch; 0: not yet, or no cost model needs it."""
     group_priority: int | None = None
-    """Order of its group among others of the same priority, None without one."""
+    """Priority of its group, which decides between pods of equal priority; None without a group."""
     spread: str = ""
-    """Group that default spread keeps apart, "" for none."""
+    """Name of the group of pods that the default spread distributes over nodes, "" for none."""
     assumed: bool = False
     """Whether its binding is under way."""
 
 
 class PodRecord(Struct, eq=False, gc=False):
-    """One pod for the solver.
+    """The state of one pod that concerns the solver.
 
-    Only ``PodRecords.move`` writes ``phase``, ``node`` and ``binding``; only ``PodRecords.hold`` writes why it is held
-    back.
+    Only ``PodRecords.move`` writes ``phase``, ``node`` and ``binding``; only ``PodRecords.hold`` writes the reasons why
+    the pod is not sent to the solver.
     """
 
     task: Task
-    """The pod in the terms of the protocol."""
+    """The pod as a task of the protocol."""
     schedulable: bool
     """Whether this scheduler may place it now."""
     phase: Phase = Phase.HELD
@@ -224,9 +223,9 @@ class PodRecord(Struct, eq=False, gc=False):
     queue_wait: str = ""
     """Why it waits for its queue, "" if it does not."""
     claims_wait: str = ""
-    """Why it waits for its claims, "" if it does not."""
+    """Why it waits for its claims of volumes, "" if it does not."""
     claims_refuse: str = ""
-    """Why its claims allow no node at present, although the solver knows the pod; "" if they do."""
+    """Why its claims allow no node at present, although the solver knows the pod; "" if they allow one."""
     devices_wait: str = ""
     """Why it waits for its claims of devices, "" if it does not."""
     priority_wait: str = ""
@@ -234,25 +233,25 @@ class PodRecord(Struct, eq=False, gc=False):
     fault: str = ""
     """Why it could not be handled, "" if it could."""
     announced_at: float = float("-inf")
-    """When ``message`` was reported, by the monotonic clock."""
+    """When ``message`` was reported, in seconds of the monotonic clock."""
     said_here: bool = False
-    """Whether this process reported ``message``, not an earlier one or the leader."""
+    """Whether this process reported ``message``, rather than an earlier process or the leader."""
     asked_to_leave: bool = False
-    """Whether it has been evicted here and does not stay after all, or its owner has been suspended."""
+    """Whether this process evicts it, or has suspended its owner, so that it is to leave its node."""
     ran: bool = False
     """Whether some of its containers may have run on its node."""
     nominated: str = ""
-    """The node that its status names as its future place, as far as known."""
+    """The node in its ``status.nominatedNodeName``, as far as known."""
     announced: bool = False
-    """Whether the event of its binding is under way or written."""
+    """Whether the event about its binding is written or about to be written."""
     uses_claims: bool = False
-    """Whether it has volumes with claims."""
+    """Whether it uses claims of volumes."""
     uses_devices: bool = False
-    """Whether it has claims of devices."""
+    """Whether it uses claims of devices."""
 
     @property
     def ref(self) -> PodRef:
-        """The pod's name in the API."""
+        """The pod's uid, namespace and name."""
         namespace, _, name = self.task.name.partition("/")
         return PodRef(self.task.uid, namespace, name)
 
@@ -263,7 +262,7 @@ class PodRecord(Struct, eq=False, gc=False):
 
     @property
     def waits_for(self) -> str:
-        """Why the pod is not sent to the solver as one to be placed, "" if it is."""
+        """Why the pod is not sent to the solver as a pending task, "" if nothing prevents that."""
         held = self.fault or self.priority_wait or self.group_wait or self.queue_wait
         return held or self.claims_wait or self.devices_wait
 
@@ -284,13 +283,11 @@ class PodRecord(Struct, eq=False, gc=False):
 
     @property
     def awaits_report(self) -> bool:
-        """Whether the solver placed the pod on this stream, so that a report of the binding is all it needs."""
+        """Whether the solver placed the pod on this stream, and so needs only a report of the binding."""
         return self.sent is not None and not self.sent.machine
 
     def get_desired_state(self) -> SentState | None:
-        """Return the pod's state as a solver that knows all machines should have it, None if it should not know the
-        pod.
-        """
+        """Return the state to send to a solver that knows all machines, None if the solver should not know the pod."""
         place = self.place
         if not place and not self.offered:
             return None
@@ -308,17 +305,14 @@ class PodRecord(Struct, eq=False, gc=False):
 
 
 class Stories:
-    """The latest steps of all pods, in order, for people who ask what happened to one.
-
-    ``clock`` is monotonic.
-    """
+    """The latest lifecycle steps of all pods, in order, for debug pages. ``clock`` is monotonic."""
 
     def __init__(self, clock: Callable[[], float], capacity: int = CAPACITY) -> None:
         self._clock = clock
         self._steps: deque[tuple[float, str, Event, Phase, Phase, str]] = deque(maxlen=capacity)
 
     def note(self, uid: str, event: Event, before: Phase, after: Phase, place: str) -> None:
-        """Store a step of a pod's story: the event, the phases before and after, and the node concerned."""
+        """Store a step of a pod: the event, the phases before and after it, and the pod's node."""
         self._steps.append((self._clock(), uid, event, before, after, place))
 
     def list_lines(self, uid: str) -> list[str]:

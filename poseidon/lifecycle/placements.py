@@ -1,4 +1,4 @@
-"""Turns the solver's deltas into bindings, and their outcomes into reports."""
+"""Turns the solver's deltas into bindings and evictions, and their outcomes into reports for the solver."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ _log = logging.getLogger(__name__)
 _KINDS = pb.Delta.Kind.DESCRIPTOR.values_by_number
 
 PART_DELTAS = 250
-"""A few milliseconds of work; with as many bindings in flight an API server is busy for longer."""
+"""Deltas handled in one step, which takes a few milliseconds. The API server needs longer for as many bindings."""
 
 _UNSUPPORTED = "this driver can neither move running pods nor do what it does not know"
 
 
 @dataclass(slots=True, eq=False, repr=False)
 class Placements:
-    """Decides which bindings are posted for a round, and reports to the solver what its deltas have led to."""
+    """Decides which bindings are posted after a round, and reports to the solver the outcomes of its deltas."""
 
     tasks: PodRecords
     """The pods for the solver."""
@@ -50,11 +50,11 @@ class Placements:
     pending: PendingBindings
     """Decides when a placed pod is bound."""
     pending_reasons: PendingReasons
-    """Decides when to report which reason of pods that stay pending."""
+    """Decides when to report why pods stay pending."""
     evictions: Evictions
-    """Evictions under way."""
+    """Begins and withdraws evictions."""
     refusals: Refusals
-    """Pods that kubelets refused."""
+    """Counts the solver's deltas that are not carried out."""
     actions: list[Action]
     """Receives the actions to carry out."""
     quarantine: Quarantine
@@ -63,7 +63,7 @@ class Placements:
     # --- results of rounds ---------------------------------------------------------------------------------
 
     def on_round(self, result: pb.RoundResult) -> None:
-        """Turn a round's deltas into bindings and evictions, and report its new reasons."""
+        """Turn a round's deltas into bindings and evictions, and report why other pods stay pending."""
         evicts = any(delta.kind == pb.Delta.PREEMPT for delta in result.deltas)
         staying = self._evict(result) if evicts else set()
         for delta in result.deltas:
@@ -89,14 +89,14 @@ class Placements:
             self.pending.report(delta.task, delta.machine, words, retry=True)
 
     def _evict(self, result: pb.RoundResult) -> set[str]:
-        """Begin the evictions of a round; returns the pods that stay nevertheless."""
+        """Begin the evictions of a round; return the uids of victims that stay."""
         refused = self.evictions.begin_all(result, self._can_be_placed)
         for victim, verdict in refused:
             self.pending.report(victim.task, victim.machine, verdict.words, retry=True)
         return {victim.task for victim, _ in refused}
 
     def _stays(self, uid: str, message: str) -> None:
-        """Report why a pod got no place, unless it has one by now or waits for something else."""
+        """Report why a pod got no place, unless it has a place by now or is not sent to the solver."""
         record = self.tasks.get(uid)
         if record is not None and record.schedulable and not record.waits_for:
             if not record.place:
@@ -111,8 +111,8 @@ class Placements:
         if record is not None and record.phase is Phase.WAITING:
             self.pending.take_back(record)
         if record is not None and self.machines.has_returned(machine):
-            # The round may have begun before the solver learnt that the machine was gone. It then forgot this task,
-            # so the task is sent again.
+            # The round may have begun before the solver learnt that the machine was removed. The solver then forgot
+            # this task, so the task is sent again.
             self.tasks.resync(record)
         if record is None:
             self._refuse(delta, Reason.GONE, "the pod is gone", retry=False)
@@ -123,12 +123,12 @@ class Placements:
         elif not record.offered:
             self._refuse(delta, Reason.NOT_PENDING, "the pod must not be scheduled now", retry=False)
         elif record.claims_refuse:
-            # The round began before the solver learnt that the pod's claims refuse it. The solver must try the pod
+            # The round began before the solver learnt that the pod's claims allow no node. The solver must try the pod
             # again, to report why it waits.
             self._refuse(delta, Reason.NOT_PENDING, record.claims_refuse, retry=True)
         elif machine not in self.machines:
             self._refuse(delta, Reason.NO_NODE, f"node {machine} is gone", retry=True)
-            # Whatever the solver did with the task when the machine went, it has to be pending there now.
+            # Whatever the solver did when the machine was removed, the task must be pending in the solver now.
             self.tasks.resync(record)
         else:
             _log.debug("placed pod=%s node=%s", record.ref, machine)
@@ -143,7 +143,7 @@ class Placements:
             self.pending.begin(record, delta.depends_on, staying)
 
     def _can_be_placed(self, delta: pb.Delta) -> bool:
-        """Return whether the placement of a pod can be made, so that others may be evicted for it."""
+        """Return whether the placement of a pod can be made, so that victims may be evicted for it."""
         record = self.tasks.get(delta.task)
         if record is None or record.node or not record.offered:
             return False
@@ -152,12 +152,12 @@ class Placements:
         return (record.phase is Phase.WAITING or not record.binding) and delta.machine in self.machines
 
     def _refuse(self, delta: pb.Delta, reason: Reason, words: str, *, retry: bool) -> None:
-        """Refuse a placement: count it, and report to the solver why."""
+        """Refuse a placement: count the refusal, and report the reason to the solver."""
         self.refusals.note(Kind.BINDING, reason, delta.task, words)
         self.pending.report(delta.task, delta.machine, words, retry=retry)
 
     def volumes_settled(self, record: PodRecord, reason: str) -> None:
-        """Record that the claims of a pod have been bound, or, with a ``reason``, will not be."""
+        """Continue with a pod whose volume claims are bound; a ``reason`` says why they will not be."""
         if record.phase is not Phase.BINDING_CLAIMS:
             return
         if not reason:
@@ -168,7 +168,7 @@ class Placements:
         self.pending_reasons.consider(record, f"volumes could not be bound: {reason}")
 
     def devices_settled(self, record: PodRecord, reason: str) -> None:
-        """Record that the device claims of a pod are written, or, with a ``reason``, will not be."""
+        """Bind a pod whose device claims are written; a ``reason`` says why they will not be."""
         if record.phase is not Phase.BINDING_CLAIMS:
             return
         if not reason:
@@ -182,7 +182,7 @@ class Placements:
         if record.node == machine:
             self.pending.confirm(record)
         else:
-            # On this report the solver gives up the place that it chose; the next event tells it the pod's node.
+            # After this report the solver gives up its own placement; the next event states the pod's node.
             words = f"already assigned to node {record.node}"
             self.refusals.note(Kind.BINDING, Reason.ELSEWHERE, record.task.name, words)
             self.pending.report(record.task.uid, machine, words, retry=False)
@@ -193,16 +193,16 @@ class Placements:
             self.tasks.resync(record)
 
     def refusal(self, uid: str, node: str) -> str:
-        """Return why a binding that is under way must not be posted now, or "".
+        """Return why a binding under way must not be posted now, "" if it may be posted.
 
-        It is counted on its node already. A refused pod gives its place back as soon as its outcome is taken. So if
-        several pods no longer fit together, no more of them are refused than necessary.
+        The pod is already counted on its node. A refused pod is no longer counted as soon as its outcome is noted. So
+        if several pods no longer fit together, only as many as necessary are refused.
         """
         record = self.tasks.get(uid)
         if record is not None and not record.place:
             return "it has been given up"
         if record is None or record.binding != node:
-            # A pod that is gone or replaced is no fault of the node: the API server will refuse the binding.
+            # The pod has been deleted or replaced: the API server will refuse the binding.
             return ""
         problem = self.bind_check.refusal(
             record.task.task_class,
@@ -238,7 +238,7 @@ class Placements:
             self.pending.fail(record, outcome.reason, retry=again, nominated=again, event=Event.REFUSED)
 
     def note_shown(self, record: PodRecord, node: str) -> None:
-        """Note that the watch shows a pod of ours on a node. The outcome of a binding under way may follow."""
+        """Note that the watch shows a pod of this scheduler on a node. The outcome of a binding may follow."""
         before, placed_on = record.phase, record.binding
         self.tasks.move(record, Event.SHOWN, node)
         if before not in UNPLACED | UNDER_WAY or (before is Phase.BINDING and placed_on == node):
@@ -255,11 +255,11 @@ class Placements:
             self.actions.append(AnnounceScheduled(record.ref, record.place))
 
     def eviction_ended(self, outcome: EvictionOutcome) -> None:
-        """Note the outcome of an eviction. One that was accepted is over when the pod is gone."""
+        """Note the outcome of an eviction. An accepted eviction ends when the pod is deleted."""
         uid = outcome.request.uid
         record = self.tasks.get(uid)
         if not outcome.refusal:
-            # The pod may be gone before the answer is there.
+            # The pod may be deleted before the answer arrives.
             if not outcome.gone:
                 self.actions.append(AnnouncePreempted(outcome.request.pod, outcome.request.message))
             return
@@ -273,9 +273,9 @@ class Placements:
             self.pending.fail_dependents(uid, reason)
 
     def recall(self, uids: Iterable[str], reason: str) -> None:
-        """Withdraw the places of pods that the solver has given up, if they are not bound yet.
+        """Take their places from pods that the solver has given up, unless they are bound already.
 
-        A binding that is on its way may succeed nevertheless; the watch tells then, as of any other pod.
+        A posted binding may succeed nevertheless; the watch then shows the pod on its node, like any other pod.
         """
         for uid in uids:
             record = self.tasks.get(uid)
@@ -284,7 +284,7 @@ class Placements:
 
 
 def kind_of(kind: int) -> str:
-    """Return the name of a kind of deltas; a solver that is newer may send others."""
+    """Return the name of a kind of deltas; "UNKNOWN" for kinds that only a newer solver sends."""
     found = _KINDS.get(kind)
     return found.name if found is not None else "UNKNOWN"
 
@@ -292,7 +292,7 @@ def kind_of(kind: int) -> str:
 def parts_of(result: pb.RoundResult, most: int = PART_DELTAS) -> Iterator[pb.RoundResult]:
     """Yield a round in parts of at most ``most`` deltas, in order; the last part has everything else.
 
-    A round with evictions is not cut, because which pods make way for which is one decision.
+    A round with evictions is not cut, because its evictions and placements are one decision.
     """
     deltas = result.deltas
     whole = len(deltas) <= most or any(delta.kind == pb.Delta.PREEMPT for delta in deltas)

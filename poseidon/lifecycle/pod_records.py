@@ -1,7 +1,7 @@
-"""Records of the pods for the solver: where each pod is, and what the solver knows of it. Only this module changes
-them.
+"""Keeps the records of pods: where each pod is, and what the solver knows of it.
 
-Each step of a pod also updates the pods per node, the requested amounts there, and the list of changed pods.
+Only this module changes a pod's phase, node and binding. Each step also updates the pods per node, the amounts
+requested there, and the list of changed pods.
 """
 
 from __future__ import annotations
@@ -23,10 +23,9 @@ _EVICTIONS = frozenset({Event.EVICTED, Event.STAYS})
 class PodRecords:
     """Pod records by uid, with the changes that the current stream has not sent yet.
 
-    The records compare the wanted state of each task with the state last sent. So any order and any
-    repetition of events gives the same messages. ``requested`` has the amounts of each task on the node where
-    it runs, or is being bound to. ``volumes`` and ``devices`` learn where pods are once a pod uses claims,
-    and ``stories`` each step.
+    The records compare the wanted state of each task with the state last sent. So any order and any repetition of
+    events gives the same messages. ``requested`` counts each task's amounts on the node where it runs or is being bound
+    to. ``volumes`` and ``devices`` are told where pods are once a pod uses claims; ``stories`` are told each step.
     """
 
     def __init__(
@@ -44,7 +43,7 @@ class PodRecords:
         self.devices: DeviceState | None = None
         self._records: dict[str, PodRecord] = {}
         self._uids: dict[str, str] = {}
-        self._on_node: dict[str, dict[str, None]] = {}  # in the order in which they came
+        self._on_node: dict[str, dict[str, None]] = {}  # in order of arrival
         self._changed: dict[str, None] = {}
         self._removed: dict[str, None] = {}
         self._to_resync: set[str] = set()
@@ -60,7 +59,7 @@ class PodRecords:
         return self._records.get(uid)
 
     def find_by_name(self, name: str) -> PodRecord | None:
-        """Return the record of the pod that is called ``namespace/name`` now, or None."""
+        """Return the record of the pod whose name is ``namespace/name`` now, or None."""
         return self._records.get(self._uids.get(name, ""))
 
     def add(self, record: PodRecord, node: str) -> None:
@@ -78,7 +77,7 @@ class PodRecords:
         self._charge(record)
 
     def move(self, record: PodRecord, event: Event, node: str = "") -> None:
-        """Carry out a step of a pod's lifecycle, with all its consequences.
+        """Change a pod's phase after an event, and update all that follows from it.
 
         ``node`` is where it is placed (``Event.PLACED``) or shown (``Event.SHOWN``). Raises ``RefusedEventError``, and
         changes nothing, if the event cannot happen in the pod's phase.
@@ -105,14 +104,14 @@ class PodRecords:
                 self.volumes.move_pod(uid, now)
             if self.devices is not None:
                 self.devices.move_pod(uid, now)
-        if now != place or event is Event.SHOWN:  # with which its requests may have changed
+        if now != place or event is Event.SHOWN:  # its requests may have changed with that event
             self._charge(record)
         if phase is not before:
             self._stories.note(uid, event, before, phase, now)
         self._changed[uid] = None
 
     def ask_to_leave(self, uids: Iterable[str], *, leave: bool = True) -> None:
-        """Note that pods are to leave for others, as the object that owns them is suspended; or need not after all."""
+        """Note whether pods are to leave (``leave``) because their owner is suspended."""
         for uid in uids:
             if (record := self.get(uid)) is not None:
                 record.asked_to_leave = leave
@@ -129,9 +128,7 @@ class PodRecords:
         fault: str | None = None,
         schedulable: bool | None = None,
     ) -> None:
-        """Record the reasons that keep a pod from being placed ("": none). Arguments that are not given
-        change nothing.
-        """
+        """Record the reasons that keep a pod from being placed ("" for none). Omitted arguments change nothing."""
         record.group_wait = record.group_wait if group is None else group
         record.queue_wait = record.queue_wait if queue is None else queue
         record.claims_wait = record.claims_wait if claims is None else claims
@@ -144,55 +141,49 @@ class PodRecords:
             self.move(record, _explain_held_back(record))
 
     def mark(self, uid: str) -> None:
-        """Update at once what a task uses on its node; compare it with what the solver knows when updates are next
-        taken.
-        """
+        """Update a task's amounts on its node, and mark it for the next comparison with the solver's knowledge."""
         self._charge(self._records[uid])
         self._changed[uid] = None
 
     def touch(self, uid: str) -> None:
-        """Compare a task with what the solver knows when updates are next taken. Its place and what it uses are
-        unchanged.
-        """
+        """Mark a task, whose place and amounts are unchanged, for the next comparison with the solver's knowledge."""
         self._changed[uid] = None
 
     def resync(self, record: PodRecord) -> None:
-        """Send the state of a task again, even if it has no machine, because the solver may believe something else."""
+        """Send the state of a task again, even if it has no machine, because the solver's state may differ."""
         record.sent = None
         self._to_resync.add(record.task.uid)
         self.mark(record.task.uid)
 
     def on_node(self, node: str) -> list[PodRecord]:
-        """Return the records of a node, in the order in which they came to it."""
+        """Return the records of the pods on a node, in order of arrival."""
         return [self._records[uid] for uid in self._on_node.get(node, ())]
 
     def mark_moved(self) -> None:
-        """Compare again all tasks whose class differs from the one that the solver knows."""
+        """Mark all tasks whose class differs from the one that the solver knows."""
         for uid, record in self._records.items():
             if record.sent is not None and record.sent.task_class != record.task.task_class:
                 self._changed[uid] = None
 
     def mark_node(self, node: str) -> None:
-        """Compare again all tasks of a node that has appeared or vanished."""
+        """Mark all tasks of a node that has been added or removed."""
         self._changed.update(dict.fromkeys(self._on_node.get(node, ())))
 
     def forget_node(self, node: str) -> None:
-        """Note that the solver no longer knows the tasks on a machine that is gone; it keeps them for the machine's
-        return.
+        """Remove the tasks on a deleted node from the solver, which would otherwise keep them for the machine's return.
 
-        They are sent again if the node returns. Until then no other event would tell the solver that those tasks have
-        ended.
+        No other event would tell the solver if those tasks ended meanwhile. They are sent again if the node returns.
         """
         for uid in self._on_node.get(node, ()):
             record = self._records[uid]
-            # It was sent to the solver as pending, and the solver has itself assumed it on the machine.
+            # With machine "": it was sent as pending, and the solver has assumed it on the machine.
             if record.sent is not None and record.sent.machine in ("", node):
                 self._removed[uid] = None
                 record.sent = None
             self._changed[uid] = None
 
     def remove(self, uid: str) -> PodRecord | None:
-        """Drop a record. Returns it, or None if there was none."""
+        """Remove a record and return it, or None if there was none."""
         record = self._records.pop(uid, None)
         if record is None:
             return None
@@ -220,15 +211,16 @@ class PodRecords:
 
     @property
     def has_news(self) -> bool:
-        """Whether ``take_updates`` returns anything; where many have changed nobody looks, and it may not."""
+        """Whether ``take_updates`` returns anything. If many tasks have changed, this is True without a check."""
         if self._removed or self._to_resync or len(self._changed) > _FEW:
             return True
         return any(self._is_news(self._records[uid]) for uid in self._changed)
 
     def take_updates(self) -> tuple[list[str], list[tuple[Task, str, bool]], list[Task]]:
-        """Return what the solver has to be told since the last call: uids of tasks that it removes before it gets the
-        others; tasks on a machine, with the machine and whether they are still being bound; and tasks that wait for
-        one.
+        """Return the changes to send to the solver since the last call: removed, placed and pending tasks.
+
+        The solver must remove the first, given by uid, before it gets the others. A placed task comes with its machine,
+        and with whether its binding is still under way.
         """
         removed = list(self._removed)
         waiting: list[Task] = []
@@ -240,7 +232,7 @@ class PodRecords:
                 continue
             may_have_one = uid in self._to_resync or (record.sent is not None and record.sent.machine)
             if desired_state is None or (may_have_one and not desired_state.machine):
-                # A solver keeps the machine of a task that is submitted again: it has to be removed first.
+                # A solver keeps the machine of a task that is sent again, so the task must be removed first.
                 removed.append(uid)
             if desired_state is not None and desired_state.machine:
                 placed.append((record.task, desired_state.machine, desired_state.assumed))
@@ -253,7 +245,7 @@ class PodRecords:
         return removed, placed, waiting
 
     def _is_news(self, record: PodRecord) -> bool:
-        """Return whether the solver knows otherwise of a task, and no report is about to tell it."""
+        """Return whether the solver's knowledge of a task is out of date, and no report will correct it."""
         return not self._report_will_do(record) and self._get_desired_state(record) != record.sent
 
     def _get_desired_state(self, record: PodRecord) -> SentState | None:
@@ -263,9 +255,7 @@ class PodRecords:
 
     @staticmethod
     def _report_will_do(record: PodRecord) -> bool:
-        """Return whether the solver assumes the task on the node to which it is being bound: then the report is
-        enough.
-        """
+        """Return whether the solver assumes the task on the node to which it is being bound, so a report is enough."""
         return record.in_flight and record.awaits_report and record.node in ("", record.binding)
 
     def _charge(self, record: PodRecord) -> None:

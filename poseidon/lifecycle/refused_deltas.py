@@ -11,13 +11,14 @@ _log = logging.getLogger(__name__)
 
 ROUNDS = 30
 SECONDS = 60.0
-"""An honest solver that has missed something backs off, twice as long each time, so it has a few such rounds a
-minute.
+"""Limit of suspicious rounds (``ROUNDS``) within this many seconds.
+
+An honest solver with old data doubles its pause after each failure, so it has only a few such rounds a minute.
 """
 
 
 class Kind(StrEnum):
-    """The kinds of requests by the solver that may be refused."""
+    """The kinds of deltas that may be refused."""
 
     BINDING = "binding"
     EVICTION = "eviction"
@@ -25,39 +26,40 @@ class Kind(StrEnum):
 
 
 class Reason(StrEnum):
-    """Why it is not done."""
+    """Why a delta is not carried out."""
 
-    GONE = "gone"  # there is no such pod, or it is none that could be placed or evicted here
+    GONE = "gone"  # there is no such pod, or this scheduler can neither place nor evict it
     ELSEWHERE = "elsewhere"  # the pod has another node
     NOT_PENDING = "not_pending"  # the pod must not be scheduled now
     NO_NODE = "no_node"  # there is no such node
-    UNFIT = "unfit"  # the node does not take the pod as both are now
-    BEING_BOUND = "being_bound"  # the pod to be evicted is on its way to a node
-    NO_REASON = "no_reason"  # nobody needs the place of the pod to be evicted, nor has its gang failed
-    NOT_LOWER = "not_lower"  # the pod to be evicted is not less important than whoever needs its place
-    IN_VAIN = "in_vain"  # whoever needs its place waits also for others that stay
-    RATE = "rate"  # too many evictions at a time
-    UNSUPPORTED = "unsupported"  # no such thing can be done
+    UNFIT = "unfit"  # the pod does not fit the node any more
+    BEING_BOUND = "being_bound"  # the pod to be evicted is being bound
+    NO_REASON = "no_reason"  # no pod needs the victim's place, and its gang has not failed
+    NOT_LOWER = "not_lower"  # the victim is not less important than the pod that needs its place
+    IN_VAIN = "in_vain"  # the pod that needs the victim's place cannot come
+    RATE = "rate"  # too many pods have been evicted lately
+    UNSUPPORTED = "unsupported"  # the bridge cannot do this
 
 
 _SUSPICIOUS = frozenset({Reason.NO_REASON, Reason.NOT_LOWER, Reason.UNSUPPORTED})
-"""Refusals of requests that a solver with correct data never makes. Other refusals happen while changes are on their
-way, or if very many pods must be evicted at a time.
+"""Reasons for refusing requests that a solver with correct data never makes.
+
+Other refusals happen while changes are under way, or if very many pods must be evicted at once.
 """
 _WARNED_OF = _SUSPICIOUS | {Reason.RATE}
 
 
 class Refusals:
-    """Counts refusals by kind and reason; ``counts``: since they were last taken."""
+    """Counts refused deltas by kind and reason; ``counts`` has those since ``take_counts``."""
 
     def __init__(self) -> None:
         self.suspicious = 0
-        """How many deltas no honest solver asks for."""
+        """Number of refused deltas that a solver with correct data never sends."""
         self.counts: Counter[tuple[Kind, Reason]] = Counter()
         self._logged: set[tuple[Kind, Reason]] = set()
 
     def note(self, kind: Kind, reason: Reason, pod: str, words: str) -> None:
-        """Record that the solver's request for ``pod`` (its name, or uid) was refused, and why in ``words``."""
+        """Count a refused delta about ``pod`` (name or uid); ``words`` say why, for the log."""
         self.counts[kind, reason] += 1
         self.suspicious += reason in _SUSPICIOUS
         if (kind, reason) not in self._logged:
@@ -66,7 +68,7 @@ class Refusals:
             _log.log(level, 'delta refused kind=%s reason=%s pod=%s message="%s"', kind, reason, pod, words)
 
     def take_counts(self) -> Counter[tuple[Kind, Reason]]:
-        """Return how often each kind was refused for each reason since the last call."""
+        """Return the numbers of refused deltas by kind and reason since the last call."""
         counts, self.counts = self.counts, Counter()
         return counts
 
@@ -79,7 +81,7 @@ class Distrust:
         self._rounds: deque[float] = deque()
 
     def suspect(self) -> bool:
-        """Record a suspicious round; return whether that makes ``ROUNDS`` within ``SECONDS``."""
+        """Record a suspicious round; return whether there were ``ROUNDS`` within ``SECONDS``."""
         now = self._clock()
         self._rounds.append(now)
         while self._rounds[0] <= now - SECONDS:

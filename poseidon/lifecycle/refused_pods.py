@@ -1,8 +1,8 @@
-"""Handles our pods that a kubelet has refused: reports them once, and recreates those that no controller recreates.
+"""Handles pods that a kubelet has refused: reports each once, and recreates those without a controller.
 
-A refused pod is Failed for good. ReplicaSets, ReplicationControllers and Jobs create another one and leave
-the failed one behind; StatefulSets and DaemonSets delete it and create it again. A pod without a controller
-would be lost: it is created again under its name, unless one of its containers may have run.
+A refused pod is Failed for good. ReplicaSets, ReplicationControllers and Jobs create another pod and leave the failed
+one behind; StatefulSets and DaemonSets delete the failed pod and create it again. A pod without a controller would be
+lost. So, if configured, this module creates it again under its name, unless one of its containers may have run.
 """
 
 from __future__ import annotations
@@ -19,19 +19,22 @@ from poseidon.lifecycle.phases import PodRecord
 from protos.conventions.configuration import Section
 
 RECREATIONS = "poseidon.firmament.io/recreations"
-"""Annotation: how often a pod has been created again under its name because kubelets refused it."""
+"""Annotation that counts how often a pod has been created again under its name because kubelets refused it."""
 
 LEAVING_BEHIND = frozenset({"ReplicaSet", "ReplicationController", "Job"})
-"""Controllers that replace a failed pod and do not delete it."""
+"""Kinds of controllers that replace a failed pod without deleting it."""
 
 _FIRST_DELAY, _LAST_DELAY = 1.0, 300.0
-"""Seconds until a pod is created again for the first time, doubled from time to time, and the longest pause."""
+"""Seconds until a pod is created again for the first time, and the longest pause.
+
+Each pause is twice the one before.
+"""
 _LONGEST_COUNT = 9
 _MOST_COUNTED = 10**_LONGEST_COUNT
 
 
 class RecoveryOptions(Section):
-    """The section ``recovery``: what to do about pods that a kubelet refused after they had been bound.
+    """The section ``recovery``: how to handle pods that a kubelet refused after they had been bound.
 
     ``recreate_bare_pods`` (false): create pods without a controller again under their names, at most
     ``max_recreations`` (5) times. This needs the right to create any pod, so it is off by default.
@@ -45,7 +48,7 @@ class RecoveryOptions(Section):
 
 
 class RefusedPods:
-    """Decides once about each refused pod what happens to it; that is added to ``actions``."""
+    """Decides once for each refused pod what happens to it, and adds that to ``actions``."""
 
     def __init__(self, options: RecoveryOptions, actions: list[Action]) -> None:
         self._options = options
@@ -53,10 +56,10 @@ class RefusedPods:
         self._handled: set[str] = set()
 
     def note_finished(self, uid: str, pod: Pod, known: PodRecord | None) -> None:
-        """Record that one of our pods has ended; ``known`` is its record from before.
+        """Handle a pod of this scheduler that has ended, if a kubelet refused it; ``known`` is its record so far.
 
-        A pod that had failed before this process knew it is reported only if it is recovered now: pods that
-        controllers left behind long ago are no news.
+        If the pod had failed before this process knew it, it is reported only if it is recreated or deleted now: pods
+        that controllers left behind long ago need no report.
         """
         if uid in self._handled or not is_refused(pod):
             return
@@ -92,7 +95,7 @@ class RefusedPods:
         self._handled.discard(uid)
 
     def _reason_to_leave(self, times: int, *, ran: bool) -> str:
-        """Return why a pod without a controller is left as it is, or ""."""
+        """Return why a pod without a controller is not recreated, "" if it is."""
         if not self._options.recreate_bare_pods:
             return "it has no controller and is left as it is (recovery.recreateBarePods is off)"
         if ran:
@@ -103,8 +106,9 @@ class RefusedPods:
 
 
 def _recreations(pod: Pod) -> int:
-    """Return how often a pod has been created again: 0 if its annotation is not a number, very often if it is too
-    long.
+    """Return how often a pod has been created again, by its annotation; 0 if that is not a number.
+
+    If the number has too many digits, the result is a large number.
     """
     text = pod.metadata.annotations.get(RECREATIONS, "")
     if not (text.isascii() and text.isdecimal()):
@@ -113,13 +117,13 @@ def _recreations(pod: Pod) -> int:
 
 
 def is_refused(pod: Pod) -> bool:
-    """Return whether the kubelet of its node refused the pod for a reason that another node may cure."""
+    """Return whether a kubelet refused the pod for a reason that may not hold on another node."""
     status = pod.status
     return status.phase == "Failed" and bool(pod.spec.node_name) and another_node_may_cure(status.reason)
 
 
 def may_have_run(pod: Pod) -> bool:
-    """Return whether a container of the pod may have run: a kubelet that restarts also refuses pods that had run."""
+    """Return whether a container of the pod may have run. A kubelet that restarts also refuses pods that had run."""
     status = pod.status
     initialized = pod.condition("Initialized")
     return (initialized is not None and initialized.status == "True") or any(

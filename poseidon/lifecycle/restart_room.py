@@ -1,17 +1,16 @@
-"""Keeps the room that pods of a group have left on their nodes until the group's new pods come, as records for the
-solver.
+"""Keeps the room (capacity) of pods of a restarting group on their nodes, by records for the solver.
 
 A group that restarts comes back as new pods some seconds later: a Job of a JobSet, a leader with its workers. For as
 long as the group asks (annotation ``firmament.io/keep-room-seconds``, else ``gangs.keepRoom``) the solver gives the
-room to nobody else of at most the pod's priority. That ends before when a new pod of the group has a node, or when the
-node is gone, cordoned or not ready.
+room to no other pod of at most the same priority. The room ends earlier if a new pod of the group gets a node, or if
+the node is deleted, cordoned or not ready.
 
-No room is kept of pods that have succeeded, that were evicted for others or are being moved, that had no node, or whose
-replacement came to a node before they were gone; nor of pods of an object that is suspended as a whole. And none is
-kept for groups that a share of an owner's pods makes up: the id of their job has the uid of the owner, so pods of
-another owner that takes its place are in another job.
+No room is kept for pods that have succeeded, were evicted for other pods, are being moved, or had no node. Nor is any
+kept if the replacement got a node before the pod was deleted, or if the pod's owner was suspended as a whole. Groups
+that are a share of an owner's pods keep no room either: their job's id contains the owner's uid, so pods of a new owner
+are in another job.
 
-Nothing of this is stored: after a restart of this process no room is kept.
+Rooms are not stored: after a restart of this process no room is kept.
 """
 
 from __future__ import annotations
@@ -36,18 +35,16 @@ from poseidon.pods.moves import parse_announced_move
 from poseidon.pods.tasks import Task
 
 RESTART_ROOM_RECORD = "RestartRoom"
-"""Records of this kind have the uid of the pod that left for a name, and for a payload what is kept for its group."""
+"""Kind of records whose name is the uid of the pod that left, and whose payload is the room kept for its group."""
 
 MOST_ROOMS = 5_000
-"""Rooms of so many pods are kept at once, a fifth of them in one namespace. Further ones are not kept."""
+"""Most pods whose rooms are kept at once; at most a fifth of them are in one namespace. No further ones are kept."""
 
 _NAMESPACES = 5
 
 
 class _Room(Struct):
-    """The room of a pod that left: its task, its node, when that lapses, in seconds since the epoch, and for which
-    namespace it counts.
-    """
+    """The room of a pod that left: its task, its node, its end in seconds since the epoch, and its namespace."""
 
     task: Task
     node: str
@@ -56,13 +53,14 @@ class _Room(Struct):
 
 
 class KeptRooms:
-    """Keeps room for groups that restart: for ``default`` seconds where neither pod nor group says, and for ``longest``
-    at most where they do; if that is 0, what they say does not count. ``wall`` returns seconds since the epoch;
-    ``records`` get the room.
+    """Keeps room for groups that restart.
 
-    Outcomes: rooms are ``taken`` by a new pod of the group on the node, or given up as one has come ``elsewhere``, as
-    the node ``closed``, or as they ``lapsed``; beyond ``MOST_ROOMS`` they are ``refused``. While there are no ``rooms``
-    and no ``outcomes``, ``expire`` and ``take_outcomes`` need not be called.
+    If pod or group state a number of seconds, room is kept for that time, at most ``longest``; otherwise for
+    ``default`` seconds. If ``longest`` is 0, ``default`` always applies. ``wall`` returns seconds since the epoch;
+    ``records`` get the rooms. Outcomes: a room is ``taken`` by a new pod of the group on the node, or ends because such
+    a pod has come ``elsewhere``, because the node is ``closed`` to new pods, or because its time has ``lapsed``. Beyond
+    ``MOST_ROOMS`` rooms are ``refused``. While there are no ``rooms`` and no ``outcomes``, ``expire`` and
+    ``take_outcomes`` need not be called.
     """
 
     def __init__(
@@ -83,7 +81,9 @@ class KeptRooms:
         self._wall = wall
         self._stated: dict[str, float] = {}
         self._leaves_none: set[str] = set()
-        self._bound: set[str] = set()  # pods that count as arrived, and have not been shown on their nodes
+        self._bound: set[str] = (
+            set()
+        )  # pods that are bound but that the watch has not shown on their nodes yet
         self._leaving = _LeavingPods()
         self._of_namespace: Counter[str] = Counter()
         self.rooms: dict[str, _Room] = {}
@@ -93,8 +93,8 @@ class KeptRooms:
     def note_pod(self, pod: Pod, task: Task, known: PodRecord | None) -> None:
         """Note a group's pod; ``known``: its record so far.
 
-        It may say itself how long its room is kept, which is not kept at all while the pod is being moved, or once it
-        has been evicted for another pod. If it has come to a node, room that is kept for its group is kept no longer.
+        The pod may state itself for how long its room is kept. No room is kept while the pod is being moved, or after
+        it was evicted for another pod. If the pod has come to a node, one room of its group ends.
         """
         if self._default <= 0 and self._longest <= 0:
             return
@@ -116,9 +116,9 @@ class KeptRooms:
             self._leaving.add(uid, task.job, node)
 
     def note_bound(self, record: PodRecord) -> None:
-        """Note how a pod's binding has ended: if it is bound, room is kept no longer, before the pod is shown there.
+        """End one room of a pod's group once the pod is bound, even before the watch shows it.
 
-        So the solver never counts both the room and the pod. To be called while there are ``rooms``.
+        So the solver never counts both the room and the pod. Call it while there are ``rooms``.
         """
         task = record.task
         if task.job in self._of_job and record.phase is Phase.BOUND and not record.node:
@@ -127,7 +127,7 @@ class KeptRooms:
             self._bound.add(task.uid)
 
     def note_departure(self, record: PodRecord, pod: Pod | None) -> None:
-        """Note that a pod of a known group holds nothing any more: it has ended (``pod``), or is gone (None)."""
+        """Keep the room of a group's pod that has ended (``pod``) or has been deleted (None), if room is to be kept."""
         uid, stated = record.task.uid, self._stated.pop(record.task.uid, None)
         needless = self._leaving.remove(uid) or uid in self._leaves_none
         self._leaves_none.discard(uid)
@@ -154,7 +154,7 @@ class KeptRooms:
         self._records.tell(RESTART_ROOM_RECORD, uid, self._describe(room, group))
 
     def expire(self) -> None:
-        """End what has lapsed, and what is on nodes that take no pods now."""
+        """End the rooms whose time is over, and those on nodes that take no pods now."""
         now = self._wall()
         for uid, room in [*self.rooms.items()]:
             machine = self._machines.get(room.node)
@@ -164,16 +164,16 @@ class KeptRooms:
                 self._end(uid, "closed")
 
     def take_outcomes(self) -> Counter[str]:
-        """Return the outcomes of rooms, once."""
+        """Return the numbers of ended rooms by outcome since the last call."""
         outcomes, self.outcomes = self.outcomes, Counter()
         return outcomes
 
     def _note_arrival(self, task: Task, node: str, *, was_awaited: bool) -> None:
-        """End the room of one pod of a job, as another one has come to a node.
+        """End the room of one pod of a job, because a new pod of the job has come to a node.
 
-        That is the room of an equal pod on this node, if there is one, else of any pod on it, else of an equal pod. If
-        none is kept, a pod that is about to leave will leave none; ``was_awaited``: whether the new pod was known
-        before, and so can have come for it.
+        The first choice is the room of an equal pod on this node, then of any pod on it, then of an equal pod
+        elsewhere. If no room is kept, a pod of the job that is about to leave will keep none; ``was_awaited``: the new
+        pod was known before, so it may replace that pod.
         """
         uids = self._of_job.get(task.job)
         if not uids:
@@ -189,7 +189,7 @@ class KeptRooms:
         self._end(uid, "taken" if self.rooms[uid].node == node else "elsewhere")
 
     def _find_seconds(self, group: Group, stated: float | None) -> float:
-        """Return for how long a pod's room is kept; ``stated``: by the pod itself, None if it says nothing."""
+        """Return the seconds for which a pod's room is kept; ``stated``: seconds stated by the pod itself, or None."""
         if self._longest <= 0:
             return self._default
         if stated is None:
@@ -227,28 +227,28 @@ class KeptRooms:
 
 
 class _LeavingPods:
-    """Pods that are being deleted and still hold their nodes, by job; each may have been replaced already."""
+    """Pods that are being deleted but are still on their nodes, by job; each may have been replaced already."""
 
     def __init__(self) -> None:
         self._job_of: dict[str, str] = {}
-        self._of_job: dict[str, dict[str, str]] = {}  # the nodes of those that have not been replaced
+        self._of_job: dict[str, dict[str, str]] = {}  # nodes of the pods that have not been replaced
         self._replaced: set[str] = set()
 
     def add(self, uid: str, job: str, node: str) -> None:
-        """Note that a pod on a node leaves."""
+        """Note that a pod is about to leave its node."""
         if uid not in self._job_of:
             self._job_of[uid] = job
             self._of_job.setdefault(job, {})[uid] = node
 
     def replace_one(self, job: str, node: str) -> None:
-        """Note that another pod has come to a node, for one on that node if there is one."""
+        """Note that a new pod of a job has come to a node and replaces a leaving one, if possible one on that node."""
         if nodes := self._of_job.get(job):
             uid = min(nodes, key=lambda each: nodes[each] != node)
             self._replaced.add(uid)
             self._drop(uid)
 
     def remove(self, uid: str) -> bool:
-        """Forget a pod that is gone; return whether another one has replaced it."""
+        """Forget a deleted pod; return whether another pod has replaced it."""
         replaced = uid in self._replaced
         self._replaced.discard(uid)
         self._drop(uid)
@@ -263,15 +263,16 @@ class _LeavingPods:
 
 
 def _is_preempted(pod: Pod) -> bool:
-    """Return whether some scheduler has had the pod deleted for another one; that is known after a restart, too."""
+    """Return whether a scheduler has evicted the pod for another pod, by the pod's condition."""
     found = pod.condition(ConditionType.DISRUPTION_TARGET)
     return found is not None and found.status == "True" and found.reason == PREEMPTION_BY_SCHEDULER
 
 
 def _leaves_room(record: PodRecord, pod: Pod | None) -> bool:
-    """Return whether a pod that holds nothing any more has left room that its group may want back.
+    """Return whether a pod that has ended or been deleted leaves room that its group may want back.
 
-    A pod that succeeds by itself is done. One that is being deleted is not, whatever its containers' exit statuses are.
+    A pod that succeeds by itself leaves none. A pod that is deleted leaves room, whatever the exit statuses of its
+    containers are.
     """
     if pod is not None and _is_preempted(pod):
         return False

@@ -1,11 +1,11 @@
-"""Why pods are unschedulable, by kube-scheduler's plugins: few names, so that metrics have few series."""
+"""Maps reasons of pending pods to kube-scheduler's plugins, so that metrics need only a few names."""
 
 from __future__ import annotations
 
 from functools import lru_cache
 
 _PREEMPTION = " preemption: "
-"""What follows is about victims, and no reason of nodes."""
+"""Text that ends the reasons of nodes in a message; the text after it is about preemption."""
 
 PHRASES: tuple[tuple[str, str], ...] = (
     ("Insufficient ", "NodeResourcesFit"),
@@ -42,18 +42,16 @@ PHRASES: tuple[tuple[str, str], ...] = (
     ("node(s) nodeMetric ", "LoadAwareScheduling"),
     ("nodes available to schedule pods", "NoNodes"),
 )
-"""What a message holds, and the plugin whose reason that is; the last ones are not of kube-scheduler's own."""
+"""Phrases in messages, and the plugin that each belongs to; the last plugins are not kube-scheduler's."""
 
 OTHER = "Other"
 PLUGINS: tuple[str, ...] = (*dict.fromkeys(plugin for _, plugin in PHRASES), OTHER)
-"""All names there are."""
+"""All names of plugins."""
 
 
 @lru_cache(maxsize=4096)  # pods of a workload share their message
 def plugins_of(message: str) -> tuple[str, ...]:
-    """Return the plugins whose reasons occur in the message of a pending pod, each once; only ``OTHER`` if
-    there is none.
-    """
+    """Return the plugins whose reasons occur in a pending pod's message, each once; ``OTHER`` if none occur."""
     reasons = message.partition(_PREEMPTION)[0]
     found = dict.fromkeys(plugin for phrase, plugin in PHRASES if phrase in reasons)
     return tuple(found) or (OTHER,)

@@ -1,4 +1,4 @@
-"""Applies claims of volumes to pods: to their classes, to why they wait, and binds claims before their pods."""
+"""Applies claims of volumes to pods: to their classes and their reasons to wait; binds claims before their pods."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class VolumeEffects:
     machines: Machines
     """The nodes as machines."""
     placements: Placements
-    """Decides what to post for a round."""
+    """Decides which bindings to post after a round."""
     pending_reasons: PendingReasons
     """Says why pods stay pending."""
     classes: ClassTable
@@ -46,7 +46,7 @@ class VolumeEffects:
     quarantine: Quarantine
     """Keeps objects that could not be handled."""
     in_use: bool = field(default=False, init=False)
-    """Whether any pod has used claims. Until then, news of pods and bindings do not concern volumes."""
+    """Whether any pod has used claims. Until then, changes of pods and bindings need no work here."""
 
     def add_claim_needs(
         self, claims: tuple[PodClaim, ...], task: Task, place: str
@@ -59,15 +59,13 @@ class VolumeEffects:
         return self._add_needs(task, resolution), resolution
 
     def note(self, record: PodRecord, resolution: Resolution) -> None:
-        """Note why a pod's claims keep it from being placed, if they do."""
+        """Note why a pod's claims keep the pod from being placed, if they do."""
         record.uses_claims = True
         self.tasks.hold(record, claims=resolution.message(len(self.machines)))
         record.claims_refuse = resolution.refused
 
     def apply(self) -> None:
-        """Update tasks, machines and placements after claims, volumes, classes, machines or the nodes of pods have
-        changed.
-        """
+        """Update tasks, machines and placements after changes of claims, volumes, machines or the nodes of pods."""
         if not self.volumes.has_news:
             return
         for uid, reason in self.volumes.take_settled().items():
@@ -93,7 +91,7 @@ class VolumeEffects:
         self.pending_reasons.consider_wait(record)
 
     def note_failure(self, write: ClaimWrite, reason: str) -> None:
-        """Record that a write has failed for good; without a ``reason``, its content is there already."""
+        """Record that a write has failed for good; with an empty ``reason``, that its content was there already."""
         self.volumes.bindings.note_failure(write, reason)
         self.apply()
 

@@ -88,8 +88,9 @@ class GangAssigner:
         """Function that translates pods again whose group has changed because an object has changed."""
 
     def begin(self) -> None:
-        """Begin to decide about groups. Call it once all objects and pods are known, including what an earlier bridge
-        decided.
+        """Begin to decide about groups.
+
+        Call it once all objects and pods are known, including what an earlier bridge decided.
         """
         for job in self._former.take_jobs():
             self._jobs.set_been_whole(job, was_whole=True)
@@ -174,9 +175,7 @@ class GangAssigner:
         return task if traits is task.traits else replace(task, traits=traits)
 
     def on_round(self, result: pb.RoundResult) -> None:
-        """Write the groups' states after a round into the objects of these groups, unless they are written there
-        already.
-        """
+        """Write the groups' states after a round into their objects, unless they are written there already."""
         self.topology.on_round(result)
         slots = self._machines.total("pods") if result.gangs else 0
         for state in result.gangs:
@@ -233,8 +232,9 @@ class GangAssigner:
         topic: tuple[str, str] | None = None,
         about: ObjectRef | None = None,
     ) -> None:
-        """Write an event about a group, unless the last event on the topic said the same. Without ``topic``, it is the
-        group's state.
+        """Write an event about a group, unless the last event on the topic said the same.
+
+        Without ``topic``, it is the group's state.
         """
         about = about or self._about(group)
         if about is None:

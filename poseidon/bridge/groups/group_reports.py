@@ -70,9 +70,7 @@ class TopologyNotes:
             self._actions.append(write)
 
     def note(self, described: DescribedMap[Any], text: str, reason: EventReason, *, warns: bool) -> None:
-        """Write a message into a ConfigMap that describes no usable group or tree; if ``warns``, also write an
-        event.
-        """
+        """Write a message into a ConfigMap that describes no usable group or tree; ``warns``: also write an event."""
         self.warn_once(described, text if warns else "", reason)
         self._write(described, {"message": text or None})
 
@@ -152,9 +150,7 @@ class GroupConditions:
     def consider(
         self, uid: str, found: Known, state: pb.GangState.State.ValueType, message: str
     ) -> GroupConditionWrite | None:
-        """Return the condition to write for a group in this ``state``, None if the object's condition is right
-        already.
-        """
+        """Return the condition to write for a group in this ``state``, None if the object has it already."""
         composite = isinstance(found, CompositePodGroup)
         if not isinstance(found, NativePodGroup | CompositePodGroup):
             return None

@@ -52,8 +52,9 @@ def read_scale(kind: str, api_version: str, found: QueuedOwner) -> ScaledOwner:
 
 
 def _outline(template: object) -> TemplateOutline | None:
-    """Return the metadata of a Job's template, None if it is malformed. Code that reads the whole template reports
-    that.
+    """Return the metadata of a Job's template, None if it is malformed.
+
+    Code that reads the whole template reports that.
     """
     try:
         return convert_object(mapping(template), TemplateOutline)
@@ -68,9 +69,7 @@ def owner_changes(
     resumptions: Resumptions | None,
     quarantine: Quarantine,
 ) -> Callable[[Sequence[Change[QueuedOwner]]], None]:
-    """Return a function that passes changed objects of a kind, with their numbers of pods, to ``take``, then to
-    ``resumptions``.
-    """
+    """Return a function that passes changed objects, with their numbers of pods, to ``take``, then ``resumptions``."""
     api_version = api_version_of(resource)
 
     def take_changes(changes: Sequence[Change[QueuedOwner]]) -> None:

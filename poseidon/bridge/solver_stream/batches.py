@@ -52,8 +52,9 @@ class Window:
         self._heard = 0
 
     def acknowledge(self, sequence: int) -> None:
-        """Note that the solver has applied every batch up to ``sequence``. A repeated number says that the solver is
-        still working.
+        """Note that the solver has applied every batch up to ``sequence``.
+
+        A repeated number says that the solver is still working.
         """
         self._heard += 1
         for number in range(self._acknowledged + 1, min(sequence, self._sent) + 1):
@@ -67,10 +68,10 @@ class Window:
         return self._acknowledged + 1 if self._sent > self._acknowledged else None
 
     async def wait_for_silence(self, seconds: float) -> int:
-        """Wait until the solver has been silent for ``seconds`` to twice that while a batch waits; return the batch's
-        number.
+        """Wait until a batch has waited for ``seconds`` or more without a message from the solver; return its number.
 
-        gRPC answers probes even if the solver hangs; a solver that is at work repeats its acknowledgement.
+        The wait is at most twice ``seconds``. gRPC answers probes even if the solver hangs; a solver that is at work
+        repeats its acknowledgement.
         """
         while True:
             oldest, heard = self.oldest, self._heard
@@ -110,7 +111,7 @@ class HeldReports:
     def hold_or_release(
         self, reports: Sequence[pb.BindingReport], *, leave: bool
     ) -> Sequence[pb.BindingReport]:
-        """Keep ``reports``, or return them with all kept ones, to be sent now. ``leave``: events are being sent anyway."""
+        """Keep ``reports``, or return them with all kept ones, to be sent now. ``leave``: events are sent anyway."""
         if not reports and not self._held:
             return reports
         self._held += reports

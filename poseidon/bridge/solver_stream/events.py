@@ -195,9 +195,7 @@ class EventStream:
 
 
 def encode_pending(tasks: Iterable[Task]) -> Iterator[pb.Event]:
-    """Yield one event with the pending tasks of each class, job, priority and spread group, in order of first
-    appearance.
-    """
+    """Yield one event with the pending tasks of each class, job, priority and spread group."""
     for _, members in _alike((task, ("", False)) for task in tasks):
         event = pb.Event()
         _describe(event.tasks, members)

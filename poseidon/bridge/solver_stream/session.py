@@ -64,14 +64,16 @@ class SessionOptions:
     linger: float = 0.005
     """Seconds for which changes are gathered before they are sent."""
     idle: float = 0.02
-    """If ``few`` messages are sent within this many seconds, that is a burst. Outside of bursts, changes are sent at
-    once.
+    """If ``few`` messages are sent within this many seconds, that is a burst.
+
+    Outside of bursts, changes are sent at once.
     """
     few: int = 4
     """Number of messages that make a burst, at least one; also the most reports that wait for an event."""
     busy_linger: float = 0.025
-    """Seconds for which changes are gathered while the solver is busy: a message costs both sides about as much as
-    several bindings.
+    """Seconds for which changes are gathered while many bindings are under way.
+
+    A message costs bridge and solver about as much time as several bindings.
     """
     hello_seconds: float = 10.0
     """Longest wait for the answer to hello."""
@@ -165,8 +167,9 @@ class Session:
         self._wake.set()
 
     async def run(self) -> None:
-        """Keep a stream open until ``drain``. Raises ``NeedsChangedError`` before anything is sent, if the needs
-        differ.
+        """Keep a stream open until ``drain``.
+
+        Raises ``NeedsChangedError`` before anything is sent, if the needs differ.
         """
         await self._started.wait()
         tried = 0
@@ -333,17 +336,16 @@ class Session:
         return bool(await self._send_batches(call, window, batches) or reports)
 
     def _gathering_seconds(self, sent: deque[float]) -> float:
-        """Return the seconds for which changes are gathered before they are sent; ``sent``: times of the last
-        messages.
-        """
+        """Return for how many seconds to gather changes before sending; ``sent``: times of the last messages."""
         if self._peer.has_plenty_to_do():
             return self._options.busy_linger
         burst = len(sent) == sent.maxlen and self._clock() - sent[0] < self._options.idle
         return self._options.linger if burst else 0.0
 
     def _batches(self, events: Iterable[pb.Event]) -> deque[pb.ClientMessage]:
-        """Cut events into messages. Raises ``StreamLostError`` if that fails, so that a new stream begins with a
-        snapshot.
+        """Cut events into messages.
+
+        Raises ``StreamLostError`` if that fails, so that a new stream begins with a snapshot.
         """
         try:
             return deque(split_events(events, self._options.batch_events, self._options.batch_bytes))

@@ -9,9 +9,7 @@ from protos.firmament.v1 import scheduler_pb2 as pb
 
 
 class DistrustedError(Exception):
-    """The solver asked for too many suspicious things, so the bridge closes the stream and waits before it
-    opens another.
-    """
+    """The solver asked for too many suspicious things, so the bridge pauses before it opens another stream."""
 
 
 class Peer(Protocol):

@@ -89,8 +89,7 @@ def credentials(tls: TlsFiles | None) -> TlsContents | None:
 
 
 async def credentials_changed(tls: TlsFiles | None, shown: TlsContents | None, seconds: float) -> None:
-    """Raise ``CredentialsChangedError`` once the files have changed, because a channel cannot change its
-    certificate.
+    """Raise ``CredentialsChangedError`` once the files have changed: a channel cannot change its certificate.
 
     The files are checked every ``seconds``. If they are missing for a moment, a working stream goes on.
     """
@@ -135,9 +134,7 @@ async def end_of(call: Call, target: str, *, greeting: bool) -> Exception:
 
 
 class Refusal(NamedTuple):
-    """An event that the solver has refused: the number of its batch, its index in the batch from 0 on, and the
-    reason.
-    """
+    """A refused event: the number of its batch, its index in the batch from 0 on, and the solver's reason."""
 
     batch: int
     event: int
@@ -156,8 +153,9 @@ def describe_error(target: str, error: aio.AioRpcError) -> str:
 
 
 class NeedsChangedError(Exception):
-    """The solver needs other data than the bridge sends, so the bridge must start anew. ``needs``: the data it needs
-    now.
+    """The solver needs other data than the bridge sends, so the bridge must start anew.
+
+    ``needs``: the data it needs now.
     """
 
     def __init__(self, needs: frozenset[str]) -> None:
@@ -185,8 +183,7 @@ async def ask(
     random: Random,
     tls: TlsFiles | None = None,
 ) -> frozenset[str] | None:
-    """Ask the solvers at ``targets`` one after another for their needs, for up to ``seconds``; return the first answer,
-    or None.
+    """Ask the solvers at ``targets`` in turn for their needs, up to ``seconds``; return the first answer or None.
 
     The call greets a solver as the driver of ``cluster``, a name that no other driver may use, and that the solver
     forgets at once. So the driver of the real cluster is not disturbed.

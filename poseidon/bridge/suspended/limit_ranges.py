@@ -38,8 +38,7 @@ class LimitRanges:
         return self._versions.get(namespace, 0)
 
     def complete(self, pods: Sequence[Pod]) -> tuple[list[Pod], str]:
-        """Return pods of one namespace with its default requests and limits, and why the API server would refuse one
-        ("": none).
+        """Return pods of one namespace with its default requests and limits, and why one would be refused, or "".
 
         Pods that share a spec share the completed one. LimitRanges apply in the order of their names.
         """

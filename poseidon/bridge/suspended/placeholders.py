@@ -26,8 +26,9 @@ class AdmissionStage(Enum):
     WAITING = "waiting for places"
     RESUMING = "being resumed"
     RUNNING = "resumed"
-    """Also the stage of an object that was never suspended. Placeholders hold the places of pods that do not exist
-    yet.
+    """Also the stage of an object that was never suspended.
+
+    Placeholders hold the places of pods that do not exist yet.
     """
     SUSPENDING = "being suspended"
 
@@ -50,8 +51,9 @@ class WorkloadAdmission:
     since: float
     """When the present stage began, in seconds of the monotonic clock."""
     written: int = -1
-    """The object's generation for which the latest write was made. Once the write has succeeded, objects of this
-    generation are out of date.
+    """The object's generation for which the latest write was made.
+
+    Once the write has succeeded, objects of this generation are out of date.
     """
     overtaken: bool = False
     """Whether the latest write failed because the object had changed."""
@@ -137,9 +139,7 @@ class Placeholders:
         return ""
 
     def renew(self, entry: WorkloadAdmission) -> None:
-        """Drop an object's placeholders, so that new ones are made, if the LimitRanges that apply to them have
-        changed.
-        """
+        """Drop an object's placeholders, to be made anew, if the LimitRanges that apply to them have changed."""
         if entry.limits not in (-1, self.limit_ranges.find_version(entry.key.namespace)):
             entry.idle, entry.limits = False, -1
             self.drop_placeholders(entry)

@@ -5,8 +5,7 @@ templates. Once the placeholders' gang has places, one patch resumes the object.
 the object's pods exist and take them. If pods of the object have to be evicted, the whole object is suspended, and
 waits again.
 
-This state is kept in memory only, because an object says itself whether it is suspended. After a restart, placeholders
-look for places again for the missing pods of resumed objects.
+This state is kept in memory only. After a restart, missing pods of resumed objects get placeholders again.
 """
 
 from __future__ import annotations
@@ -49,9 +48,7 @@ _ANSWER_SECONDS = 10.0
 """Seconds within which the watch should show the change that made a write fail."""
 
 TELL_SECONDS = 30.0
-"""Seconds for which an object waits before an event says why. Most objects are resumed sooner, and each event is a
-write.
-"""
+"""Seconds for which an object waits before an event says why: most objects are resumed sooner."""
 
 _MAKING_WAY = "waits until pods that make way for it have left their nodes"
 
@@ -92,9 +89,7 @@ class Resumptions:
         self._ready: dict[str, None] = {}
 
     def connect(self, take_pods: PodTaker, is_ours: Callable[[str], bool]) -> None:
-        """Pass placeholders to ``take_pods``. ``is_ours`` returns whether this program places the pods that name a
-        scheduler.
-        """
+        """Pass placeholders to ``take_pods``; ``is_ours`` tells whether this program is the scheduler named."""
         self._placeholders.take_pods, self._placeholders.is_ours = take_pods, is_ours
 
     # --- changes of objects --------------------------------------------------------------------------------
@@ -130,9 +125,7 @@ class Resumptions:
         return seconds(entry.found.value["metadata"]["created"]) or 0.0 if entry is not None else 0.0
 
     def begin(self) -> None:
-        """Begin to decide about objects. Call it once all are known. Missing pods of resumed objects get
-        placeholders.
-        """
+        """Begin to decide about objects, once all are known: missing pods of resumed objects get placeholders."""
         for entry in [*self._entries.values()]:
             if entry.stage is AdmissionStage.WAITING:  # Its pods are to leave, no matter who suspended it.
                 self._tasks.ask_to_leave(self._queues.list_owned(entry.key))
@@ -186,7 +179,7 @@ class Resumptions:
         if self._by_key.get(entry.key) == entry.found.ref.uid:
             del self._by_key[entry.key]
 
-    # --- real pods of resumed objects -------------------------------------------------------------------------------
+    # --- real pods of resumed objects --------------------------------------------------------------------
 
     def take_place(self, record: PodRecord, pod: Pod) -> None:
         """Give a new pod the place of a placeholder of its owner, if one matches the pod."""
@@ -211,12 +204,10 @@ class Resumptions:
         if record.phase is Phase.PLACED:
             self._placements.pending.begin(record, (), ())
 
-    # --- actions --------------------------------------------------------------------------------
+    # --- actions -----------------------------------------------------------------------------------------
 
     def sort_out(self, actions: Iterable[Action]) -> list[Action]:
-        """Handle the actions about placeholders; return all other actions, and the writes that resume or suspend
-        objects.
-        """
+        """Handle the actions about placeholders; return all others, and the writes that resume or suspend objects."""
         left = [action for action in actions if not self._takes(action)]
         for uid in [*self._ready]:
             entry = self._entries.get(uid)
@@ -326,7 +317,7 @@ class Resumptions:
             self._write(entry, suspended=True)
         return True
 
-    # --- outcomes of writes -----------------------------------------------------------------------------
+    # --- outcomes of writes ------------------------------------------------------------------------------
 
     def note_written(self, end: SuspensionEnd) -> None:
         """Note the outcome of a write that suspends or resumes an object."""
@@ -403,7 +394,7 @@ class Resumptions:
 
     @staticmethod
     def _as_written(entry: WorkloadAdmission, *, suspended: bool) -> Workload:
-        """Return an object with ``suspended`` set, even if the watch has not shown that write yet."""
+        """Return an object with ``suspended`` set, even if the watch has not shown that write."""
         found = entry.found
         if found.suspended is suspended:
             return found

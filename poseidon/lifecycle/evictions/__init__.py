@@ -1,1 +1,1 @@
-"""Evictions that the solver asks for: reviewed first, then begun and withdrawn."""
+"""Reviews the evictions that the solver asks for, then begins or withdraws them."""

@@ -1,4 +1,4 @@
-"""Begins and withdraws evictions as the solver asks, if the bridge itself sees a reason for them."""
+"""Begins and withdraws the evictions that the solver asks for, if the bridge itself sees a reason for each."""
 
 from __future__ import annotations
 
@@ -25,17 +25,18 @@ class Evictions:
     def begin_all(
         self, result: pb.RoundResult, can_come: Callable[[pb.Delta], bool]
     ) -> list[tuple[pb.Delta, Verdict]]:
-        """Begin and withdraw the evictions of a round; ``can_come`` says whether a placement can be made.
+        """Begin and withdraw the evictions of a round; return the deltas of pods that stay, and why each stays.
 
-        Returns the deltas about pods that are not evicted, and why: those pods stay. ``can_come`` says whether a
-        placement of the round can be made.
+        ``can_come`` returns whether a placement of the round can be made.
         """
         refused: list[tuple[pb.Delta, Verdict]] = []
         victims: dict[str, pb.Delta] = {}
         for delta in [each for each in result.deltas if each.kind == pb.Delta.PREEMPT]:
             record = self.tasks.get(delta.task)
             if delta.withdrawn:
-                if record is not None and record.phase is Phase.EVICTING:  # not carried out yet, perhaps
+                if (
+                    record is not None and record.phase is Phase.EVICTING
+                ):  # the eviction may not have been carried out yet
                     self.actions.append(WithdrawEviction(delta.task))
             elif record is None:
                 self.refusals.note(Kind.EVICTION, Reason.GONE, delta.task, "there is no such pod")
@@ -62,8 +63,9 @@ class Evictions:
         can_come: Callable[[pb.Delta], bool],
         staying: set[str],
     ) -> list[tuple[pb.Delta, Verdict]]:
-        """Remove the pods that have to stay from ``victims``, and return them with the reasons; ``staying`` stay in
-        any case.
+        """Remove the pods that must stay from ``victims``, and return them with the reasons.
+
+        The pods in ``staying`` stay in any case.
         """
         places, unmade = [], set(staying)
         for delta in result.deltas:
@@ -77,7 +79,8 @@ class Evictions:
     def messages(self, result: pb.RoundResult, victims: Mapping[str, pb.Delta]) -> dict[str, str]:
         """Return messages for people by uid of the victim: for which pod it must leave, or that its gang was given up.
 
-        A message names another pod only to readers of the same namespace; kube-scheduler gives only its uid.
+        A message names the other pod only if both are in one namespace; otherwise it gives only the uid, as
+        kube-scheduler does.
         """
         given_up = {gang.job: gang.message for gang in result.gangs if gang.state == pb.GangState.FAILED}
         found = {}
@@ -94,7 +97,7 @@ class Evictions:
         return found
 
     def _name_for(self, reader: str, uid: str) -> str:
-        """Return the name of a pod for readers who may see the pod ``reader``."""
+        """Return the name of a pod for people who may see the pod ``reader``; the uid if it is in another namespace."""
         record, theirs = self.tasks.get(uid), self.tasks.get(reader)
         if record is None or theirs is None or record.ref.namespace != theirs.ref.namespace:
             return uid
@@ -108,7 +111,7 @@ class Evictions:
 
 
 def _check_place(record: PodRecord, delta: pb.Delta) -> Verdict | None:
-    """Return why a pod cannot be evicted from where the solver believes it, None if it can."""
+    """Return why a pod cannot be evicted from the node that the solver names, None if it can."""
     if record.phase in UNDER_WAY:
         return Verdict(Reason.BEING_BOUND, f"the pod is being bound to {record.binding}")
     if record.place == delta.machine:

@@ -11,19 +11,17 @@ from protos.conventions.configuration import Section
 
 
 class EvictionLimits(Section):
-    """The section ``evictions``: how many pods may be evicted, ``per_second`` over time, ``burst`` after a
-    quiet time.
-    """
+    """The section ``evictions``: limits ``per_second`` over time and in one ``burst`` after a quiet time."""
 
     per_second: Annotated[float, Field(gt=0, le=100_000, allow_inf_nan=False)] = 50.0
     burst: Annotated[int, Field(ge=1, le=1_000_000)] = 5000
 
 
 class EvictionRate:
-    """A token bucket. ``clock`` is monotonic.
+    """A token bucket that limits evictions. ``clock`` is monotonic.
 
-    Pods that have to go together are not divided: if they are more than the bucket ever holds, a full bucket lets them
-    go, and later evictions wait longer.
+    Pods that must be evicted together are never split. If they are more than the bucket can hold, a full bucket allows
+    all of them, and later evictions wait longer.
     """
 
     def __init__(self, limits: EvictionLimits, clock: Callable[[], float]) -> None:
@@ -33,7 +31,7 @@ class EvictionRate:
         self._at = clock()
 
     def allows(self, count: int) -> bool:
-        """Return whether ``count`` pods may be evicted together now; if so, count them."""
+        """Return whether ``count`` pods may be evicted together now; if so, count them as evicted."""
         now = self._clock()
         burst = float(self._limits.burst)
         self._left = min(burst, self._left + (now - self._at) * self._limits.per_second)

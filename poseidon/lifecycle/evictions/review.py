@@ -1,7 +1,7 @@
-"""Reviews the evictions that a round asks for: the bridge trusts a solver only if it sees the reason itself.
+"""Reviews the evictions that a round asks for: the bridge evicts a pod only if it sees the reason itself.
 
-A pod may be evicted for a more important one that takes its place, because it uses a quota that another one is to have,
-or because its gang has failed. If a pod waits for several to leave, and one of them stays, none is evicted in vain.
+There are three reasons to evict a pod: a more important pod takes its place, it uses quota that another pod is to have,
+or its gang has failed. If a pod needs several victims to leave and one of them stays, none of them is evicted.
 """
 
 from __future__ import annotations
@@ -20,22 +20,20 @@ from poseidon.pods.tasks import Task
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 SYSTEM_CRITICAL = 2_000_000_000
-"""A pod whose PriorityClass has at least this value is never evicted for one of the same value, whatever groups
-state.
-"""
+"""A pod of at least this priority is never evicted for one of equal priority, whatever the groups' priorities are."""
 
 _THERE = frozenset({Phase.ANSWER_DUE, Phase.BOUND, Phase.EVICTING})
 
 
 class Verdict(NamedTuple):
-    """Why a pod is not evicted: ``reason`` for metrics, ``words`` for people."""
+    """Why a pod is not evicted: ``reason`` for metrics, ``words`` as text for people."""
 
     reason: Reason
     words: str
 
 
 class ProposedRound(NamedTuple):
-    """A round's proposals: victims by uid, placements that can be made, and uids of tasks whose placement cannot."""
+    """A round's proposals: victims by uid, placements that can be made, and uids of tasks that cannot be placed."""
 
     victims: Mapping[str, pb.Delta]
     places: Sequence[pb.Delta]
@@ -43,8 +41,9 @@ class ProposedRound(NamedTuple):
 
 
 def outranks(guest: Task, victim: Task) -> bool:
-    """Return whether ``victim`` may be evicted for ``guest``: by their priorities; if these are equal and both are in
-    groups, by the groups' priorities.
+    """Return whether ``victim`` may be evicted for ``guest``, by their priorities.
+
+    If the priorities are equal and both pods are in groups, the groups' priorities decide.
     """
     if guest.priority != victim.priority:
         return guest.priority > victim.priority
@@ -54,16 +53,16 @@ def outranks(guest: Task, victim: Task) -> bool:
 
 
 def _nobody_does(guest: PodRecord, victim: PodRecord) -> bool:  # noqa: ARG001 - stands for one that looks at them
-    """Return False: without queues nobody has others evicted for their quota."""
+    """Return False: without queues, no pod is evicted for its quota."""
     return False
 
 
 class EvictionReview:
-    """Decides which victims of a round stay. ``evicts``: whether a pod may have others evicted at all; ``rate``: how
-    many.
+    """Decides which victims of a round must stay.
 
-    ``takes_quota`` says whether the first pod may have the second evicted for the quota that the second uses, on any
-    node.
+    ``rate`` limits how many pods are evicted. ``evicts`` returns whether other pods may be evicted for a pod at all.
+    ``takes_quota`` returns whether the second pod may be evicted, on any node, so that the first gets the second's
+    quota.
     """
 
     def __init__(
@@ -81,7 +80,7 @@ class EvictionReview:
         self._takes_quota = takes_quota
 
     def list_staying(self, asked: ProposedRound) -> dict[str, Verdict]:
-        """Return the victims (uids) that have to stay, and why. All must be known pods on the expected nodes."""
+        """Return the uids of victims that must stay, and why. All victims must be known pods on the expected nodes."""
         inquiry = _Inquiry(self._tasks, self._gangs, asked, self._evicts, self._takes_quota)
         inquiry.settle()
         for together in inquiry.going_together():
@@ -96,7 +95,7 @@ class EvictionReview:
 
 
 class _Inquiry:
-    """Examines the evictions of one round; ``verdicts``, by uid, say why victims have to stay."""
+    """Examines the evictions of one round; ``verdicts`` say, by uid, why victims must stay."""
 
     def __init__(
         self,
@@ -125,13 +124,11 @@ class _Inquiry:
                     self._examine(guest, uid, near=not nodes.isdisjoint(goes_from[self._kin(uid)]))
 
     def refuse(self, uids: Iterable[str], verdict: Verdict) -> None:
-        """Let these pods stay."""
+        """Note that these victims must stay, and why."""
         self.verdicts.update(dict.fromkeys(uids, verdict))
 
     def settle(self) -> None:
-        """Keep victims whose eviction has no reason, or no longer has one because the pod that needs the place cannot
-        come.
-        """
+        """Keep each victim that no pod needs evicted, or only pods that cannot be placed."""
         while True:
             before = len(self.verdicts), len(self._void)
             for uid in self._victims.keys() - self.verdicts.keys() - self._failing:
@@ -144,7 +141,7 @@ class _Inquiry:
                 return
 
     def going_together(self) -> list[list[str]]:
-        """Return the victims that go, in lists: those that go for the same pod are in one list."""
+        """Return the victims that may be evicted, in lists: victims of one pod are in one list."""
         found = [[uid] for uid in self._victims if uid in self._failing and uid not in self.verdicts]
         seen = self._failing | self.verdicts.keys()
         for task, place in self._places.items():
@@ -155,8 +152,9 @@ class _Inquiry:
         return found
 
     def _examine(self, guest: PodRecord, uid: str, *, near: bool) -> None:
-        """Note whether a pod must leave for ``guest``; ``near``: its gang leaves a node to which the guest's gang
-        comes.
+        """Note whether a victim may be evicted for ``guest``.
+
+        ``near``: a pod of the victim's gang leaves a node to which a pod of the guest's gang comes.
         """
         victim = self._tasks.get(uid)
         if not self._evicts(guest):
@@ -171,7 +169,7 @@ class _Inquiry:
             self._causes.setdefault(uid, []).append(guest.task.uid)
 
     def _nodes(self, deltas: Iterable[pb.Delta]) -> dict[str, set[str]]:
-        """Return the nodes of some deltas, by gang, or by uid for pods without a gang."""
+        """Return the nodes of deltas by gang; for pods without a gang, by uid."""
         nodes: dict[str, set[str]] = {}
         for delta in deltas:
             nodes.setdefault(self._kin(delta.task), set()).add(delta.machine)
@@ -187,7 +185,7 @@ class _Inquiry:
 
 
 class GangView:
-    """Counts the members of gangs by the groups that pods name, whatever the solver says of these gangs."""
+    """Counts the members of gangs by the groups that pods name, without trusting the solver's reports."""
 
     def __init__(self, groups: Groups, jobs: Jobs, tasks: PodRecords) -> None:
         self._groups = groups
@@ -195,7 +193,7 @@ class GangView:
         self._tasks = tasks
 
     def gang_of(self, uid: str) -> str:
-        """Return the job of the gang, or of the tree of groups, that a pod is in, "" for none."""
+        """Return the job of a pod's gang or tree of groups, "" if the pod is in none."""
         group = self._groups.group_of(uid)
         if group is None:
             return ""
@@ -203,9 +201,7 @@ class GangView:
         return group.job.id if job.min_members > 1 or job.groups else ""
 
     def is_failing(self, uid: str) -> bool:
-        """Return whether the gang of a pod has too few members on nodes and has never been whole, so that it may be
-        given up.
-        """
+        """Return whether a pod's gang has too few members on nodes and never had enough, so that it may be given up."""
         group = self._groups.group_of(uid)
         if group is None or self._jobs.has_been_whole(group.job.id):
             return False
@@ -215,7 +211,8 @@ class GangView:
     def find_unit(self, uid: str) -> str:
         """Return the name of the unit that must be evicted together with a pod, "" if the pod may be evicted alone.
 
-        That is its gang if it is disrupted as a whole, or else the outermost group in it that contains the pod and is.
+        The unit is the pod's gang if the gang must be disrupted as a whole. Otherwise it is the outermost group in the
+        gang that contains the pod and must be disrupted as a whole.
         """
         group = self._groups.group_of(uid)
         demand = self._groups.demand(group) if group is not None and self.gang_of(uid) else None
