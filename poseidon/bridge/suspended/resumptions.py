@@ -2,8 +2,7 @@
 
 A suspended object has no pods. *Placeholders* wait in place of its pods: tasks like any others, made from the object's
 templates. Once the placeholders' gang has places, one patch resumes the object. The placeholders hold the places until
-the object's pods exist and take them. If pods of the object have to be evicted, the whole object is suspended, and
-waits again.
+the object's pods exist and take them. If pods of the object must be evicted, the whole object is suspended.
 
 This state is kept in memory only. After a restart, missing pods of resumed objects get placeholders again.
 """
