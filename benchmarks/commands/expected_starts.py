@@ -14,10 +14,16 @@ from benchmarks.commands.options import OUTPUT, SAVE, emit, progress
     "--only", default="", help="Only workloads whose name contains this: generated, parallel, openb."
 )
 @click.option(
-    "--hour", "hours", multiple=True, default=(8, 12, 16, 20, 24), show_default=True, type=click.IntRange(1, 60),
-    help="When is asked, after the beginning. Repeatable.",
+    "--moments", default=4, show_default=True, type=click.IntRange(1, 100), help="Most questions per cluster."
+)
+@click.option(
+    "--answers", default=10, show_default=True, type=click.IntRange(1), help="Most pods per question."
+)
+@click.option(
+    "--hours", default=(8, 24), show_default=True, type=(click.IntRange(1, 60), click.IntRange(1, 60)),
+    help="From when to when is asked, after the beginning.",
 )  # fmt: skip
-@click.option("--seeds", default=1, show_default=True, type=click.IntRange(1, 100), help="Clusters of each.")
+@click.option("--seeds", default=6, show_default=True, type=click.IntRange(1, 100), help="Clusters of each.")
 @click.option(
     "--first-seed", default=1, show_default=True, type=click.IntRange(1), help="Of the first cluster."
 )
@@ -30,14 +36,16 @@ from benchmarks.commands.options import OUTPUT, SAVE, emit, progress
     help="A folder with openb's lists of nodes and pods; without, openb is left out.",
 )
 @click.option(
-    "--openb-part", default=16, show_default=True, type=click.IntRange(1, 200),
+    "--openb-part", default=48, show_default=True, type=click.IntRange(1, 200),
     help="One in how many of openb's nodes is taken.",
 )  # fmt: skip
 @OUTPUT
 @SAVE
 def expected_starts(
     only: str,
-    hours: tuple[int, ...],
+    moments: int,
+    answers: int,
+    hours: tuple[int, int],
     seeds: int,
     first_seed: int,
     scale: float,
@@ -51,6 +59,7 @@ def expected_starts(
     The question is that of `poseidon plan --when`: it knows what the API server would, and nothing of what comes.
     """
     from benchmarks.expected_starts.measure import StartOptions, measure_starts
+    from benchmarks.expected_starts.moments import Sample
     from benchmarks.expected_starts.workloads import WORKLOADS
 
     chosen = tuple(name for name in WORKLOADS if only in name and (name != "openb" or openb is not None))
@@ -58,5 +67,9 @@ def expected_starts(
         raise click.BadParameter(
             f"no workload has {only!r} in its name, or it is openb without --openb", param_hint="--only"
         )
-    options = StartOptions(chosen, hours, seeds, scale, openb, first_seed, openb_part)
+    if hours[0] > hours[1]:
+        raise click.BadParameter("the first hour is after the last", param_hint="--hours")
+    options = StartOptions(
+        chosen, Sample(moments, answers, *hours), seeds, scale, openb, first_seed, openb_part
+    )
     emit(measure_starts(options, progress()), output, save)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from poseidon.kube.api.metadata import format_time
 from poseidon.kube.api.nodes import Node
@@ -23,8 +25,39 @@ GANG, GANG_SIZE = "gang.scheduling.koordinator.sh/name", "gang.scheduling.koordi
 """Annotations that name a pod's gang and the gang's size."""
 
 
-def find_waiting(simulation: Simulation) -> Int64:
-    """Return the tasks that wait for their first node: int64; one task per gang."""
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """The tasks of a simulation at one moment, by number."""
+
+    now: float
+    """Seconds since the beginning."""
+    state: NDArray[np.int8]
+    """``TaskProgress`` of each task."""
+    machine: Int64
+    """Machine of each task that runs."""
+    begun: Float64
+    """Seconds since the beginning at which each task began last."""
+    ends: Float64
+    """Seconds since the beginning at which each task that runs will end, or at which it has ended."""
+    waiting: Int64
+    """The tasks that wait for their first node; one task per gang."""
+
+
+def note_moment(simulation: Simulation) -> Moment:
+    """Return the present moment of a simulation."""
+    tasks = simulation.tasks
+    ends = tasks.begun + tasks.left
+    return Moment(
+        simulation.now,
+        tasks.state.copy(),
+        tasks.machine.copy(),
+        tasks.begun.copy(),
+        ends,
+        _find_waiting(simulation),
+    )
+
+
+def _find_waiting(simulation: Simulation) -> Int64:
     tasks = simulation.tasks
     waiting = tasks.find(TaskProgress.WAITING)
     waiting = waiting[tasks.first_begun[waiting] < 0.0]
@@ -38,23 +71,21 @@ def name_of(task: int) -> str:
     return f"{NAMESPACE}/t{task}"
 
 
-def describe_cluster(simulation: Simulation, nodes: Sequence[Node]) -> Manifests:
-    """Return the nodes and pods of a simulation now: running and waiting pods, and recently ended ones."""
-    tasks, now = simulation.tasks, simulation.now
-    ends = tasks.begun + tasks.left
-    ended_of_late = (tasks.state == TaskProgress.ENDED) & (ends >= now - KEPT)
-    alive = (tasks.state == TaskProgress.WAITING) | (tasks.state == TaskProgress.RUNNING)
-    pods = tuple(_describe_pods(simulation, np.flatnonzero(alive | ended_of_late), ends))
+def describe_cluster(simulation: Simulation, moment: Moment, nodes: Sequence[Node]) -> Manifests:
+    """Return the nodes and pods of a simulation at a moment: running and waiting pods, and recently ended ones."""
+    state = moment.state
+    ended_of_late = (state == TaskProgress.ENDED) & (moment.ends >= moment.now - KEPT)
+    alive = (state == TaskProgress.WAITING) | (state == TaskProgress.RUNNING)
+    pods = tuple(_describe_pods(simulation, moment, np.flatnonzero(alive | ended_of_late)))
     return Manifests(tuple(nodes), (), pods, (), (), is_live=True)
 
 
-def _describe_pods(simulation: Simulation, which: Int64, ends: Float64) -> Iterator[Pod]:
-    tasks, begin = simulation.tasks, simulation.clock.begin
-    work = tasks.work
+def _describe_pods(simulation: Simulation, moment: Moment, which: Int64) -> Iterator[Pod]:
+    work, begin = simulation.tasks.work, simulation.clock.begin
     sizes = np.bincount(work.gang[work.gang >= 0]) if (work.gang >= 0).any() else np.zeros(0, dtype=np.int64)
     for task in which.tolist():
         template = work.templates[int(work.template[task])]
-        gang, state = int(work.gang[task]), int(tasks.state[task])
+        gang, state = int(work.gang[task]), int(moment.state[task])
         owner = f"{template.name}-{task if gang == ALONE else gang}"
         annotations = dict(template.manifest.get("metadata", {}).get("annotations", {}))
         if gang != ALONE:
@@ -72,9 +103,9 @@ def _describe_pods(simulation: Simulation, which: Int64, ends: Float64) -> Itera
         }
         spec, status = dict(template.manifest.get("spec", {})), {"phase": "Pending"}
         if state != TaskProgress.WAITING:
-            status = _describe_run(begin, float(tasks.begun[task]), float(ends[task]), state)
+            status = _describe_run(begin, float(moment.begun[task]), float(moment.ends[task]), state)
             if state == TaskProgress.RUNNING:
-                spec["nodeName"] = simulation.machines.names[int(tasks.machine[task])]
+                spec["nodeName"] = simulation.machines.names[int(moment.machine[task])]
         yield msgspec.convert({"metadata": metadata, "spec": spec, "status": status}, Pod, strict=False)
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.device_failover.measure import device_failover_sheets
-from benchmarks.expected_starts.measure import expected_starts_sheets
+from benchmarks.expected_starts.tables import expected_starts_sheets
 from benchmarks.fragmentation.summary import fragmentation_sheets
 from benchmarks.job_admission.measure import job_admission_sheets
 from benchmarks.processes.lone_pod import lone_pod_sheets

@@ -156,12 +156,10 @@ def _draw_coming(
     """Return future tasks, each a copy of a past one, and the seconds for which they are drawn."""
     found = past.draw_future(horizon, random)
     work = future.tasks.work
-    drawn: dict[int, float] = {}
-    lasting = np.empty(len(found.arrival))
-    for place, (like, gang) in enumerate(zip(found.like.tolist(), found.gang.tolist(), strict=True)):
-        if gang == ALONE or gang not in drawn:
-            drawn[gang] = runs.draw_run(int(past.family[like]), float(past.stated[like]), 0.0, random)
-        lasting[place] = drawn[gang]
+    alone = np.where(found.gang == ALONE, -1 - np.arange(len(found.gang)), found.gang)
+    _, first, place = np.unique(alone, return_index=True, return_inverse=True)
+    like = found.like[first]
+    lasting = runs.draw_runs(past.family[like], past.stated[like], random)[place]
     coming = Work(work.templates, future.now + found.arrival, lasting, past.template[found.like], found.gang)
     return coming, found.until
 

@@ -55,6 +55,15 @@ class KnownRuns:
         longest = max(float(self.seconds[-1]), elapsed)
         return longest * (1.0 - float(random.random())) ** -self.tail - elapsed
 
+    def draw_runs(self, count: int, random: np.random.Generator) -> Float64:
+        """Draw the whole run times of ``count`` tasks: float64[count], distributed as ``draw_left`` with no time
+        elapsed.
+        """
+        chance, beyond = random.random(count), random.random(count)
+        within = np.interp(chance, self.ended_by, self.seconds)
+        longer = float(self.seconds[-1]) * (1.0 - beyond) ** -self.tail
+        return np.asarray(np.where(chance < self.ended_by[-1], within, longer), dtype=np.float64)
+
     def _find_ended_by(self, elapsed: float, passed: int) -> float:
         """Return the probability that a task has ended by ``elapsed``; ``passed``: number of ``seconds`` until then."""
         before = float(self.ended_by[passed - 1])
@@ -134,6 +143,15 @@ class DrawnRuns:
         known = self.known.get(family)
         left = stated - elapsed
         return max(left if known is None else min(left, known.draw_left(elapsed, random)), 1.0)
+
+    def draw_runs(self, families: Int64, stated: Float64, random: np.random.Generator) -> Float64:
+        """Draw the whole run times of tasks of any families, each as ``draw_run`` does with no time elapsed."""
+        found = stated.copy()
+        for family in np.unique(families).tolist():
+            if (known := self.known.get(family)) is not None:
+                mine = np.flatnonzero(families == family)
+                found[mine] = np.minimum(found[mine], known.draw_runs(len(mine), random))
+        return np.maximum(found, 1.0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -90,6 +90,32 @@ def test_a_task_that_has_run_for_a_time_goes_on_like_those_that_reached_it() -> 
         assert max(apart) < 0.04
 
 
+@settings(max_examples=examples(60))
+@given(TIMES.filter(bool), TIMES, st.integers(0, 2**32))
+def test_run_times_drawn_together_are_distributed_as_those_drawn_one_by_one(
+    ended: list[float], running: list[float], seed: int
+) -> None:
+    random = np.random.default_rng(seed)
+    known = make_runs(ended, running).draw_estimate(random)
+    together, alone = known.draw_runs(2000, random), [known.draw_left(0.0, random) for _ in range(2000)]
+    for time in [*ended, 0.5 * max(ended), 2.0 * max(ended)]:
+        assert abs(np.mean(together <= time) - np.mean(np.array(alone) <= time)) < 0.09, "six deviations"
+
+
+def test_tasks_of_several_families_get_run_times_of_their_own() -> None:
+    past = {3: make_runs([10.0, 12.0], []), 5: make_runs([900.0, 950.0], [])}
+    unknown = np.zeros(0)
+    runs = RunTimes(unknown.astype(np.int64), unknown, unknown.astype(np.int64), past)
+    drawn = runs.draw_future(np.random.default_rng(1))
+    families, stated = np.array([3, 5, 3, 7, 7] * 40), np.array([np.inf, np.inf, 0.5, np.inf, 60.0] * 40)
+    found = drawn.draw_runs(families, stated, np.random.default_rng(2)).reshape(40, 5)
+    assert np.median(found[:, 0]) < 15.0
+    assert np.median(found[:, 1]) > 100.0
+    assert set(found[:, 2]) == {1.0}, "not longer than stated, and at least a second"
+    assert np.isinf(found[:, 3]).all(), "nothing says that they end"
+    assert set(found[:, 4]) == {60.0}
+
+
 def test_the_more_run_times_differ_the_longer_may_the_next_one_last() -> None:
     random = np.random.default_rng(1)
     medians = []
