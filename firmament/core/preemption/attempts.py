@@ -1,12 +1,12 @@
-"""Preemption: gives places to tasks that found none, by evicting less important tasks.
+"""Gives places to tasks that found none, by evicting less important tasks (preemption).
 
-Priorities are handled from the highest to the lowest; within a priority, gangs come first, each as a whole or not at
+Priorities are handled from the highest to the lowest. Within a priority, gangs come first, each as a whole or not at
 all. ``stages`` finds the places; ``tree_groups`` does so for groups with rules over a tree.
 
-Tasks choose their victims one after another. The best choice for one task may use up a disruption budget or a gang
-that later tasks need more. So if a budget was exceeded, or if more tasks leave than come, the stages run again from
-the beginning under a restriction (`VictimConstraint`), and the best outcome counts: more tasks placed, budgets exceeded
-by less, less important victims, fewer victims.
+Tasks choose their victims one after another. The best choice for one task may use up a disruption budget or a gang that
+later tasks need more. So if the victims exceed a budget, or if more tasks leave than come, the stages run again from
+the beginning under a restriction (`VictimConstraint`). The best outcome counts: more tasks placed, budgets exceeded by
+less, less important victims, fewer victims.
 """
 
 from __future__ import annotations
@@ -44,17 +44,17 @@ def preempt(
 ) -> tuple[tuple[PreemptionDecision, ...], Assignments]:
     """Return which tasks without a place in ``placed`` evict others, in order of decision, and what ``placed`` keeps.
 
-    Tasks leave ``placed`` if they rather evict others in one flavor than take a place in another. Within a class, the
-    task that has waited longest comes first.
+    A task leaves ``placed`` if evicting others in one flavor is better for it than its place in another flavor. Within
+    a class, the task that has waited longest comes first.
 
-    ``shortages``: by gang, why a group found no place; updated where preemption could not help either.
-    Deterministic for equal arguments. Raises ``SolverError``; after a time-out, what was decided so far is returned.
+    ``shortages``: by gang, why a group found no place; extended if preemption finds no place either. Equal arguments
+    give equal results. Raises ``SolverError``; after a time-out, the decisions made so far are returned.
     """
     waiting = placed.count_per_class(problem.classes) < problem.counts.sum(axis=1)
     problem = pin_pod_sets(problem, placed, waiting=waiting)
     now = PreemptionState(problem, preemption, placed, tuning)
     able = (now.remaining > 0) & preemption.may
-    # Only the most important classes in pairs are tried: each workload of an application is a class of its own.
+    # Only the most important classes in pairs are tried, as each workload of an application is a class of its own.
     paired = np.flatnonzero(able & problem.pairs.find_paired(problem.classes))
     first = np.lexsort((paired, -preemption.priority[paired]))
     able[paired[first][tuning.most_paired :]] = False
@@ -69,7 +69,7 @@ def preempt(
         for number in np.unique(gang[band & (gang >= 0)])[: tuning.most_gangs].tolist():
             members = np.flatnonzero(band & (gang == number))
             if number in problem.topology.every:
-                # A group that got some places in this round tries for the others in the next round.
+                # A group that got some places in this round tries for its other tasks in the next round.
                 if len(members) == np.count_nonzero(gang == number) and number not in served:
                     found = preempt_for_group(now, problem.topology, number, solver)
                     if not isinstance(found, str):
@@ -94,12 +94,11 @@ def preempt(
 def _reclaim_quota(
     now: PreemptionState, reclaims: Bool, placed: Assignments, solver: Solver, gang: Int64, need: Int64
 ) -> tuple[PreemptionState, Assignments]:
-    """Return the state after tasks have been evicted for quota, and what of ``placed`` is left.
+    """Return the state after tasks were evicted for quota, and what is left of ``placed``.
 
-    ``reclaims``: bool[C], classes whose tasks may evict for quota.
-
-    A tree of groups that has got some places in this round tries for the others in the next one, and its places are
-    not exchanged for evictions. ``gang``, ``need``: as `_whole_gangs` returns them.
+    ``reclaims``: bool[C], classes whose tasks may evict for quota. ``gang``, ``need``: as `_whole_gangs` returns them.
+    If a tree of groups has got some places in this round, it tries for the others in the next round, and keeps its
+    places.
     """
     reclaim, in_trees = QuotaReclaim(now, solver), _find_in_trees(now.problem)
     begin = reclaim.state
@@ -115,10 +114,8 @@ def _reclaim_quota(
 def _whole_gangs(problem: PlacementProblem, placed: Assignments) -> tuple[Int64, Int64]:
     """Return the gang of each class whose tasks must be placed together, and how many tasks each gang needs.
 
-    int64[C], -1 for classes without such a gang; int64[G].
-
-    Once a gang has what it needs, its further members count as single tasks. The exception are trees of groups, whose
-    members must stay in a domain: they try again as a tree.
+    int64[C], -1 for classes without such a gang; int64[G]. Once a gang has what it needs, its further members count as
+    single tasks. Trees of groups are an exception: their members must stay in a domain, so they try again as a tree.
     """
     if not len(problem.gang_need):
         return np.full(problem.classes, -1, dtype=np.int64), problem.gang_need
@@ -131,7 +128,7 @@ def _whole_gangs(problem: PlacementProblem, placed: Assignments) -> tuple[Int64,
 
 
 def _find_in_trees(problem: PlacementProblem) -> Bool:
-    """Return classes whose tasks are in a tree of groups: bool[C]."""
+    """Return which classes have their tasks in a tree of groups: bool[C]."""
     nested = problem.topology.nested
     if not nested:
         return np.zeros(problem.classes, dtype=np.bool_)
@@ -141,7 +138,7 @@ def _find_in_trees(problem: PlacementProblem) -> Bool:
 def _find_without_quota(now: PreemptionState, gang: Int64, need: Int64) -> Bool:
     """Return classes, with their whole gangs, for which too little quota is left: bool[C].
 
-    Victims of the stages are chosen for room alone and give no quota back, so these classes get no place.
+    The stages choose victims only to free capacity of machines, so such victims free no quota for these classes.
     ``gang``, ``need``: as returned by ``_whole_gangs``.
     """
     quotas, without = now.quotas, np.zeros(len(gang), dtype=np.bool_)
@@ -155,7 +152,7 @@ def _find_without_quota(now: PreemptionState, gang: Int64, need: Int64) -> Bool:
     left = np.array([units.get(number, ENDLESS) for number in draw.tolist()], dtype=np.int64)
     without[waiting] = left[waiting] <= 0
     members = np.flatnonzero(gang >= 0)
-    # Classes of a gang that share a draw are counted as if each had all of its quota.
+    # For classes of a gang that share a draw, each is counted as if all the quota were its own.
     most = np.bincount(
         gang[members], weights=np.minimum(left, np.maximum(now.remaining, 0))[members], minlength=len(need)
     )
@@ -166,9 +163,9 @@ def _find_without_quota(now: PreemptionState, gang: Int64, need: Int64) -> Bool:
 class AttemptOutcome(NamedTuple):
     """The figures by which attempts are compared, in the order of the fields; smaller is better.
 
-    ``left``: tasks without a place; ``over``: by how much budgets are exceeded; ``tops``: the highest priority among
-    the victims of each machine, in descending order; ``total``: the sum of the victims' weights; ``victims``: their
-    number.
+    ``left``: tasks without a place; ``over``: number of evictions beyond disruption budgets; ``tops``: the highest
+    priority among the victims of each machine, in descending order; ``total``: the sum of the victims' weights;
+    ``victims``: number of victims.
     """
 
     left: int
@@ -180,21 +177,21 @@ class AttemptOutcome(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class VictimConstraint:
-    """``first``: tasks evicted before any victim is chosen; ``without``: tasks that must stay."""
+    """A restriction on victims: ``first`` are evicted before any victim is chosen; ``without`` must stay."""
 
     first: tuple[int, ...] = ()
     without: tuple[int, ...] = ()
 
 
 class AttemptSearch:
-    """Runs ``stages`` several times, each under another constraint on victims; ``attempts`` limits a whole round."""
+    """Runs ``stages`` several times, each with another restriction on victims; ``attempts``: most runs per round."""
 
     def __init__(self, stages: Stages, attempts: int) -> None:
         self._stages = stages
         self._attempts = attempts
 
     def find_best(self, now: PreemptionState, classes: Int64) -> PreemptionState:
-        """Return a copy of ``now`` in which tasks of some classes of one priority have got places, if possible."""
+        """Return a copy of ``now`` in which tasks of some classes of one priority have places, if that is possible."""
         best, rule = now.copy(), VictimConstraint()
         self._stages.run(best, classes, closely=True)
         few = now.few(len(best.taken) - len(now.taken))
@@ -209,9 +206,9 @@ class AttemptSearch:
         return best
 
     def find_whole(self, now: PreemptionState, members: Int64, need: int) -> PreemptionState | None:
-        """Return a copy of ``now`` in which at least ``need`` tasks of a gang's classes have got places, or None.
+        """Return a copy of ``now`` in which at least ``need`` tasks of a gang's classes have places, or None.
 
-        Its pod sets are tried in each choice of flavors, the first ones first.
+        The gang's pod sets are tried in each choice of flavors, first choices first.
         """
         for confined in list_confinements(now.problem, members.tolist()):
             now.confined = confined
@@ -229,7 +226,7 @@ class AttemptSearch:
         classes: Int64,
         others: Iterator[VictimConstraint],
     ) -> tuple[PreemptionState, VictimConstraint]:
-        """Return the best state and its rule: ``best``, found under ``rule``, or a better one under ``others``."""
+        """Return the best state and its restriction: ``best`` with ``rule``, or a better one found under ``others``."""
         worth = _outcome(before, best, classes)
         for other in others:
             if self._attempts <= 0:
@@ -268,7 +265,7 @@ def _outcome(before: PreemptionState, after: PreemptionState, classes: Int64) ->
 
 
 def _add_gang(before: PreemptionState, after: PreemptionState, classes: Int64) -> Iterator[VictimConstraint]:
-    """Yield constraints by which one gang that can leave as a whole is evicted first."""
+    """Yield restrictions that evict one gang first; each such gang may leave as a whole."""
     if len(before.spare):
         for gang in np.flatnonzero(before.find_whole_gangs(int(classes[0])) & (after.spare >= 0)).tolist():
             members = before.gangs.members(gang)
@@ -278,7 +275,7 @@ def _add_gang(before: PreemptionState, after: PreemptionState, classes: Int64) -
 def _drop_one(
     before: PreemptionState, after: PreemptionState, rule: VictimConstraint
 ) -> Iterator[VictimConstraint]:
-    """Yield constraints by which one of the chosen victims has to stay."""
+    """Yield restrictions under which one of the victims chosen before has to stay."""
     for victim in np.flatnonzero(after.gone & ~before.gone).tolist():
         if victim not in rule.first:
             yield VictimConstraint(rule.first, (*rule.without, victim))

@@ -1,14 +1,14 @@
-"""The second network of a round: assigns machines to classes, at the cost of the bundle that must leave the machine.
+"""Solves the second network of a round: it assigns machines to classes, at the cost of the bundle of victims there.
 
     class ──bundle──► machine ──1──► sink          class ──no place──► sink
 
-At most one bundle per machine leaves. Only the cheapest machines of each class take part, a few more than twice the
-number of its tasks; tasks that get no place take part in the next pass.
+At most one bundle (set of victims) per machine leaves. Only the cheapest machines of each class take part, a few more
+than twice the number of its tasks. Tasks that get no place take part in the next pass.
 
 The cost of a bundle is a list of figures that are compared one after another. As many figures as fit into one integer
-cost are minimised at once. By complementary slackness, the optimal flows so far are exactly those that fill all arcs
-with negative reduced cost and leave all arcs with positive reduced cost empty; the other arcs are free. The next
-figures choose among these flows.
+are minimised at once. By complementary slackness, the flows that are optimal for these figures are exactly those that
+fill all arcs with negative reduced cost and leave all arcs with positive reduced cost empty; the other arcs are free.
+The next figures choose among these flows.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from firmament.core.shortest_paths import ArcBlock, shorten
 from firmament.solvers.base import Solver
 
 LARGEST_TOTAL = 2**61
-"""Costs times the number of nodes stay below this, so that the solver's sums fit into 64 bits."""
+"""Costs times the number of nodes stay below this limit, so that the solver's sums fit into 64 bits."""
 
 
 def choose_bundles(
@@ -38,9 +38,10 @@ def choose_bundles(
 ) -> list[tuple[int, int]]:
     """Return the bundles that the cheapest flow evicts, the cheapest first: class, and index in its ``Bundles``.
 
-    As many tasks as possible get a machine. Among such choices the sum of ``over`` is minimal; then the fewest bundles
-    have the highest ``top``, then the fewest the next one, and so on; then the sums of ``total`` and ``count`` are
-    minimal. ``tasks``: number of waiting tasks per class; ``machines``: M. Raises what the solver raises.
+    As many tasks as possible get a machine. Among such choices, the sum of ``over`` is minimal. Then as few bundles as
+    possible have the highest ``top``, then as few as possible the next one, and so on. Last, the sums of ``total`` and
+    ``count`` are minimal. ``tasks``: number of waiting tasks per class; ``machines``: number of machines; ``spare``:
+    how many more bundles than twice its tasks each class may use. Errors of the solver are raised.
     """
     arcs_class: list[Int64] = []
     arcs_place: list[Int64] = []
@@ -66,7 +67,7 @@ def choose_bundles(
 
 
 def _cheapest(bundles: Bundles, want: int, begin: int, machines: int) -> Int64:
-    """Return the indices of the ``want`` cheapest bundles; among equals, machines from row ``begin`` on come first."""
+    """Return the indices of the ``want`` cheapest bundles; of equal ones, machines from row ``begin`` on come first."""
     first = _foremost(bundles, want)
     turned = (bundles.rows[first] - begin) % max(1, machines)
     order = np.lexsort((turned, *(key[first] for key in reversed(bundles.keys()))))
@@ -74,7 +75,7 @@ def _cheapest(bundles: Bundles, want: int, begin: int, machines: int) -> Int64:
 
 
 def _foremost(bundles: Bundles, want: int) -> Int64:
-    """Return indices that contain the ``want`` cheapest bundles, so that fewer bundles have to be sorted."""
+    """Return indices of bundles among which the ``want`` cheapest are, so that fewer bundles have to be sorted."""
     allowed = np.flatnonzero(bundles.over == 0)
     if len(allowed) <= want:
         return np.arange(len(bundles.rows))
@@ -83,7 +84,10 @@ def _foremost(bundles: Bundles, want: int) -> Int64:
 
 
 def _figures(keys: Sequence[Int64], moved: int) -> list[Int64]:
-    """Return int64[A] per figure to be minimised, the most important first; at most ``moved`` bundles are chosen."""
+    """Return the figures to be minimised, the most important first: int64[A] each.
+
+    At most ``moved`` bundles are chosen.
+    """
     over, top, total, count, age = keys
     tops = np.unique(top)[:0:-1]
     priorities = total - count * LOWEST_WEIGHT
@@ -95,9 +99,9 @@ def _figures(keys: Sequence[Int64], moved: int) -> list[Int64]:
 
 
 class _Network:
-    """Arcs from classes to machines (A of them), from classes to the sink and from machines to the sink.
+    """A network with A arcs from classes to machines, and arcs from classes and machines to the sink.
 
-    After each phase, arcs are removed whose flow is the same in all optima of the figures so far.
+    After each solve, arcs are removed if their flow is the same in all optima of the figures so far.
     """
 
     def __init__(self, cls_of: Int64, machine: Int64, tasks: Mapping[int, int]) -> None:
@@ -120,7 +124,7 @@ class _Network:
         self._flows = np.zeros(len(self._tails), dtype=np.int64)
 
     def least(self, figures: Sequence[Int64], solver: Solver, time_limit: float | None) -> Int64:
-        """Return the flow of as many bundles as possible with the lexicographically least figures: int64[A]."""
+        """Return the flow of as many bundles as possible whose figures are least in lexicographic order: int64[A]."""
         others = np.zeros(len(self._tails) - self._arcs, dtype=np.int64)
         left = [self._unplaced, *(np.concatenate([figure, others]) for figure in figures)]
         while left:
@@ -131,7 +135,7 @@ class _Network:
         return self._flows[: self._arcs]
 
     def _pack(self, figures: list[Int64]) -> tuple[Int64, list[Int64]]:
-        """Return one cost per active arc that combines as many figures as fit, and the remaining figures."""
+        """Return one cost per active arc that combines as many figures as fit, and the figures that remain."""
         largest = LARGEST_TOTAL // (len(self._supplies) + 2)
         bundle = self._active < self._arcs
         cost = np.zeros(len(self._active), dtype=np.int64)
@@ -156,7 +160,7 @@ class _Network:
         return cost, []
 
     def _solve(self, cost: Int64, solver: Solver, time_limit: float | None) -> Int64:
-        """Return the flow of the active arcs at a cost, and store it in ``_flows``."""
+        """Return the cheapest flow of the active arcs at this cost, and store it in ``_flows``."""
         arcs = self._active
         problem = join_arcs(
             self._supplies, Arcs(self._tails[arcs], self._heads[arcs], self._capacities[arcs], cost)
@@ -166,7 +170,7 @@ class _Network:
         return flows
 
     def _narrow(self, cost: Int64, flows: Int64) -> None:
-        """Keep only the arcs whose flow differs between optima."""
+        """Keep active only the arcs whose flow differs between optimal flows."""
         arcs = self._active
         tails, heads, capacities = self._tails[arcs], self._heads[arcs], self._capacities[arcs]
         price = _prices(len(self._supplies), tails, heads, capacities, cost, flows)
@@ -178,10 +182,10 @@ class _Network:
 
 
 def _prices(nodes: int, tails: Int64, heads: Int64, capacities: Int64, cost: Int64, flows: Int64) -> Int64:
-    """Return int64[N]: node prices that prove a flow optimal: shortest distances in the residual graph.
+    """Return node prices that prove a flow optimal, the shortest distances in the residual graph: int64[N].
 
-    Terminates, as an optimal flow leaves no cycle of negative cost; paths pass each class once, so there are few
-    rounds.
+    The search ends, as an optimal flow leaves no cycle of negative cost. Paths pass each class once, so few rounds are
+    needed.
     """
     more, less = flows < capacities, flows > 0
     begin = np.concatenate([tails[more], heads[less]])

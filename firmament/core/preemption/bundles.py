@@ -1,4 +1,4 @@
-"""Bundles of victims: for each machine, the tasks that would have to leave it for one task of a class."""
+"""Represents bundles of victims: for each machine, the tasks that would have to leave it for one task of a class."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from firmament.core.ranks import find_runs
 
 @dataclass(frozen=True, slots=True)
 class Bundles:
-    """One bundle for each of R machines, with at most J tasks each; compared like kube-scheduler's, lower is better.
+    """One bundle of victims for each of R machines, at most J tasks each; lower figures are better.
 
-    Gang members on other machines that leave as well count in all figures, but are not listed in ``slots``.
+    If a gang leaves as a whole, its members on other machines count in all figures, but are not listed in ``slots``.
     """
 
     rows: Int64
     """int64[R], machine of each bundle."""
     slots: Int64
-    """int64[R, J], tasks on that machine."""
+    """int64[R, J], tasks on the bundle's machine."""
     victims: Bool
     """bool[R, J], which of the ``slots`` leave."""
     over: Int64
-    """int64[R], number of victims beyond disruption budgets."""
+    """int64[R], number of victims that exceed a disruption budget."""
     top: Int64
     """int64[R], highest priority among the victims."""
     total: Int64
@@ -33,10 +33,10 @@ class Bundles:
     count: Int64
     """int64[R], number of victims."""
     age: Float64
-    """float64[R], minus the earliest start among the victims of the highest priority."""
+    """float64[R], minus the earliest start of a victim of the bundle's highest priority, in seconds since the epoch."""
 
     def keys(self) -> tuple[Float64 | Int64, ...]:
-        """Return the columns that bundles are compared by, the most important first."""
+        """Return the columns by which bundles are compared, the most important first."""
         return self.over, self.top, self.total, self.count, self.age
 
     def select(self, where: Bool | Int64) -> Bundles:
@@ -45,7 +45,7 @@ class Bundles:
 
     @classmethod
     def join(cls, parts: Sequence[Bundles], nobody: int) -> Bundles:
-        """Return all bundles in order of machine; ``nobody``: the number that means "no task" in ``slots``."""
+        """Return the bundles of all ``parts`` by machine; ``nobody``: the number for "no task" in ``slots``."""
         if len(parts) == 1:
             return parts[0]
         width = max(part.slots.shape[1] for part in parts)
@@ -66,7 +66,7 @@ class Bundles:
 
     @classmethod
     def best(cls, parts: Sequence[Bundles], nobody: int) -> Bundles:
-        """Return the best bundle of each machine, the first part's if equal. ``nobody`` as for ``join``."""
+        """Return the best bundle of each machine; of equal ones, the first part's. ``nobody``: as for ``join``."""
         found = cls.join(parts, nobody)
         if len(parts) == 1:
             return found
@@ -74,7 +74,7 @@ class Bundles:
         return found.select(order[find_runs(found.rows[order])[0]])
 
     def or_better(self, other: Bundles) -> Bundles:
-        """Return the better of two bundles for each machine; of equal ones, this one."""
+        """Return for each machine the better of this object's bundle and ``other``'s; of equal ones, this object's."""
         second = np.zeros(len(self.rows), dtype=np.bool_)
         equal = np.ones(len(self.rows), dtype=np.bool_)
         for mine, yours in zip(self.keys(), other.keys(), strict=True):
@@ -87,6 +87,6 @@ class Bundles:
         return Bundles(*columns)
 
     def list_tasks(self, place: int) -> list[int]:
-        """Return the victims of one bundle on its machine."""
+        """Return the victims of one bundle that run on its machine."""
         victims: list[int] = self.slots[place][self.victims[place]].tolist()
         return victims

@@ -1,12 +1,12 @@
-"""Limits of cost models after evictions: joint rows that get capacity back, and ledgers that depend on the order.
+"""Applies limits of cost models to preemption: joint rows to which evictions give capacity back, and ledgers.
 
-Where a model says what an eviction gives back, its joint rows are further columns beside the machines' resources:
-tasks that come take from them, victims give back, and a machine may be overdrawn. All other joint rows are limits that
-evictions do not change.
+If a model says what an eviction gives back, its joint rows count as further columns beside the machines' resources:
+tasks that come take from them, victims give back to them, and a machine may be overdrawn. All other joint rows are
+limits that evictions do not change.
 
 On a machine whose ledger depends on the order of arrival, a task may have to wait for others that go there, for an
-unknown time. So such a machine takes only one task by preemption, and none if this round or an earlier one has sent
-another task there that may still be on the way.
+unknown time. So such a machine takes only one task by preemption. It takes none if this round or an earlier one has
+sent another task there that may still be on the way.
 """
 
 from __future__ import annotations
@@ -23,24 +23,24 @@ from firmament.core.flow.residual import Residual
 from firmament.core.preemption.problem import PreemptionProblem
 
 ENDLESS = 2**60
-"""Room on machines that a row does not limit; sums with it stay within 64 bits."""
+"""Free amount on machines where a row sets no limit; sums with this number stay within 64 bits."""
 
 
 def list_amount_columns(
     problem: PlacementProblem, preemption: PreemptionProblem, residual: Residual
 ) -> tuple[Int64, Bool, Int64, Int64]:
-    """Return which amounts of K resources and J joint rows tasks request, victims give back, and ``residual`` leaves
-    free.
+    """Return what tasks request, what limits them, what victims give back, and what is free.
 
-    int64[S, K + J]: request of a task of each shape. bool[S, K + J]: columns that limit the shape: those that it
-    requests, and those that must not be overdrawn where it goes. int64[V + 1, K + J]: what each task on a machine gives
-    back; the last row stands for no task. int64[M, K + J]: what is free, negative where a machine is overdrawn.
+    Columns are K resources and J joint rows. int64[S, K + J]: request of a task of each shape. bool[S, K + J]: columns
+    that limit the shape: those that it requests, and those that must not be overdrawn where it goes. int64[V + 1, K +
+    J]: what each task on a machine gives back; the last row stands for no task. int64[M, K + J]: what ``residual``
+    leaves free, negative where a machine is overdrawn.
     """
     requests, room = [problem.requests], [residual.free.T]
     heeded = [problem.requests > 0]
     for number in preemption.returning:
         joint, rows = residual.joint[number], problem.joint[number]
-        # An overdrawn limit (`owed`) must first be paid back.
+        # The amount by which a limit is overdrawn (`owed`) must be paid back first.
         owed = 0 if rows.returned is None else rows.returned.owed
         requests.append(rows.amount[:, None])
         heeded.append(rows.holds()[:, None])
@@ -58,9 +58,9 @@ def list_amount_columns(
 
 
 def find_needing_check(ledger: Ledger, shapes: Int64, machines: Int64) -> Bool:
-    """Return bool[A]: whether a ledger closes ``machines[i]`` to usual preemption for tasks of ``shapes[i]``.
+    """Return whether a ledger closes ``machines[i]`` to usual preemption for tasks of ``shapes[i]``: bool[A].
 
-    It does if tasks must arrive there in a certain order, or if it has no room unless a task leaves.
+    A ledger does so if tasks must arrive on the machine in a certain order, or if nothing fits unless a task leaves.
     """
     found = ledger.find_ordered(shapes, machines)
     return found | ledger.find_full(shapes, machines) if isinstance(ledger, ReasonedLedger) else found
@@ -70,7 +70,7 @@ class MachinesNeedingLedgerCheck:
     """Says on which machines some ledger must be asked before preemption places a task there: the *closed* machines.
 
     A ledger closes a machine that is full by its account, or that tasks must reach in a certain order; see
-    ``find_needing_check``. ``guests``: by machine, the classes of the tasks that come there by preemption.
+    ``find_needing_check``. ``guests``: by machine, the classes of the tasks that preemption places there.
     """
 
     def __init__(self, problem: PlacementProblem, preemption: PreemptionProblem, placed: Assignments) -> None:
@@ -97,8 +97,9 @@ class MachinesNeedingLedgerCheck:
         return any(self.list_closing(cls, machine))
 
     def openable(self, cls: int) -> Bool:
-        """Return the machines that a ledger must be asked about and that models say might take a task of a class if all
-        less important tasks left: bool[M].
+        """Return the closed machines that might take a task of a class if all less important tasks left: bool[M].
+
+        A ledger must be asked about each of them; the models have only said that it is possible.
         """
         problem, preemption = self._problem, self._preemption
         nowhere: Bool = np.zeros(problem.machines, dtype=np.bool_)
@@ -124,7 +125,7 @@ class MachinesNeedingLedgerCheck:
         )
 
     def shares(self, cls: int) -> bool:
-        """Return whether a class uses capacity that incoming tasks share, perhaps across machines."""
+        """Return whether a class uses shared capacity of a ledger, perhaps shared between machines."""
         shape = int(self._map_to_ledgers(cls)[0])
         return any(
             isinstance(opening, SharedRoomAfterEviction) and opening.concerns(shape)
@@ -140,9 +141,9 @@ class MachinesNeedingLedgerCheck:
         self.guests.setdefault(machine, []).append(cls)
 
     def admits(self, cls: int, machine: int, gone: Iterable[int]) -> bool:
-        """Return whether a machine can take a task of a class after the tasks ``gone`` have left.
+        """Return whether a closed machine can take a task of a class after the tasks ``gone`` have left.
 
-        Ask this of closed machines only, see the class.
+        Call this for closed machines only.
         """
         coming = self.guests.get(machine, ())
         if not self._quiet[machine] or (coming and not self._takes_several(cls)):
@@ -150,13 +151,11 @@ class MachinesNeedingLedgerCheck:
         return self._has_room([*coming, cls], machine, gone)
 
     def stays_open(self, machine: int, gone: Iterable[int]) -> bool:
-        """Return whether the tasks placed on a machine by preemption, if any, still have room if only the tasks
-        ``gone`` leave.
-        """
+        """Return whether the tasks that preemption placed on a machine still fit if only the tasks ``gone`` leave."""
         return machine not in self.guests or self._has_room(self.guests[machine], machine, gone)
 
     def _has_room(self, classes: Sequence[int], machine: int, gone: Iterable[int]) -> bool:
-        """Return whether all ledgers that close the machine have room for ``classes`` once ``gone`` have left."""
+        """Return whether ``classes`` fit by all ledgers that close the machine, once ``gone`` have left."""
         shapes = [int(self._map_to_ledgers(cls)[0]) for cls in classes]
         rows = self._preemption.row[list(gone)].tolist()
         closing = [
@@ -189,5 +188,5 @@ class MachinesNeedingLedgerCheck:
         return found & closed
 
     def _map_to_ledgers(self, cls: int) -> Int64:
-        """Return the shape of a class as ledgers number it: int64[1]."""
+        """Return the shape of a class as ledgers number it, as an array of one entry: int64[1]."""
         return self._problem.map_to_ledgers(self._problem.shape[cls : cls + 1])

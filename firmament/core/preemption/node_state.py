@@ -1,4 +1,4 @@
-"""The machines as they will be once all victims have left, updated with each decision of preemption."""
+"""Keeps the machines as they will be once all victims have left; each decision of preemption updates them."""
 
 from __future__ import annotations
 
@@ -22,19 +22,20 @@ from firmament.core.preemption.victim_gangs import VictimGangs
 class PreemptionState:
     """The state of a round after its placements, and after the evictions chosen so far.
 
-    * ``room``: int64[M, K], free once the tasks in ``gone`` have left (bool[V]: leaving anyway, or chosen);
+    * ``room``: int64[M, K], free once the tasks in ``gone`` have left (bool[V]: leaving anyway, or chosen as victims);
       ``requests``: int64[S, K], request of a task of each shape; ``heeded``: bool[S, K], columns in which a machine
-      must have that much; ``sizes``: int64[V + 1, K], what each victim gives back, the last row for no task. K counts
-      resources and the joint rows that evictions give back (see ``models_room``);
-    * ``remaining``: int64[C], tasks without a place; ``waiting``: int64[C, WAIT_BUCKETS], these at the beginning;
-    * ``alike``: int64[V + 1], a number shared by tasks of one machine with equal priority and start;
+      must have the request free; ``sizes``: int64[V + 1, K], what each victim gives back, the last row for no task. The
+      K columns are resources, and joint rows to which evictions give back (see ``models_room``);
+    * ``remaining``: int64[C], tasks without a place; ``waiting``: int64[C, WAIT_BUCKETS], tasks without a place at the
+      beginning;
+    * ``alike``: int64[V + 1], a number that tasks of one machine share if they have equal priority and start;
     * ``taken``: (class, machine) of each place given, in order; ``guests``: by machine, the classes that got places
       there;
     * ``chosen``: by machine, the tasks chosen to leave;
-    * ``allowed``: int64[B], what is left of the budgets, negative where exceeded; ``spare``: int64[G], how many members
-      each gang can still lose, negative where it leaves as a whole; ``gangs``: the members of gangs;
-    * ``limits``: the other joint rows; ``quotas``: as they are before any victim leaves; ``ledgers``: the models' room
-      as in ``Residual``; ``ledger_closed``: machines on which some ledger must be asked first;
+    * ``allowed``: int64[B], evictions that budgets still allow, negative where exceeded; ``spare``: int64[G], how many
+      members each gang can still lose, negative if it leaves as a whole; ``gangs``: the members of gangs;
+    * ``limits``: the other joint rows; ``quotas``: quotas as they are before any victim leaves; ``ledgers``: the
+      models' ledgers as in ``Residual``; ``ledger_closed``: machines on which some ledger must be asked first;
     * ``constraints``: rules between tasks (``state``) and limits of pairs (``pairs``). Pairs count victims as still
       there: their limits may seem tighter than they will be, never wider.
     """
@@ -58,16 +59,16 @@ class PreemptionState:
         terms = problem.quotas if len(preemption.draw) else None
         nothing = np.empty(0, dtype=np.int64)
         self.drawn: Int64 = nothing if terms is None else terms.find_nodes_of(preemption.draw)
-        """int64[V], the quota node that each task draws on, -1 for none; empty if the problem's quotas save nobody."""
+        """int64[V], the quota node that each task draws on, -1 for none; empty if quotas protect no task."""
         self.contested: Bool = nothing > 0 if terms is None else terms.find_contested()
-        """bool[N], quota nodes of trees in which any queue may evict for quota; empty like ``drawn``."""
+        """bool[N], quota nodes in whose tree some queue may evict for quota; empty if ``drawn`` is."""
         self.confined: dict[int, Bool] = {}
-        """By class: bool[M], the only machines to which its tasks may go for now."""
+        """By class: bool[M], the only machines to which its tasks may go at present."""
         self.root: Int64 = nothing if terms is None else terms.find_roots()
-        """int64[N], the root of each quota node's tree; empty like ``drawn``."""
+        """int64[N], the root of each quota node's tree; empty if ``drawn`` is."""
         self.covered: list[Bool] = []
-        """At most one bool[V]: victims that their own queues' quotas cover, and those of queues where fair shares
-        decide; computed on first use, shared by copies.
+        """At most one bool[V]: victims that their own queues' quotas cover, and victims in queues with fair shares.
+        It is computed on first use, and copies share it.
         """
         self.ledgers = residual.ledgers
         self.ledger_closed = MachinesNeedingLedgerCheck(problem, preemption, placed)
@@ -82,7 +83,7 @@ class PreemptionState:
         self.guests: dict[int, list[int]] = {}
         self.chosen: dict[int, list[int]] = {}
         self.elsewhere: dict[int, tuple[int, ...]] = {}
-        """By index in ``taken``: the victims, on any machine, that free the quota for that place."""
+        """By index in ``taken``: the victims, on any machine, whose eviction frees the quota for that place."""
         self.first = np.searchsorted(preemption.machine, np.arange(problem.machines + 1))
         """int64[M + 1]: tasks ``first[m]`` to ``first[m + 1] - 1`` are those of machine m."""
         self.state = RuleState(preemption.rules)
@@ -113,7 +114,7 @@ class PreemptionState:
         return twin
 
     def copy_without(self, places: Iterable[tuple[int, int]]) -> PreemptionState:
-        """Return a copy without places, (class, machine), that were there when the stage began."""
+        """Return a copy without some places, (class, machine), that existed when the stage began."""
         twin = self.copy()
         for cls, machine in places:
             twin.take_back(cls, machine)
@@ -127,7 +128,7 @@ class PreemptionState:
         return request
 
     def heeds(self, cls: int) -> Bool:
-        """Return columns in which a machine must have the class's request left, even if that is 0: bool[K]."""
+        """Return columns in which a machine must have the class's request free, even if the request is 0: bool[K]."""
         heeded: Bool = self.heeded[self.problem.shape[cls]]
         return heeded
 
@@ -136,8 +137,8 @@ class PreemptionState:
         return self.state.rules.rules(cls)
 
     def usable(self, cls: int) -> Bool:
-        """Return bool[M]: machines that a class may use by all that evictions do not change: filters, pins, models'
-        limits.
+        """Return machines that a class may use by filters, pins and models' limits, which evictions do not change:
+        bool[M].
 
         Machines that tasks must reach in a certain order, by some ledger, are left out; see ``openable``.
         """
@@ -153,7 +154,7 @@ class PreemptionState:
         return usable
 
     def openable(self, cls: int) -> Bool:
-        """Return machines about which a ledger must be asked, and that a class may use if tasks leave: bool[M]."""
+        """Return machines that a class may use if tasks leave, and about which a ledger must be asked: bool[M]."""
         return self._drop_closed(cls, self.ledger_closed.openable(cls))
 
     def _drop_closed(self, cls: int, usable: Bool) -> Bool:
@@ -172,7 +173,7 @@ class PreemptionState:
         return usable
 
     def takes(self, cls: int, machine: int) -> bool:
-        """Return whether models' limits, quotas and rules, resources aside, allow a task of a class on a machine."""
+        """Return whether a machine accepts a task of a class by models' limits, quotas and rules, resources aside."""
         problem = self.problem
         shape = int(problem.shape[cls])
         if not all(limit.takes(shape, machine) for limit in self.limits):
@@ -191,19 +192,19 @@ class PreemptionState:
         return self.constraints.allows(cls, machine)
 
     def list_gone(self, machine: int) -> list[int]:
-        """Return the tasks of a machine that leave it, chosen or anyway."""
+        """Return the tasks that leave a machine: those that preemption has chosen, and those that leave anyway."""
         first = int(self.first[machine])
         there = np.flatnonzero(self.gone[first : int(self.first[machine + 1])])
         return (there + first).tolist()
 
     def fits(self, cls: int, machine: int) -> bool:
-        """Return whether a machine has the resources for one more task of a class."""
+        """Return whether a machine has the free resources for one more task of a class."""
         return bool((self.room[machine] >= self.request(cls))[self.heeds(cls)].all())
 
     def count_beyond(self, victims: Iterable[int]) -> int:
         """Return how many of ``victims`` would exceed a disruption budget.
 
-        They leave in this order, after the tasks that are chosen already.
+        They count in this order, after the tasks that are chosen already.
         """
         beyond = 0
         left: dict[int, int] = {}
@@ -215,7 +216,7 @@ class PreemptionState:
         return beyond
 
     def find_whole_gangs(self, cls: int) -> Bool:
-        """Return bool[G]: gangs that may leave as a whole for a class: of lower priority, and not its own gang."""
+        """Return which gangs may leave as a whole for a class: less important gangs, not its own: bool[G]."""
         whole = self.gangs.find_whole(self.spare, int(self.preemption.priority[cls]))
         whole[self._find_own(cls)] = False
         origins = self.preemption.gang[self.find_origins(cls)]
@@ -225,8 +226,8 @@ class PreemptionState:
     def find_origins(self, cls: int, count: int | None = None) -> Int64:
         """Return the tasks that must not leave for the next ``count`` tasks of a class that get places: int64.
 
-        These tasks began the chains of evictions in which tasks of the class lost their places. None: for any of the
-        class's tasks.
+        The evictions through which these tasks of the class lost their places began with the tasks returned. ``count``
+        None: for any of the class's tasks.
         """
         by_place = self.preemption.origins.get(cls)
         if by_place is None:
@@ -237,12 +238,12 @@ class PreemptionState:
         return np.unique(np.concatenate(found)) if found else np.empty(0, dtype=np.int64)
 
     def _find_own(self, cls: int) -> slice:
-        """Return the numbers of the class's own gang and the groups in it."""
+        """Return the numbers of the class's own gang and of the groups in that gang, as a slice."""
         own = int(self.preemption.own[cls]) if len(self.preemption.own) else -1
         return slice(own, int(self.gangs.end[own])) if own >= 0 else slice(0)
 
     def may_go(self, cls: int) -> Bool:
-        """Return which tasks may leave for a class, by themselves or with their gang: bool[V]."""
+        """Return which tasks may leave for a class, by themselves or with their whole gang: bool[V]."""
         preemption = self.preemption
         may_go: Bool = ~self.gone & (preemption.victim_priority < preemption.priority[cls])
         if len(self.spare):
@@ -253,10 +254,10 @@ class PreemptionState:
         return may_go & ~self._find_protected_by_quotas(cls) if may_go.any() else may_go
 
     def _find_protected_by_quotas(self, cls: int) -> Bool:
-        """Return tasks of other queues in the class's quota tree that must not leave for room alone: bool[V].
+        """Return tasks of other queues in the class's quota tree that must not leave only to free capacity: bool[V].
 
-        These are tasks that their own queues' quotas cover, and all tasks where fair shares decide: both could take
-        back what the class has got.
+        These are tasks that their own queues' quotas cover, and all tasks of queues with fair shares. The queues of
+        such tasks could evict the class's tasks in turn.
         """
         preemption, quotas, terms = self.preemption, self.quotas, self.problem.quotas
         number = int(terms.draw[self.problem.shape[cls]]) if terms is not None else -1
@@ -283,7 +284,7 @@ class PreemptionState:
         return np.asarray(beside & self.covered[0])
 
     def add_gangs(self, victims: Iterable[int]) -> list[int]:
-        """Return the ``victims`` that are not chosen yet, with all members of gangs that can no longer stay whole."""
+        """Return the ``victims`` that are not chosen yet, and all members of gangs that would become incomplete."""
         going = [victim for victim in victims if not self.gone[victim]]
         if not len(self.spare):
             return going
@@ -294,30 +295,30 @@ class PreemptionState:
         return going
 
     def splits(self, cls: int, victims: Iterable[int]) -> bool:
-        """Return whether evicting ``victims`` for a class would leave a gang incomplete: neither whole nor gone."""
+        """Return whether evicting ``victims`` for a class would leave a gang with some members but too few."""
         if not len(self.spare):
             return False
         broken = self.gangs.find_broken(self.preemption.gang[list(victims)].tolist(), self.spare)
         return bool(broken) and not self.find_whole_gangs(cls)[broken].all()
 
     def few(self, tasks: int) -> bool:
-        """Return whether tasks and machines are few enough for a more thorough search."""
+        """Return whether there are so few tasks and machines that a more thorough search pays."""
         return tasks <= self.tuning.few_tasks and self.problem.machines <= self.tuning.few_machines
 
     @property
     def ruled(self) -> bool:
-        """Whether rules between tasks constrain any class."""
+        """Whether any class has rules about other tasks."""
         return bool(self.state.rules.of)
 
     @property
     def coupled(self) -> bool:
-        """Whether placing a task may make other machines acceptable, or unacceptable, to further tasks."""
+        """Whether placing a task may open machines to further tasks, or close machines to them."""
         return self.ruled or self.problem.pairs.closes
 
     # --- changes of the state ------------------------------------------------------------------------------------
 
     def evict(self, victims: Iterable[int]) -> None:
-        """Choose tasks to leave, and free what they use."""
+        """Choose tasks to leave, and count what they use as free."""
         for victim in victims:
             machine = int(self.preemption.machine[victim])
             self.gone[victim] = True
@@ -326,7 +327,7 @@ class PreemptionState:
             self._book_victim(victim, -1)
 
     def spare_victim(self, victim: int) -> None:
-        """Let a task that was chosen to go stay after all."""
+        """Let a task stay after all that was chosen to leave."""
         machine = int(self.preemption.machine[victim])
         self.gone[victim] = False
         self.chosen[machine].remove(victim)
@@ -348,13 +349,13 @@ class PreemptionState:
             ledger.book(shapes, np.array([machine]), np.ones(1, dtype=np.int64))
 
     def withdraw(self, cls: int, machine: int) -> None:
-        """Undo a placement of this stage; impossible with ledgers, which give nothing back."""
+        """Undo a placement of this stage; not possible with ledgers, which cannot release anything."""
         self._book_guest(cls, machine, -1)
         self.taken.remove((cls, machine))
         self.guests[machine].remove(cls)
 
     def take_back(self, cls: int, machine: int) -> None:
-        """Undo a placement that was there when the stage began; impossible with ledgers, as ``withdraw``."""
+        """Undo a placement that existed when the stage began; not possible with ledgers."""
         self._book_guest(cls, machine, -1)
 
     def _book_guest(self, cls: int, machine: int, count: int) -> None:
@@ -367,7 +368,7 @@ class PreemptionState:
         self.constraints.add(cls, machine, count)
 
     def _book_victim(self, victim: int, count: int) -> None:
-        """Count a task as back (1) or gone (-1) in budgets, gangs and rules."""
+        """Count a task as back (1) or gone (-1) in budgets, gangs and rules between tasks."""
         kind = self.preemption.kind[victim]
         for budget in self.preemption.budgets[kind]:
             self.allowed[budget] += count
@@ -381,7 +382,7 @@ class PreemptionState:
 
 
 def _alike(preemption: PreemptionProblem) -> Int64:
-    """Return ``PreemptionState.alike``; the numbers ascend, the last one stands for no task."""
+    """Return ``PreemptionState.alike``; the numbers ascend, and the last one stands for no task."""
     new = np.ones(preemption.victims + 1, dtype=np.bool_)
     columns = (preemption.machine, preemption.victim_priority, preemption.started)
     new[1:-1] = np.logical_or.reduce([each[1:] != each[:-1] for each in columns])

@@ -1,7 +1,7 @@
-"""Lists of the tasks that draw on a quota, the most important first, and which of them the quota covers.
+"""Lists the tasks that draw on a quota, the most important first, and finds which of them the quota covers.
 
-The states that are compared differ in few tasks. The part of a list before these is the same in both, so what it uses
-is stored at marks along the list, and only the rest is recomputed.
+Two states that are compared differ in few tasks. Before the first of these tasks, the two lists are the same. So what
+the equal part uses is stored at marks along the list, and only the tail is recomputed.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from firmament.core.constraints.quota_room import QuotaRoom
 from firmament.core.constraints.quota_terms import QuotaTerms, list_amounts
 
 Importance: TypeAlias = tuple[int, int]
-"""Priority, and age: the older task is more important."""
+"""Priority, and age: of two tasks of equal priority, the older one is more important."""
 
 _APART = 8
 """Number of tasks between two marks."""
 
 
 class QuotaUser(NamedTuple):
-    """A task that uses quota, on the machine where it runs or would run."""
+    """A task that uses quota, and the machine where it runs or would run."""
 
     importance: Importance
     draw: int
@@ -34,13 +34,13 @@ class QuotaUser(NamedTuple):
 
 
 AskedUser: TypeAlias = tuple[QuotaUser, list[tuple[int, int]]]
-"""A task, and (column, amount) of what it draws on."""
+"""A task, and the (column, amount) pairs that it draws on a quota."""
 
 
 class QuotaFilling:
-    """Counts what a quota and the quotas below it use, task by task.
+    """Counts what a quota and the quotas below it use, while tasks are added one by one.
 
-    Use beyond the part of a quota that it does not lend counts at the quota above it.
+    Each quota has a part that it does not lend; use beyond this part counts at the quota above it.
     """
 
     def __init__(self, terms: QuotaTerms, list_path: Callable[[int], tuple[int, ...]], node: int) -> None:
@@ -55,7 +55,7 @@ class QuotaFilling:
         return twin
 
     def add(self, user: QuotaUser, asked: Sequence[tuple[int, int]]) -> Int64:
-        """Add a task; return int64[J], what the quota uses then."""
+        """Add a task; return what the quota then uses of each column: int64[J]."""
         tree = self._terms.tree
         passed = np.zeros(tree.subtree.shape[1], dtype=np.int64)
         for column, amount in asked:
@@ -85,7 +85,7 @@ class QuotaFilling:
 
 
 class QuotaUsers:
-    """The users of one quota, the most important first; ``begin`` returns an empty filling of the quota."""
+    """The tasks that use one quota, the most important first; ``begin`` returns an empty count of its use."""
 
     def __init__(
         self, terms: QuotaTerms, begin: Callable[[], QuotaFilling], users: Iterable[QuotaUser]
@@ -103,10 +103,9 @@ class QuotaUsers:
     def compare(
         self, without: Sequence[QuotaUser], gone: Sequence[QuotaUser], come: Sequence[QuotaUser]
     ) -> int:
-        """Return 1 if the quota covers more important tasks after a change than before, -1 if less important ones, else
-        0.
+        """Return 1 if the quota covers more important tasks after a change, -1 if less important ones, else 0.
 
-        ``gone``: users that leave; ``come``: users that come; ``without``: users that are left out of the state before.
+        ``gone``: tasks that leave; ``come``: tasks that come; ``without``: tasks that do not count in the state before.
         """
         places = [bisect_left(self._keys, _order(user)) for user in (*without, *gone)]
         places += [bisect_right(self._keys, _order(user)) for user in come]  # after equally important users
@@ -119,7 +118,7 @@ class QuotaUsers:
         return (now > then) - (now < then)
 
     def list_covered(self) -> set[int]:
-        """Return the tasks on machines that the quota covers, by their indices."""
+        """Return the indices of the tasks on machines that the quota covers."""
         filling = self._begin()
         return {user.victim for user, asked in self._asked if filling.add_if_enough(user, asked)}
 
@@ -137,7 +136,7 @@ class QuotaUsers:
             del self._marks[at // _APART + 1 :]
 
     def _fill_up_to(self, position: int) -> QuotaFilling:
-        """Return a filling with the users before a position, as far as the quota covers them."""
+        """Return the use of the tasks before a position in the list, as far as the quota covers them."""
         while len(self._marks) <= position // _APART:
             last = len(self._marks)
             self._marks.append(self._advance(last - 1, last * _APART))
@@ -155,7 +154,7 @@ class QuotaUsers:
 
 
 def find_covered(room: QuotaRoom, users: Sequence[QuotaUser]) -> set[int]:
-    """Return the tasks, by their indices, that some quota below the root of a tree covers."""
+    """Return the indices of the tasks that some quota covers; roots of trees do not count."""
     terms, use = room.terms, room.use
     below: dict[int, list[QuotaUser]] = {}
     for user in users:
@@ -178,14 +177,14 @@ def find_covered(room: QuotaRoom, users: Sequence[QuotaUser]) -> set[int]:
 
 
 def _order(user: QuotaUser) -> tuple[int, int]:
-    """Return the sort key of users: the most important first."""
+    """Return the key that sorts the most important tasks first."""
     return -user.importance[0], -user.importance[1]
 
 
 def _edit(
     users: Sequence[AskedUser], without: Collection[QuotaUser], come: Sequence[AskedUser]
 ) -> list[AskedUser]:
-    """Return the users in order, without some of them, and with those in ``come``."""
+    """Return the tasks in order, without those in ``without`` and with those in ``come``."""
     out = {user.victim for user in without}
     found = [each for each in users if each[0].victim not in out] if out else list(users)
     return sorted([*found, *come], key=lambda each: _order(each[0])) if come else found

@@ -1,4 +1,4 @@
-"""The end of a preemption stage: spares victims that need not leave, and says which task waits for which victims."""
+"""Ends a stage of preemption: lets needless victims stay, and says which task waits for which victims."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from firmament.core.preemption.victims.covering import find_counted
 
 
 def consolidate(now: PreemptionState, begin: int) -> None:
-    """Move placed tasks to room that has become free elsewhere, then keep the victims that need not leave any more.
+    """Move placed tasks to machines that have become free elsewhere; then spare victims that need not leave any more.
 
     ``begin``: index in ``now.taken`` of the first place that is considered.
     """
@@ -28,7 +28,7 @@ def consolidate(now: PreemptionState, begin: int) -> None:
 
 
 def reprieve_gangs(now: PreemptionState) -> None:
-    """Take back evictions of gangs that leave as a whole, or of groups in them, as far as what is left can stay."""
+    """Let gangs that would leave as a whole, or groups in such gangs, keep the members that need not leave."""
     for gang in np.flatnonzero(now.spare < 0).tolist():
         if now.gangs.find_outermost_left(gang, now.spare) == gang:
             _reprieve_gang(now, gang)
@@ -55,7 +55,7 @@ def _move(now: PreemptionState, cls: int, machine: int) -> bool:
 
 
 def _reprieve(now: PreemptionState, machine: int) -> None:
-    """Spare victims on a machine one by one: first those beyond budgets, then the most important, then the oldest."""
+    """Let needless victims on a machine stay: first those beyond budgets, then the most important, then the oldest."""
     preemption = now.preemption
     order = sorted(
         now.chosen.get(machine, ()),
@@ -72,7 +72,7 @@ def _reprieve(now: PreemptionState, machine: int) -> None:
 
 
 def _reprieve_gang(now: PreemptionState, gang: int) -> None:
-    """Spare members of a gang that leaves as a whole, if it, and each group of theirs in it, can lose the others."""
+    """Let members of a gang that leaves as a whole stay, if it and each group in it can lose the other members."""
     members = now.gangs.members(gang).tolist()
     stay: list[int] = []
     for victim in sorted(members, key=lambda each: -int(now.preemption.victim_priority[each])):
@@ -91,14 +91,14 @@ def _is_beyond(now: PreemptionState, victim: int) -> bool:
 
 
 def _can_stay(now: PreemptionState, machine: int, victim: int) -> bool:
-    """Return whether a victim on a machine may stay by itself; not if its gang leaves as a whole."""
+    """Return whether a victim may stay on its machine by itself; it may not if its gang leaves as a whole."""
     gang = int(now.preemption.gang[victim]) if len(now.spare) else -1
     stays = gang < 0 or not now.gangs.has_left(gang, now.spare)
     return stays and _not_needed(now, machine, victim)
 
 
 def _not_needed(now: PreemptionState, machine: int, victim: int) -> bool:
-    """Return whether all tasks that got a place on a machine can have it although a victim stays there."""
+    """Return whether all tasks that got places on a machine still fit if a victim stays there."""
     guests = now.guests.get(machine, [])
     if not _leaves_room(now, machine, guests, now.sizes[victim]):
         return False
@@ -129,10 +129,10 @@ def _leaves_room(now: PreemptionState, machine: int, guests: list[int], size: In
 
 
 def list_decisions(now: PreemptionState) -> tuple[PreemptionDecision, ...]:
-    """Return the decisions, one per place given.
+    """Return the decisions of preemption, one per place given.
 
-    All tasks that get a place on a machine wait for all victims there. The victims are evicted for the first of these
-    tasks.
+    All tasks that get a place on a machine wait for all victims on the machine. The victims count as evicted for the
+    first of these tasks.
     """
     preemption = now.preemption
     budget_left = preemption.allowed.copy()
@@ -161,7 +161,7 @@ def list_decisions(now: PreemptionState) -> tuple[PreemptionDecision, ...]:
 
 
 def _add_gangs(now: PreemptionState, victims: list[int]) -> tuple[int, ...]:
-    """Return ``victims`` with the members elsewhere of gangs that leave as a whole."""
+    """Return ``victims``, and the members on other machines of their gangs that leave as a whole."""
     if not len(now.spare):
         return tuple(victims)
     gangs = dict.fromkeys(gang for gang in now.preemption.gang[victims].tolist() if gang >= 0)
@@ -188,7 +188,7 @@ def _list_awaited(now: PreemptionState, machine: int) -> list[int]:
 
 
 def _list_awaited_elsewhere(now: PreemptionState, machine: int, guests: list[int]) -> set[int]:
-    """Return the tasks that will leave other machines of a domain, but until then keep ``guests`` out of the domain."""
+    """Return tasks that leave other machines of a domain, and keep ``guests`` out of the domain until then."""
     state, preemption = now.state, now.preemption
     numbers = {each.counter for cls in guests for each in now.rules(cls).exclusions}
     found = set()

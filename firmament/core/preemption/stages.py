@@ -1,10 +1,11 @@
-"""Places tasks of one priority by evicting others, in passes, until nothing changes.
+"""Places tasks of one priority by evicting less important tasks, in passes, until nothing changes.
 
-1. *Filling*: tasks that fit once tasks that leave anyway, or that were chosen before, are gone need no more victims.
-2. *A network*: one bundle of victims per (class, machine), at most one bundle per machine and pass. First come bundles
-   that every disruption budget allows; when these place no more tasks, the others as well.
+1. *Filling*: some tasks fit once tasks have left that leave anyway or were chosen as victims before. They need no more
+   victims.
+2. *A network*: it has one bundle of victims per (class, machine), and evicts at most one bundle per machine and pass.
+   First come bundles that every disruption budget allows; when these place no more tasks, all other bundles as well.
 
-At the end, tasks move to places that have become free meanwhile, and every victim that is no longer needed is spared.
+At the end, tasks move to places that have become free meanwhile, and victims that are no longer needed stay.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from firmament.solvers.base import Solver, SolverTimeoutError
 
 @dataclass(slots=True)
 class _BundleOffer:
-    """The bundles of a class; ``stale``: machines whose bundles must be recomputed, None for all."""
+    """The bundles of victims for a class; ``stale``: machines whose bundles must be recomputed, None for all."""
 
     bundles: Bundles | None = None
     stale: set[int] | None = None
@@ -36,7 +37,7 @@ class _BundleOffer:
 
 
 class Stages:
-    """Runs the stages for some classes at a time; the limit on passes counts over all calls."""
+    """Runs the stages of preemption for some classes at a time; the limit on passes counts over all calls."""
 
     def __init__(self, now: PreemptionState, solver: Solver, time_limit: float | None) -> None:
         self._now = now
@@ -50,10 +51,10 @@ class Stages:
     def run(
         self, now: PreemptionState, classes: Int64, blocked: Bool | None = None, *, closely: bool = False
     ) -> None:
-        """Find places in the state ``now`` for some classes of one priority.
+        """Find places in the state ``now`` for some classes of one priority, by evictions.
 
-        ``blocked``: bool[V], tasks that must not leave; None if all may. ``closely``: evict few bundles at a time if
-        tasks and machines are few.
+        ``blocked``: bool[V], tasks that must not leave; None if all may. ``closely``: whether to evict few bundles at a
+        time if tasks and machines are few.
         """
         self._now = now
         self._closely = closely and now.few(int(now.remaining[classes].sum()))
@@ -100,7 +101,7 @@ class Stages:
     # --- choosing bundles by a flow ------------------------------------------------------------------------------
 
     def _match(self, offers: dict[int, _BundleOffer], *, lenient: bool) -> bool:
-        """Run the network once, and evict the bundles it chooses; return whether any task got a place."""
+        """Solve the network once, and evict the bundles that it chooses; return whether any task got a place."""
         offered = {}
         for cls in self._waiting(list(offers)):
             found = self._bundles(cls, offers[cls])
@@ -126,9 +127,9 @@ class Stages:
     ) -> bool:
         """Evict the chosen bundles, the cheapest first; return whether any task got a place.
 
-        Only bundles as good as the first useful one are evicted: their machines may offer better bundles now than the
-        rest of the chosen ones. "As good" means that as many victims exceed budgets, and that the most important victim
-        is as important. With ``closely``, at most a quarter of the bundles are evicted.
+        Only bundles as good as the first useful one are evicted. The other machines may offer better bundles after
+        these evictions. Bundles are as good if as many victims exceed budgets, and the most important victim is as
+        important. With ``closely``, at most a quarter of the bundles are evicted.
         """
         most = (len(chosen) + 3) // 4 if self._closely else len(chosen)
         carried_out: tuple[int, int] | None = None
@@ -141,13 +142,13 @@ class Stages:
             going = self._now.add_gangs(victims)
             more = self._now.count_beyond(going) > worth[0] or len(going) > int(bundles.count[place])
             if more or self._now.splits(cls, going):
-                offers[cls].stale = None  # an earlier bundle has used up what a budget or a gang could spare
+                offers[cls].stale = None  # an earlier bundle has used up a budget, or what a gang can spare
             elif self._try(offers, cls, int(bundles.rows[place]), going):
                 carried_out = worth
         return carried_out is not None
 
     def _try(self, offers: dict[int, _BundleOffer], cls: int, machine: int, victims: list[int]) -> bool:
-        """Evict a bundle for a task if that still helps after the bundles before it; return whether it did."""
+        """Evict a bundle for a task if that still helps after earlier bundles; return whether the task was placed."""
         now = self._now
         now.evict(victims)
         if not self._fits(cls, machine) or is_room_taken_back(now, cls, machine, victims):
@@ -159,7 +160,7 @@ class Stages:
         return True
 
     def _give(self, offers: dict[int, _BundleOffer], cls: int, machine: int, victims: list[int]) -> None:
-        """Place a task, and mark the bundles that this may change as stale."""
+        """Place a task, and mark as stale the bundles that this may change."""
         self._now.put(cls, machine)
         preemption = self._now.preemption
         far = self._now.coupled or any(preemption.budgets[preemption.kind[victim]] for victim in victims)
@@ -190,7 +191,7 @@ class Stages:
         return known
 
     def _add_openings(self, cls: int, known: Bundles) -> Bundles:
-        """Return ``known`` with the bundles on machines that a ledger closes, and so must be asked about."""
+        """Return ``known`` and the bundles on machines that a ledger closes, after asking the ledger about them."""
         rows = np.flatnonzero(self._now.openable(cls))
         if not len(rows):
             return known
@@ -205,23 +206,23 @@ class Stages:
         return Bundles.join(parts, self._now.preemption.victims)
 
 
-# --- Bundles on machines that a model's ledger closes: which tasks must leave so that the ledger has room as well.
+# --- Bundles on machines that a model's ledger closes: finds which tasks must leave so that the ledger opens them.
 #
-# Ledgers say whether a set of victims is enough, not what each of them gives back. So machines are handled one by one:
-# first those where the least important tasks free the resources; among these, first those where a single task frees
-# most of the request. All tasks that may leave are spared in the usual order as long as the others suffice. Members
-# of gangs never leave.
+# Ledgers say whether a set of victims is enough, but not how much each victim gives back. So machines are handled one
+# by one: first those where the least important tasks free the resources, and of these, first those where a single task
+# frees most of the request. As in other bundles, tasks stay in the usual order as long as the other victims suffice.
+# Members of gangs never leave.
 
 
 class ClosedMachineBundles:
-    """Finds bundles on machines about which a ledger must be asked, with ``most_questions`` questions at most."""
+    """Finds bundles on machines about which a ledger must be asked, with at most ``most_questions`` questions."""
 
     def __init__(self, tuning: PreemptionTuning) -> None:
         self._most_found = tuning.most_found
         self._questions = tuning.most_questions
 
     def bundles(self, now: PreemptionState, cls: int, rows: Int64, blocked: Bool) -> Bundles:
-        """Return bundles of a class on some of ``rows``, machines about which a ledger must be asked."""
+        """Return bundles of a class on some of ``rows``, which are machines about which a ledger must be asked."""
         problem = pose_cover_problem(now, cls, rows, blocked)
         lonely = np.append(now.preemption.gang < 0, True) if len(now.spare) else None
         if lonely is not None:
@@ -246,7 +247,10 @@ class ClosedMachineBundles:
     def _bundle(
         self, now: PreemptionState, cls: int, problem: CoverProblem, place: int, turn: Int64
     ) -> Bool | None:
-        """Return victims on a machine, or None if nothing opens it: bool[J]. ``turn``: int64[J], order of sparing."""
+        """Return victims on a machine, or None if no victims open it: bool[J].
+
+        ``turn``: int64[J], the order in which tasks are tried as ones that stay.
+        """
         open_to, slots = problem.open[place], problem.slots[place]
         machine = int(problem.rows[place])
         leaving = now.list_gone(machine)
@@ -273,9 +277,9 @@ class ClosedMachineBundles:
 
 
 def _most_staying(victims: Bool, candidates: Int64, suffices: Callable[[Bool], bool]) -> int:
-    """Return how many of ``candidates``, from the first on, can stay while the rest of ``victims`` leaves.
+    """Return how many of ``candidates``, from the first on, can stay while the other ``victims`` leave.
 
-    The more stay, the less is free, so the number is found by bisection.
+    The more tasks stay, the less is free, so bisection finds the number.
     """
     low, high = 0, len(candidates)
     while low < high:
@@ -289,7 +293,7 @@ def _most_staying(victims: Bool, candidates: Int64, suffices: Callable[[Bool], b
 def _most_promising_first(now: PreemptionState, cls: int, problem: CoverProblem) -> Int64:
     """Return indices of machines: first those where evicting the least important tasks frees enough resources.
 
-    Among equals, first those where a single task frees the largest part of the request.
+    Of equal machines, those come first where a single task frees the largest part of the request.
     """
     request = now.request(cls)
     wanted = np.flatnonzero(request)

@@ -1,7 +1,7 @@
-"""The gangs of tasks that may be evicted, with the groups of their trees: what leaves together, and what may.
+"""Tells which gangs of possible victims, or groups of their trees, must leave together, and which may.
 
-A gang, or a group in it, may lose what it can spare, or it leaves as a whole; no part of one is left behind.
-Groups of a tree are numbered like gangs, each directly before the groups in it.
+A gang, or a group in it, may lose the members that it can spare, or it leaves as a whole; no part of one is left
+behind. Groups of a tree are numbered like gangs, each directly before the groups in it.
 """
 
 from __future__ import annotations
@@ -18,10 +18,9 @@ from firmament.core.ranks import count_up
 class VictimGangs:
     """The gangs on machines, with their members that are not leaving when a round begins. Immutable.
 
-    ``top``: int64[G], the highest priority among the members of each gang, with those of the groups in it;
-    ``nested``: whether some gang is a tree whose groups may leave by themselves.
-
-    ``spare``, wherever it is an argument: int64[G], what each gang can still lose, negative if it has left.
+    ``top``: int64[G], the highest priority among the members of each gang and of the groups in it; ``nested``: whether
+    some gang is a tree whose groups may leave by themselves. The argument ``spare`` of methods: int64[G], how many
+    members each gang can still lose, negative if it has left.
     """
 
     def __init__(self, preemption: PreemptionProblem) -> None:
@@ -42,29 +41,29 @@ class VictimGangs:
             self.top[above] = max(self.top[above], self.top[number])
 
     def members(self, gang: int) -> Int64:
-        """Return the members of a gang, and of the groups in it, that were not leaving at the beginning."""
+        """Return the members of a gang, and of the groups in it, that were not leaving when the round began."""
         return self._tasks[self._first[gang] : self._first[self.end[gang]]]
 
     def expand(self, gangs: Int64) -> tuple[Int64, Int64]:
-        """Return all members of several gangs: index in ``gangs``, and task."""
+        """Return all members of several gangs, as two arrays: index in ``gangs``, and task."""
         first = self._first[gangs]
         count = self._first[self.end[gangs]] - first
         place = np.repeat(np.arange(len(gangs)), count)
         return place, self._tasks[first[place] + count_up(count)]
 
     def list_chain(self, gang: int) -> list[int]:
-        """Return a gang and those that contain it, from the inside out."""
+        """Return a gang and the gangs that contain it, from the inside out."""
         found = [gang]
         while self.nested and self.above[found[-1]] >= 0:
             found.append(int(self.above[found[-1]]))
         return found
 
     def find_whole(self, spare: Int64, priority: int) -> Bool:
-        """Return which gangs may leave as a whole for a priority, with all that leaves because of that: bool[G]."""
+        """Return which gangs may leave as a whole for a priority, with everything that must then leave: bool[G]."""
         whole: Bool = self._preemption.together & (spare >= 0) & (self.top < priority)
         for number in np.flatnonzero(self.above >= 0).tolist():
             above = int(self.above[number])
-            if spare[above] < self._counted[number]:  # takes along what contains it
+            if spare[above] < self._counted[number]:  # a gang that takes along the one that contains it
                 whole[number] &= whole[above]
         return whole
 
@@ -79,7 +78,7 @@ class VictimGangs:
         return any(spare[each] < 0 for each in self.list_chain(gang))
 
     def find_outermost_left(self, gang: int, spare: Int64) -> int:
-        """Return the outermost gang around a gang, or itself, that has left as a whole; -1 for none."""
+        """Return the outermost gang that has left as a whole among a gang and those around it; -1 if none has."""
         return next((each for each in reversed(self.list_chain(gang)) if spare[each] < 0), -1)
 
     def find_broken(self, gangs: Iterable[int], spare: Int64) -> list[int]:
@@ -93,7 +92,7 @@ class VictimGangs:
         broken: dict[int, None] = {}
         todo = set(lost)
         while todo:
-            gang = max(todo)  # inner groups have higher numbers than those around them, so they come first
+            gang = max(todo)  # inner groups have higher numbers than those that contain them
             todo.remove(gang)
             if 0 <= spare[gang] < lost[gang]:
                 broken[gang] = None
@@ -104,7 +103,7 @@ class VictimGangs:
         return [gang for gang in broken if broken.keys().isdisjoint(self.list_chain(gang)[1:])]
 
     def book(self, spare: Int64, gang: int, count: int) -> None:
-        """Count ``count`` tasks of a gang as on their machines again, or as gone if negative, in ``spare``."""
+        """Count ``count`` tasks of a gang as back on their machines in ``spare``; if negative, as gone."""
         while True:
             left = spare[gang] < 0
             spare[gang] += count
@@ -116,7 +115,7 @@ class VictimGangs:
             gang = int(self.above[gang])
 
     def list_independent(self, spare: Int64) -> list[int]:
-        """Return gangs that may leave without any other: outermost ones, or those in one that can spare all of them."""
+        """Return gangs that may leave without others: outermost ones, or groups of one that can spare them all."""
         found: list[int] = []
         inside = (
             np.bincount(self.above[self.above >= 0], minlength=len(spare)).tolist() if self.nested else []

@@ -1,4 +1,4 @@
-"""All tasks of a round, placed or waiting, while a search places and removes them one by one."""
+"""Keeps all tasks of a round, placed or waiting, while a search places and removes them one by one."""
 
 from __future__ import annotations
 
@@ -16,15 +16,16 @@ from firmament.core.search.driver import SearchBudget
 from firmament.core.search.tuning import RelocationTuning
 
 Step: TypeAlias = list[tuple[int, int, bool]]
-"""Changes that a move has made, to be undone: (class, machine, True if placed there, False if removed)."""
+"""Changes that a move has made, to be undone: (class, machine, True if a task was placed there, False if removed)."""
 
 Value: TypeAlias = tuple[int, ...]
-"""Waiting tasks per priority, the highest first, negated: a greater value is better."""
+"""Minus the number of waiting tasks of each priority, the highest priority first: a greater value is better."""
 
 
 class TaskArrangement:
-    """The present and the best placement of all tasks in a search; not for problems with ledgers, which
-    release nothing.
+    """The present and the best placement of all tasks in a search.
+
+    It cannot be used for problems with ledgers, as ledgers release nothing.
     """
 
     def __init__(
@@ -33,20 +34,20 @@ class TaskArrangement:
         self.problem = problem
         self.tuning = tuning
         self.random = np.random.default_rng(seed)
-        #: number of tasks of each class
+        #: number of tasks of each class, placed or waiting
         self.all = Counter({cls: int(count) for cls, count in enumerate(problem.counts.sum(axis=1)) if count})
         self._start = Residual(problem)
         self._candidates: dict[int, Int64] = {}
         self.clear()
         for cls, machine, _ in placed.tasks().entries():
             self.put(cls, machine, [])
-        #: the best placement so far, in a valid order
+        #: the best placement so far, in an order in which the rules allow to place the tasks
         self.best = placed
         self.value = self._best_value = self.compute_value()
 
     def clear(self) -> None:
         """Remove all tasks from their machines."""
-        #: the machines with the tasks that are there now
+        #: free capacity and state of rules, with the tasks that are placed now
         self.board = Board(self.problem)
         #: classes of the tasks on each machine, in the order in which they came
         self.on: list[list[int]] = [[] for _ in range(self.problem.machines)]
@@ -54,13 +55,11 @@ class TaskArrangement:
         self.waiting = self.all.copy()
 
     def list_hopeful(self) -> list[int]:
-        """Return the classes with waiting tasks of which an empty cluster could take a task, ascending."""
+        """Return the classes with waiting tasks of which an empty cluster could take at least one, ascending."""
         return sorted(cls for cls, count in self.waiting.items() if count > 0 and len(self.list_places(cls)))
 
     def list_places(self, cls: int) -> Int64:
-        """Return the machines that would have room for a task of the class without the round's other tasks;
-        ignores rules.
-        """
+        """Return the machines where a task of the class fits without the round's other tasks; rules do not count."""
         found = self._candidates.get(cls)
         if found is None:
             fits = self._start.fits(int(self.problem.shape[cls]))
@@ -94,30 +93,30 @@ class TaskArrangement:
         return True
 
     def pick(self, machines: Int64) -> int:
-        """Return a random one of some machines."""
+        """Return one of ``machines``, chosen at random."""
         return int(machines[int(self.random.integers(len(machines)))])
 
     def _cost(self, cls: int) -> Int64:
-        """Return the cost units for one more task of a class, with the crowding by the round's tasks: int64[M]."""
+        """Return what one more task of a class costs, with the crowding by the round's tasks: int64[M], in units."""
         problem = self.problem
         return problem.cost[problem.shape[cls]] + problem.crowd * self.board.residual.placed
 
     def put(self, cls: int, machine: int, step: Step) -> None:
-        """Place a waiting task on a machine, which must be able to take it."""
+        """Place a waiting task on a machine that takes it; add the change to ``step``."""
         self.board.place(cls, machine)
         self.on[machine].append(cls)
         self.waiting[cls] -= 1
         step.append((cls, machine, True))
 
     def withdraw(self, cls: int, machine: int, step: Step) -> None:
-        """Remove a task from a machine."""
+        """Remove a task from a machine; add the change to ``step``."""
         self.board.give_back(cls, machine)
         self.on[machine].remove(cls)
         self.waiting[cls] += 1
         step.append((cls, machine, False))
 
     def undo(self, step: Step) -> None:
-        """Undo a step."""
+        """Undo all changes of a step, the last one first."""
         for cls, machine, was_put in reversed(step):
             (self.withdraw if was_put else self.put)(cls, machine, [])
 
@@ -128,11 +127,11 @@ class TaskArrangement:
         return value > self._best_value
 
     def keep(self, placed: Assignments, value: Value) -> None:
-        """Store a placement, in a valid order, as the best."""
+        """Store a placement, in an order in which the rules allow to place its tasks, as the best."""
         self.best, self._best_value = placed, value
 
     def keep_now(self, value: Value) -> bool:
-        """Store the present placement as the best if it can be made in some valid order; return whether it can."""
+        """Store the present placement as the best if rules allow it in some order; return whether they do."""
         tasks = Assignments.from_single_tasks(
             [(cls, row) for row, there in enumerate(self.on) for cls in there]
         )

@@ -1,4 +1,4 @@
-"""Finds tasks that may move without regard to other tasks, and the reasons that keep the others where they are."""
+"""Finds tasks that a search may move without regard to other tasks, and why all other tasks must stay."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from firmament.core.flow.problem import PlacementProblem
 from firmament.core.search.driver import Unsupported
 
 UNBOUNDED = 2**40
-"""More tasks than there are: a ledger with this room for a shape keeps no account of it."""
+"""More tasks than there are: a ledger with so much left for a shape does not limit the shape."""
 
 
 def find_staying(problem: PlacementProblem, *, sharing: bool) -> dict[Unsupported, Bool]:
-    """Return bool[C] by reason: classes whose tasks must stay; ledgers aside, limits matter only if ``sharing``.
+    """Return which classes must stay on their machines, by reason: bool[C].
 
-    ``sharing``: tasks that use joint rows or quotas shared by several machines must stay as well.
+    ``sharing``: whether tasks that use joint rows or quotas shared by several machines must stay as well.
     """
     staying = {
         Unsupported.RULES: _mark(problem, list(problem.rules.of)),
@@ -39,7 +39,7 @@ def find_staying(problem: PlacementProblem, *, sharing: bool) -> dict[Unsupporte
 
 
 def find_movable(problem: PlacementProblem, staying: dict[Unsupported, Bool]) -> Bool:
-    """Return which classes a search may move: bool[C], those that no reason in ``staying`` concerns."""
+    """Return which classes a search may move, because no reason in ``staying`` applies to them: bool[C]."""
     free = np.ones(problem.classes, dtype=np.bool_)
     for concerned in staying.values():
         free &= ~concerned
@@ -53,7 +53,7 @@ def _mark(problem: PlacementProblem, classes: list[int]) -> Bool:
 
 
 def _find_in_ledgers(problem: PlacementProblem, free: Bool) -> Bool:
-    """Return those of the ``free`` classes (bool[C]) of which some ledger keeps account: bool[C]."""
+    """Return which of the ``free`` classes (bool[C]) use capacity of which a ledger keeps account: bool[C]."""
     shapes: Int64 = np.unique(problem.shape[free])
     kept = np.zeros(len(problem.requests), dtype=np.bool_)
     for shape, known_as in zip(shapes.tolist(), problem.map_to_ledgers(shapes).tolist(), strict=True):

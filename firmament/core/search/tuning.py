@@ -14,13 +14,16 @@ class RelocationTuning:
     """Moving tasks in small rounds to make room for tasks left over, see ``relocation.py``."""
 
     moves: int = 8_000
-    """Limit on the tasks placed by both searches, on a small cluster. In rounds with 8 tasks per machine, many of which
-    find no room, half as many place 0 to 1.7 % fewer tasks, a quarter 0.4 to 2.2 % fewer."""
+    """Limit on the tasks placed by both searches, on a small cluster.
+    In rounds with 8 tasks per machine, many of which find no room, half as many place 0 to 1.7 % fewer tasks, a quarter
+    0.4 to 2.2 % fewer.
+    """
     moves_per_task: int = 40
     """The same limit per task of the round."""
     most_tasks: int = 2_000
-    """Most tasks of a round that is searched. With this number, the search places 2 % more tasks, and takes ten times
-    as long as the rest of the round; with more tasks, it would place ever fewer.
+    """Most tasks of a round that is searched.
+    With this number, the search places 2 % more tasks, and takes ten times as long as the rest of the round; with more
+    tasks, it would place ever fewer.
     """
     small: int = 500
     """Machines of a small cluster; on larger clusters fewer moves are made, as each takes longer."""

@@ -1,6 +1,6 @@
-"""Upper bounds on quota and on room after some victims have left, computed without a trial.
+"""Computes upper bounds on the quota and the capacity that are free after some victims have left, without a trial.
 
-If a bound says that there is too little, no trial finds places. More victims never lower a bound.
+If a bound is too low for the tasks that come, no trial finds places for them. More victims never lower a bound.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from firmament.core.preemption.quotas.victims import (
 )
 
 Members = Sequence[tuple[int, int]]
-"""Classes whose tasks come together, and how many tasks of each."""
+"""Classes whose tasks must come together, and how many tasks of each."""
 
 
 def give_back(quotas: QuotaRoom, preemption: PreemptionProblem, victims: Iterable[int]) -> None:
@@ -36,21 +36,21 @@ def give_back(quotas: QuotaRoom, preemption: PreemptionProblem, victims: Iterabl
 
 
 class QuotaBound:
-    """The most quota that can be free at any time while victims leave one after another; does not change ``state``."""
+    """The most quota that can be free at any time while victims leave one after another; ``state`` stays as it is."""
 
     def __init__(self, state: PreemptionState, victims: Iterable[int] = ()) -> None:
         assert state.quotas is not None
         self.quotas = state.quotas.copy()
-        """The quotas after the victims so far have left."""
+        """The quotas after the victims counted so far have left."""
         self._state = state
         self.let_go(victims)
 
     def let_go(self, victims: Iterable[int]) -> None:
-        """Release the quota of some victims."""
+        """Count some victims as gone: release their quota."""
         give_back(self.quotas, self._state.preemption, victims)
 
     def is_enough(self, members: Members) -> bool:
-        """Return whether there is quota for the tasks of each class, if the other classes took nothing."""
+        """Return whether there is quota for each class's tasks, as if the other classes took none."""
         draw, shape = self.quotas.terms.draw, self._state.problem.shape
         return all(
             int(self.quotas.units_by_kind(int(draw[shape[cls]])).sum()) >= count
@@ -60,9 +60,9 @@ class QuotaBound:
 
 
 class FreedBound:
-    """A test for victims, weaker than `QuotaBound` but cheap: whether they use as much quota as ``members`` lack.
+    """Tests cheaply whether victims use as much quota as ``members`` lack; a weaker test than `QuotaBound`.
 
-    Tasks whose flavors depend on the machine lack nothing here. ``state`` must not change.
+    A task whose flavors depend on the machine counts as lacking nothing. ``state`` must not change meanwhile.
     """
 
     def __init__(self, state: PreemptionState, members: Members) -> None:
@@ -83,12 +83,12 @@ class FreedBound:
         self._uses: dict[int, dict[int, int]] = {}
 
     def is_enough(self, victims: Iterable[int]) -> bool:
-        """Return whether the members could have quota once these victims have left."""
+        """Return whether ``members`` could have quota once these victims have left."""
         uses = [self._list_uses(int(self._state.preemption.draw[victim])) for victim in victims]
         return all(sum(each.get(column, 0) for each in uses) >= lacking for column, lacking in self._lacking)
 
     def _list_uses(self, draw: int) -> dict[int, int]:
-        """Return the most that a task of a draw uses of each column."""
+        """Return the most that a task of a draw uses of each column of quota."""
         found = self._uses.get(draw)
         if found is None:
             found = self._uses[draw] = {
@@ -101,26 +101,26 @@ class FreedBound:
 
 
 class RoomBound:
-    """The most room that can be free for ``members`` at any time while victims leave one by one; keeps ``state``."""
+    """The most capacity that can be free for ``members`` while victims leave one by one; ``state`` stays as it is."""
 
     def __init__(self, state: PreemptionState, members: Members) -> None:
         self._state = state
         self._classes = [_ClassRoom(state, cls, count) for cls, count in members]
 
     def let_go(self, victims: Iterable[int]) -> None:
-        """Release the room of some victims."""
+        """Count some victims as gone: release what they use of their machines."""
         machine, sizes = self._state.preemption.machine, self._state.sizes
         for victim in victims:
             for each in self._classes:
                 each.enlarge(int(machine[victim]), sizes[victim])
 
     def is_enough(self) -> bool:
-        """Return whether there is room for the tasks of each class, if the other classes took nothing."""
+        """Return whether each class's tasks fit, as if the other classes took nothing."""
         return all(each.total >= each.count for each in self._classes)
 
 
 class _ClassRoom:
-    """Room for one class alone; ``total``: for how many tasks, at most ``count`` on each machine."""
+    """What machines can take of one class alone; ``total``: tasks, at most ``count`` on each machine."""
 
     def __init__(self, state: PreemptionState, cls: int, count: int) -> None:
         problem, shape = state.problem, int(state.problem.shape[cls])
@@ -144,7 +144,7 @@ class _ClassRoom:
         return np.where((room[:, ~asks] >= 0).all(axis=1), np.maximum(units, 0), 0)
 
     def enlarge(self, machine: int, size: Int64) -> None:
-        """Add what a victim gives back on a machine."""
+        """Add what a victim gives back on its machine."""
         self._room[machine] += size[self._heeded]
         if self._open[machine] and self._units[machine] < self.count:
             units = int(self._count_units(self._room[machine : machine + 1])[0])
@@ -162,9 +162,9 @@ def list_within_reach(
 ) -> Sequence[int]:
     """Return the candidates that the rules of quotas might let the newcomer evict; trials leave out the others.
 
-    Left out are tasks of queues from which the newcomer's side of the tree would still have to borrow after
-    ``everybody`` has left: all candidates and the rest of their gangs. ``node``: int64[V], the quota node that each
-    task draws on.
+    A queue's tasks are left out if the newcomer's side of the tree would have to borrow from that queue even after
+    ``everybody`` has left: all candidates and the other members of their gangs. ``node``: int64[V], the quota node that
+    each task draws on.
     """
     bound = QuotaBound(state, everybody)
     quotas, columns = bound.quotas, _book_quota(bound.quotas, state, members)
@@ -178,10 +178,9 @@ def list_within_reach(
 
 
 class BorrowingBound:
-    """A test, as victims leave one by one, for whether the newcomer's side must borrow without being allowed to; keeps
-    ``state``.
+    """Tests, while victims leave one by one, whether the newcomer's side must borrow without being allowed to.
 
-    It may not where it parts from queues whose tasks only leave for tasks within their own quota.
+    It may not borrow from a queue whose tasks only leave for tasks within their own quota. ``state`` stays as it is.
     """
 
     def __init__(self, state: PreemptionState, node: Int64, newcomer: Newcomer, members: Members) -> None:
@@ -194,7 +193,7 @@ class BorrowingBound:
         self._sides: set[int] = set()
 
     def let_go(self, victims: Sequence[int]) -> None:
-        """Count some victims as gone."""
+        """Count some victims as gone: release their quota, and note from which sides of the tree they come."""
         for quotas in (self._freed, self._quotas):
             give_back(quotas, self._state.preemption, victims)
         own = self._newcomer.node
@@ -202,8 +201,9 @@ class BorrowingBound:
         self._sides |= {part_ways(self._quotas, own, other)[0] for other in others}
 
     def is_covered(self, victim: int) -> bool:
-        """Return whether a task is in another queue than the newcomer, and that queue no longer borrows; False where
-        fair shares decide.
+        """Return whether a task is in another queue than the newcomer, and that queue no longer borrows.
+
+        With fair shares, the result is always False.
         """
         other, fair = int(self._node[victim]), self._quotas.terms.fair
         if other == self._newcomer.node or fair[self._newcomer.node]:
@@ -211,8 +211,9 @@ class BorrowingBound:
         return not is_borrowing(self._freed, self._newcomer, other)
 
     def is_exceeded(self) -> bool:
-        """Return whether no placement is allowed with these victims; False where fair shares decide, or if flavors
-        depend on the machine.
+        """Return whether no placement is allowed with these victims.
+
+        The result is False with fair shares, and if flavors depend on the machine.
         """
         if self._columns is None or self._quotas.terms.fair[self._newcomer.node]:
             return False
@@ -224,8 +225,9 @@ class BorrowingBound:
 
 
 def _book_quota(quotas: QuotaRoom, state: PreemptionState, members: Members) -> tuple[int, ...] | None:
-    """Book the quota of tasks that come together; return the columns that they use, or None if these depend on the
-    machine.
+    """Book the quota of tasks that come together; return the columns that they use.
+
+    The result is None if the columns depend on the machine.
     """
     draw, shape = quotas.terms.draw, state.problem.shape
     columns: set[int] = set()
@@ -242,10 +244,9 @@ def _book_quota(quotas: QuotaRoom, state: PreemptionState, members: Members) -> 
 
 
 def find_single_kind(quotas: QuotaRoom, draw: int) -> int | None:
-    """Return a kind of machines that stands for all that a draw may use, or None if the draw depends on the machine.
+    """Return a kind of machines where a draw uses the same quota as everywhere; None if it depends on the machine.
 
-    One kind is enough where each resource group of the draw has a single flavor: the tasks then draw the same
-    everywhere.
+    One kind stands for all if each resource group of the draw has a single flavor.
     """
     covers, groups = quotas.terms.covers[:-1], quotas.terms.draws[draw].groups
     if any(len(group.flavors) != 1 for group in groups):

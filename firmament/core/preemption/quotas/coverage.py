@@ -1,9 +1,10 @@
-"""Whether an eviction is worth it: whether quotas then cover more important tasks.
+"""Tells whether an eviction for quota is worth it: whether quotas then cover more important tasks than before.
 
-A quota covers the most important of the tasks that draw on it or below it, as long as it suffices. One covered task is
-worth more than all less important tasks together. Two states are compared quota by quota, the lowest level first, then
-those above; last, the tasks that have places at all. The first difference decides. So a task that has to borrow evicts
-nobody whom another queue's own quota covers, only to see the quota taken back.
+A quota covers the most important of the tasks that draw on it or on quotas below it, as far as it suffices. One covered
+task is worth more than all less important tasks together. Two states are compared quota by quota, the lowest level of
+the tree first, then the levels above it. Last, the tasks that have places at all are compared. The first difference
+decides. So a task that has to borrow does not evict a task that another queue's own quota covers, since that queue
+would take the quota back.
 """
 
 from __future__ import annotations
@@ -24,8 +25,9 @@ from firmament.core.preemption.quota_users import (
 
 
 class _Change(NamedTuple):
-    """The difference between two states: victims that do not count (``free``), all victims (``gone``), and incoming
-    tasks.
+    """The difference between two states, in tasks that use quota.
+
+    ``gone``: the victims; ``free``: the victims that do not count; ``come``: the tasks that come.
     """
 
     free: list[QuotaUser]
@@ -34,7 +36,10 @@ class _Change(NamedTuple):
 
 
 class QuotaCoverage:
-    """Compares states of one round; ``node``: int64[V], the quota node that each task draws on, -1 for none."""
+    """Compares two states of one round by the tasks that quotas cover.
+
+    ``node``: int64[V], the quota node that each task draws on, -1 for none.
+    """
 
     def __init__(self, state: PreemptionState, node: Int64) -> None:
         terms, quotas = state.problem.quotas, state.quotas
@@ -57,9 +62,9 @@ class QuotaCoverage:
     ) -> bool:
         """Return whether the state after evicting victims for a task or a gang is better than the state before.
 
-        ``newcomer``, ``importance``: the quota node and the importance of the task that comes. Less important tasks of
-        its own queue do not count, nor does a gang that its queue covers only in part and that leaves as a whole; and
-        nothing does where fair shares decide who goes.
+        ``newcomer``, ``importance``: the quota node and the importance of the task that comes. Two kinds of victims do
+        not count: less important tasks of the newcomer's own queue, and gangs that leave as a whole and that their
+        queue covers only in part. With fair shares, the result is always True, as the shares decide which tasks leave.
         """
         if self._terms.fair[newcomer]:
             return True
@@ -88,9 +93,7 @@ class QuotaCoverage:
         return all(importance_of(before, victim) < importance for victim in victims)
 
     def follow(self, after: PreemptionState, victims: Sequence[int]) -> None:
-        """Update to the state ``after``, in which victims have left and newcomers are placed since the last state
-        compared.
-        """
+        """Go on to the state ``after``: since the state compared last, ``victims`` left and tasks came."""
         if self._state is None:
             return
         gone = [self._make_user(self._state, victim) for victim in victims]
@@ -102,8 +105,9 @@ class QuotaCoverage:
     # --- what quotas bring in ------------------------------------------------------------------------------------
 
     def _compare_protected(self, change: _Change, nodes: Sequence[int]) -> int:
-        """Return 1 if some quota covers more important tasks than before and none less important ones, -1 if any covers
-        less important ones, 0 if nothing changes.
+        """Return 1 if some quota covers more important tasks than before, and none less important ones.
+
+        Return -1 if any quota covers less important tasks, and 0 if nothing changes.
         """
         found = 0
         for node in nodes:
@@ -130,7 +134,7 @@ class QuotaCoverage:
         return found
 
     def _list_covered(self, node: int) -> set[int]:
-        """Return the tasks on machines that a quota covers."""
+        """Return the indices of the tasks on machines that a quota covers."""
         covered = self._covered.get(node)
         if covered is None:
             covered = self._covered[node] = self._get_users(node).list_covered()
@@ -142,12 +146,12 @@ class QuotaCoverage:
     # --- tasks that use quota ------------------------------------------------------------------------------------
 
     def _list_below_root(self, queue: int) -> tuple[int, ...]:
-        """Return a quota node and the nodes above it without the root, or only the root if the node is the root."""
+        """Return a quota node and the nodes above it except the root; for a root, only the root itself."""
         path = self._list_path(queue)
         return path[:-1] or path
 
     def _select(self, users: Sequence[QuotaUser], node: int) -> list[QuotaUser]:
-        """Return the users that draw on a quota node or on a node below it."""
+        """Return the tasks in ``users`` that draw on a quota node or on a node below it."""
         draws = self._terms.draws
         return [user for user in users if self._is_at(draws[user.draw].node, node)]
 
@@ -155,7 +159,7 @@ class QuotaCoverage:
         return queue >= 0 and node in self._list_below_root(queue)
 
     def _get_users(self, node: int) -> QuotaUsers:
-        """Return the users of a quota node and of the nodes below it in the current state."""
+        """Return the tasks that use a quota node or a node below it in the current state."""
         found, state = self._users.get(node), self._state
         if found is None:
             assert state is not None
@@ -177,7 +181,7 @@ class QuotaCoverage:
         )
 
     def _list_coming(self, state: PreemptionState, first: int) -> list[QuotaUser]:
-        """Return the tasks that have got places in a state, without the ``first`` ones."""
+        """Return the tasks that have got places in a state, except the ``first`` ones of them."""
         draw, shape = self._terms.draw, state.problem.shape
         places = [(cls, machine, int(draw[shape[cls]])) for cls, machine in state.taken[first:]]
         return [
@@ -186,12 +190,12 @@ class QuotaCoverage:
 
 
 def importance_of(state: PreemptionState, victim: int) -> Importance:
-    """Return the importance of a task on a machine."""
+    """Return the importance of a task on a machine: its priority and its age."""
     preemption = state.preemption
     return int(preemption.victim_priority[victim]), -int(preemption.age[victim])
 
 
 def rank_of(state: PreemptionState, cls: int) -> Importance:
-    """Return the importance of the waiting tasks of a class."""
+    """Return the importance of the waiting tasks of a class: their priority, and the age of the first."""
     preemption = state.preemption
     return int(preemption.priority[cls]), -int(preemption.since[cls])

@@ -1,11 +1,11 @@
-"""Tasks that rather evict others in one flavor than take a place in another, as their queue says.
+"""Places tasks whose queue prefers an eviction in one flavor to a place in another flavor.
 
-A round first places tasks where nobody has to leave. Two settings of a queue go against that: tasks look at their
-flavors in order, and evict in the first one where they can (``QuotaTerms.evicts_first``), or of all flavors that they
-look at they rather evict in one than borrow further up in another (``evicts_before_borrowing``). Tasks of such
-queues go through their flavors as in Kueue (``pkg/scheduler/flavorassigner``, ``shouldTryNextFlavor`` and
-``isPreferred``): a task gives up a place that the round has found only once it has found evictions instead. So no task
-waits because it would rather evict.
+A round first gives tasks places where no task has to leave. Two settings of a queue ask for something else. With
+``QuotaTerms.evicts_first``, tasks look at their flavors in order, and evict in the first one where they can. With
+``evicts_before_borrowing``, tasks look at several flavors, and prefer evicting in one of them to borrowing further up
+in another. Tasks of such queues go through their flavors as in Kueue (``pkg/scheduler/flavorassigner``,
+``shouldTryNextFlavor`` and ``isPreferred``). A task gives up the place that the round has found only once it has found
+evictions instead. So no task waits because it prefers to evict.
 """
 
 from __future__ import annotations
@@ -35,24 +35,24 @@ Places = tuple[tuple[int, int], ...]
 """Class and machine of each task."""
 
 MOST_WISHES = 1_000
-"""Tasks and gangs for which a round looks for evictions in other flavors; the others keep the places found."""
+"""Most tasks and gangs for which a round looks for evictions in other flavors; all others keep the places found."""
 
 NOWHERE = 2**30
-"""Height of the quota that lends to tasks without a place: above all others."""
+"""Height (levels up the tree of quotas) to which a task without a place borrows; above every real height."""
 
 
 @dataclass(frozen=True, slots=True)
 class _FlavorPart:
-    """Kinds of machines that the same flavors of a unit cover."""
+    """Kinds of machines that are covered by the same flavors of a unit, that is of a task or gang."""
 
     kind: int
-    """One of the kinds."""
+    """One of these kinds of machines."""
     machines: Bool
-    """bool[M], the machines of these kinds."""
+    """bool[M], the machines of all these kinds."""
 
 
 class FlavorChoice:
-    """Lets tasks evict in earlier flavors; the state of ``reclaim`` advances."""
+    """Lets tasks evict in flavors that they prefer to their places; each success advances the state of ``reclaim``."""
 
     def __init__(self, reclaim: QuotaReclaim, placed: Assignments) -> None:
         """``placed``: the places that the round has found without evictions."""
@@ -63,14 +63,14 @@ class FlavorChoice:
         self._order = QuotaOrder(reclaim.present)
 
     def trade_places_for_evictions(self, able: Bool, gang: Int64, need: Int64) -> Places:
-        """Exchange places for evictions; return the places that are given up.
+        """Exchange places for evictions where a queue prefers that; return the places that are given up.
 
         ``able``: bool[C], classes that may evict for quota; ``gang``: int64[C], the gang whose tasks wait for places
         together, -1 for none; ``need``: int64[G], how many tasks each gang needs.
         """
         state = self._reclaim.state
         if state.problem.irrevocable or state.coupled:
-            return ()  # what is placed cannot be taken back, or others may rely on it
+            return ()  # placements cannot be undone, or other tasks may rely on them
         node = self._terms.find_nodes(state.problem.shape)
         able = able & np.append(self._early, False)[node]
         if not able.any():
@@ -78,7 +78,7 @@ class FlavorChoice:
         wishes = list_placed_units(state, self._placed, able)
         wishes += [(unit, ()) for unit in list_units(state, able, gang, need)]
         wishes.sort(key=lambda wish: wish[0].newcomer.importance, reverse=True)
-        # Of a queue that would rather not borrow, the least important tasks are those that do.
+        # If a queue prefers not to borrow, the least important tasks are those that borrow, so they come first.
         in_turn = [wish for wish in wishes if self._looks_in_order(wish[0])]
         in_turn += [wish for wish in reversed(wishes) if not self._looks_in_order(wish[0])]
         del in_turn[MOST_WISHES:]
@@ -103,15 +103,15 @@ class FlavorChoice:
         return tuple(given_up)
 
     def _list_draws(self, places: Places) -> list[tuple[int, int]]:
-        """Return the draw on quotas and the kind of machine of each place."""
+        """Return for each place the draw on quotas and the kind of machine."""
         draw, shape = self._terms.draw, self._reclaim.state.problem.shape
         return [(int(draw[shape[cls]]), int(self._terms.kind[machine])) for cls, machine in places]
 
     def _find_least(self, unit: QuotaUnit, places: Places, later: Counter[tuple[int, int]]) -> int:
-        """Return how far up a unit borrows at its places, `NOWHERE` without any.
+        """Return how many levels up a unit borrows at its places; `NOWHERE` if it has no places.
 
-        ``later``: how many places less important units of its queue have, by draw and kind of machine. If it looks at
-        its flavors in order, these do not make it borrow.
+        ``later``: how many places less important units of its queue have, by draw and kind of machine. If the queue
+        looks at its flavors in order, these places do not count as reasons for the unit to borrow.
         """
         if not places:
             return NOWHERE
@@ -127,9 +127,9 @@ class FlavorChoice:
         return bool(self._terms.evicts_first) and self._terms.evicts_first[unit.newcomer.node]
 
     def _serve(self, unit: QuotaUnit, places: Places, least: int) -> bool:
-        """Give a unit places by evictions where it would rather have them than ``places``; return whether it has.
+        """Give a unit places by evictions if it prefers them to ``places``; return whether it got them.
 
-        ``least``: how far up it borrows at ``places``.
+        ``least``: how many levels up the unit borrows at ``places``.
         """
         cells = self._list_cells(unit)
         if len(cells) < 2 and places:
@@ -177,12 +177,12 @@ class FlavorChoice:
         return best
 
     def _find_height(self, room: QuotaRoom, unit: QuotaUnit, places: Sequence[tuple[int, int]]) -> int:
-        """Return how far up in the tree a unit borrows that has ``places`` in ``room``; 0 if it need not borrow."""
+        """Return how many levels up in the tree a unit at ``places`` borrows with these quotas; 0 for none."""
         drawn = find_drawn_at(self._reclaim.state, places)
         return self._order.go_on(room).find_height(unit.newcomer.node, drawn)
 
     def _has_quota(self, unit: QuotaUnit, cell: _FlavorPart) -> bool:
-        """Return whether a unit has quota in a cell without evictions, so that only room is lacking there."""
+        """Return whether a unit has quota in a part without evictions, so that only machines are full there."""
         draw, shape = self._terms.draw, self._reclaim.state.problem.shape
         return all(
             draw[shape[cls]] < 0
@@ -191,7 +191,10 @@ class FlavorChoice:
         )
 
     def _list_cells(self, unit: QuotaUnit) -> list[_FlavorPart]:
-        """Return where a unit may go, its first flavors first; nothing if its tasks have different flavors."""
+        """Return the parts of the machines where a unit may go, one per set of flavors, first flavors first.
+
+        The list is empty if the unit's tasks have different flavors.
+        """
         terms, shape = self._terms, self._reclaim.state.problem.shape
         draws = {int(terms.draw[shape[cls]]) for cls, _ in unit.members}
         flavors = {
@@ -224,9 +227,9 @@ class FlavorChoice:
 def list_placed_units(
     state: PreemptionState, placed: Assignments, able: Bool
 ) -> list[tuple[QuotaUnit, Places]]:
-    """Return each task, or each gang, that a round has placed, with its places, of the classes ``able`` (bool[C]).
+    """Return the tasks and gangs that a round has placed, with their places, for the classes ``able`` (bool[C]).
 
-    A gang is left out if some of its tasks are of other classes: it would be divided.
+    A gang is left out if some of its tasks are in other classes, as only part of it could move.
     """
     gang, found = state.problem.gang, list[Places]()
     together: dict[int, list[tuple[int, int]]] = {}
@@ -240,7 +243,7 @@ def list_placed_units(
 
 
 def drop_places(placed: Assignments, given_up: Places) -> Assignments:
-    """Return assignments without places that were given up, each of which is among them."""
+    """Return the assignments without the places ``given_up``; each of these must be among them."""
     left = placed.count.copy()
     where: dict[tuple[int, int], list[int]] = {}
     for entry, (cls, machine, _) in enumerate(placed.entries()):
@@ -254,5 +257,5 @@ def drop_places(placed: Assignments, given_up: Places) -> Assignments:
 
 
 def _count(places: Places) -> tuple[tuple[int, int], ...]:
-    """Return the classes of some places, and how many tasks of each have one."""
+    """Return the classes that have places here, and the number of places of each."""
     return tuple(sorted(Counter(cls for cls, _ in places).items()))

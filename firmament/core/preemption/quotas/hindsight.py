@@ -1,10 +1,11 @@
-"""Spares tasks that were evicted for quota in vain, as it turns out at the end of a round.
+"""Lets tasks stay whose eviction for quota turns out to be needless at the end of a round.
 
-Units that lack quota choose their victims one after another, each as few as possible at its turn. Those that leave
-for a later unit may free so much that an earlier one needs nobody. So each unit is tried once more as the last one: the
-others come first, each with the victims it had, and then it does with fewer if it can. Whoever came still comes.
+Units (tasks or gangs) that lack quota choose their victims one after another, each as few as possible at that moment.
+Victims of a later unit may free so much that an earlier unit needs none. So each unit is tried once more as the last
+one: the others come first, each with the victims it had, and then the unit does with fewer victims if it can. Every
+unit that got places keeps places.
 
-Where shares decide who leaves, the order of units stays as it is: in another one others would have their turn.
+With fair shares, the order of the units stays as it is: in another order, the shares would choose other victims.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from firmament.core.preemption.quotas.reclaim import QuotaReclaim
 from firmament.core.preemption.quotas.victim_sets import Reclaimed
 
 MOST_STEPS = 50
-"""Units that got places up to which victims are looked at again: each trial repeats what came of all others."""
+"""Most units with places for which victims are looked at again, as each trial repeats the steps of all others."""
 
 
 def spare_needless_victims(reclaim: QuotaReclaim, begin: PreemptionState) -> None:
@@ -36,9 +37,9 @@ def spare_needless_victims(reclaim: QuotaReclaim, begin: PreemptionState) -> Non
 def _come_last(
     reclaim: QuotaReclaim, begin: PreemptionState, step: Reclaimed, workloads: list[list[int]]
 ) -> None:
-    """Repeat all steps with this one as the last, for fewer of its victims, ``workloads``.
+    """Repeat all steps with this one as the last, and with fewer of its victims, grouped as ``workloads``.
 
-    Nothing changes if one of the units does not come then, or if all victims are needed.
+    Nothing changes if one of the units then finds no places, or if all victims are needed.
     """
     state, steps = reclaim.state, reclaim.steps
     reclaim.begin_again(begin, ())
@@ -54,7 +55,7 @@ def _come_last(
 
 
 def _find_fewest(reclaim: QuotaReclaim, step: Reclaimed, workloads: list[list[int]]) -> Reclaimed | None:
-    """Return what comes of a step's unit without those of its victims that are not needed; None if all are."""
+    """Return a step without those of its victims that are not needed, or None if all of them are."""
     found = reclaim.repeat(step, [])
     if found is None and len(workloads) > 1:
         left = step.victims
@@ -67,7 +68,7 @@ def _find_fewest(reclaim: QuotaReclaim, step: Reclaimed, workloads: list[list[in
 
 
 def _list_workloads(state: PreemptionState, victims: list[int]) -> list[list[int]]:
-    """Return victims, those of a gang that leaves as a whole together."""
+    """Return victims grouped by workload: the members of a gang that leaves as a whole form one group."""
     found: dict[tuple[bool, int], list[int]] = {}
     for victim in victims:
         gang = int(state.preemption.gang[victim]) if len(state.spare) else -1
@@ -77,7 +78,7 @@ def _list_workloads(state: PreemptionState, victims: list[int]) -> list[list[int
 
 
 def _has_quota_with(state: PreemptionState, workload: list[int]) -> bool:
-    """Return whether all who come have quota although a workload stays."""
+    """Return whether there is quota for all tasks that come even if a workload stays."""
     assert state.quotas is not None
     room, terms = state.quotas.copy(), state.quotas.terms
     for victim in workload:

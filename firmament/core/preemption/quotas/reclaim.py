@@ -1,13 +1,13 @@
-"""Places tasks that lack quota by evicting tasks that draw on the same quota tree, on whatever machines these are.
+"""Places tasks that lack quota by evicting tasks that draw on the same tree of quotas, whatever machines these use.
 
 The queue of a task decides which tasks it may evict for quota (`quotas/victims`). As few workloads as possible are
-evicted, gangs or single tasks. Among equal numbers, fair shares decide whose turn it is where queues use them;
-otherwise the least important tasks are evicted. Disruption budgets are exceeded only if unavoidable. A waiting gang is
-placed as a whole or not at all, and an evicted gang leaves as a whole. Nothing is evicted for quota that tasks that
-leave anyway give back.
+evicted, gangs or single tasks. Among equal numbers, fair shares decide which workloads leave if queues use them;
+otherwise the least important tasks leave. Disruption budgets are exceeded only if there is no other way. A waiting gang
+is placed as a whole or not at all, and an evicted gang leaves as a whole. Quota that tasks release because they leave
+anyway is used first.
 
-Quotas must cover more important tasks afterwards (`quotas/coverage`), and no task leaves for one that waits because of
-evictions that began with it (`state/eviction_chains`): so evictions never form a circle.
+Quotas must cover more important tasks afterwards (`quotas/coverage`). No task leaves for a task whose evictions it
+began (`state/eviction_chains`), so evictions never form a circle.
 """
 
 from __future__ import annotations
@@ -59,27 +59,27 @@ from firmament.core.preemption.quotas.victims import (
 from firmament.solvers.base import Solver
 
 FEW = 12
-"""Up to this number of possible victims, all sets of them are tried."""
+"""Up to this number of possible victims, all sets of victims are tried."""
 MOST_CANDIDATES = 256
-"""Possible victims that are considered for one waiting task."""
+"""Most possible victims that are considered for one waiting task."""
 MOST_TRIALS = 1_000
-"""Sets of victims that a round tries."""
+"""Most sets of victims that a round tries."""
 NOWHERE = 1_000
-"""Height above all that a unit can borrow up to."""
+"""Height (levels up the tree of quotas) above every height to which a unit can borrow."""
 TREE_TRIALS = 10
-"""As how many sets of victims one counts that is tried for a tree of groups, which takes a search."""
+"""Number of trials that one trial for a tree of groups counts as, because it takes a search."""
 
 
 class QuotaReclaim:
     """Finds victims for tasks that lack quota; ``state`` advances as tasks get places."""
 
     def __init__(self, state: PreemptionState, solver: Solver) -> None:
-        """``solver``: places the tasks of trees of groups."""
+        """``solver``: the solver that places the tasks of trees of groups."""
         self.state, self._solver = state, solver
         self._trials = MOST_TRIALS
         self._went: list[int] = []
         self.steps: list[Reclaimed] = []
-        """What came of the units that got places, in order."""
+        """Victims and resulting state of each unit that got places, in order."""
         terms, quotas = state.problem.quotas, state.quotas
         assert terms is not None
         assert quotas is not None
@@ -88,11 +88,11 @@ class QuotaReclaim:
         self._turns = ShareTurns(QuotaShares(terms), self._node)
         self._in_vain: set[tuple[object, ...]] = set()
         self._needs: dict[int, tuple[object, ...]] = {}
-        """What trees of groups need, by gang."""
+        """Keys of what trees of groups need, by gang."""
         self.present = quotas.copy()
-        """The quotas before anybody leaves, even those who leave anyway."""
+        """The quotas before any task leaves, even those that leave anyway."""
         self._drawing = np.zeros((len(terms.columns), len(terms.draws) + 1), dtype=np.bool_)
-        """bool[J, D + 1]: whether tasks of a draw may use a column; the last draw stands for none."""
+        """bool[J, D + 1]: whether tasks of a draw may use a column of quota; the last draw stands for no draw."""
         for number, draw in enumerate(terms.draws):
             self._drawing[list_columns(draw), number] = True
         leaving = np.flatnonzero(state.preemption.leaving & (self._node >= 0)).tolist()
@@ -100,7 +100,7 @@ class QuotaReclaim:
         self._leaving = leaving
 
     def run(self, able: Bool, gang: Int64, need: Int64) -> PreemptionState:
-        """Place tasks of the classes ``able`` (bool[C]) that are still waiting; return the state after that.
+        """Place tasks of the classes ``able`` (bool[C]) that still wait by evictions; return the state after that.
 
         ``gang``: int64[C], the gang of each class, -1 for none; ``need``: int64[G], how many tasks each gang needs.
         """
@@ -111,14 +111,14 @@ class QuotaReclaim:
         return self.state
 
     def may_repeat(self, unit: QuotaUnit) -> bool:
-        """Return whether more tasks wait that are just like a unit that has got its place."""
+        """Return whether more tasks wait that are equal to a unit (a single task) that has got its place."""
         (cls, count), *others = unit.members
         return not others and count == 1 and bool(self.state.remaining[cls] > 0)
 
     # --- one unit ------------------------------------------------------------------------------------------------
 
     def _reclaim(self, unit: QuotaUnit) -> bool:
-        """Place a unit if victims can be found for it; return whether it was placed."""
+        """Place a unit if victims can be found for it; return whether it got places."""
         looks = self.describe(unit)
         if looks in self._in_vain:
             return False
@@ -130,10 +130,11 @@ class QuotaReclaim:
         return True
 
     def _choose_flavor(self, unit: QuotaUnit) -> Reclaimed | None:
-        """Return the same as ``choose``, where queues ask for it in the same flavors for each pod set; see `pod_sets`.
+        """Return what ``choose`` returns, with all tasks of a pod set in the same flavors if queues ask for that.
 
-        These are flavors in which no task of the unit's own queue leaves, if there are any; of several those in which
-        it borrows least; of several the first, as in Kueue (``pkg/scheduler/flavorassigner``, ``isPreferred``).
+        Flavors in which no task of the unit's own queue leaves come first. Of several, the function takes those in
+        which the unit borrows least, then the first, as in Kueue (``pkg/scheduler/flavorassigner``, ``isPreferred``).
+        See `pod_sets`.
         """
         best, least = None, (True, NOWHERE)
         for confined in list_confinements(self.state.problem, [cls for cls, _ in unit.members], alone=True):
@@ -153,14 +154,14 @@ class QuotaReclaim:
         return best
 
     def _find_height(self, unit: QuotaUnit, found: Reclaimed) -> int:
-        """Return how far up in the tree a unit borrows at the places that were found for it, 0 for not at all."""
+        """Return how many levels up in the tree a unit borrows at the places found for it, 0 if it does not."""
         room = found.state.quotas
         assert room is not None
         drawn = find_drawn_at(found.state, found.state.taken[len(self.state.taken) :])
         return QuotaOrder(room).find_height(unit.newcomer.node, drawn)
 
     def _narrow(self, unit: QuotaUnit, confined: Mapping[int, Bool]) -> QuotaUnit:
-        """Return a unit as it draws on quotas where its classes have only the machines in ``confined``, by class."""
+        """Return a unit as it draws on quotas if its classes have only the machines in ``confined``, by class."""
         terms = self.state.problem.quotas
         assert terms is not None
         if len(confined) < len(unit.members):
@@ -177,7 +178,7 @@ class QuotaReclaim:
         return looks, tree, unit.newcomer.importance[0], *self._list_origins(unit)
 
     def _describe_tree(self, unit: QuotaUnit) -> tuple[object, ...]:
-        """Return a key that trees share that find the same places, as long as nobody else gets one."""
+        """Return a key that is equal for trees of groups that find the same places while no other task gets one."""
         problem = self.state.problem
         needs = self._needs.get(unit.tree)
         if needs is None:
@@ -185,11 +186,11 @@ class QuotaReclaim:
         return len(self.state.taken), unit.newcomer.own, needs
 
     def _list_origins(self, unit: QuotaUnit) -> list[int]:
-        """Return tasks with which the evictions began through which those of a unit lost their places."""
+        """Return the tasks that began the chains of evictions in which a unit's tasks lost their places."""
         return [each for cls, count in unit.members for each in self.state.find_origins(cls, count).tolist()]
 
     def accept(self, found: Reclaimed) -> None:
-        """Move to the state after victims have been chosen for a unit."""
+        """Go on to the state in which a unit's victims have left and the unit has places."""
         victims, after = found.victims, found.state
         self._went += victims
         self._coverage.follow(after, victims)
@@ -199,15 +200,15 @@ class QuotaReclaim:
         self.steps.append(found)
 
     def begin_again(self, state: PreemptionState, steps: Sequence[Reclaimed]) -> None:
-        """Go back to a state to which some steps have led, and go on from there."""
+        """Go back to the state that some steps led to, and continue from there."""
         self.state, self.steps = state, [*steps]
         self._went = [victim for step in steps for victim in step.victims]
         self._coverage = QuotaCoverage(state, self._node)
 
     def repeat(self, step: Reclaimed, victims: list[int]) -> Reclaimed | None:
-        """Return what comes of a step's unit if these victims leave for it now, or None if it may not come.
+        """Return the step repeated now with these victims, or None if its unit finds no places then.
 
-        It may not if their gangs could not stay whole, as other members stay that have not left yet.
+        The result is None, too, if a gang of the victims would be left incomplete.
         """
         before = self.state
         if victims and not keeps_gangs(before, victims):
@@ -222,7 +223,7 @@ class QuotaReclaim:
         return step._replace(victims=victims, state=after)
 
     def choose(self, unit: QuotaUnit) -> Reclaimed | None:
-        """Return the best sufficient set of victims and the state after evicting it, or None if there is none."""
+        """Return the best set of victims that suffices for a unit, and the state after it, or None."""
         terms = self.state.problem.quotas
         assert terms is not None
         if self._has_quota(unit):
@@ -253,7 +254,7 @@ class QuotaReclaim:
         return None
 
     def _has_quota(self, unit: QuotaUnit) -> bool:
-        """Return whether nobody more has to leave for quota: others have left more than those need who came for it."""
+        """Return whether a unit has quota without further evictions, as earlier ones freed more than was needed."""
         quotas, shape = self.state.quotas, self.state.problem.shape
         assert quotas is not None
         draws = [(int(quotas.terms.draw[shape[cls]]), count) for cls, count in unit.members]
@@ -297,9 +298,9 @@ class QuotaReclaim:
         return None if enough is None else self._spare_needless(choice, going, enough)
 
     def _spare_needless(self, choice: VictimChoice, going: list[int], after: PreemptionState) -> Reclaimed:
-        """Return ``going`` without the victims that are not needed, the last ones spared first, and the state then.
+        """Return ``going`` without the victims that are not needed, and the state then; the last ones are spared first.
 
-        Victims are spared by runs, twice as many after each success, and one at a time after a failure.
+        Victims are spared in runs, twice as many after each success, and one at a time after a failure.
         """
         place, run = len(going), 1
         while place > 0:
@@ -315,7 +316,7 @@ class QuotaReclaim:
         return Reclaimed(going, after, choice)
 
     def _choose_of_all(self, choice: VictimChoice) -> Reclaimed | None:
-        """Return the best sufficient set of victims and the state after it, or None; tries all sets, the best first."""
+        """Return the best sufficient set of victims, and the state after it, or None; tries all, the best first."""
         unit, candidates = choice.unit, choice.candidates
         everybody = add_companions(self.state, candidates, [])
         room = RoomBound(self.state, unit.members)
@@ -346,7 +347,7 @@ class QuotaReclaim:
         return self._try_enough(choice, victims)
 
     def _try_enough(self, choice: VictimChoice, victims: list[int]) -> PreemptionState | None:
-        """Return the same as ``_try``, if it is known that each class of the unit by itself has quota."""
+        """Return what ``_try`` returns, for victims known to free enough quota for each class of the unit alone."""
         if self._trials <= 0 or not set(victims).isdisjoint(self._list_origins(choice.unit)):
             return None
         self._trials -= TREE_TRIALS if choice.unit.tree >= 0 else 1
@@ -359,7 +360,7 @@ class QuotaReclaim:
         return trial if better else None
 
     def _place_without(self, unit: QuotaUnit) -> PreemptionState | None:
-        """Return the state after placing a unit for which nobody leaves, or None if it finds no places."""
+        """Return the state after placing a unit without victims, or None if it finds no places."""
         if unit.tree >= 0:
             if self._trials <= 0:
                 return None

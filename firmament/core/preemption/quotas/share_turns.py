@@ -1,4 +1,4 @@
-"""The turns in which possible victims leave for a unit, where fair shares decide who may be evicted."""
+"""Orders the possible victims of a unit (task or gang) by fair shares, where these decide who may be evicted."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from firmament.solvers.base import Solver
 
 
 class ShareTurns:
-    """Lists victims by `ShareRule`; the members of a gang leave side by side."""
+    """Lists victims in the order of `ShareRule`; the members of a gang are adjacent."""
 
     def __init__(self, shares: QuotaShares, node: Int64) -> None:
-        """``node``: int64[V], the quota that each possible victim draws on."""
+        """``node``: int64[V], the quota node that each possible victim draws on."""
         self._shares = shares
         self._node = node
 
@@ -49,7 +49,7 @@ class ShareTurns:
     ) -> list[Sequence[int]]:
         """Return the ``victims`` that fair shares allow to evict, in the order of leaving; a gang is one group.
 
-        ``places``: (class, machine) of each task of the unit for which they would leave.
+        ``places``: (class, machine) of each task of the unit for which the victims would leave.
         """
         quotas, terms = state.quotas, state.problem.quotas
         assert quotas is not None
@@ -75,8 +75,9 @@ class ShareTurns:
 def _guess_machines(
     state: PreemptionState, unit: QuotaUnit, candidates: list[int], solver: Solver
 ) -> list[tuple[int, int]] | None:
-    """Return class and machine of each task of a unit as if quotas were unlimited, or None if room is lacking even
-    without the candidates.
+    """Return class and machine of each task of a unit as if quotas were unlimited.
+
+    The result is None if not all of them fit on machines, even after all candidates have left.
     """
     for leaving in ([], add_companions(state, candidates, [])):
         trial = state.copy()

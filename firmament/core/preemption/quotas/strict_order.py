@@ -1,4 +1,4 @@
-"""Queues whose tasks come strictly in order: nobody evicts others, or is placed beside them, before the first."""
+"""Finds tasks that may not evict others yet, because an earlier task of their strict queue still waits."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from firmament.core.preemption.node_state import PreemptionState
 
 
 def find_behind(state: PreemptionState, gang: Int64) -> Bool:
-    """Return the classes that have to wait because another task or gang is before them in their strict queue: bool[C].
+    """Return the classes that must wait because another task or gang comes before them in their strict queue: bool[C].
 
     ``gang``: int64[C], the gang whose tasks wait for places together, -1 for none. A gang is as important as its most
-    important task. Tasks that their queue never admits hold up nobody.
+    important task. A task that its queue can never admit delays no other task.
     """
     behind, terms = np.zeros(len(gang), dtype=np.bool_), state.problem.quotas
     if terms is None or not terms.strict.any():

@@ -1,8 +1,8 @@
-"""Finds evictions that would be undone at once: the other queue would take quota or room back, through a third task.
+"""Finds evictions that would be undone at once, because another queue would take its quota or capacity back.
 
-Within a queue, a more important task replaces a less important one even if it has to borrow and the other does not.
-If the more important one is then evicted for a borrowing task of another queue, the less important one may take its
-queue's quota back from that task, and the first eviction would repeat: a circle. The same can happen for room.
+Within a queue, a more important task replaces a less important one even if it has to borrow and the other does not. If
+a borrowing task of another queue then evicts the more important one, the less important one may take its queue's quota
+back from that task, and the first eviction would repeat: a circle. Evictions to free capacity can form the same circle.
 """
 
 from __future__ import annotations
@@ -28,13 +28,12 @@ def is_taken_back(
     *,
     for_room: bool = False,
 ) -> bool:
-    """Return whether a waiting task would evict the incoming task for its quota, and a victim would then evict the
-    waiting task.
+    """Return whether a waiting task would evict the incoming task for its quota, and a victim would then evict it.
 
-    Such a task is in a victim's queue and less important than the victim, stays within the queue's own quota, and finds
-    no place without an eviction. ``state``: with the victims gone and the newcomer placed; ``node``: int64[V], the
-    quota node that each task on a machine draws on; ``for_room``: the victim would evict for room, which no policy of
-    the queue restricts.
+    The waiting task is in a victim's queue and less important than the victim, stays within the queue's own quota, and
+    finds no place without an eviction. ``state``: with the victims gone and the newcomer placed; ``node``: int64[V],
+    the quota node that each task on a machine draws on; ``for_room``: whether the victim would evict to free capacity,
+    which no policy of the queue restricts.
     """
     quotas, terms = state.quotas, state.problem.quotas
     assert quotas is not None
@@ -55,7 +54,7 @@ def is_taken_back(
             continue
         waiting = Newcomer(draw.node, tuple(list_columns(draw)), (standing, 0), -1)
         # With fair sharing, a task within its own queue's quota evicts tasks of any queue that borrows, whatever the
-        # cohorts above.
+        # cohorts above say.
         sides = {
             part_ways(quotas, draw.node, newcomer.node)[0],
             *([draw.node] if terms.fair[draw.node] else []),
@@ -71,7 +70,7 @@ def is_taken_back(
 
 
 def _list_less_important(state: PreemptionState, highest: Mapping[int, int]) -> list[int]:
-    """Return classes that wait for quota and are less important than a victim of their queue.
+    """Return classes that wait for quota and are less important than a victim in their queue.
 
     ``highest``: by quota node, the highest priority among its victims.
     """
@@ -86,7 +85,7 @@ def _list_less_important(state: PreemptionState, highest: Mapping[int, int]) -> 
 
 
 def is_room_taken_back(state: PreemptionState, cls: int, machine: int, victims: Sequence[int]) -> bool:
-    """Return whether other queues would at once evict for room that a task gets on a machine from their victims.
+    """Return whether other queues would at once take back the capacity that their victims left to a task on a machine.
 
     The task, of class ``cls``, has quota. In ``state`` the victims are gone, and the task is not placed yet.
     """
@@ -113,16 +112,17 @@ def is_room_taken_back(state: PreemptionState, cls: int, machine: int, victims: 
 
 
 def _count_together(state: PreemptionState, cls: int) -> int:
-    """Return how many tasks of a class come together: as many as its gang needs, or one."""
+    """Return how many tasks of a class come together: as many as its gang needs, or one if it is in no gang."""
     problem = state.problem
     gang = int(problem.gang[cls]) if len(problem.gang_need) else -1
     return max(1, min(int(problem.gang_need[gang]), int(state.remaining[cls]))) if gang >= 0 else 1
 
 
 def _has_enough(quotas: QuotaRoom, side: int, draw: Draw, count: int) -> bool:
-    """Return whether a quota has enough of its own left for ``count`` tasks, in one flavor of each resource group.
+    """Return whether a quota has enough left for ``count`` tasks, in one flavor of each resource group.
 
-    ``side``: the quota that the tasks draw on, or one above it. What quotas below it never lend does not count there.
+    ``side``: the quota that the tasks draw on, or one above it. If it is above, only use beyond what lower quotas never
+    lend counts.
     """
     return all(
         any(

@@ -1,4 +1,4 @@
-"""Units of tasks that lack quota and are placed together: a single task or a gang."""
+"""Forms units of tasks that lack quota and are placed together: a single task or a gang."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from firmament.solvers.base import Solver
 
 @dataclass(frozen=True, slots=True)
 class QuotaUnit:
-    """Tasks that are placed together, one task or a gang."""
+    """Tasks that are placed together: one task, or the tasks of a gang."""
 
     members: tuple[tuple[int, int], ...]
-    """Classes, and the number of tasks of each."""
+    """The classes of its tasks, and the number of tasks of each."""
     newcomer: Newcomer
-    """The tasks as the one for whom others are evicted."""
+    """The unit as the task or gang for which others are evicted."""
     tree: int = -1
-    """The gang of a tree of groups, -1 for others."""
+    """The gang of a tree of groups; -1 for all other units."""
 
 
 def list_units(state: PreemptionState, able: Bool, gang: Int64, need: Int64) -> Iterator[QuotaUnit]:
@@ -58,13 +58,13 @@ def list_units(state: PreemptionState, able: Bool, gang: Int64, need: Int64) -> 
 
 
 def _make_tree(state: PreemptionState, gang: int, members: Sequence[int]) -> QuotaUnit:
-    """Return the unit of a tree of groups: all of its tasks that wait."""
+    """Return the unit of a tree of groups: all of its waiting tasks."""
     unit = make_unit(state, tuple((cls, int(state.remaining[cls])) for cls in members))
     return replace(unit, tree=gang)
 
 
 def make_unit(state: PreemptionState, members: tuple[tuple[int, int], ...]) -> QuotaUnit:
-    """Return the unit of some tasks: classes and the number of tasks of each."""
+    """Return the unit of some tasks; ``members``: classes, and the number of tasks of each."""
     terms = state.problem.quotas
     assert terms is not None
     draws = [terms.draws[int(terms.draw[state.problem.shape[cls]])] for cls, _ in members]
@@ -99,11 +99,10 @@ def find_drawn_at(state: PreemptionState, places: Sequence[tuple[int, int]]) -> 
 
 
 def may_evict(state: PreemptionState, unit: QuotaUnit) -> bool:
-    """Return whether a unit may evict others at all: if its queue asks for it, some quota below the root has to be
-    large enough for it, in some flavor.
+    """Return whether a unit may evict at all: its queue may require that some quota is large enough for it.
 
-    That is its queue's own, whatever is used of it, or one above with enough left (Kueue's
-    ``FindHeightOfLowestSubtreeThatFits``, ``pkg/scheduler/preemption/classical``).
+    Enough are, in some flavor, the queue's own quota, whatever is used of it, or what a quota above it, below the root,
+    has left (Kueue's ``FindHeightOfLowestSubtreeThatFits``, ``pkg/scheduler/preemption/classical``).
     """
     terms, node = state.problem.quotas, unit.newcomer.node
     assert terms is not None
@@ -125,8 +124,9 @@ def may_evict(state: PreemptionState, unit: QuotaUnit) -> bool:
 
 
 def _is_wide_enough(state: PreemptionState, node: int, column: int, amount: int) -> bool:
-    """Return whether so much is available, or a quota is at least ``amount``, or one above it, but for the root, has so
-    much left.
+    """Return whether a quota is at least ``amount``, or has that much left with borrowing, or one above it has.
+
+    The root of the tree does not count as a quota above.
     """
     quotas = state.quotas
     assert quotas is not None
@@ -141,7 +141,7 @@ def _is_wide_enough(state: PreemptionState, node: int, column: int, amount: int)
 
 
 def put_unit(state: PreemptionState, unit: QuotaUnit, solver: Solver) -> list[tuple[int, int]] | None:
-    """Place the tasks of a unit and return the places as (class, machine), or None as soon as a task finds none."""
+    """Place the tasks of a unit; return the places as (class, machine), or None as soon as one task finds none."""
     if unit.tree >= 0:
         return put_tree(state, state.problem.topology, unit.tree, solver)
     places = []
@@ -156,7 +156,7 @@ def put_unit(state: PreemptionState, unit: QuotaUnit, solver: Solver) -> list[tu
 
 
 def find_machine(state: PreemptionState, cls: int) -> int | None:
-    """Return the cheapest machine that takes one more task of a class now, or None."""
+    """Return the cheapest machine that takes one more task of a class now, or None if no machine does."""
     wanted = np.flatnonzero(state.heeds(cls))
     roomy = np.flatnonzero((state.room[:, wanted] >= state.request(cls)[wanted]).all(axis=1))
     places = roomy[state.usable(cls)[roomy]]

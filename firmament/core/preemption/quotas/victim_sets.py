@@ -1,4 +1,4 @@
-"""Sets of possible victims, with the gangs that leave as a whole, in the order in which they are tried."""
+"""Lists sets of possible victims in the order in which they are tried; gangs that break leave as a whole."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ from firmament.core.preemption.quotas.units import QuotaUnit
 
 @dataclass(frozen=True, slots=True)
 class VictimChoice:
-    """Possible victims of a unit, the members of a gang side by side; ``lenient``: see `ShareRule`."""
+    """Possible victims of a unit, the members of a gang side by side; ``lenient``: as for `ShareRule`."""
 
     unit: QuotaUnit
     candidates: list[int] = field(default_factory=list)
     rank: dict[int, int] = field(default_factory=dict)
-    """By victim: its turn to leave by fair shares; empty where these do not decide."""
+    """By victim: its position in the order of fair shares; empty where shares do not decide."""
     lenient: bool = False
 
 
 class Reclaimed(NamedTuple):
-    """Victims of a unit, and the state after they have left and the unit has come."""
+    """Victims of a unit, and the state after they have left and the unit has places."""
 
     victims: list[int]
     state: PreemptionState
     choice: VictimChoice
     """The candidates from which the victims were chosen."""
     confined: Mapping[int, Bool] = MappingProxyType({})
-    """By class: bool[M], the only machines that were looked at."""
+    """By class: bool[M], the only machines that were considered."""
     given_up: tuple[tuple[int, int], ...] = ()
-    """Class and machine of each place that the unit had before."""
+    """Class and machine of each place that the unit gave up."""
 
 
 def list_victim_sets(
@@ -47,9 +47,9 @@ def list_victim_sets(
 ) -> Iterator[list[int]]:
     """Yield all sets of candidates whose eviction suffices, the set with the smallest weight first.
 
-    A set includes what has to leave with its members: gangs that could not stay whole. ``weigh`` returns first how many
-    budgets a set exceeds, then its size. Where larger sets are never better, smaller sets come first, so that the
-    larger ones need not be listed.
+    A set includes the members of gangs that would be left incomplete. ``weigh`` returns first by how much a set exceeds
+    budgets, then its size. If larger sets are never better, smaller sets come first, so that the larger ones need not
+    be listed.
     """
     everybody = add_companions(state, candidates, [])
     by_size = len(everybody) == len(candidates) and not state.count_beyond(everybody)
@@ -71,7 +71,7 @@ def list_victim_sets(
 
 
 def _list_separable(state: PreemptionState, candidates: Sequence[int]) -> list[int]:
-    """Return candidates without those that leave with an earlier one in any case: their gang can spare nobody."""
+    """Return candidates without those that always leave with an earlier one, as their gang can spare no member."""
     if not len(state.spare):
         return [*candidates]
     inseparable: set[int] = set()
@@ -88,14 +88,14 @@ def _list_separable(state: PreemptionState, candidates: Sequence[int]) -> list[i
 def add_companions(state: PreemptionState, victims: Sequence[int], beside: Sequence[int]) -> list[int]:
     """Return ``victims`` and all members of the gangs that break if ``victims`` and ``beside`` leave.
 
-    Those in ``beside`` are left out.
+    Tasks in ``beside`` are not in the result.
     """
     every = state.add_gangs([*beside, *victims])
     return [victim for victim in every if victim not in beside]
 
 
 def count_workloads(state: PreemptionState, victims: Sequence[int]) -> int:
-    """Return how many workloads leave; the tasks of a gang that can spare none of them count once."""
+    """Return how many workloads leave; the tasks of a gang that can spare no member count as one."""
     if not len(state.spare):
         return len(victims)
     gang = state.preemption.gang[[*victims]]
@@ -105,5 +105,5 @@ def count_workloads(state: PreemptionState, victims: Sequence[int]) -> int:
 
 
 def keeps_gangs(state: PreemptionState, victims: Sequence[int]) -> bool:
-    """Return whether all gangs can stay whole that none of ``victims`` is in."""
+    """Return whether all gangs keep enough members or leave entirely if ``victims`` leave."""
     return len(state.add_gangs([*victims])) == len(victims)

@@ -1,14 +1,14 @@
-"""Which tasks may be evicted for a task that lacks quota: by the policies of its queue, or by fair shares.
+"""Decides which tasks may be evicted for a task that lacks quota: by the policies of its queue, or by fair shares.
 
-Without fair shares, these are, in the same queue, less important tasks, or newer ones as well. In other queues: tasks
-of queues that borrow, if every quota between that queue and the first quota above both queues borrows, too, and if
-the task's own side does not borrow afterwards. A policy may let a task that borrows evict some less important tasks.
-Tasks of queues that are not reclaimable stay.
+Without fair shares, a task may evict less important tasks of its own queue, or newer ones as well, as its queue's
+policy says. In other queues, it may evict tasks of queues that borrow. Two conditions apply: every quota between that
+queue and the first quota above both queues borrows, too; and the task's own side does not borrow afterwards. A policy
+may let a task that borrows evict some less important tasks. Tasks of queues that are not reclaimable stay.
 
-With fair shares, a task takes from queues that borrow of the resources it lacks: from all of them if its own queue
-covers these, else from those whose share is larger. Shares are compared right below the first quota above both
-queues, with the task counted on its side: by ``LessThanOrEqualToFinalShare``, the task's share is at most what the
-other side has left; by ``LessThanInitialShare``, it is less than what the other side has.
+With fair shares, a task evicts tasks of queues that borrow the resources it lacks: of all these queues if its own queue
+covers the resources, otherwise of those whose share is larger. Shares are compared right below the first quota above
+both queues, with the task counted on its side. ``LessThanOrEqualToFinalShare`` requires that the task's share is at
+most what the other side has left; ``LessThanInitialShare`` requires that it is less than what the other side has.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from firmament.core.preemption.quota_users import Importance
 
 
 class Newcomer(NamedTuple):
-    """A task or a gang that lacks quota."""
+    """A task or a gang that lacks quota, for which others may be evicted."""
 
     node: int
     """The quota node that it draws on."""
@@ -34,7 +34,7 @@ class Newcomer(NamedTuple):
     """The quota columns that it may draw on."""
     importance: Importance
     own: int
-    """The gang of the newcomer among the tasks on machines, -1 for none."""
+    """The newcomer's own gang, as tasks on machines number gangs; -1 for none."""
 
 
 def find_candidates(state: PreemptionState, node: Int64, newcomer: Newcomer) -> Bool:
@@ -72,7 +72,7 @@ def is_borrowing(quotas: QuotaRoom, newcomer: Newcomer, other: int) -> bool:
 
 
 def are_borrowing(state: PreemptionState, node: Int64, newcomer: Newcomer, victims: Sequence[int]) -> bool:
-    """Return whether the queues of all victims, but the newcomer's own, borrow of what the newcomer draws on."""
+    """Return whether the queues of all victims except the newcomer's own borrow what the newcomer draws on."""
     quotas = state.quotas
     assert quotas is not None
     others = {int(node[victim]) for victim in victims} - {newcomer.node}
@@ -82,9 +82,9 @@ def are_borrowing(state: PreemptionState, node: Int64, newcomer: Newcomer, victi
 def iterate_parts(
     state: PreemptionState, node: Int64, newcomer: Newcomer, victims: list[int], few: int
 ) -> Iterator[list[int]]:
-    """Yield ``victims`` unless there are none; if they are more than ``few``, also a part of them for each flavor.
+    """Yield ``victims`` unless there are none; if there are more than ``few``, also a part of them for each flavor.
 
-    The part of a flavor is the victims whose queues borrow of this flavor.
+    The part of a flavor consists of the victims whose queues borrow of this flavor.
     """
     if victims:
         yield victims
@@ -128,7 +128,7 @@ def find_while_borrowing(state: PreemptionState, newcomer: Newcomer) -> Bool:
 
 
 def part_ways(quotas: QuotaRoom, node: int, other: int) -> tuple[int, int]:
-    """Return the ancestors (or selves) of two quotas of one tree right below their lowest common ancestor."""
+    """Return two quotas of one tree, or quotas above them, right below the lowest quota that is above both."""
     ours, theirs = quotas.use.list_path(node), quotas.use.list_path(other)
     below, beside = node, other
     for mine, its in zip(reversed(ours), reversed(theirs), strict=False):
@@ -139,7 +139,7 @@ def part_ways(quotas: QuotaRoom, node: int, other: int) -> tuple[int, int]:
 
 
 def stays_within(quotas: QuotaRoom, newcomer: Newcomer, others: Sequence[int]) -> bool:
-    """Return whether the newcomer's side, with the newcomer placed, borrows nothing where it parts from ``others``."""
+    """Return whether the newcomer's side of the tree borrows nothing from the sides of ``others`` once it is placed."""
     ours = {part_ways(quotas, newcomer.node, other)[0] for other in others}
     return all(quotas.use.get_own_left(each, column) >= 0 for each in ours for column in newcomer.columns)
 
@@ -165,10 +165,9 @@ class ShareRule:
     ) -> list[Sequence[int]]:
         """Return the ``victims`` that fair shares allow to evict, in the order of leaving.
 
-        ``victims`` are tasks or whole gangs, ordered within each queue.
-
-        ``quotas``: with the newcomer placed; ``book`` books there that a task leaves (-1) or stays after all (1).
-        ``lenient``: victims that the first strategy does not allow are tried again by the second.
+        ``victims`` are tasks or whole gangs, ordered within each queue. ``quotas``: with the newcomer placed; ``book``
+        books in ``quotas`` that a task leaves (-1) or stays after all (1). ``lenient``: whether victims that the first
+        strategy does not allow are tried again by the second.
         """
         found: list[Sequence[int]] = []
         left = list(victims)
@@ -181,7 +180,7 @@ class ShareRule:
         return found
 
     def _may_give(self, quotas: QuotaRoom, newcomer: Newcomer, queue: int) -> bool:
-        """Return whether a queue is the newcomer's own, or borrows of what the newcomer lacks."""
+        """Return whether a queue is the newcomer's own, or borrows a resource that the newcomer lacks."""
         own_left = (quotas.use.get_own_left(queue, column) for column in newcomer.columns)
         return queue == newcomer.node or any(left < 0 for left in own_left)
 
@@ -194,7 +193,7 @@ class ShareRule:
         strategy: str,
         found: list[Sequence[int]],
     ) -> list[Sequence[int]]:
-        """Append the victims that one strategy allows to ``found``; return the others."""
+        """Append the victims that one strategy allows to ``found``; return the other victims."""
         waiting: dict[int, list[Sequence[int]]] = {}
         for each in victims:
             waiting.setdefault(int(self._node[each[0]]), []).append(each)
@@ -226,9 +225,9 @@ class ShareRule:
         return self._shares.compute(node, quotas.use.used[node])
 
     def _find_next(self, quotas: QuotaRoom, newcomer: Newcomer, queues: list[int]) -> int | None:
-        """Return the queue whose task leaves next, or None: the one with the largest share, from the root down.
+        """Return the queue whose task leaves next, by the largest share from the root down, or None.
 
-        Quotas that do not borrow are passed over, except those above the newcomer.
+        Queues are passed over if they or a quota above them do not borrow; quotas above the newcomer do not count.
         """
         ours = quotas.use.list_path(newcomer.node)
         paths = {queue: quotas.use.list_path(queue)[::-1] for queue in queues}
@@ -240,7 +239,7 @@ class ShareRule:
         depth = 1
         while len(open_to) > 1:
             steps = {queue: paths[queue][min(depth, len(paths[queue]) - 1)] for queue in open_to}
-            # Among equal shares, a cohort is chosen before a queue, and the incoming task's own queue last.
+            # Among equal shares, a cohort is chosen before a queue, and the newcomer's own queue last.
             best = max(
                 set(steps.values()),
                 key=lambda step: (

@@ -1,10 +1,10 @@
-"""Preemption for groups that are distributed over a tree of machines.
+"""Finds victims for groups that are distributed over a tree of machines.
 
 A trial removes all less important gangs and tasks from the machines, and the group's solver says whether the group can
-then be distributed. Victims are put back as long as it still can: the most important first, so that few and
-unimportant tasks leave; a gang leaves as a whole or not at all. What counts is whether the *whole* group fits by its
-rules, so no task is evicted for room that does not help the group. (The order is that of KEP-4986 and of gangs in
-kube-scheduler 1.36.)
+then be distributed. Victims are put back as long as it still can be, the most important first, so that few and
+unimportant tasks leave. A gang leaves as a whole or not at all. What counts is whether the *whole* group fits by its
+rules, so no task is evicted unless the group gets places. (The order is that of KEP-4986 and of gangs in kube-scheduler
+1.36.)
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ from firmament.core.tree_solver.tree import Shortage
 from firmament.solvers.base import Solver
 
 VICTIM = 2**24
-"""Charged, to break ties, for each task that would leave for a place, and once more for each step of its priority."""
+"""Charge, to break ties, for each task that would leave for a place, and once more for each step of its priority."""
 
 PREEMPTION_STEPS = 500
-"""Limit on the steps of each search for places of a tree of groups."""
+"""Most steps of each search for places of a tree of groups."""
 
 
 def preempt_for_group(
     now: PreemptionState, terms: GroupTerms, gang: int, solver: Solver
 ) -> PreemptionState | str:
-    """Return a copy of ``now`` in which all tasks of a group have places and victims leave, or why that is impossible.
+    """Return a copy of ``now`` in which all tasks of a group have places and victims leave, or why there is none.
 
-    Disruption budgets are exceeded only if there is no other solution. Raises what the solver raises.
+    Disruption budgets are exceeded only if there is no other solution. Errors of the solver are raised.
     """
     group = terms.every[gang]
     classes = np.unique(group.order)
@@ -62,8 +62,9 @@ def preempt_for_group(
 def put_tree(
     now: PreemptionState, terms: GroupTerms, gang: int, solver: Solver
 ) -> list[tuple[int, int]] | None:
-    """Place all waiting tasks of a tree of groups without evictions; return the places as (class, machine), or None if
-    there are none. ``now`` then is of no use.
+    """Place all waiting tasks of a tree of groups without evictions; return the places as (class, machine).
+
+    The result is None if the tree finds no places; ``now`` must not be used after that.
     """
     group = terms.every[gang]
     if group.refused or not isinstance(group, NestedGroup):
@@ -78,7 +79,7 @@ def waiting_together(
 ) -> tuple[PreemptionDecision, ...]:
     """Return the decisions, changed so that all tasks of a group wait for all victims of the group.
 
-    So no task of the group takes its place before it is certain that all of them can.
+    So no task of the group takes its place before it is certain that all tasks of the group can.
     """
     if not len(problem.gang):
         return tuple(decided)
@@ -94,7 +95,7 @@ def waiting_together(
 
 
 def _loses_members(now: PreemptionState, cls: int) -> bool:
-    """Return whether tasks of the group itself have been chosen as victims of others."""
+    """Return whether preemption has already chosen tasks of the group itself as victims."""
     own = now.preemption.own
     if not len(own) or own[cls] < 0:
         return False
@@ -113,7 +114,7 @@ def _put_all(state: PreemptionState, placed: Assignments) -> list[tuple[int, int
 
 
 class _Attempt:
-    """A search for the victims of one group with rules over a tree."""
+    """A search for the victims of one group that has rules over a tree."""
 
     def __init__(
         self, now: PreemptionState, terms: GroupTerms, group: AnyGroup, classes: Int64, *, lenient: bool
@@ -130,14 +131,14 @@ class _Attempt:
         self._cost = self._compute_costs()
 
     def _list_machines(self) -> Int64:
-        """Return rows of the machines that the group may use: int64[L]."""
+        """Return the rows of the machines that the group may use: int64[L]."""
         return self._terms.tree.rows
 
     def _count_slots(self) -> LeafSlots | SlotsPerClass:
         return LeafSlots(self._now, self._classes, self._rows)
 
     def carry_out(self, solver: Solver) -> PreemptionState | str:
-        """Return the state with the group placed, or why it cannot be placed."""
+        """Return the state with the group placed and its victims gone, or why the group cannot be placed."""
         places = self._find_places(np.arange(len(self._units)))
         if isinstance(places, Shortage):
             return places.message
@@ -164,7 +165,7 @@ class _Attempt:
         return None if placed is None else _put_all(self._now, placed)
 
     def _assign(self, places: Int64, victims: Int64, solver: Solver) -> Assignments | None:
-        """Return the tasks that go to each machine, or None if the counts per machine cannot be met."""
+        """Return which tasks go to which machine, or None if the classes cannot meet the counts per machine."""
         assert isinstance(self._group, TreeGroup)
         slots = self._slots.count_after(self._units.members(victims))
         cost = np.broadcast_to(self._cost, slots.shape)
@@ -173,7 +174,9 @@ class _Attempt:
     # --- choosing victims ----------------------------------------------------------------------------------------
 
     def _choose(self) -> Int64:
-        """Return the units that have to leave, so that the group can be distributed: int64[A]."""
+        """Return the units (gangs or single tasks) that have to leave so that the group can be distributed:
+        int64[A].
+        """
         back = self._count_spared(np.empty(0, dtype=np.int64), 0)
         needed: list[int] = []
         while back < len(self._units):
@@ -186,7 +189,8 @@ class _Attempt:
 
     def _count_spared(self, needed: Int64, begin: int) -> int:
         """Return how many units, from the first on, can stay while ``needed`` leave; at least ``begin``.
-        The more units leave, the more solutions there are, so the number is found by bisection.
+
+        The more units leave, the more solutions there are, so bisection finds the number.
         """
         low, high = begin, len(self._units)
         probe = high
@@ -202,8 +206,9 @@ class _Attempt:
         return low
 
     def _find_places(self, units: Int64, *, explain: bool = True) -> Int64 | Shortage:  # noqa: ARG002 - as others
-        """Return the distribution of the group once some units are gone, or why there is none: int64[L]. ``explain``:
-        whether anybody asks why.
+        """Return how the group is distributed once some units are gone, or why it cannot be: int64[L].
+
+        ``explain``: whether the reason is needed.
         """
         self._calls -= 1
         slots = self._slots.count_after(self._units.members(units))
@@ -217,7 +222,7 @@ class _Attempt:
         return found
 
     def _spare_unneeded(self, twin: PreemptionState, victims: Int64) -> None:
-        """Spare victims that no task needs with the places that were chosen, the most important first."""
+        """Let victims stay that no task of the group needs to leave, given its places; the most important first."""
         needed = np.logical_or.reduce([twin.heeds(cls) for cls in self._classes.tolist()])
         for unit in victims.tolist():
             members = self._units.members(np.array([unit]))
@@ -234,10 +239,10 @@ class _Attempt:
                 for member in members.tolist():
                     twin.spare_victim(member)
 
-    # --- what is worth what --------------------------------------------------------------------------------------
+    # --- worth of victims and places -----------------------------------------------------------------------------
 
     def _find_gain(self, cls: int) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-        """Return places gained per victim on each machine if all tasks that may leave do: float64[M]."""
+        """Return how many places each machine gains per victim if all tasks that may leave do leave: float64[M]."""
         going = np.flatnonzero(self._now.may_go(cls))
         nobody = going[:0]
         gained = (self._slots.count_after(going) - self._slots.count_after(nobody)).max(axis=0)
@@ -249,7 +254,7 @@ class _Attempt:
         return gain
 
     def _compute_costs(self) -> Int64:
-        """Return int64[L]: the cost of a place on each leaf: for the tasks that would leave, plus the models' cost."""
+        """Return the cost of a place on each leaf, for the tasks that would leave and by the models: int64[L]."""
         now, rows = self._now, self._rows
         problem, preemption = now.problem, now.preemption
         going = self._units.tasks
@@ -261,7 +266,7 @@ class _Attempt:
 
 
 class NestedAttempt(_Attempt):
-    """A search for the victims of a group that is a tree of groups."""
+    """A search for the victims of a tree of groups."""
 
     _found: NestedPlaces | None = None
 
@@ -292,29 +297,31 @@ class NestedAttempt(_Attempt):
         return np.bincount(found.machine, found.count, now.problem.machines).astype(np.int64)
 
     def _assign(self, places: Int64, victims: Int64, solver: Solver) -> Assignments | None:  # noqa: ARG002 - as others
-        """Return the tasks on each machine by the places found last."""
+        """Return the assignments that follow from the places found last."""
         assert self._found is not None
         assert isinstance(self._group, NestedGroup)
         return assign(self._group, self._found)
 
 
 class SlotsPerClass:
-    """Slots for classes with different requests: `LeafSlots` for each class."""
+    """How many tasks leaves take of classes with different requests: one `LeafSlots` for each class."""
 
     def __init__(self, now: PreemptionState, classes: Int64, leaves: Int64) -> None:
         self._each = [LeafSlots(now, classes[[place]], leaves) for place in range(len(classes))]
 
     def count_after(self, victims: Int64) -> Int64:
-        """Return the slots of each class and leaf once ``victims`` (tasks) are gone: int64[B, L]."""
+        """Return how many tasks of each class each leaf takes once ``victims`` (tasks) are gone: int64[B, L]."""
         return np.concatenate([each.count_after(victims) for each in self._each])
 
 
-# --- The units that could leave for a group: whole gangs and single tasks, in the order in which they are spared.
+# --- Units that could leave for a group: whole gangs and single tasks, in the order in which they may stay.
 
 
 @dataclass(frozen=True, slots=True)
 class Units:
-    """``tasks``: int64[N], tasks that could leave, unit by unit; ``first``: int64[U + 1], where each unit begins."""
+    """Gangs and single tasks that could leave; ``tasks``: int64[N], by unit; ``first``: int64[U + 1], where units
+    begin.
+    """
 
     tasks: Int64
     first: Int64
@@ -323,12 +330,12 @@ class Units:
         return len(self.first) - 1
 
     def members(self, units: Int64) -> Int64:
-        """Return all tasks of some units (int64[A])."""
+        """Return all tasks of the units with these numbers (int64[A])."""
         sizes = self.first[units + 1] - self.first[units]
         return self.tasks[np.repeat(self.first[units], sizes) + count_up(sizes)]
 
     def select(self, units: Int64) -> Units:
-        """Return some of the units, in the given order."""
+        """Return the units with these numbers, in the given order."""
         sizes = self.first[units + 1] - self.first[units]
         return Units(self.members(units), np.cumsum([0, *sizes.tolist()], dtype=np.int64))
 
@@ -336,9 +343,9 @@ class Units:
 def list_units(now: PreemptionState, cls: int, gain: Float64, *, lenient: bool) -> Units:
     """Return the units that could leave for a class, in the order in which they are tried as ones that stay.
 
-    First come units that budgets protect, then the most important; among equals those that help least per victim, then
-    the oldest. ``gain``: float64[M], places that a machine gains per victim. Without ``lenient``, only as many units
-    take part as could all leave without exceeding a disruption budget: the least important ones.
+    Units that budgets protect come first, then the most important; of equal ones those that help least per victim, then
+    the oldest. ``gain``: float64[M], places that a machine gains per victim. Without ``lenient``, only the least
+    important units take part, as many as could all leave within disruption budgets.
     """
     preemption = now.preemption
     units = _list_units(now, cls)
@@ -355,7 +362,7 @@ def list_units(now: PreemptionState, cls: int, gain: Float64, *, lenient: bool) 
 
 
 def _list_units(now: PreemptionState, cls: int) -> Units:
-    """Return gangs that may leave as a whole, then single tasks that may leave."""
+    """Return the gangs that may leave as a whole, then the single tasks that may leave."""
     may_go = now.may_go(cls)
     alone = np.ones(len(may_go), dtype=np.bool_)
     found: list[Int64] = []
@@ -375,7 +382,7 @@ def _list_units(now: PreemptionState, cls: int) -> Units:
 
 
 def _find_within_budgets(now: PreemptionState, units: Units, order: Int64) -> Bool:
-    """Return which units, in ``order``, could all leave within budgets: bool[U]; the last ones have precedence."""
+    """Return which units could all leave within budgets: bool[U]; the last in ``order`` have precedence."""
     within: Bool = np.ones(len(order), dtype=np.bool_)
     if not len(now.allowed):
         return within

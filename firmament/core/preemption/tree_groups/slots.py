@@ -9,14 +9,14 @@ from firmament.core.preemption.node_state import PreemptionState
 from firmament.core.ranks import places_in
 
 MANY = 2**31
-"""Number of slots where nothing limits them."""
+"""Number of tasks that a leaf takes if nothing limits them."""
 
 
 class LeafSlots:
-    """Slots of the leaves of a tree for the classes of one group, whose tasks all have the same request.
+    """How many tasks the leaves of a tree take of the classes of one group, whose tasks all have the same request.
 
-    ``classes``: int64[B]; ``leaves``: int64[L], machine rows; ``open``: bool[B, L], what filters, pins, models' room
-    and rules between tasks allow. Evictions open no machine that these close, except those that a ledger closes (see
+    ``classes``: int64[B]; ``leaves``: int64[L], machine rows; ``open``: bool[B, L], what filters, pins, models' limits
+    and rules between tasks allow. Evictions open no machine that these close, unless a ledger closes it (see
     ``models_room``).
     """
 
@@ -35,18 +35,18 @@ class LeafSlots:
         self._closed = _ClosedLeaves(now, classes, leaves)
 
     def count_after(self, victims: Int64) -> Int64:
-        """Return the slots once ``victims`` (tasks) are gone: int64[B, L]."""
+        """Return how many tasks of each class each leaf takes once ``victims`` (tasks) are gone: int64[B, L]."""
         room = self._room.copy()
         at = self._leaf_of[self._now.preemption.machine[victims]]
         there = at >= 0
         np.add.at(room, at[there], self._now.sizes[victims[there]][:, self._wanted])
-        # A joint row that is owed must be refilled even if the class requests nothing of it.
+        # The amount by which a joint row is overdrawn must be paid back even if the class requests nothing of the row.
         units = np.where(self._request > 0, room // np.maximum(self._request, 1), MANY)
         fitting = np.where((room >= 0).all(axis=1), units.min(axis=1, initial=MANY), 0)
         return np.where(self.open, np.minimum(fitting, self._most), self._closed.slots(victims, fitting > 0))
 
     def _by_models(self, cls: int, leaves: Int64) -> Int64:
-        """Return tasks that limits, ledgers and rules among the group's tasks allow on each leaf alone: int64[L]."""
+        """Return how many tasks each leaf takes by limits, ledgers and rules among the group's own tasks: int64[L]."""
         problem = self._now.problem
         shape = int(problem.shape[cls])
         shapes = np.full(len(leaves), shape)
@@ -64,7 +64,8 @@ class _ClosedLeaves:
     Such a machine takes one task at a time (see ``models_room``), if the model says that it certainly opens once the
     victims are gone. The more victims leave, the more machines open.
 
-    ``classes``: int64[B]; ``leaves``: int64[L], machine rows. The models' answers are cached."""
+    ``classes``: int64[B]; ``leaves``: int64[L], machine rows. The models' answers are cached.
+    """
 
     def __init__(self, now: PreemptionState, classes: Int64, leaves: Int64) -> None:
         self._now = now
@@ -79,7 +80,8 @@ class _ClosedLeaves:
 
     def slots(self, victims: Int64, roomy: Bool) -> Int64:
         """Return 1 where a leaf takes a task of a class once ``victims`` (tasks) have left, else 0: int64[B, L].
-        ``roomy``: bool[L], leaves that have the resources then; the others get 0.
+
+        ``roomy``: bool[L], leaves that have the free resources then; all other leaves get 0.
         """
         found = np.zeros(self._open.shape, dtype=np.int64)
         if not self._places:

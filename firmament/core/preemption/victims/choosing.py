@@ -1,9 +1,9 @@
 """Chooses bundles of victims on all machines at once, by kube-scheduler's rules for one machine.
 
-Beginning with all tasks that may leave, one task after another is spared as long as the rest suffices, on all machines
-in parallel: first tasks whose budget is used up, then the most important, among equals the one that started first.
-Among tasks that also started together, a second attempt spares those first that give back least, which leaves few
-large victims.
+At first, all tasks that may leave are victims. Then one task after another is tried as one that stays, as long as the
+other victims suffice, on all machines in parallel. Tasks whose budget is used up come first, then the most important;
+of equally important tasks, the one that started first. If tasks also started together, a second attempt keeps those
+first that give back least, which leaves few large victims.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def bundles(now: PreemptionState, problem: CoverProblem) -> Bundles:
 
 
 def _find_unsplit(now: PreemptionState, problem: CoverProblem, found: Bundles) -> Bool:
-    """Return bundles because of which only gangs, or groups in them, leave as a whole that may: bool[R]."""
+    """Return bundles that make no gang leave as a whole, and no group in a gang, unless it may: bool[R]."""
     gang = np.where(found.victims, np.append(now.preemption.gang, -1)[found.slots], -1)
     return np.array(
         [bool(problem.whole[now.gangs.find_broken(row, now.spare)].all()) for row in gang.tolist()],
@@ -39,7 +39,7 @@ def _find_unsplit(now: PreemptionState, problem: CoverProblem, found: Bundles) -
 
 
 def _bundles(now: PreemptionState, problem: CoverProblem) -> Bundles:
-    """Return a bundle for each machine, ignoring gangs."""
+    """Return a bundle of victims for each machine, as if there were no gangs."""
     important = _reprieve(now, problem, np.arange(problem.slots.shape[1]))
     several = important.count > 1
     alike = now.alike[problem.slots]
@@ -51,14 +51,14 @@ def _bundles(now: PreemptionState, problem: CoverProblem) -> Bundles:
 
 
 def _ties(problem: CoverProblem, alike: Int64) -> Bool:
-    """Return machines on which equal tasks may leave: bool[R]; ``alike``: int64[R, J], equal for equal tasks."""
+    """Return machines where equal tasks may leave: bool[R]; ``alike``: int64[R, J], equal for equal tasks."""
     equal = (alike[:, 1:] == alike[:, :-1]) & problem.open[:, 1:] & problem.open[:, :-1]
     tied: Bool = equal.any(axis=1)
     return tied
 
 
 def describe(now: PreemptionState, problem: CoverProblem, victims: Bool) -> Bundles:
-    """Return the bundles of ``victims`` (bool[R, J]), with gang members that leave other machines as a result."""
+    """Return the bundles of ``victims`` (bool[R, J]); gang members that must leave other machines count as well."""
     preemption = now.preemption
     priority = np.append(preemption.victim_priority, 0)[problem.slots]
     started = np.append(preemption.started, 0.0)[problem.slots]
@@ -103,8 +103,9 @@ def _count_over(now: PreemptionState, problem: CoverProblem, victims: Bool, othe
 
 
 def _budgets_of_kinds(now: PreemptionState) -> Int64:
-    """Return the budgets that cover each kind, padded with -1: int64[H + 1, P]; the last row is for tasks without a
-    kind.
+    """Return the budgets that cover each kind of task, padded with -1: int64[H + 1, P].
+
+    The last row is for tasks without a kind.
     """
     budgets = (*now.preemption.budgets, ())
     most = max(map(len, budgets))
@@ -114,8 +115,9 @@ def _budgets_of_kinds(now: PreemptionState) -> Int64:
 def _find_protected(now: PreemptionState, problem: CoverProblem, going: Int64) -> Bool:
     """Return which tasks budgets protect once the tasks before them in the order of ``going`` have left: bool[R, J].
 
-    This only decides which tasks are spared early; what a bundle exceeds is counted at the end. kube-scheduler lets the
-    most important tasks use up budgets, so if one budget covers two tasks, the more important one may have to leave.
+    This protection only decides which tasks are tried early as ones that stay; what a bundle exceeds is counted at the
+    end. kube-scheduler lets the most important tasks use up budgets, so if one budget covers two tasks, the more
+    important one may have to leave.
     """
     if not len(now.allowed):
         return np.zeros(problem.slots.shape, dtype=np.bool_)
@@ -130,8 +132,9 @@ def _find_protected(now: PreemptionState, problem: CoverProblem, going: Int64) -
 
 
 def reprieve_order(now: PreemptionState, problem: CoverProblem, going: Int64) -> Int64:
-    """Return the order in which victims are tried as ones that stay, as positions, shaped as ``going``: protected tasks
-    first, otherwise ``going`` reversed.
+    """Return the order in which victims are tried as ones that stay: positions, in the shape of ``going``.
+
+    Protected tasks come first; otherwise the order is that of ``going``, reversed.
     """
     protected = _find_protected(now, problem, going)
     backwards = going[..., ::-1]
@@ -143,10 +146,10 @@ def reprieve_order(now: PreemptionState, problem: CoverProblem, going: Int64) ->
 
 
 def _reprieve(now: PreemptionState, problem: CoverProblem, going: Int64) -> Bundles:
-    """Return the bundles left when tasks are spared in the reverse order of leaving, as long as the rest suffices.
+    """Return the bundles left after tasks stay, in the reverse order of leaving, while the other victims suffice.
 
-    ``going``: places in the order in which tasks would leave, int64[R, J], or int64[J] if equal for all machines. Works
-    column by column, as there are few columns and many machines.
+    ``going``: places in the order in which tasks would leave, int64[R, J], or int64[J] if equal for all machines. The
+    function works column by column, as there are few columns and many machines.
     """
     order = reprieve_order(now, problem, going)
     columns = range(problem.deficit.shape[1])
@@ -165,16 +168,16 @@ def _reprieve(now: PreemptionState, problem: CoverProblem, going: Int64) -> Bund
     return describe(now, problem, victims | problem.forced)
 
 
-# --- Gangs on a machine lose what they can spare, or leave as a whole; each possibility is a problem of its own.
+# --- Gangs on a machine: each loses only members that it can spare, or leaves as a whole.
 #
-# Evicting one task of a gang that can spare nobody evicts all of it, on all machines. So a covering problem is split
-# into several: one in which no gang loses more than it can spare; one for each gang on the machine that could leave as
-# a whole; and, if there are several such gangs, one in which all of them leave. In a tree, groups that may leave by
-# themselves count as gangs of their own, and so does whatever contains them.
+# Evicting one task of a gang that can spare no member evicts all of the gang, on all machines. So a covering problem is
+# split into several: one in which no gang loses more than it can spare; one for each gang on the machine that could
+# leave as a whole; and, if there are several such gangs, one in which all of them leave. In a tree, groups that may
+# leave by themselves count as gangs of their own, and so does whatever contains them.
 
 
 def list_choices(now: PreemptionState, problem: CoverProblem) -> list[CoverProblem]:
-    """Return the covering problems into which gangs split a problem; a machine may be in several."""
+    """Return the covering problems into which gangs split a problem; a machine may occur in several of them."""
     if not len(now.spare):
         return [problem]
     gang = _gang_of(now, problem, problem.open)
@@ -185,9 +188,8 @@ def list_choices(now: PreemptionState, problem: CoverProblem) -> list[CoverProbl
     every = np.arange(len(problem.rows))
     nobody = np.zeros_like(tied)
     found = [problem.narrow(every, problem.open & ~tied, nobody)]
-    if (
-        tied & (spare > 0)
-    ).any():  # a gang may lose others of its members than the first, which may help more
+    # A gang may lose other members than its first ones, and these may free more.
+    if (tied & (spare > 0)).any():
         also_tied = (gang >= 0) & (nth_of_its_kind(gang, problem.most_helpful_first()) >= spare)
         found.append(problem.narrow(every, problem.open & ~also_tied, nobody))
     row, number = _could_go(now, problem, gang, tied)
@@ -204,18 +206,18 @@ def list_choices(now: PreemptionState, problem: CoverProblem) -> list[CoverProbl
 
 
 def _gang_of(now: PreemptionState, problem: CoverProblem, where: Bool) -> Int64:
-    """Return the gang of each task for which ``where`` holds, -1 for none: int64[R, J]."""
+    """Return the gang of each task for which ``where`` holds, -1 for tasks without a gang: int64[R, J]."""
     return np.where(where, np.append(now.preemption.gang, -1)[problem.slots], -1)
 
 
 def _is_in(now: PreemptionState, gang: Int64, number: Int64) -> Bool:
-    """Return where ``gang`` (int64[N, J]) is the gang ``number`` (int64[N]) of the row, or one in it: bool[N, J]."""
+    """Return where ``gang`` (int64[N, J]) is the row's gang ``number`` (int64[N]), or a group in it: bool[N, J]."""
     inside: Bool = (gang >= number[:, None]) & (gang < now.gangs.end[number][:, None])
     return inside
 
 
 def _could_go(now: PreemptionState, problem: CoverProblem, gang: Int64, tied: Bool) -> tuple[Int64, Int64]:
-    """Return machine (index of row) and gang of the gangs that must leave as a whole, and can.
+    """Return which gangs must leave as a whole, and can: index of the row, and gang.
 
     A gang cannot leave if one of its tasks on the machine has to stay.
     """
@@ -235,8 +237,9 @@ def _could_go(now: PreemptionState, problem: CoverProblem, gang: Int64, tied: Bo
 
 @dataclass(frozen=True, slots=True)
 class AlsoEvicted:
-    """Tasks on other machines that leave with a bundle, as their gang breaks: ``row``, ``task``: int64[N], index of the
-    bundle, and task.
+    """Tasks on other machines that leave with a bundle, because their gang would be incomplete.
+
+    ``row``, ``task``: int64[N], index of the bundle, and task.
     """
 
     row: Int64

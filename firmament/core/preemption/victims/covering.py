@@ -1,8 +1,8 @@
-"""A covering problem: how much a task lacks on each machine, and how much each task there would free.
+"""Poses covering problems: how much a task lacks on each machine, and how much each task there would free.
 
-Besides resources, rules between tasks are columns of the problem: for a task with anti-affinity, all excluded tasks in
-its domain must leave; for a task with a spread rule, as many tasks as its domain has too many. Only tasks on the
-task's own machine are chosen as victims, not those on other machines of the domain.
+Besides resources, rules between tasks are columns of the problem. For a task with anti-affinity, all excluded tasks in
+its domain must leave. For a task with a spread rule, as many tasks must leave as its domain has too many. Only tasks on
+the task's own machine are chosen as victims, not those on other machines of the domain.
 """
 
 from __future__ import annotations
@@ -18,38 +18,36 @@ from firmament.core.preemption.node_state import PreemptionState
 
 @dataclass(frozen=True, slots=True)
 class CoverProblem:
-    """What must become free on R machines for a task, and which tasks may leave; at most J tasks per machine, D
-    columns.
+    """What must become free on R machines for a task, and which of at most J tasks per machine may leave.
 
-    Contains only machines on which evicting all that may leave is enough.
+    The problem has D columns, and only contains machines where it is enough to evict all tasks that may leave.
     """
 
     rows: Int64
     """int64[R], machine of each row."""
     slots: Int64
-    """int64[R, J], tasks on that machine, V for none."""
+    """int64[R, J], tasks on each machine, V for no task."""
     open: Bool
     """bool[R, J], tasks that may leave."""
     size: Int64
-    """int64[R, J, D], what each task would give back, 0 if it may not leave."""
+    """int64[R, J, D], what each task would give back, 0 if the task may not leave."""
     deficit: Int64
-    """int64[R, D], what is lacking; 0 or negative if nothing is."""
+    """int64[R, D], what the machine lacks; 0 or negative if it lacks nothing."""
     whole: Bool
-    """bool[G], gangs that may leave as a whole; others lose no more members than they can spare."""
+    """bool[G], gangs that may leave as a whole; all others lose no more members than they can spare."""
     forced: Bool
     """bool[R, J], tasks that leave in any case; ``deficit`` counts them, so they are not ``open`` and have size 0."""
 
     def most_helpful_first(self) -> Int64:
-        """Return indices of tasks, those first that give back the largest part of what is lacking: int64[R, J]."""
+        """Return indices of tasks; first come those that give back the largest part of what is lacking: int64[R, J]."""
         lacking = np.maximum(self.deficit, 0)
         given = np.minimum(self.size, lacking[:, None, :]) / np.maximum(lacking, 1)[:, None, :]
         return np.argsort(-given.sum(axis=2), axis=1, kind="stable")
 
     def narrow(self, rows: Int64, open_to: Bool, forced: Bool) -> CoverProblem:
-        """Return the problem on ``rows`` (indices, int64[N]) in which only ``open_to`` may leave, and ``forced`` have
-        to.
+        """Return the problem on ``rows`` (indices, int64[N]) where only ``open_to`` may leave and ``forced`` must.
 
-        Rows on which that is not enough are left out.
+        Rows are left out if these evictions are not enough there.
         """
         size = self.size[rows]
         deficit = self.deficit[rows] - (size * forced[:, :, None]).sum(axis=1)
@@ -103,10 +101,10 @@ def pose_cover_problem(now: PreemptionState, cls: int, rows: Int64, blocked: Boo
 def _find_forced(
     now: PreemptionState, state: RuleState, cls: int, problem: CoverProblem
 ) -> tuple[Bool, Bool]:
-    """Return the tasks that must leave because of models' constraints, bool[R, J], and bool[R]: where that helps.
+    """Return the tasks that must leave because of models' constraints, bool[R, J], and where that helps, bool[R].
 
     Such constraints are no columns, as they do not say how much each task gives back. So tasks are removed one by one,
-    the least important first, until the constraints allow the class; then each task that can stay after all is spared.
+    the least important first, until the constraints allow the class. Then each task that can stay after all does stay.
     """
     rows, slots = problem.rows, problem.slots
     forced, opened = np.zeros(slots.shape, dtype=np.bool_), np.ones(len(rows), dtype=np.bool_)
@@ -140,14 +138,14 @@ def _allow_by_models(state: RuleState, cls: int, machine: int) -> bool:
 
 
 def _slots(now: PreemptionState, rows: Int64) -> Int64:
-    """Return the tasks of each machine in order, filled up with V: int64[R, J]."""
+    """Return the tasks of each machine in the order of leaving, filled up with V: int64[R, J]."""
     first, count = now.first[rows], now.first[rows + 1] - now.first[rows]
     place = np.arange(int(count.max(initial=0)))
     return np.where(place < count[:, None], first[:, None] + place, now.preemption.victims)
 
 
 def find_counted(now: PreemptionState, number: int) -> Bool:
-    """Return the tasks, on any machine, that a counter counts: bool[V + 1]."""
+    """Return which tasks, on any machine, a counter of a rule counts: bool[V + 1]."""
     preemption = now.preemption
     classes = now.problem.classes
     kinds = np.array(
@@ -183,7 +181,7 @@ def _rule_columns(
     slots: Int64,
     open_to: Bool,
 ) -> list[tuple[Int64, Int64]]:
-    """Return per anti-affinity and spread rule what is lacking, int64[R], and what each task gives, int64[R, J]."""
+    """Return what each anti-affinity and spread rule lacks, int64[R], and what each task gives back, int64[R, J]."""
     rules = now.rules(cls)
     columns: list[tuple[int, Int64]] = []
     for number in dict.fromkeys(each.counter for each in rules.exclusions):
