@@ -1,1 +1,1 @@
-"""The API server: its objects, and the code that reaches, watches and writes them."""
+"""Talks to the API server: defines its objects, and reads, watches and writes them."""

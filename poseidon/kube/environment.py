@@ -1,4 +1,4 @@
-"""The connection and settings that all parts that use one API server share."""
+"""Defines the connection and settings that all parts of a process share for one API server."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 class WatchOptions(Section):
     """The section ``watch``.
 
-    ``reconcile_period`` (15 min): how often each resource's known objects are compared with the API server's.
-    0: never.
+    ``reconcile_period`` (15 min) is the time between two comparisons of each collection's known objects with the API
+    server's. 0 means never.
     """
 
     reconcile_period: Annotated[
@@ -37,20 +37,20 @@ class WatchOptions(Section):
 
 @dataclass(frozen=True, slots=True)
 class ReflectorOptions:
-    """Sizes and times of a reflector."""
+    """Page sizes and times of a reflector, which lists and watches a collection."""
 
     page_size: int = 1000
     """Objects per page of a list."""
     watch_seconds: tuple[float, float] = (300.0, 600.0)
     """Range in seconds from which each watch's server-side time-out is drawn."""
     read_margin: float = 15.0
-    """Seconds after that time-out until the client gives up a silent stream."""
+    """Seconds after the watch's time-out until the client gives up a silent stream."""
     absent_seconds: float = 20.0
     """Seconds between tries of a resource that is not served."""
     look_seconds: float = 5.0
-    """Seconds until the client asks again for the version of a collection, before it resumes a watch."""
+    """Longest wait in seconds for the present version of a collection, before a watch is resumed."""
     broken_watches: int = 5
-    """Number of watches in a row that fail without progress before a new list."""
+    """Number of watches that may fail in a row without progress before a new list."""
     backoff_initial: float = 0.2
     """First pause after a failure, in seconds."""
     backoff_cap: float = 10.0
@@ -68,7 +68,7 @@ def _create_unused_metrics() -> KubeMetrics:
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """The connection to one API server, and other objects of which a process has one."""
+    """The connection to one API server, and other objects that all parts of a process share."""
 
     transport: Transport
     """Sends all requests to the API server."""
@@ -85,8 +85,8 @@ class Environment:
     quarantine: Quarantine = field(default_factory=Quarantine)
     """Collects objects that could not be handled."""
     watch: WatchOptions = _NEVER_COMPARED
-    """How often known objects are compared with the server's."""
+    """How often known objects are compared with the API server's."""
     reflector: ReflectorOptions = ReflectorOptions()
     """Sizes and times of all reflectors."""
     rewinds: Rewinds = field(default_factory=Rewinds)
-    """Notes when the server has gone back to an older state."""
+    """Counts how often the server has gone back to an older state."""

@@ -1,8 +1,8 @@
 """Sets aside single objects whose handling raised an exception, so that all others are handled.
 
-Anybody with access may have written an object, perhaps to do harm, and it is still there after a restart. So
-each change of an object, and each action for one, goes through here. If it raises, the object is set aside,
-counted by kind, and logged once; its next change is tried again.
+Anybody with access may write an object that makes its handling fail, perhaps on purpose, and the object is still there
+after a restart. So each change of an object, and each action about one, runs under this module's control. If it raises,
+the object is set aside, counted by kind, and logged once. Its next change is tried again.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _LONGEST_REASON = 300
 
 
 class Quarantine:
-    """Objects that are set aside, by kind and key (an object's uid or name), with the reason.
+    """The objects that are set aside, by kind and key (an object's uid or name), with the reasons.
 
     ``count`` is called with the kind at each failure. Not thread-safe.
     """
@@ -72,17 +72,15 @@ class Quarantine:
             known.pop(key, None)
 
     def attempt(self, kind: str, key: str, *, name: str = "") -> Attempt:
-        """Return a context that handles an object: an exception within it sets the object aside instead of
-        being raised.
-        """
+        """Return a context in which an object is handled; an exception in it sets the object aside."""
         return Attempt(self, kind, key, name)
 
     def deliver(
         self, kind: str, take: Callable[[Sequence[Change[T]]], None], changes: Sequence[Change[T]]
     ) -> None:
-        """Pass on changes: all at once, or one by one if that fails, so that only faulty objects are set aside.
+        """Pass changes to ``take``: all at once, or one by one if that fails, to set aside only faulty objects.
 
-        ``take`` may get a change twice, also one that it has handled in part.
+        So ``take`` may get a change twice, even if it has already handled part of it.
         """
         try:
             take(changes)
@@ -110,7 +108,7 @@ class Quarantine:
 
 @dataclass(slots=True)
 class Attempt:
-    """A context that sets an object aside instead of raising; ``failed`` then says whether it did."""
+    """A context that sets an object aside instead of raising; afterwards ``failed`` says whether it did."""
 
     quarantine: Quarantine
     kind: str
@@ -135,13 +133,13 @@ class Attempt:
 
 
 def _reason(error: Exception) -> str:
-    """Say in one short line what went wrong."""
+    """Return the type and message of an error in one short line."""
     text = " ".join(str(error).encode("utf-8", "replace").decode().split())
     return f"{type(error).__name__}: {text}"[:_LONGEST_REASON].rstrip(": ")
 
 
 def _where(error: Exception) -> str:
-    """Return module and line in this project where an error was raised."""
+    """Return the module and line of this project where an error was raised."""
     frames = [each for each in traceback.extract_tb(error.__traceback__) if "poseidon" in each.filename]
     if not frames:
         return "?"

@@ -1,8 +1,7 @@
 """Detects an API server that came back with an older state, for example restored from a backup.
 
-Versions of objects only grow. A list or an object with a smaller version than before proves that the server
-has lost the changes in between. A watch would not show it: from a version that does not exist yet, it is
-silent.
+Resource versions only grow. A list or an object with a smaller version than before proves that the server has lost
+changes. A watch would not show this: if it starts from a version that does not exist yet, it is silent.
 """
 
 from __future__ import annotations
@@ -11,15 +10,15 @@ import asyncio
 
 
 class Rewinds:
-    """Counts how often an API server has gone back to an older state, for all parts that follow it. Not thread-safe."""
+    """Counts how often an API server has gone back to an older state, for all parts that read it. Not thread-safe."""
 
     def __init__(self) -> None:
         self.count = 0
-        """How often that has happened."""
+        """How often the server has gone back."""
         self._noted = asyncio.Event()
 
     def note(self) -> None:
-        """Record that the server has gone back, so that nothing known about it is certain any more."""
+        """Record that the server has gone back, so that all copies of its objects may be wrong."""
         self.count += 1
         self._noted.set()
         self._noted = asyncio.Event()

@@ -1,1 +1,1 @@
-"""Kubernetes objects, with the fields that a scheduler reads, and the paths where the API serves them."""
+"""Defines Kubernetes' objects, with the fields that a scheduler reads, and the API paths that serve them."""

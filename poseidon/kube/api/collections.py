@@ -1,4 +1,4 @@
-"""The collections of the API: each group, version and path that the bridge reads."""
+"""Lists the API's collections that the bridge reads, each with its group, version and path."""
 
 from __future__ import annotations
 
@@ -101,19 +101,22 @@ NATIVE_POD_GROUPS = Resource(
         "/apis/scheduling.k8s.io/v1alpha2/podgroups",
     ),
 )
-"""1.36 serves v1alpha2, 1.37 v1beta1 and v1alpha3."""
+"""Kubernetes' own PodGroups: 1.36 serves v1alpha2; 1.37 serves v1beta1 and v1alpha3."""
 COMPOSITE_POD_GROUPS = Resource(
     "compositepodgroups", "/apis/scheduling.k8s.io/v1alpha3/compositepodgroups", CompositePodGroup
 )
 BUDGETS = Resource("poddisruptionbudgets", "/apis/policy/v1/poddisruptionbudgets", DisruptionBudget)
 DAEMON_SETS = Resource("daemonsets", "/apis/apps/v1/daemonsets", ScaledOwner)
-"""Only their metadata. The bridge follows them only if it matters which pods a DaemonSet owns."""
+"""DaemonSets, of which only metadata are read.
+
+The bridge watches them only if cost models need to know daemons' pods.
+"""
 SCALED_OWNERS: dict[str, Resource[ScaledOwner]] = {
     "ReplicaSet": Resource("replicasets", "/apis/apps/v1/replicasets", ScaledOwner),
     "StatefulSet": Resource("statefulsets", "/apis/apps/v1/statefulsets", ScaledOwner),
     "Job": Resource("jobs", "/apis/batch/v1/jobs", ScaledOwner),
 }
-"""Owners by kind. The bridge follows them once a gang's size is a share of its owner's pods."""
+"""Owners of pods by kind. The bridge watches them once a gang's size is a share of its owner's pods."""
 
 APP_GROUP_VERSION = "appgroup.diktyo.x-k8s.io/v1alpha1"
 TOPOLOGY_VERSION = "networktopology.diktyo.x-k8s.io/v1alpha1"
@@ -134,7 +137,7 @@ CLUSTER_QUEUES, LOCAL_QUEUES, COHORTS, RESOURCE_FLAVORS, WORKLOAD_PRIORITY_CLASS
         ("topologies", KueueTopology, (f"{_KUEUE}/v1alpha1/topologies",)),
     )
 )
-"""Kueue serves v1beta2 from 0.15 on."""
+"""Kueue's kinds; Kueue serves v1beta2 from version 0.15 on."""
 VOLCANO_QUEUES = Resource(
     "queues.scheduling.volcano.sh", "/apis/scheduling.volcano.sh/v1beta1/queues", VolcanoQueue
 )
@@ -165,18 +168,19 @@ QUEUED_OWNERS: dict[str, Resource[QueuedOwner]] = {
         ("TrainJob", "trainer.kubeflow.org/v1alpha1", "trainjobs"),
     )
 }
-"""Owners of pods by kind, beside ``SCALED_OWNERS``; the bridge follows both if pods may be in their owners' queues."""
+"""Other owners of pods by kind.
 
-QUEUED_JOBS = Resource("jobs", "/apis/batch/v1/jobs", QueuedOwner)
-"""Jobs with everything that is needed to know their future pods; followed in place of those above where Jobs may be
-suspended.
+The bridge watches these and ``SCALED_OWNERS`` if pods may be in their owners' queues.
 """
 
+QUEUED_JOBS = Resource("jobs", "/apis/batch/v1/jobs", QueuedOwner)
+"""Jobs with all fields that determine their pods; watched instead of ``SCALED_OWNERS``' if Jobs may be suspended."""
+
 NODE_METRICS = Resource("nodemetrics", "/apis/slo.koordinator.sh/v1alpha1/nodemetrics", NodeMetric)
-"""Koordinator's objects, if it is installed."""
+"""Koordinator's NodeMetrics, if Koordinator is installed."""
 
 CONFIG_MAPS = Resource("configmaps", "/api/v1/configmaps", ConfigMap)
-"""All ConfigMaps. The bridge follows only single ones (``config_map``) and those with a label."""
+"""All ConfigMaps. The bridge watches only single ones (``config_map``) and those with a label."""
 
 
 def config_map(namespace: str, name: str) -> Resource[ConfigMap]:

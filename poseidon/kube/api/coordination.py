@@ -1,4 +1,4 @@
-"""coordination.k8s.io/v1: the Lease by which processes agree on their leader."""
+"""Defines coordination.k8s.io/v1 Lease, by which processes agree on their leader."""
 
 from __future__ import annotations
 
@@ -6,9 +6,7 @@ from poseidon.kube.api.metadata import KubeStruct, ObjectMeta
 
 
 class LeaseSpec(KubeStruct, frozen=True):
-    """The content of a Lease. ``holder_identity`` is "" if nobody holds it; times are RFC 3339 with
-    microseconds.
-    """
+    """Spec of a Lease. ``holder_identity`` is "" if no process holds it; times are RFC 3339 with microseconds."""
 
     holder_identity: str = ""
     lease_duration_seconds: int = 0
@@ -18,7 +16,7 @@ class LeaseSpec(KubeStruct, frozen=True):
 
 
 class Lease(KubeStruct, frozen=True):
-    """A Lease."""
+    """coordination.k8s.io/v1 Lease."""
 
     metadata: ObjectMeta
     spec: LeaseSpec = LeaseSpec()

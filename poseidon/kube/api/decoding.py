@@ -1,8 +1,8 @@
 """Decodes the API server's bytes, and parsed manifests, into structs.
 
-The fast path decodes JSON straight into structs. If that fails, the value is made readable (see ``readable``)
-and decoded generically; nulls, which Kubernetes treats as absent, are dropped, and the rest is converted. So
-one odd object does not spoil a list of 100,000, and no field need be declared nullable.
+The fast path decodes JSON straight into structs. If that fails, the bytes are repaired (see ``readable``) and decoded
+generically. Then nulls, which Kubernetes treats as absent, are dropped, and the value is converted into the struct. So
+one odd object does not spoil a list of 100,000, and no field must be declared nullable.
 """
 
 from __future__ import annotations
@@ -32,21 +32,24 @@ class MalformedObjectError(ValueError):
 
 
 class WatchEvent(Struct, frozen=True, gc=False):
-    """A line of a watch. ``object`` is left encoded: what it is depends on ``type`` (ERROR: a Status)."""
+    """A line of a watch. ``object`` is left encoded, because its kind depends on ``type`` (ERROR: a Status)."""
 
     type: str
     object: msgspec.Raw
 
 
 class Rejected(Struct, frozen=True):
-    """An item of a list that could not be decoded, with what could be decoded of its metadata."""
+    """An item of a list that could not be decoded, with the readable part of its metadata."""
 
     metadata: ObjectMeta
     problem: str
 
 
 class Page(Struct, Generic[T], frozen=True):
-    """One page of a list. ``continue_token`` is "" on the last page; ``kind`` is the list's, such as PodList."""
+    """One page of a list.
+
+    ``continue_token`` is "" on the last page; ``kind`` is the kind of the list, such as PodList.
+    """
 
     items: tuple[T, ...]
     resource_version: str
@@ -84,7 +87,7 @@ _WATCH_EVENTS = msgspec.json.Decoder(WatchEvent)
 
 
 def decode_page(raw: bytes, kind: type[T]) -> Page[T]:
-    """Decode one page of a list of ``kind``. Undecodable items are set aside in ``rejected``.
+    """Decode one page of a list of ``kind``; items that cannot be decoded are returned in ``rejected``.
 
     Raises ``MalformedObjectError`` when the page itself is not a list.
     """
@@ -126,7 +129,7 @@ def decode_object(raw: bytes | msgspec.Raw, kind: type[T]) -> T:
 
 
 def decode_outline(raw: msgspec.Raw, outline: type[Outline]) -> Outline | None:
-    """Decode the outline of an object; None if only ``decode_object`` can name its fault."""
+    """Decode the outline of an object; return None if that fails, so that ``decode_object`` can name the fault."""
     try:
         return _decoder(outline).decode(raw)
     except _UNREADABLE:
@@ -134,9 +137,7 @@ def decode_outline(raw: msgspec.Raw, outline: type[Outline]) -> Outline | None:
 
 
 def decode_metadata(raw: bytes | msgspec.Raw) -> ObjectMeta:
-    """Decode the metadata of a broken object: all of it if possible, else name, namespace and uid, else
-    nothing.
-    """
+    """Decode the metadata of a broken object: all of it if possible, else name, namespace and uid, else none."""
     text = readable(bytes(raw))
     for decode in (_METADATA.decode, lambda given: _decode_tolerant(given, MetadataOnly)):
         try:
@@ -169,11 +170,11 @@ def convert_object(value: object, kind: type[T]) -> T:
 
 
 def drop_nulls(value: Any) -> Any:
-    """Return a value without map entries whose value is null. Nulls inside lists stay: they are mistakes.
+    """Return a value without null entries of maps. Nulls inside lists stay, because they are mistakes.
 
-    Labels and annotations without a value get the empty one, as the API server reads them. Shared parts (YAML
-    aliases) are copied once and stay shared, so a few lines that stand for billions of entries stay small.
-    Raises ``RecursionError`` for a value that contains itself.
+    Labels and annotations with null get the value "", as the API server reads them. Shared parts (YAML aliases) are
+    copied once and stay shared, so a few lines that stand for billions of entries stay small. Raises ``RecursionError``
+    for a value that contains itself.
     """
     if not _may_hold_null(value):
         return value
@@ -199,7 +200,10 @@ def drop_nulls(value: Any) -> Any:
 
 
 def _may_hold_null(value: Any) -> bool:
-    """Return whether a value may hold nulls. To encode it takes a tenth of the time of copying it."""
+    """Return whether a value may contain nulls.
+
+    This check encodes the value, which takes a tenth of the time of a copy.
+    """
     try:
         return b"null" in msgspec.json.encode(value)
     except (
@@ -207,12 +211,12 @@ def _may_hold_null(value: Any) -> bool:
         ValueError,
         OverflowError,
         RecursionError,
-    ):  # YAML's own types, or a value within itself
+    ):  # types of YAML, or a value that contains itself
         return True
 
 
 _TEXTS = frozenset({"labels", "annotations"})
-"""Maps of texts, in which null is an empty text."""
+"""Names of maps of strings, in which null means an empty string."""
 
 
 def _texts(given: dict[Any, Any]) -> dict[Any, Any]:
@@ -225,7 +229,7 @@ def explain_malformed(error: msgspec.MsgspecError) -> MalformedObjectError:
     problem, _, path = text.partition(" - at ")
     about_key = "`key` in " in path or path.startswith("key")
     path = path[path.find("`$") :].strip("`").removeprefix("$").removeprefix(".")
-    # msgspec writes [...] for "some entry of"; which one is not known here.
+    # msgspec writes [...] for an unknown entry of a list.
     path = path.replace("[...]", "[*]")
     problem = _TYPE_NAMES.sub(lambda match: _PLAIN_NAMES.get(match.group(1), match.group(1)), problem)
     problem = problem[:1].lower() + problem[1:]
@@ -256,7 +260,7 @@ def _decoder(kind: type[S]) -> msgspec.json.Decoder[S]:
 
 
 def _decode(decoder: msgspec.json.Decoder[S], raw: bytes) -> S:
-    """Decode an envelope, made readable if it is not."""
+    """Decode an envelope; if that fails, repair its bytes and try again."""
     try:
         return decoder.decode(raw)
     except _UNREADABLE:

@@ -1,6 +1,6 @@
-"""Kinds of dynamic resource allocation (resource.k8s.io/v1): devices, their classes, and claims of devices.
+"""Defines the kinds of dynamic resource allocation (resource.k8s.io/v1): devices, device classes and claims.
 
-What says which devices fit (specs, allocations) is kept as it is: the solver reads it in Kubernetes' own structure.
+Specs and allocations are kept as plain JSON, because the solver reads them in Kubernetes' own structure.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from poseidon.kube.api.metadata import Condition, KubeStruct, ObjectMeta
 Json: TypeAlias = dict[str, Any]
 
 FINALIZER = "resource.kubernetes.io/delete-protection"
-"""Finalizer of a claim that has devices: it stays until they are free again."""
+"""Finalizer of a claim that has devices: it keeps the claim until its devices are free again."""
 
 POD_CLAIM_NAME = "resource.kubernetes.io/pod-claim-name"
-"""Annotation of a claim that was made from a template: what its pod calls it."""
+"""Annotation of a claim that was made from a template: the claim's name within its pod."""
 
 EXTENDED_CLAIM = "resource.kubernetes.io/extended-resource-claim"
-"""Annotation of a claim that a scheduler has made for a pod's extended resources: ``true``."""
+"""Annotation, with value ``true``, of a claim that a scheduler has made for a pod's extended resources."""
 
 MOST_CONSUMERS = 256
-"""Pods that one claim may be reserved for at a time."""
+"""Most pods that one claim may be reserved for at the same time."""
 
 
 class DeviceClass(KubeStruct, frozen=True):
@@ -41,7 +41,7 @@ class ResourceSlice(KubeStruct, frozen=True):
 
 
 class NodeDeviceList(KubeStruct, frozen=True):
-    """scheduling.koordinator.sh/v1alpha1 Device: the devices of the node of its name."""
+    """scheduling.koordinator.sh/v1alpha1 Device: the devices of the node that has the object's name."""
 
     metadata: ObjectMeta = ObjectMeta()
     spec: Json = field(default_factory=dict)
@@ -73,7 +73,7 @@ class AllocatedDeviceStatus(KubeStruct, frozen=True):
 
 
 class ResourceClaimStatus(KubeStruct, frozen=True):
-    """The devices that a claim has got (``allocation``, None for none), and for whom."""
+    """The devices that a claim has (``allocation``, None for none), and the pods that it is reserved for."""
 
     allocation: Json | None = None
     reserved_for: tuple[ClaimConsumer, ...] = ()
@@ -81,7 +81,7 @@ class ResourceClaimStatus(KubeStruct, frozen=True):
 
 
 class ResourceClaim(KubeStruct, frozen=True):
-    """resource.k8s.io/v1 ResourceClaim: a request for devices, and what it has got."""
+    """resource.k8s.io/v1 ResourceClaim: a request for devices, and the devices that it has."""
 
     metadata: ClaimMeta = ClaimMeta()
     spec: Json = field(default_factory=dict)

@@ -1,8 +1,8 @@
-"""The table of kinds: every kind of object that placement reads, in the order in which the bridge loads them.
+"""Lists every kind of object that placement reads, in the order in which the bridge loads them.
 
-Watches, offline commands, support bundles and the rights that ``poseidon doctor`` checks all use this table,
-and tests compare the roles in ``deploy/`` with it. A new kind needs a struct, a collection, an entry here,
-and code that takes its objects (``BridgeState.handlers``, or a part that follows it itself).
+Watches, offline commands, support bundles and the rights that ``poseidon doctor`` checks all use this table, and tests
+compare the roles in ``deploy/`` with it. A new kind needs a struct, a collection, an entry in this table, and code that
+handles its objects (``BridgeState.handlers``, or a part that watches the kind itself).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from poseidon.kube.api.resource import Resource
 
 @dataclass(frozen=True, slots=True)
 class ObjectKind:
-    """A kind of objects, as manifests name it, and how commands read files of it."""
+    """A kind of objects, as manifests name it, and how commands read it from files."""
 
     group: str
     """The API group without version, "" for the core's."""
@@ -32,35 +32,35 @@ class ObjectKind:
     cluster_scoped: bool = False
     """Whether its objects are in no namespace."""
     left_out: bool = False
-    """Whether commands skip a faulty object in a file with a warning; they refuse those of other kinds."""
+    """Whether commands warn about a faulty object in a file and skip it; otherwise they stop with an error."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WatchedKind(ObjectKind):
-    """A kind whose objects the bridge follows in a cluster."""
+    """A kind whose objects the bridge watches in a cluster."""
 
     resource: Resource[Any]
-    """The collection in which an API server keeps them."""
+    """The collection that the bridge watches."""
     role: str = ""
-    """Folder below ``deploy/`` whose role allows following it, "" for the bridge's own."""
+    """Folder below ``deploy/`` whose role allows watching this kind, "" for the bridge's own role."""
     verbs: tuple[str, ...] = ("list", "watch")
     """The verbs that the bridge needs."""
     bundled: bool = True
-    """Whether live commands and support bundles read its collection. They infer workloads from their pods."""
+    """Whether live commands and support bundles read its collection. They derive workloads from pods instead."""
 
     @property
     def plural(self) -> str:
-        """The API's name of the collection."""
+        """The name of the collection in the API, such as ``pods``."""
         return self.resource.path.rpartition("/")[2]
 
     @property
     def api_version(self) -> str:
-        """The ``apiVersion`` in manifests: the version that is asked for first."""
+        """The preferred ``apiVersion``."""
         return self.resource.path.removeprefix("/apis/").removeprefix("/api/").rpartition("/")[0]
 
 
 def _make_kind(resource: Resource[Any], name: str, **fields: Any) -> WatchedKind:
-    """Return a kind whose objects are in ``resource``; its path names the group."""
+    """Return a kind whose objects are in ``resource``; the path of ``resource`` names the API group."""
     group = "" if resource.path.startswith("/api/v1/") else resource.path.split("/")[2]
     return WatchedKind(group, name, **{"struct": resource.kind, "resource": resource, **fields})
 
@@ -147,7 +147,7 @@ GROUPS = (
     KAI_POD_GROUP,
     POD_GANG,
 )
-"""Kinds that say which pods go together."""
+"""Kinds that say which pods form a group."""
 
 QUEUES = (
     TOPOLOGY,
@@ -161,7 +161,7 @@ QUEUES = (
     KOORDINATOR_QUOTA,
     ELASTIC_QUOTA,
 )
-"""Kinds that describe queues and quotas; the bridge follows those of the projects that are configured."""
+"""Kinds that describe queues and quotas; the bridge watches those of the configured projects."""
 
 BEFORE_PODS = (
     NODE,
@@ -170,7 +170,7 @@ BEFORE_PODS = (
     # Rules between pods may select namespaces by label, so these must be known before the first round.
     NAMESPACE,
     SERVICE,
-    # An unknown claim would count as one that does not exist.
+    # If a pod came before its claim, the claim would count as missing.
     STORAGE_CLASS,
     CSI_NODE,
     CSI_DRIVER,
@@ -182,22 +182,22 @@ BEFORE_PODS = (
     RESOURCE_SLICE,
     RESOURCE_CLAIM,
     NODE_DEVICES,
-    # An unknown owner would count as one that does not exist.
+    # If a pod came before its DaemonSet, the DaemonSet would count as missing.
     DAEMON_SET,
-    # No pod should hear that there is no HyperNode that its group could be in.
+    # If groups came before HyperNodes, their pods would be told that no HyperNode fits.
     HYPER_NODE,
-    # No pod should hear that its group does not exist before all groups are known.
+    # If pods came before groups, they would be told that their groups do not exist.
     *GROUPS,
     GROUP_MAP,
-    # No pod should hear that its queue does not exist before all queues are known.
+    # If pods came before queues, they would be told that their queues do not exist.
     *QUEUES,
-    # An object in a queue would be resumed whose pods are refused.
+    # If LimitRanges came later, an object might be resumed although the API server would refuse its pods.
     LIMIT_RANGE,
 )
 """Kinds that the bridge loads before pods, in this order."""
 
 AFTER_PODS = (APP_GROUP, NETWORK_TOPOLOGY, BUDGET, NODE_TOPOLOGY, NODE_METRIC, *OWNERS)
-"""Kinds that say something about known pods, or about their owners."""
+"""Kinds that the bridge loads after pods: they describe known pods, nodes or owners of pods."""
 
 FILES_ALONE = (
     ObjectKind("", "ReplicationController", workloads.ReplicaWorkload),
@@ -209,12 +209,13 @@ FILES_ALONE = (
     ObjectKind("resource.k8s.io", "ResourceClaimTemplate", ResourceClaimTemplate),
     ObjectKind("node.k8s.io", "RuntimeClass", RuntimeClass, cluster_scoped=True),
 )
-"""Kinds that only offline commands read. In a cluster, controllers, admission or sources of use have already
-applied them.
+"""Kinds that only offline commands read.
+
+In a cluster, controllers, the API server's admission or sources of measured use have already applied them.
 """
 
 FOLLOWED = (*BEFORE_PODS, POD, *AFTER_PODS)
-"""Kinds that the bridge follows at an API server."""
+"""Kinds that the bridge watches at an API server."""
 
 KINDS: tuple[ObjectKind, ...] = (*FOLLOWED, *FILES_ALONE)
 """All kinds."""

@@ -1,4 +1,4 @@
-"""The parts that objects of all kinds share: decoding of fields, metadata, statuses, conditions, names and times."""
+"""Defines what objects of all kinds share: decoding of fields, metadata, statuses, conditions, names and times."""
 
 from __future__ import annotations
 
@@ -16,17 +16,18 @@ Resources: TypeAlias = dict[str, Number]
 
 SMALLEST, LARGEST = -(2**63), 2**63 - 1
 Integer: TypeAlias = Annotated[int, Meta(ge=SMALLEST, le=LARGEST)]
-"""A whole number within the API server's range. Others are refused when decoded: some would be too large to
-write again.
+"""A whole number of at most 64 bits, as in the API server.
+
+Decoding refuses larger ones, because they could not be written again.
 """
 
 
 class KubeStruct(Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
     """Base of all API objects, with the fields that a scheduler reads.
 
-    Decoding skips unknown fields and gives absent ones Kubernetes' defaults; `decoding` says how nulls and
-    malformed objects are treated. Attributes are in snake_case, wire names in camelCase. Lists become tuples,
-    so an empty one costs nothing. Objects are trees, so ``gc=False`` cannot leak.
+    Decoding skips unknown fields and gives absent ones Kubernetes' defaults; the module ``decoding`` says how nulls and
+    malformed objects are treated. Attributes are in snake_case, names in JSON in camelCase. Lists become tuples, so
+    empty lists take no memory. Objects never refer to themselves, so ``gc=False`` leaks no memory.
     """
 
 
@@ -41,9 +42,7 @@ class OwnerReference(KubeStruct, frozen=True):
 
 
 class ObjectMeta(KubeStruct, frozen=True):
-    """Metadata. Times are RFC 3339 text as sent; ``deletion_timestamp`` is set once somebody has asked for
-    deletion.
-    """
+    """Metadata of an object. Times are RFC 3339 text; ``deletion_timestamp`` is set once deletion was requested."""
 
     name: str = ""
     generate_name: str = ""
@@ -65,26 +64,26 @@ class ObjectMeta(KubeStruct, frozen=True):
 
 
 class GenerationMeta(ObjectMeta, frozen=True):
-    """Metadata with the number of the spec's latest change."""
+    """Metadata with ``generation``, a number that grows with each change of the spec."""
 
     generation: Integer = 0
 
 
 class ListMeta(KubeStruct, frozen=True):
-    """The Kubernetes object of a list's metadata: its version, and the token of the next page ("" on the last)."""
+    """Metadata of a list: its resource version, and the token of the next page ("" on the last page)."""
 
     resource_version: str = ""
     continue_token: str = field(default="", name="continue")
 
 
 class StatusDetails(KubeStruct, frozen=True):
-    """Details of a `Status` that clients act on."""
+    """Details of a ``Status``: the seconds to wait before another try."""
 
     retry_after_seconds: Integer = 0
 
 
 class Status(KubeStruct, frozen=True):
-    """The API server's answer in place of an object: an error, or the outcome of an action."""
+    """The API server's answer if it returns no object: an error, or the outcome of a request."""
 
     status: str = ""
     message: str = ""
@@ -104,7 +103,7 @@ class Condition(KubeStruct, frozen=True):
 
 
 class PodRef(NamedTuple):
-    """One pod; ``uid`` tells it apart from other pods of the same name."""
+    """A reference to a pod; ``uid`` distinguishes it from other pods of the same name."""
 
     uid: str
     namespace: str
@@ -120,7 +119,7 @@ class PodRef(NamedTuple):
 
 
 class ObjectRef(NamedTuple):
-    """One object of any kind, as events refer to it."""
+    """A reference to an object of any kind, as events contain it."""
 
     api_version: str
     kind: str
@@ -133,20 +132,20 @@ class ObjectRef(NamedTuple):
 
 
 EARLIEST, LATEST = -62_135_596_800.0, 253_402_300_799.0
-"""The first second of the year 1 and the last of 9999: only times between them can be written again."""
+"""The first second of the year 1 and the last second of 9999; Python can write only times between them."""
 
 
 def get_metadata(item: KubeStruct) -> ObjectMeta:
-    """Return the metadata of an object of the API, which every kind has."""
+    """Return the metadata of an object of the API."""
     metadata: ObjectMeta = item.metadata  # type: ignore[attr-defined]  # only the kinds themselves declare it
     return metadata
 
 
 @lru_cache(maxsize=4096)  # pods of a burst were created within a few seconds
 def seconds(time: str | None) -> float | None:
-    """Return an RFC 3339 time in seconds since the epoch; None for no time, or text that is not one.
+    """Return an RFC 3339 time in seconds since the epoch; None if there is no time, or the text is not one.
 
-    Times outside ``EARLIEST`` to ``LATEST`` count as none, because they could not be written again.
+    The result is also None for times before ``EARLIEST`` or after ``LATEST``, because Python could not write them.
     """
     if not time:
         return None
@@ -159,7 +158,7 @@ def seconds(time: str | None) -> float | None:
 
 
 def format_time(seconds: float) -> str:
-    """Write seconds since the epoch as Kubernetes writes times: RFC 3339, UTC, whole seconds."""
+    """Format seconds since the epoch as Kubernetes does: RFC 3339, UTC, whole seconds."""
     return _timestamp(math.floor(seconds))
 
 

@@ -1,4 +1,4 @@
-"""core/v1 Namespace, and the objects that limit its pods: LimitRange and ResourceQuota."""
+"""Defines core/v1 Namespace, and the objects that limit the pods in it: LimitRange and ResourceQuota."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ class ScopeRequirement(KubeStruct, frozen=True):
 
 
 class ScopeSelector(KubeStruct, frozen=True):
-    """Conditions that must all hold."""
+    """Conditions on pods that must all hold."""
 
     match_expressions: tuple[ScopeRequirement, ...] = ()
 
 
 class ResourceQuotaSpec(KubeStruct, frozen=True):
-    """The limits, by names such as ``requests.cpu`` and ``pods``, and which pods count."""
+    """The limits of a quota, by names such as ``requests.cpu`` and ``pods``, and which pods it counts."""
 
     hard: Resources = field(default_factory=dict)
     scopes: tuple[str, ...] = ()
@@ -60,7 +60,7 @@ class ResourceQuotaSpec(KubeStruct, frozen=True):
 
 
 class ResourceQuotaStatus(KubeStruct, frozen=True):
-    """The amounts in use."""
+    """The amounts of a quota that are used."""
 
     used: Resources = field(default_factory=dict)
 

@@ -1,4 +1,4 @@
-"""core/v1 Node, and objects that pods name or that select pods: PriorityClass, RuntimeClass, Service."""
+"""Defines core/v1 Node, and objects that pods name or that select pods: PriorityClass, RuntimeClass, Service."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Taint(KubeStruct, frozen=True):
 
 
 class NodeSpec(KubeStruct, frozen=True):
-    """Spec of a Node: what an administrator sets."""
+    """Spec of a Node: whether it is cordoned, and its taints."""
 
     unschedulable: bool = False
     taints: tuple[Taint, ...] = ()
@@ -30,7 +30,7 @@ class ContainerImage(KubeStruct, frozen=True):
     """An image on a node, with all its names there."""
 
     names: tuple[str, ...] = ()
-    size_bytes: int = 0  # bounded where it is read
+    size_bytes: int = 0  # the reader limits it
 
 
 class NodeStatus(KubeStruct, frozen=True):
@@ -76,7 +76,7 @@ class _StatusOutline(KubeStruct, frozen=True):
 class NodeOutline(KubeStruct, frozen=True):
     """The parts of a Node that placement reads, not decoded yet.
 
-    If its ``mark`` is the same as before, the update is only a heartbeat of the kubelet, and the Node is not decoded.
+    If ``mark`` has not changed, the update is only a heartbeat of the kubelet, and the Node is not decoded.
     """
 
     found: _MetadataOutline = field(default=_MetadataOutline(), name="metadata")
@@ -91,7 +91,7 @@ class NodeOutline(KubeStruct, frozen=True):
 
     @property
     def mark(self) -> int:
-        """A number that changes whenever the node does, except for the time and number of its heartbeats."""
+        """A hash of all parts that placement reads; heartbeats do not change it."""
         found, status = self.found, self.status
         parts = (
             found.labels,
@@ -108,7 +108,7 @@ class NodeOutline(KubeStruct, frozen=True):
 
 
 class PriorityClass(KubeStruct, frozen=True):
-    """scheduling.k8s.io/v1 PriorityClass; at most one of a cluster is the ``global_default``."""
+    """scheduling.k8s.io/v1 PriorityClass; at most one in a cluster is the ``global_default``."""
 
     metadata: ObjectMeta = ObjectMeta()
     value: Integer = 0
@@ -130,7 +130,7 @@ class RuntimeScheduling(KubeStruct, frozen=True):
 
 
 class RuntimeClass(KubeStruct, frozen=True):
-    """node.k8s.io/v1 RuntimeClass: what admission adds to pods that name it."""
+    """node.k8s.io/v1 RuntimeClass: the overhead and node rules that admission adds to pods that name it."""
 
     metadata: ObjectMeta = ObjectMeta()
     overhead: RuntimeOverhead = RuntimeOverhead()

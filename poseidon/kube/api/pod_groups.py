@@ -1,4 +1,4 @@
-"""Objects that say which pods belong together, and how many of them may be disrupted."""
+"""Defines objects that say which pods form a group, and how many pods may be disrupted."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from poseidon.kube.api.pods import PodResourceClaim
 
 
 class PodGroupSpec(KubeStruct, frozen=True):
-    """Spec of a PodGroup. ``schedule_timeout_seconds`` None: the scheduler's default. ``min_resources``:
-    amounts by resource.
+    """Spec of a PodGroup.
+
+    ``schedule_timeout_seconds`` None means the scheduler's default. ``min_resources`` are amounts by resource.
     """
 
     min_member: Integer = 0
@@ -49,7 +50,7 @@ class SigsPodGroup(KubeStruct, frozen=True):
 
 
 class VolcanoTopology(KubeStruct, frozen=True):
-    """All pods in one HyperNode of this tier or of a lower one; with mode ``soft`` rather in a low one."""
+    """A rule that all pods must be in one HyperNode of at most this tier; mode ``soft`` only prefers low tiers."""
 
     mode: str = "hard"
     highest_tier_allowed: Integer | None = None
@@ -57,7 +58,7 @@ class VolcanoTopology(KubeStruct, frozen=True):
 
 
 class VolcanoSubGroups(KubeStruct, frozen=True):
-    """Groups in a PodGroup: of pods that match, those with the same values of some labels are one group."""
+    """Groups within a PodGroup: selected pods with equal values of some labels form one group."""
 
     name: str = ""
     network_topology: VolcanoTopology | None = None
@@ -68,7 +69,7 @@ class VolcanoSubGroups(KubeStruct, frozen=True):
 
 
 class VolcanoPodGroupSpec(KubeStruct, frozen=True):
-    """The number of pods that are placed together, in all and per task, and further requirements."""
+    """Spec of Volcano's PodGroup: how many pods are placed together, in all and per task, and further requirements."""
 
     min_member: Integer = 0
     min_task_member: dict[str, Integer] = field(default_factory=dict)
@@ -87,7 +88,7 @@ class VolcanoPodGroup(KubeStruct, frozen=True):
 
 
 class GangPolicy(KubeStruct, frozen=True):
-    """A policy of all or nothing, for at least this many pods."""
+    """A gang policy: at least this many pods are placed, or none."""
 
     min_count: Integer = 0
 
@@ -119,7 +120,7 @@ class Workload(KubeStruct, frozen=True):
 
 
 class TopologyConstraint(KubeStruct, frozen=True):
-    """All pods of a group must be on nodes with one value of a label."""
+    """A rule that all pods of a group must be on nodes with equal values of the label ``key``."""
 
     key: str = ""
 
@@ -131,17 +132,17 @@ class SchedulingConstraints(KubeStruct, frozen=True):
 
 
 class TemplateReference(KubeStruct, frozen=True):
-    """The template of which a group was made."""
+    """The Workload from which a group was made."""
 
     workload_name: str = ""
 
 
 class NativePodGroupSpec(KubeStruct, frozen=True):
-    """Spec of Kubernetes' own PodGroup. ``disruption_mode`` is a text until v1alpha2 and a union from
-    v1alpha3 on.
+    """Spec of Kubernetes' own PodGroup.
 
-    Admission sets ``priority`` and ``preemption_policy`` from ``priority_class_name``. ``workload_ref`` names the
-    Workload that it was made of.
+    ``disruption_mode`` is a string until v1alpha2 and an object from v1alpha3 on. Admission sets ``priority`` and
+    ``preemption_policy`` from ``priority_class_name``. ``workload_ref`` names the Workload from which the group was
+    made.
     """
 
     scheduling_policy: GroupPolicy = GroupPolicy()
@@ -170,7 +171,7 @@ class NativePodGroup(KubeStruct, frozen=True):
 
 
 class CompositeGangPolicy(KubeStruct, frozen=True):
-    """A policy of all or nothing, for at least this many groups."""
+    """A gang policy: at least this many groups are placed, or none."""
 
     min_group_count: Integer = 0
 
@@ -182,7 +183,7 @@ class CompositePolicy(KubeStruct, frozen=True):
 
 
 class CompositePodGroupSpec(KubeStruct, frozen=True):
-    """Spec of a CompositePodGroup, whose fields are those of a PodGroup; it holds groups instead of pods."""
+    """Spec of a CompositePodGroup. It has the fields of a PodGroup, but contains groups instead of pods."""
 
     parent_composite_pod_group_name: str = ""
     workload_ref: TemplateReference | None = None
@@ -203,7 +204,7 @@ class CompositePodGroup(KubeStruct, frozen=True):
 
 
 class DisruptionBudgetSpec(KubeStruct, frozen=True):
-    """The pods of a budget, and how many of them must stay or may be missing, as a number or in percent.
+    """Spec of a disruption budget: its pods, and how many must stay or may be missing, as a number or in percent.
 
     ``unhealthy_pod_eviction_policy``: whether pods that are not ready may always be evicted ("AlwaysAllow").
     """
@@ -215,10 +216,10 @@ class DisruptionBudgetSpec(KubeStruct, frozen=True):
 
 
 class DisruptionBudgetStatus(KubeStruct, frozen=True):
-    """Counts of the controller, for the spec of generation ``observed_generation``.
+    """Status of a disruption budget: the controller's counts, for the spec of generation ``observed_generation``.
 
-    ``disrupted_pods``: names of evicted pods that the controller has not seen go; ``disruptions_allowed`` already
-    leaves them out.
+    ``disrupted_pods`` are names of evicted pods whose deletion the controller has not seen yet. ``disruptions_allowed``
+    already takes them into account.
     """
 
     disruptions_allowed: Integer = 0
@@ -229,7 +230,7 @@ class DisruptionBudgetStatus(KubeStruct, frozen=True):
 
 
 class DisruptionBudget(KubeStruct, frozen=True):
-    """policy/v1 PodDisruptionBudget; ``status`` is None until a controller has counted."""
+    """policy/v1 PodDisruptionBudget; ``status`` is None until the controller has written it."""
 
     metadata: GenerationMeta = GenerationMeta()
     spec: DisruptionBudgetSpec = DisruptionBudgetSpec()
@@ -260,7 +261,7 @@ class ScaleStatus(KubeStruct, frozen=True):
 class OwnedPods(KubeStruct, frozen=True):
     """The pods that an owner makes from one template: how many, and the template's annotations.
 
-    ``role``: what tells them from its other pods; ``some_ended``: whether ``count`` leaves out pods that have
+    ``role`` distinguishes them from the owner's other pods; ``some_ended``: ``count`` leaves out pods that have
     succeeded.
     """
 

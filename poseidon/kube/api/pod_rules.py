@@ -1,4 +1,4 @@
-"""A pod's rules about nodes and other pods: selectors, affinity, spread and tolerations."""
+"""Defines a pod's rules about nodes and other pods: selectors, affinity, spread and tolerations."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class LabelSelectorRequirement(KubeStruct, frozen=True):
 
 
 class LabelSelector(KubeStruct, frozen=True):
-    """A conjunction of conditions; an empty one matches every object, an absent one (None) none."""
+    """Conditions that must all hold; an empty selector matches every object, an absent one (None) no object."""
 
     match_labels: dict[str, str] = field(default_factory=dict)
     match_expressions: tuple[LabelSelectorRequirement, ...] = ()
@@ -31,20 +31,20 @@ class NodeSelectorRequirement(KubeStruct, frozen=True):
 
 
 class NodeSelectorTerm(KubeStruct, frozen=True):
-    """A conjunction of conditions; an empty term matches no node."""
+    """Conditions on a node that must all hold; an empty term matches no node."""
 
     match_expressions: tuple[NodeSelectorRequirement, ...] = ()
     match_fields: tuple[NodeSelectorRequirement, ...] = ()
 
 
 class NodeSelector(KubeStruct, frozen=True):
-    """A disjunction of terms."""
+    """Terms of which at least one must match."""
 
     node_selector_terms: tuple[NodeSelectorTerm, ...] = ()
 
 
 class PreferredSchedulingTerm(KubeStruct, frozen=True):
-    """A term, and the points for matching it (1..100)."""
+    """A preference for nodes that match a term, with its weight (1 to 100)."""
 
     weight: Integer = 0
     preference: NodeSelectorTerm = NodeSelectorTerm()
@@ -60,7 +60,7 @@ class NodeAffinity(KubeStruct, frozen=True):
 
 
 class PodAffinityTerm(KubeStruct, frozen=True):
-    """Pods by labels and namespaces, and the node label whose values are the domains.
+    """A selection of pods by labels and namespaces, and the node label whose values are the domains.
 
     Without ``namespaces`` and ``namespace_selector`` (None), the pod's own namespace counts.
     """
@@ -74,7 +74,7 @@ class PodAffinityTerm(KubeStruct, frozen=True):
 
 
 class WeightedPodAffinityTerm(KubeStruct, frozen=True):
-    """A term, and the points for meeting it (1..100)."""
+    """A preference for domains that meet a term, with its weight (1 to 100)."""
 
     weight: Integer = 0
     pod_affinity_term: PodAffinityTerm = PodAffinityTerm()

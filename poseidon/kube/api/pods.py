@@ -1,4 +1,4 @@
-"""core/v1 Pod and its containers, with the fields that a scheduler reads."""
+"""Defines core/v1 Pod and its containers, with the fields that a scheduler reads."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class ResourceRequirements(KubeStruct, frozen=True):
 
 
 class ContainerPort(KubeStruct, frozen=True):
-    """A port of a container; ``host_port`` 0: it uses no port of the node. Protocol "" means TCP."""
+    """A port of a container. ``host_port`` 0: it uses no port of the node. Protocol "" means TCP."""
 
     container_port: Integer = 0
     host_port: Integer = 0
@@ -66,7 +66,7 @@ class ContainerState(KubeStruct, frozen=True):
 class ContainerStatus(KubeStruct, frozen=True):
     """The status of a container.
 
-    ``resources`` are those it runs with, None if the kubelet does not say; ``allocated_resources`` are the
+    ``resources`` are those that it runs with, None if the kubelet does not report them; ``allocated_resources`` are the
     requests that its kubelet has granted.
     """
 
@@ -80,7 +80,7 @@ class ContainerStatus(KubeStruct, frozen=True):
 class PodResourceClaim(KubeStruct, frozen=True):
     """A device claim of a pod (dynamic resource allocation), by its name within the pod.
 
-    It names a claim, or a template of which a claim is made for the pod.
+    It names a claim, or a template from which a claim is made for the pod.
     """
 
     name: str = ""
@@ -95,7 +95,7 @@ class ExtendedClaimStatus(KubeStruct, frozen=True):
 
 
 class PodClaimStatus(KubeStruct, frozen=True):
-    """One of a pod's claims, and the object that was made for it; ``resource_claim_name`` None: none is needed."""
+    """A claim of a pod, and the ResourceClaim that was made for it; ``resource_claim_name`` None: none is needed."""
 
     name: str = ""
     resource_claim_name: str | None = None
@@ -193,7 +193,7 @@ class IscsiDisk(KubeStruct, frozen=True):
 
 
 class RbdImage(KubeStruct, frozen=True):
-    """A Ceph image, mounted without a claim; it is the same under each of its ``monitors``."""
+    """A Ceph image, mounted without a claim; each of its ``monitors`` gives access to the same image."""
 
     monitors: tuple[str, ...] = ()
     pool: str = "rbd"
@@ -234,7 +234,7 @@ class SchedulingGroup(KubeStruct, frozen=True):
 
 
 class PodSpec(KubeStruct, frozen=True):
-    """A pod's requests to the scheduler. ``priority`` is None until admission has resolved the class's name."""
+    """Spec of a pod. ``priority`` is None until admission has resolved ``priority_class_name``."""
 
     node_name: str = ""
     scheduler_name: str = ""
@@ -263,10 +263,9 @@ class PodSpec(KubeStruct, frozen=True):
 
 
 class PodStatus(KubeStruct, frozen=True):
-    """The status of a pod. ``container_statuses`` are of regular containers.
+    """Status of a pod. ``container_statuses`` are those of regular containers.
 
-    ``resources`` and ``allocated_resources`` concern the pod as a whole, and mean the same as for a
-    container.
+    ``resources`` and ``allocated_resources`` are those of the whole pod, with the same meanings as for a container.
     """
 
     phase: str = ""
@@ -307,7 +306,7 @@ class Pod(KubeStruct, frozen=True):
 class PodClaim:
     """A claim of a pod, by ``namespace/name``; an ``ephemeral`` one must have been created for the pod.
 
-    ``disk``: not a claim, but a disk that is mounted without one.
+    ``disk``: this is not a claim, but a disk that the pod mounts without one.
     """
 
     key: str
@@ -321,7 +320,7 @@ class PodClaim:
 
 
 DISK = "^"
-"""Separates the kind of a disk without a claim from its name."""
+"""Separates, in a key, the kind of a disk without a claim from the disk's name."""
 
 
 def claims_of(pod: Pod) -> tuple[PodClaim, ...]:
@@ -356,8 +355,8 @@ def attachable_of(pod: Pod) -> tuple[PodClaim, ...]:
 def _disk_key(volume: PodVolume) -> str:
     """Return the kind of a disk and the name that its driver uses, "" for other volumes.
 
-    The API server's translation (``k8s.io/csi-translation-lib``) gives these names, and VolumeAttachments
-    have them: pods with the same disk share an attachment.
+    These are the names that Kubernetes' ``k8s.io/csi-translation-lib`` gives, and that VolumeAttachments contain: pods
+    with the same disk share an attachment.
     """
     kind = name = ""
     if volume.gce_persistent_disk is not None:

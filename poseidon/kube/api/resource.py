@@ -1,4 +1,4 @@
-"""A collection of the API: its path, the struct of its objects, and the form of their changes."""
+"""Defines a collection of the API: its path, the struct of its objects, and how changes of them are passed on."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ T = TypeVar("T", bound=KubeStruct)
 
 
 class Change(NamedTuple, Generic[T]):
-    """An object's present state, or None as ``object`` if it is gone. ``uid`` distinguishes it from others of the same
-    name.
+    """A change of an object: its present state, or None if it has been deleted.
+
+    ``uid`` distinguishes it from other objects of the same name.
     """
 
     uid: str
@@ -20,8 +21,9 @@ class Change(NamedTuple, Generic[T]):
 
 
 class Outline(Protocol):
-    """The part of an object that placement reads, decoded in a fraction of the time: heartbeats of nodes, for example,
-    change nothing in it and are skipped.
+    """The part of an object that placement reads, decoded in a fraction of the time.
+
+    Heartbeats of nodes, for example, change nothing in it and are skipped.
     """
 
     @property
@@ -30,7 +32,7 @@ class Outline(Protocol):
 
     @property
     def mark(self) -> int:
-        """A number that changes whenever a part changes that is read."""
+        """A number that changes whenever a part changes that placement reads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +40,7 @@ class Resource(Generic[T]):
     """A collection of the API."""
 
     name: str
-    """Its name in logs and metrics."""
+    """The collection's name in logs and metrics."""
     path: str
     """Path of the collection over all namespaces."""
     kind: type[T]
@@ -48,13 +50,11 @@ class Resource(Generic[T]):
     label_selector: str = ""
     """Selects some of the objects by labels, "" for all."""
     other_paths: tuple[str, ...] = ()
-    """Paths of the same objects in other versions, for servers without the first."""
+    """Paths of the same objects in other versions, for servers that do not serve ``path``."""
     required: bool = False
-    """Whether reading it must be allowed. If not, 403 counts like a collection that is not served."""
+    """Whether the bridge cannot run without reading it. Otherwise answer 403 counts as "not served"."""
     outline: type[Outline] | None = None
-    """A cheap first check of its objects, because most of their changes do not matter; None: objects are decoded at
-    once.
-    """
+    """A partial decoding that shows whether an object's change matters; None: objects are decoded at once."""
 
     def versions(self) -> tuple[Resource[T], ...]:
         """Return this collection once for each path at which a server may serve it, the preferred path first."""

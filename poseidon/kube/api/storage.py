@@ -1,4 +1,4 @@
-"""Kinds that say where a pod's volumes can be reached, with the fields that a scheduler reads."""
+"""Defines kinds that say from which nodes a volume can be reached, with the fields that a scheduler reads."""
 
 from __future__ import annotations
 
@@ -12,11 +12,10 @@ BIND_COMPLETED = "pv.kubernetes.io/bind-completed"
 """Annotation of a claim: the volume controller has finished binding it."""
 
 BOUND_BY_CONTROLLER = "pv.kubernetes.io/bound-by-controller"
-"""Annotation: a controller made the binding, and may undo it when the other side goes away."""
+"""Annotation of a claim or volume: a controller made the binding, and may undo it if the other object is deleted."""
 
 SELECTED_NODE = "volume.kubernetes.io/selected-node"
-"""Annotation of a claim: the node that a scheduler has chosen, and for which a volume is to be provisioned.
-"""
+"""Annotation of a claim: the node that a scheduler has chosen, for which a volume is to be provisioned."""
 
 LEGACY_CLASS = "volume.beta.kubernetes.io/storage-class"
 """Annotation that names the storage class; it overrides the field, as in Kubernetes."""
@@ -25,7 +24,7 @@ DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
 """Annotation of the storage class that claims without a class get."""
 
 LEGACY_DEFAULT_CLASS = "storageclass.beta.kubernetes.io/is-default-class"
-"""The same annotation as before Kubernetes 1.6, which still counts."""
+"""The annotation for the default storage class before Kubernetes 1.6, which is still honoured."""
 
 NO_PROVISIONER = "kubernetes.io/no-provisioner"
 WAIT_FOR_FIRST_CONSUMER = "WaitForFirstConsumer"
@@ -33,7 +32,7 @@ READ_WRITE_ONCE_POD = "ReadWriteOncePod"
 
 
 class ObjectReference(KubeStruct, frozen=True):
-    """A reference to another object; ``uid`` tells it apart from others of the same name, and may be empty."""
+    """A reference to an object; ``uid``, if given, distinguishes it from other objects of the same name."""
 
     kind: str = ""
     namespace: str = ""
@@ -49,7 +48,7 @@ class CsiSource(KubeStruct, frozen=True):
 
 
 class InTreeSource(KubeStruct, frozen=True):
-    """A volume of a former built-in driver; nothing else about it matters here."""
+    """A volume of a former built-in driver; its fields are not read."""
 
 
 class VolumeNodeAffinity(KubeStruct, frozen=True):
@@ -59,7 +58,7 @@ class VolumeNodeAffinity(KubeStruct, frozen=True):
 
 
 class PersistentVolumeSpec(KubeStruct, frozen=True):
-    """A volume's capacity, the claim that it is given to, and where it can be reached."""
+    """Spec of a volume: its capacity, its claim, and the nodes from which it can be reached."""
 
     capacity: Resources = field(default_factory=dict)
     access_modes: tuple[str, ...] = ()
@@ -79,7 +78,7 @@ class PersistentVolumeSpec(KubeStruct, frozen=True):
 
 
 class PersistentVolumeStatus(KubeStruct, frozen=True):
-    """A volume's phase: Pending, Available, Bound, Released or Failed."""
+    """Status of a volume; its phase is Pending, Available, Bound, Released or Failed."""
 
     phase: str = ""
 
@@ -93,7 +92,7 @@ class PersistentVolume(KubeStruct, frozen=True):
 
 
 class PersistentVolumeClaimStatus(KubeStruct, frozen=True):
-    """A claim's phase: Pending, Bound or Lost."""
+    """Status of a claim; its phase is Pending, Bound or Lost."""
 
     phase: str = ""
 
@@ -107,14 +106,14 @@ class PersistentVolumeClaim(KubeStruct, frozen=True):
 
 
 class TopologySelectorRequirement(KubeStruct, frozen=True):
-    """A label that must have one of some values."""
+    """A condition that a node's label has one of these values."""
 
     key: str = ""
     values: tuple[str, ...] = ()
 
 
 class TopologySelectorTerm(KubeStruct, frozen=True):
-    """A conjunction of conditions; an empty one matches no node."""
+    """Conditions on a node that must all hold; an empty term matches no node."""
 
     match_label_expressions: tuple[TopologySelectorRequirement, ...] = ()
 
@@ -153,9 +152,7 @@ class CsiNodeSpec(KubeStruct, frozen=True):
 
 
 class CsiDriverSpec(KubeStruct, frozen=True):
-    """Spec of a CSI driver. ``storage_capacity``: it publishes CSIStorageCapacity objects, which say how much
-    it can create, and where.
-    """
+    """Spec of a CSI driver. ``storage_capacity``: the driver publishes CSIStorageCapacity objects."""
 
     storage_capacity: bool | None = None
 
@@ -168,8 +165,7 @@ class CsiDriver(KubeStruct, frozen=True):
 
 
 class CsiStorageCapacity(KubeStruct, frozen=True):
-    """storage.k8s.io/v1 CSIStorageCapacity: the size of volumes of a class that can be created for some
-    nodes.
+    """storage.k8s.io/v1 CSIStorageCapacity: how large volumes of a class can be created for some nodes.
 
     Without ``node_topology`` it applies to no node.
     """
@@ -189,7 +185,7 @@ class CsiNode(KubeStruct, frozen=True):
 
 
 class VolumeAttachmentSource(KubeStruct, frozen=True):
-    """The attached volume: by its name, or as one that a pod mounts without a claim."""
+    """The attached volume, given by its name, or by its spec if a pod mounts it without a claim."""
 
     persistent_volume_name: str = ""
     inline_volume_spec: PersistentVolumeSpec | None = None
@@ -204,9 +200,7 @@ class VolumeAttachmentSpec(KubeStruct, frozen=True):
 
 
 class VolumeAttachment(KubeStruct, frozen=True):
-    """storage.k8s.io/v1 VolumeAttachment: a volume that is attached to a node, or is being attached or
-    detached.
-    """
+    """storage.k8s.io/v1 VolumeAttachment: a volume that is, or is being, attached to a node or detached from it."""
 
     metadata: ObjectMeta = ObjectMeta()
     spec: VolumeAttachmentSpec = VolumeAttachmentSpec()

@@ -1,4 +1,4 @@
-"""Kinds that own pods, with the fields that say which pods they will create."""
+"""Defines kinds that own pods, with the fields that determine which pods they will create."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class Job(KubeStruct, frozen=True):
 
     @property
     def over(self) -> bool:
-        """Whether it has completed, or failed for good."""
+        """Whether the Job has completed, or failed for good."""
         return any(
             condition.status == "True" and condition.type in ("Complete", "Failed")
             for condition in self.status.conditions

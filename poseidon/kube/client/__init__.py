@@ -1,1 +1,1 @@
-"""Connections to an API server: HTTP, credentials, proxies, typed errors."""
+"""Connects to an API server: HTTP, credentials, proxies and typed errors."""

@@ -1,4 +1,4 @@
-"""Exponential back-off with jitter."""
+"""Computes pauses between tries: exponential back-off with jitter."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from random import Random
 class Backoff:
     """Delays that double from ``initial`` up to ``cap`` seconds.
 
-    Each delay is drawn from the upper half of its step, so that many clients that failed together do not come
-    back together, and none comes back at once.
+    Each delay is random within the upper half of its step. So many clients that failed at the same time do not try
+    again at the same time, and none tries again at once.
     """
 
     random: Random

@@ -1,8 +1,8 @@
 """Decides which request opens another connection, and which waits until a connection is free.
 
-A handshake takes both sides as much of the processor as several small requests. Where the server is near, a few
-connections carry all it can answer, and each further one only delays those who use it. Over a long way, many are
-needed.
+A handshake takes client and server as much processor time as several small requests. If the server is near, a few
+connections are enough for all it can answer, and further ones only slow it. If the server is far away, many connections
+are needed.
 """
 
 from __future__ import annotations
@@ -21,12 +21,13 @@ AT_A_TIME = 8
 """Most connections that are being opened at the same time."""
 
 PATIENCE_SECONDS = 0.25
-"""If no answer has come for this long (or up to twice as long), waiting requests open connections, a few at a time."""
+"""Waiting requests open connections, a few at a time, after this many seconds (up to twice as many) without an answer.
+"""
 
 _BUSY = 4.0
-"""A server whose answers take so many times as long as its quickest ones is busy."""
+"""A server counts as busy if its answers take this many times as long as its quickest ones."""
 _NEW_SHARE = 0.25
-"""Weight of the latest answer in the time that recent ones took."""
+"""Weight of the latest answer in the moving average of answer times."""
 _FORGET = 1.001
 """With each answer, the remembered time of the quickest one grows by this factor."""
 
@@ -49,7 +50,7 @@ class Openings(Generic[C]):
         self._timer: asyncio.TimerHandle | None = None
 
     def note_answer(self, seconds: float) -> None:
-        """Note how long an answer took."""
+        """Note the seconds that an answer took."""
         self._answers += 1
         if not self._quickest:
             self._quickest = self._recent = seconds
@@ -65,11 +66,10 @@ class Openings(Generic[C]):
         return True
 
     async def wait(self, *, urgent: bool = False) -> C | None:
-        """Wait for a connection that another request returns; None: the request has to open one, counted as being
-        opened.
+        """Wait for a connection that another request returns; None: the caller must open one (it is counted already).
 
-        ``urgent`` requests come first, else those that have waited longest.
-        Raises ``ConnectionResetError`` if all connections are closed meanwhile.
+        ``urgent`` requests come first, then those that have waited longest. Raises ``ConnectionResetError`` if all
+        connections are closed meanwhile.
         """
         turn: asyncio.Future[C | None] = asyncio.get_running_loop().create_future()
         (self._urgent if urgent else self._others).append(turn)
@@ -78,7 +78,7 @@ class Openings(Generic[C]):
             return await turn
         except asyncio.CancelledError:
             if not turn.cancelled() and turn.exception() is None:
-                # The request got its turn at the moment when it was cancelled.
+                # The request got a connection at the moment when it was cancelled.
                 self._return_turn(turn.result())
             raise
 
@@ -115,7 +115,7 @@ class Openings(Generic[C]):
         turn.set_result(None)
 
     def end(self) -> None:
-        """Note that an opening has succeeded or failed; waiting requests may begin the next one."""
+        """Note that opening a connection has succeeded or failed; a waiting request may open the next one."""
         self._opening -= 1
         self.let_open()
 
@@ -125,14 +125,14 @@ class Openings(Generic[C]):
             self._grant(turn)
 
     def hand_over(self, connection: C) -> bool:
-        """Give a connection to the request whose turn it is; return whether one waits."""
+        """Give a free connection to the next waiting request; return False if none waits."""
         turn = self._pop()
         if turn is not None:
             turn.set_result(connection)
         return turn is not None
 
     def close(self) -> None:
-        """Fail the requests that wait."""
+        """Let all waiting requests fail."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

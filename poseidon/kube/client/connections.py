@@ -1,7 +1,7 @@
 """Connections that stay open and carry small requests, at a fraction of a full HTTP client's cost.
 
-Thousands of bindings a second are as many requests of a few hundred bytes. What a general client does for
-each request costs several times as much as the system calls.
+Thousands of bindings a second are thousands of requests of a few hundred bytes. For each of them, a general HTTP client
+would need several times as much processor time as the system calls.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from poseidon.kube.client.replies import MalformedReplyError, Reply, ReplyReader
 
 _PORTS = {"http": 80, "https": 443}
 _LOOKS_PER_EXCHANGE = 10
-"""How often late replies are looked for in the time that one may take."""
+"""Number of checks for late replies during the longest time that a reply may take."""
 
 
 class IdleClosedError(ConnectionResetError):
-    """The server closed a connection that had been idle, just as it was used again."""
+    """The server closed an idle connection just as a request used it again."""
 
 
 class NotPermittedError(Exception):
@@ -33,8 +33,9 @@ class NotPermittedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where connections lead. ``tls`` is None for plain HTTP; ``server_name`` is the name that its
-    certificate must have.
+    """The server of connections.
+
+    ``tls`` is None for plain HTTP; ``server_name`` must be in the server's certificate.
     """
 
     host: str
@@ -55,7 +56,7 @@ class Address:
 
 @dataclass(frozen=True, slots=True)
 class PoolOptions:
-    """Times of connections, in seconds: to open one, and from a request to its reply (or up to a tenth more).
+    """Time limits of connections, in seconds: to open one, and from a request to its reply (up to a tenth more).
 
     A connection that was idle for ``idle`` is not used again: servers close such connections.
     """
@@ -68,9 +69,9 @@ class PoolOptions:
 class ConnectionPool:
     """Connections to one server, each with one request at a time; the one used last is used first.
 
-    While the server is busy, further requests wait until a connection is free (see ``Openings``).
-    ``clock`` is monotonic. ``may_write`` is asked right before each request is sent. All calls come from one
-    event loop.
+    While the server is busy, further requests wait until a connection is free (see ``Openings``). ``clock`` is
+    monotonic. ``may_write`` is called right before each request is sent; the request is sent only if it returns True.
+    All calls come from one event loop.
     """
 
     def __init__(
@@ -85,17 +86,17 @@ class ConnectionPool:
         self._may_write = may_write
         self._clock = clock
         self._options = options or PoolOptions()
-        self._idle: deque[tuple[_Connection, float]] = deque()  # the longest idle first
+        self._idle: deque[tuple[_Connection, float]] = deque()  # longest idle first
         self._open: set[_Connection] = set()
         self._openings: Openings[_Connection] = Openings(lambda: len(self._open), self._give_back)
         self._next_look: asyncio.TimerHandle | None = None
 
     async def exchange(self, request: bytes, *, urgent: bool = False) -> Reply:
-        """Send a whole request, and return its reply. If it has to wait, an ``urgent`` one goes before others.
+        """Send a whole request, and return its reply. If requests wait, ``urgent`` ones go first.
 
-        Raises ``OSError`` (such as ``TimeoutError`` or ``IdleClosedError``) or ``MalformedReplyError``; the
-        server may then have carried out the request or not. It is never sent twice, and not at all when
-        ``NotPermittedError`` is raised.
+        Raises ``OSError`` (such as ``TimeoutError`` or ``IdleClosedError``) or ``MalformedReplyError``; the server may
+        have carried out the request nevertheless. A request is never sent twice. If this raises ``NotPermittedError``,
+        the request was not sent.
         """
         reused = self._reuse()
         if reused is None and not self._openings.begin():
@@ -116,7 +117,7 @@ class ConnectionPool:
         return reply
 
     def use_tls(self, tls: ssl.SSLContext) -> None:
-        """Use ``tls`` for further connections; idle ones are closed, others after their replies."""
+        """Use ``tls`` for new connections; close idle connections at once, and others after their replies."""
         if self._address.tls is None:
             return
         self._address = replace(self._address, tls=tls)
@@ -148,7 +149,7 @@ class ConnectionPool:
             self._drop(self._idle.popleft()[0])
 
     def _look(self, loop: asyncio.AbstractEventLoop) -> None:
-        """End requests that have waited too long, now and from time to time."""
+        """Let requests fail that have waited too long for their replies; repeat from time to time."""
         # A timer for every request would cost as much as sending it.
         self._drop_long_idle()
         now = loop.time()
@@ -175,7 +176,7 @@ class ConnectionPool:
             connection = await self._openings.wait(urgent=urgent)
             if connection is None or connection.is_open:
                 return connection
-            self._drop(connection)  # it was closed in the moment in which it was handed over
+            self._drop(connection)  # it was closed at the moment when it was handed over
             if self._openings.begin():
                 return None
 
@@ -212,7 +213,7 @@ class _Connection(asyncio.Protocol):
     def __init__(self, loop: asyncio.AbstractEventLoop, tls: ssl.SSLContext | None) -> None:
         self.tls = tls
         self.was_closed_unanswered = False
-        """Whether the server closed it before any byte of a reply."""
+        """Whether the server closed the connection before it sent any byte of a reply."""
         self._loop = loop
         self._transport: asyncio.Transport | None = None
         self._reader: ReplyReader | None = None  # of a reply that came in pieces
@@ -247,7 +248,7 @@ class _Connection(asyncio.Protocol):
         if self._answer is not None and not self._answer.done() and now >= self._late_at:
             self._answer.set_exception(TimeoutError())
 
-    # --- what the event loop says --------------------------------------------------------------------------
+    # --- calls by the event loop -------------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         # Other event loops may have streams that do not inherit from asyncio's.
@@ -290,9 +291,9 @@ class _Connection(asyncio.Protocol):
         return self._reader.feed(data)
 
 
-# --- sockets that notice when the other end has vanished without a word -------------------------------------
-# A watch may be silent for minutes, and a machine that loses its power, or a load balancer that forgets a connection,
-# says nothing. Without probes its client would go on listening to nobody, with an ever older picture of the cluster.
+# --- sockets that notice when the other end has vanished silently ------------------------------------- A watch may be
+# silent for minutes, and a machine that loses its power, or a load balancer that forgets a connection, says nothing.
+# Without probes its client would go on listening to nobody, with an ever older picture of the cluster.
 
 AddressInfo: TypeAlias = (
     "tuple[int | socket.AddressFamily, int | socket.SocketKind, int, str, tuple[Any, ...]]"
@@ -301,8 +302,9 @@ AddressInfo: TypeAlias = (
 SILENT_SECONDS = 15
 PROBE_SECONDS = 5
 PROBES = 3
-"""A connection is probed after ``SILENT_SECONDS`` without data, then every ``PROBE_SECONDS``, and closed
-after this many probes without an answer: half a minute in all.
+"""A connection is closed after this many probes without an answer, about half a minute in all.
+
+It is probed after ``SILENT_SECONDS`` without data, then every ``PROBE_SECONDS``.
 """
 
 # Some systems lack some of these options.

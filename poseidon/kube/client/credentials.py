@@ -1,7 +1,6 @@
-"""Credentials for an API server, loaded again as they rotate: tokens, client certificates, authorities,
-plug-ins.
+"""Loads credentials for an API server, again when they change: tokens, certificates, results of plug-ins.
 
-Nothing here does network I/O, but files are read and plug-ins run: call it from a thread.
+This module does no network I/O, but it reads files and runs plug-ins, so call it from a thread.
 """
 
 from __future__ import annotations
@@ -14,12 +13,11 @@ from pathlib import Path
 from typing import NamedTuple, Protocol
 
 _BEFORE_EXPIRY_SECONDS = 30.0
-"""Credentials are loaded again this long before they expire, so that none expires on the way to the server.
-"""
+"""Credentials are loaded again this many seconds before they expire, so that none expires on the way to the server."""
 
 
 class Credentials(NamedTuple):
-    """The present credentials: how this process identifies itself, and which servers it trusts.
+    """Credentials: how this process identifies itself, and which servers it trusts.
 
     ``authorization`` is the value of the Authorization header, "" for none. ``tls`` is None if the connection
     has no certificates of its own; a new object means that new connections must use it.
@@ -30,7 +28,7 @@ class Credentials(NamedTuple):
 
 
 class CredentialSource(Protocol):
-    """A source of credentials. It may block, and raise whatever files and plug-ins raise."""
+    """A source of credentials. ``read`` may block, and raises any error of files and plug-ins."""
 
     def read(self, *, refused: bool = False) -> Credentials:
         """Return the present credentials; ``refused``: the server did not accept the last ones."""
@@ -38,7 +36,7 @@ class CredentialSource(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class HeaderCredentials:
-    """Credentials that are only an Authorization header, read anew each time."""
+    """Credentials that consist of an Authorization header only, which is read anew each time."""
 
     header: Callable[[], str]
 
@@ -50,8 +48,8 @@ class HeaderCredentials:
 class Loaded(NamedTuple):
     """Credentials, and the files from which they were read.
 
-    ``tls_files`` are those of the ``files`` that ``credentials.tls`` was made of. ``expires_at`` is in
-    seconds since the epoch, None if unknown.
+    ``tls_files`` are those of ``files`` from which ``credentials.tls`` was made. ``expires_at`` is in seconds since the
+    epoch, None if unknown.
     """
 
     credentials: Credentials
@@ -61,11 +59,10 @@ class Loaded(NamedTuple):
 
 
 class FollowedCredentials:
-    """Credentials that are loaded again when one of their files changes, when they expire, or when they are
-    refused.
+    """Credentials that are loaded again when a file of them changes, when they expire, or when they are refused.
 
-    ``load`` may be slow (it runs plug-ins) and may raise: then the next call tries again. ``wall`` returns
-    seconds since the epoch. The TLS context stays the same object until a certificate changes.
+    ``load`` may be slow, because it runs plug-ins. If it raises, the next call tries again. ``wall`` returns seconds
+    since the epoch. The TLS context stays the same object until a certificate changes.
     """
 
     def __init__(self, load: Callable[[], Loaded], loaded: Loaded, wall: Callable[[], float]) -> None:
@@ -80,7 +77,7 @@ class FollowedCredentials:
         if refused or self._is_stale():
             state = _state_of(
                 self._loaded.files
-            )  # as it was before reading: what changes meanwhile is read again
+            )  # the state before reading, so that changes made meanwhile are read again
             self._replace_loaded(self._load(), state)
         return self._loaded.credentials
 
@@ -102,7 +99,7 @@ class FollowedCredentials:
 
 
 def _state_of(files: Sequence[str]) -> tuple[object, ...]:
-    """Return a value that changes when a file is written or replaced, also behind a symbolic link."""
+    """Return a value that changes when a file is written or replaced, even behind a symbolic link."""
     return tuple(_file_state(name) for name in files)
 
 

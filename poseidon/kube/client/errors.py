@@ -1,4 +1,4 @@
-"""Errors between this process and an API server, with types and one-line messages."""
+"""Defines errors of requests to an API server, with one-line messages."""
 
 from __future__ import annotations
 
@@ -37,19 +37,17 @@ class ApiError(KubeError):
 
     @property
     def conflict(self) -> bool:
-        """Whether a precondition failed or the object is in another state than the request assumes."""
+        """Whether a precondition failed, or the object is not in the state that the request assumes."""
         return self.status == HTTPStatus.CONFLICT
 
     @property
     def replaced(self) -> bool:
-        """Whether the object under this name is another one than the request meant, in kube-apiserver's
-        words.
-        """
+        """Whether another object has this name now, by kube-apiserver's message."""
         return self.conflict and _REPLACED.search(self.message) is not None
 
     @property
     def outrun(self) -> bool:
-        """Whether another write was made in between, so that the same request may succeed next time."""
+        """Whether another write changed the object in between, so that the same request may succeed next time."""
         return self.conflict and not self.replaced and not self.already_exists
 
     @property
@@ -64,8 +62,9 @@ class ApiError(KubeError):
 
     @property
     def already_exists(self) -> bool:
-        """Whether an object of that name exists; an earlier try of this client, whose answer was lost, may
-        have created it.
+        """Whether an object of that name exists already.
+
+        An earlier try of this client, whose answer was lost, may have created it.
         """
         return self.conflict and self.reason == "AlreadyExists"
 
@@ -86,7 +85,7 @@ class ApiError(KubeError):
 
 
 class UnsendableError(ApiError, ValueError):
-    """A request whose path HTTP cannot express; it is treated as if the server had refused it."""
+    """A request whose path HTTP cannot express, and which is treated as if the server had refused it."""
 
     def __init__(self, path: str) -> None:
         shown = path if len(path) <= _LONGEST_SHOWN else f"{path[:_LONGEST_SHOWN]}…"
@@ -101,11 +100,10 @@ class NotLeaderError(ApiError):
 
 
 class UnreachableError(KubeError):
-    """No complete answer came: refused, reset, timed out, bad TLS. The server may have carried out the
-    request.
+    """No complete answer came, although the server may have carried out the request.
 
-    ``idle_closed``: the server closed an idle connection just as it was used again. That is normal, and says
-    nothing about how busy the server is.
+    The connection may have been refused or reset, have timed out, or have bad certificates. ``idle_closed``: the server
+    closed an idle connection just as a request used it again, which does not mean that the server is busy.
     """
 
     def __init__(self, message: str, *, idle_closed: bool = False) -> None:
@@ -114,9 +112,9 @@ class UnreachableError(KubeError):
 
 
 def one_line(error: BaseException) -> str:
-    """Return an error's message in one line without credentials; its type if it has none."""
+    """Return an error's message in one line without credentials; its type if it has no message."""
     return redact_credentials(" ".join(str(error).split())) or type(error).__name__
 
 
 class SettingsError(Exception):
-    """The kubeconfig or the in-cluster settings cannot be used: one line that says which and why."""
+    """The kubeconfig or the in-cluster settings cannot be used; the message says in one line which, and why."""

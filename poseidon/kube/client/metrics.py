@@ -1,4 +1,4 @@
-"""Counters of the traffic with an API server."""
+"""Defines metrics of the traffic with an API server."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class KubeMetrics:
-    """The metrics of reflectors, binder and writers, registered in ``registry``."""
+    """The metrics that reflectors, binder and writers update, registered in ``registry``."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         from prometheus_client import Counter, Gauge, Histogram

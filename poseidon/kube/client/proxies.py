@@ -6,7 +6,7 @@ from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 
 
 def bypasses_proxy(host: str, port: int, no_proxy: str) -> bool:
-    """Return whether ``no_proxy`` excludes a host; this machine is always excluded, as no proxy could reach it.
+    """Return whether a host is reached without a proxy, by ``no_proxy``; this machine always is.
 
     Entries are separated by commas and read as in Go's ``httpproxy``, which kubectl uses: ``*``, an address,
     a network in CIDR form, or a name that covers itself and the domains below it (with a leading dot, only

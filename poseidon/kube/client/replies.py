@@ -1,7 +1,7 @@
-"""Parses replies of an HTTP/1.1 server from the pieces that a connection brings. Does no I/O.
+"""Parses replies of an HTTP/1.1 server from the pieces that a connection receives. Does no I/O.
 
-Nearly all replies to small writes come in one piece, with a length, and are read at once. All others go
-through h11. Of the headers, only Retry-After matters.
+Nearly all replies to small writes come in one piece with a Content-Length, and this module parses them directly. The
+library h11 parses all others. Of the headers, only Retry-After is kept.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import NamedTuple
 import h11
 
 _MAX_UNFINISHED = 1 << 16
-"""Longest head, or line between chunks, in bytes."""
+"""Longest head of a reply, or line between chunks, in bytes."""
 _PLAIN_STATUS_LINE = re.compile(rb"HTTP/1\.1 ([2-5]\d\d) ([^\r\n]*)(?=\r\n)")
 _BODILESS = frozenset({int(HTTPStatus.NO_CONTENT), int(HTTPStatus.NOT_MODIFIED)})
 _FIRST_REFUSAL = int(HTTPStatus.BAD_REQUEST)
@@ -34,10 +34,9 @@ class Reply(NamedTuple):
 
 
 def read_whole(data: bytes) -> Reply | None:
-    """Return the reply in ``data`` if it is complete and of the usual kind: with a length, and nothing
-    special.
+    """Return the reply in ``data`` if it is complete and simple: with a length, not chunked; else None.
 
-    Nearly all replies are. Pass any other to a ``ReplyReader``, from its beginning.
+    Nearly all replies are simple. Pass any other reply, from its beginning, to a ``ReplyReader``.
     """
     line = _PLAIN_STATUS_LINE.match(data)
     end = data.find(b"\r\n\r\n")
@@ -61,7 +60,7 @@ def read_whole(data: bytes) -> Reply | None:
 
 
 class ReplyReader:
-    """Reads one reply to a request whose reply may have a body (any but HEAD)."""
+    """Reads one reply in pieces; the request may be of any method but HEAD."""
 
     def __init__(self) -> None:
         self._connection = h11.Connection(h11.CLIENT, max_incomplete_event_size=_MAX_UNFINISHED)
@@ -73,7 +72,7 @@ class ReplyReader:
     def feed(self, data: bytes) -> Reply | None:
         """Add data from the connection; return the reply once it is whole. Raises ``MalformedReplyError``.
 
-        Feed nothing after that. A server that sends more than its reply gets no further request.
+        Add nothing after that. A connection with more data than the reply is not used again.
         """
         if not data:
             return None  # h11 would take empty data for the end of the connection
@@ -84,7 +83,10 @@ class ReplyReader:
             raise MalformedReplyError(f"not a reply of an HTTP server: {error}") from None
 
     def finish(self) -> Reply:
-        """Return the reply that the end of the connection completes. Raises ``MalformedReplyError``."""
+        """Return the reply after the server has closed the connection.
+
+        Raises ``MalformedReplyError`` if it is not whole.
+        """
         try:
             self._connection.receive_data(b"")
             reply = self._read()
@@ -95,7 +97,7 @@ class ReplyReader:
         return reply
 
     def _read(self) -> Reply | None:
-        """Read the parts that have come; return the reply if that was the last one."""
+        """Read the received parts; return the reply if it is complete."""
         while True:
             event = self._connection.next_event()
             if isinstance(event, h11.InformationalResponse):

@@ -1,9 +1,8 @@
 """Loads the API server's address and credentials: from a kubeconfig, or from the pod's service account.
 
-The official package reads the files (contexts, exec plug-ins, rotating tokens); this module converts its
-result for an HTTP client. The package is imported only when settings are loaded, and not at all for a
-kubeconfig that holds nothing but an address of plain HTTP: a simulated cluster's, or one for ``kubectl
-proxy``.
+The official package reads the files (contexts, exec plug-ins, rotating tokens); this module converts its result for an
+HTTP client. The package is imported only when settings are loaded. It is not imported for a kubeconfig that contains
+only an address of plain HTTP, such as that of a simulated cluster or of ``kubectl proxy``.
 """
 
 from __future__ import annotations
@@ -38,9 +37,8 @@ _PORTS = {"http": 80, "https": 443}
 class ConnectionSettings:
     """How to reach an API server.
 
-    ``server`` has no trailing slash. ``tls`` is None for plain HTTP. ``credentials`` are read again from time
-    to time, since tokens and certificates rotate and those of plug-ins expire; their ``tls`` replaces
-    ``tls``.
+    ``server`` has no trailing slash. ``tls`` is None for plain HTTP. ``credentials`` are read again from time to time,
+    because tokens and certificates change and those of plug-ins expire; their ``tls`` replaces this ``tls``.
     """
 
     server: str
@@ -51,7 +49,7 @@ class ConnectionSettings:
 
 
 class _Reached(NamedTuple):
-    """How to reach a cluster, by a kubeconfig or a service account. ``proxy`` is None without a proxy."""
+    """How to reach a cluster, read from a kubeconfig or a service account. ``proxy`` is None without a proxy."""
 
     server: str
     loaded: Loaded
@@ -66,10 +64,10 @@ def load_settings(
     *,
     wall: Callable[[], float] = time.time,
 ) -> ConnectionSettings:
-    """Find and read the settings, in the order of kubectl.
+    """Find and read the settings, looking in the same order as kubectl.
 
-    ``kubeconfig`` if given; else the files of ``$KUBECONFIG``; else ``~/.kube/config`` if it exists; else the
-    service account of the pod that this runs in. ``wall`` tells seconds since the epoch. Raises ``SettingsError``.
+    ``kubeconfig`` if given; else the files of ``$KUBECONFIG``; else ``~/.kube/config`` if it exists; else the service
+    account of the pod that this runs in. ``wall`` returns seconds since the epoch. Raises ``SettingsError``.
     """
     environ = os.environ if environ is None else environ
     source = _find_kubeconfig(kubeconfig, environ)
@@ -109,7 +107,7 @@ def _find_kubeconfig(given: Path | None, environ: Mapping[str, str]) -> str | No
 
 
 def _load(source: str | None, context: str | None, where: str) -> _Reached:
-    """Read everything there is to know, running plug-ins. Raises ``SettingsError``."""
+    """Read address and credentials, and run plug-ins if the kubeconfig names some. Raises ``SettingsError``."""
     plain = _read_plain_server(source, context) if source else None
     if source and plain:
         server = plain.rstrip("/")
@@ -122,7 +120,7 @@ def _load(source: str | None, context: str | None, where: str) -> _Reached:
 def _read_plain_server(source: str, context: str | None) -> str | None:
     """Return the server of a kubeconfig whose context needs neither TLS nor credentials.
 
-    None for every other file, also for what is no kubeconfig: the official package says what is wrong with it.
+    The result is None for every other file, even if it is no kubeconfig: the official package reports its faults.
     """
     try:
         document = yaml.load(Path(source).read_bytes(), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506 - both are safe
@@ -144,7 +142,7 @@ def _get_named(entries: Any, name: str) -> Any:
 
 
 def _load_officially(source: str | None, context: str | None, where: str) -> _Reached:
-    """Have the official package read the settings. Raises ``SettingsError``."""
+    """Read the settings with the official package. Raises ``SettingsError``."""
     try:
         from kubernetes.client import Configuration
     except ModuleNotFoundError:
@@ -221,7 +219,7 @@ def _user_of(config: Any, context: Mapping[str, Any]) -> tuple[Mapping[str, Any]
 
 
 def _load_in_cluster(configuration: Configuration) -> list[str]:
-    """Fill the configuration from the service account of this pod; return the files that it has."""
+    """Fill the configuration from the service account of this pod; return the files that were read."""
     from kubernetes.config import incluster_config
 
     incluster_config.load_incluster_config(configuration, try_refresh_token=False)  # type: ignore[no-untyped-call]
@@ -229,7 +227,7 @@ def _load_in_cluster(configuration: Configuration) -> list[str]:
 
 
 def _choose_proxy(server: str, proxy: object, no_proxy: object) -> str | None:
-    """Return the proxy, unless the server is reached without it."""
+    """Return the proxy for a server; None if the server is reached without a proxy."""
     parts = urlsplit(server)
     port = parts.port or _PORTS[parts.scheme]
     if not proxy or bypasses_proxy(parts.hostname or "", port, str(no_proxy or "")):

@@ -1,7 +1,9 @@
-"""HTTP to an API server: raw bytes in, raw bytes out, typed errors. No other module makes requests.
+"""Sends HTTP requests to an API server: takes and returns raw bytes, and raises typed errors.
 
-Lists and watches use a full HTTP client; behind a proxy, so does everything else. Writes, which are small and
-may be thousands a second, use connections of their own that stay open. Nothing is decoded here except the
+No other module makes requests.
+
+Lists and watches use a full HTTP client; behind a proxy, writes use it, too. Otherwise writes, which are small and may
+be thousands a second, use a pool of open connections (``ConnectionPool``). This module decodes nothing except the
 ``Status`` bodies of errors.
 """
 
@@ -43,25 +45,25 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 _MAX_MESSAGE = 500
 _MAX_RETRY_AFTER = 60.0
-"""The longest Retry-After that is obeyed, in seconds; API servers ask for one or a few."""
+"""The longest Retry-After that is obeyed, in seconds; API servers ask for a few seconds."""
 # Plain numbers: looking up a member of an enumeration takes longer than comparing it.
 _NO_SUCCESS = int(HTTPStatus.MULTIPLE_CHOICES)
 _UNAUTHORIZED = int(HTTPStatus.UNAUTHORIZED)
 _TARGET = re.compile(r"/[!-~]*")
-"""Text that may stand between method and version of a request: no blanks, no line ends."""
+"""Pattern of a path that a request may have: no blanks, no line ends."""
 _CONNECT_SECONDS = 10.0
 _IDLE_SECONDS = 60.0
 _RENEWAL_SECONDS = 1.0
-"""Shortest time between loading credentials again because a request was refused."""
+"""Shortest time in seconds between two reloads of credentials because a request was refused."""
 
 
 class Transport:
     """A client of one API server.
 
-    ``timeout`` bounds every exchange that is not a stream, in seconds. ``clock`` is monotonic. Credentials are
-    asked for again after ``refresh_seconds``, in a thread; connections opened from then on use them, and those that
-    idle are closed when certificates have changed. ``may_write`` is asked right before each request that changes
-    something leaves; without it that raises ``NotLeaderError``. Use as ``async with``, or call ``close()``.
+    ``timeout`` limits every exchange that is not a stream, in seconds. ``clock`` is monotonic. Credentials are read
+    again after ``refresh_seconds``, in a thread; new connections use them, and idle connections are closed if
+    certificates have changed. ``may_write`` is called right before each write is sent; if it returns False, the write
+    raises ``NotLeaderError``. Use as ``async with``, or call ``close()``.
     """
 
     def __init__(
@@ -79,7 +81,7 @@ class Transport:
         self._clock = clock
         self._refresh_seconds = refresh_seconds
         self._timeout = aiohttp.ClientTimeout(total=timeout, connect=_CONNECT_SECONDS)
-        # Identity: compressing lists costs the server more time than the bytes cost on a cluster network.
+        # No compression: it takes the server more time than sending the bytes takes on a cluster network.
         self._headers = {"Accept": JSON, "Accept-Encoding": "identity", "User-Agent": user_agent}
         self._tls = settings.tls
         self._authorized_until = float("-inf") if settings.credentials else float("inf")
@@ -98,7 +100,7 @@ class Transport:
 
     @property
     def server(self) -> str:
-        """The URL of the server, for messages: without credentials."""
+        """The URL of the server without credentials, for messages."""
         return redact_value(self._settings.server)
 
     async def __aenter__(self) -> Self:
@@ -117,11 +119,11 @@ class Transport:
             await asyncio.sleep(0)  # connections end in the next turn of the event loop
 
     async def get(self, path: str, query: Mapping[str, str] | None = None, *, accept: str = JSON) -> bytes:
-        """Return the body of a GET, of a media type to ``accept``. Raises ``ApiError`` or ``UnreachableError``."""
+        """Return the body of a GET, in the media type ``accept``. Raises ``ApiError`` or ``UnreachableError``."""
         return await self._exchange("GET", path, query, None, accept)
 
     async def find(self, path: str) -> bytes | None:
-        """Return the body of a GET, None if there is nothing (404). Raises as ``get`` does."""
+        """Return the body of a GET, None if the object does not exist (404). Raises as ``get`` does."""
         try:
             return await self.get(path)
         except ApiError as error:
@@ -130,7 +132,7 @@ class Transport:
             raise
 
     async def server_time(self) -> float | None:
-        """Return the API server's clock in seconds since the epoch, to the second; None if it does not tell.
+        """Return the API server's clock in whole seconds since the epoch; None if the server does not state it.
 
         Raises ``UnreachableError``.
         """
@@ -145,7 +147,7 @@ class Transport:
             return None
 
     async def post(self, path: str, body: bytes, *, urgent: bool = False) -> bytes:
-        """Return the body of a POST of JSON; an ``urgent`` one goes before other writes that wait for a connection.
+        """Return the body of a POST of JSON; an ``urgent`` one goes before other writes if they wait for connections.
 
         Raises ``ApiError`` or ``UnreachableError``.
         """
@@ -166,7 +168,7 @@ class Transport:
     async def lines(
         self, path: str, query: Mapping[str, str], read_timeout: float
     ) -> AsyncGenerator[list[bytes], None]:
-        """Stream a response: each item holds all whole lines that one read brought, without their newlines.
+        """Stream a response: each item has all whole lines that one read received, without their newlines.
 
         Ends when the server ends the response; an unfinished last line is dropped. Raises ``ApiError`` for an
         error status, ``UnreachableError`` when the connection breaks or is silent for ``read_timeout``
@@ -199,7 +201,7 @@ class Transport:
         *,
         urgent: bool = False,
     ) -> bytes:
-        """Send a request with a ``body`` of a media type, or one that asks for an answer of that type."""
+        """Send a request with a ``body`` of a media type, or without a body, and ask for an answer of that type."""
         writes = self._writes if body is not None else None
         try:
             for last in (False, True):
@@ -217,7 +219,7 @@ class Transport:
                         method, path, self._timeout, query, body, media_type
                     ) as response:
                         reply = await _read(response)
-                # A request that was refused for its credentials was not carried out: it is sent again with
+                # A request that was refused because of its credentials was not carried out, so it is sent again with
                 # new ones.
                 if reply.status != _UNAUTHORIZED or last or not await self._renew(used):
                     if reply.status >= _NO_SUCCESS:
@@ -234,7 +236,7 @@ class Transport:
         _check_path(path)
         head = self._heads.get(content_type)
         if head is None:
-            # The same for all requests until credentials change.
+            # The head is the same for all requests until credentials change.
             parts = urlsplit(self._settings.server)
             headers = {"Host": parts.netloc.rpartition("@")[2], **self._headers, "Content-Type": content_type}
             lines = "".join(f"{name}: {' '.join(value.split())}\r\n" for name, value in headers.items())
@@ -269,7 +271,7 @@ class Transport:
         )
 
     def _new_session(self) -> aiohttp.ClientSession:
-        # Callers bound their own concurrency; a limit here could make a binding wait for a watch.
+        # Callers limit their own concurrency; a limit here could make a binding wait for a watch.
         connector = aiohttp.TCPConnector(
             limit=0, keepalive_timeout=_IDLE_SECONDS, socket_factory=probing_socket
         )
@@ -278,11 +280,11 @@ class Transport:
         )
 
     def _identity(self) -> tuple[str | None, ssl.SSLContext | None]:
-        """Return what identifies this process in requests now."""
+        """Return the Authorization header and the TLS context that requests use now."""
         return self._headers.get("Authorization"), self._tls
 
     async def _renew(self, used: tuple[str | None, ssl.SSLContext | None]) -> bool:
-        """Return whether other credentials than ``used`` exist; load them if that is due."""
+        """Load credentials again if enough time has passed; return whether they differ from ``used``."""
         if self._settings.credentials is None:
             return False
         async with self._renewing:
@@ -293,7 +295,7 @@ class Transport:
         return self._identity() != used
 
     async def _authorize(self, *, refused: bool = False) -> None:
-        """Load credentials if that is due; on failure keep the old ones, which may still be valid."""
+        """Load credentials if their time is over; if that fails, keep the old ones, which may still be valid."""
         if self._clock() < self._authorized_until:
             return
         async with self._authorizing:
@@ -323,7 +325,7 @@ class Transport:
 
 
 async def _whole_lines(content: aiohttp.StreamReader) -> AsyncGenerator[list[bytes], None]:
-    """Split the content into lines, and yield all that each read completes."""
+    """Split the content into lines, and yield the lines that each read completes."""
     rest = b""
     async for chunk in content.iter_any():
         lines = (rest + chunk).split(b"\n") if rest else chunk.split(b"\n")
@@ -344,7 +346,7 @@ async def _read(response: aiohttp.ClientResponse) -> Reply:
 
 
 def _refusal(reply: Reply) -> ApiError:
-    """Return the error that a reply stands for."""
+    """Return the error to raise for an unsuccessful reply."""
     raw = reply.body
     reason, message = "", raw.decode("utf-8", "replace").strip()
     # A header that is a date counts as absent: API servers use none.

@@ -1,1 +1,1 @@
-"""Parses text in Kubernetes objects: quantities, times, labels, JSON; and reports what is wrong with it."""
+"""Parses text in Kubernetes objects, such as quantities, labels and JSON, and reports faults in it."""

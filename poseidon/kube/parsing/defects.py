@@ -6,18 +6,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 LONGEST_FIELD, LONGEST_PROBLEM = 300, 500
-"""Characters that are shown: a fault is reported many times, and the faulty text may be a megabyte."""
+"""Most characters of a field's path and of a problem that are shown, because the faulty text may be a megabyte."""
 
 MOST_LISTED = 20
 
 
 def shorten(text: str, most: int = 80) -> str:
-    """Return a text, cut if it is long."""
+    """Return a text, cut to ``most`` characters."""
     return text if len(text) <= most else f"{text[:most]}…"
 
 
 def list_defects(defects: Sequence[Defect], most: int = MOST_LISTED) -> str:
-    """Return defects as one text; if there are many, only the first ones."""
+    """Return defects as one text; if there are more than ``most``, only the first ones and a count."""
     text = "; ".join(str(defect) for defect in defects[:most])
     return text if len(defects) <= most else f"{text}; and {len(defects) - most} more"
 

@@ -1,9 +1,9 @@
-"""Kubernetes quantities as exact integers.
+"""Parses Kubernetes quantities into exact integers.
 
-The grammar is that of ``k8s.io/apimachinery/pkg/api/resource``: a signed decimal number and a suffix, which
-is a decimal SI letter (n u m k M G T P E), a binary one (Ki .. Ei) or an exponent (``e3``, ``E-2``).
-Fractions of the wanted unit round away from zero, as ``Quantity.Value()`` and ``Quantity.MilliValue()`` do; what a
-node offers rounds down, so that it never offers more than it has.
+The grammar is that of ``k8s.io/apimachinery/pkg/api/resource``: a signed decimal number and a suffix, which is a
+decimal SI letter (n u m k M G T P E), a binary one (Ki .. Ei) or an exponent (``e3``, ``E-2``). Fractions of the wanted
+unit round away from zero, as in ``Quantity.Value()`` and ``Quantity.MilliValue()``. A node's amounts round down, so
+that a node never offers more than it has.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _BINARY = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
 
 
 class QuantityError(ValueError):
-    """Text that is not a quantity, or one that no machine can have. The message is fit for a person."""
+    """The text is not a quantity, or is one that no machine can have. The message is for people."""
 
 
 class AbsurdQuantityError(QuantityError):
@@ -37,9 +37,9 @@ class AbsurdQuantityError(QuantityError):
 def amount(resource: str, value: str | float, *, down: bool = False) -> int:
     """Return ``value`` in the protocol's unit for ``resource``: milli-cores for cpu, else whole units.
 
-    More than ``MAX_AMOUNT`` (`1E` of memory, `10Pi` of storage) counts as ``MAX_AMOUNT``: the API server
-    accepts it, and people write it for "without limit". ``down``: round fractions of the unit down. Raises
-    ``QuantityError`` if it is not a quantity, or negative.
+    More than ``MAX_AMOUNT`` (`1E` of memory, `10Pi` of storage) counts as ``MAX_AMOUNT``: the API server accepts it,
+    and people write it for "without limit". ``down``: round fractions of the unit down. Raises ``QuantityError`` if the
+    value is not a quantity, or is negative.
     """
     try:
         found = _scale(_text(value), 3 if resource == "cpu" else 0, down=down)
@@ -76,7 +76,7 @@ def _text(value: str | float) -> str:
 
 @lru_cache(maxsize=16_384)
 def _scale(text: str, decimals: int, *, down: bool = False) -> int:
-    """Parse ``text`` and multiply by ``10**decimals``, rounding away from zero, or towards it."""
+    """Parse ``text`` and multiply it by ``10**decimals``; round away from zero, or towards zero if ``down``."""
     match = _QUANTITY.fullmatch(text) if len(text) <= _MAX_LENGTH else None
     if match is None:
         shown = text if len(text) <= _MAX_LENGTH else text[:_MAX_LENGTH] + "…"

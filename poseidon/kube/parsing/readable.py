@@ -1,8 +1,7 @@
-"""Makes JSON decodable that the decoders here refuse: odd characters, huge numbers, and values nested too
-deeply.
+"""Repairs JSON that the decoders would refuse: broken characters, huge numbers and values nested too deeply.
 
-One odd object must spoil neither its list nor its stream. The API server itself writes no broken characters
-and no huge numbers, but a proxy in between may, and the server does store deep values.
+One odd object must not make a whole list or watch fail. The API server itself writes no broken characters or huge
+numbers, but a proxy may; and the server does store deeply nested values.
 """
 
 from __future__ import annotations
@@ -14,10 +13,10 @@ from collections.abc import Iterator
 from typing import Final
 
 MAX_DEPTH: Final = 100
-"""Levels of lists and maps that are read. Kubernetes' own objects have about twenty."""
+"""Most levels of lists and maps that are read. Kubernetes' own objects have about twenty."""
 
 TOO_DEEP: Final = b'"(nested too deeply)"'
-"""Replaces a value that is nested deeper: a text, which no field for a list or a map accepts."""
+"""Replacement for a value that is nested too deeply: a string, so that fields for lists and maps refuse it."""
 
 _TOKENS = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[\[\]{}]|-?\d[\d.eE+-]*', re.DOTALL)
 _WHOLE = re.compile(rb"-?\d+")
@@ -28,18 +27,18 @@ _ESCAPES = re.compile(
 )
 _LONE_LENGTH = 6
 _LONG = 4
-"""Shorter numbers can be read in any case."""
+"""Numbers with fewer characters than this can always be read."""
 
 _LARGEST = b"9223372036854775807"
 _LARGEST_FLOAT = repr(sys.float_info.max).encode()
 
 
 def readable(raw: bytes) -> bytes:
-    r"""Return JSON with the same content in a form that can be decoded; what cannot be is replaced or cut.
+    r"""Return JSON in a form that can be decoded; unreadable parts are replaced or cut.
 
-    Invalid UTF-8 and escapes that are half a pair (``\ud800``) become U+FFFD, as in Go's decoder; values
-    deeper than ``MAX_DEPTH`` become ``TOO_DEEP``; whole numbers beyond 64 bits become the largest of 64,
-    others the largest number there is. Text that is not JSON stays as it is.
+    Invalid UTF-8 and escapes that are half a pair (``\ud800``) become U+FFFD, as in Go's decoder; values deeper than
+    ``MAX_DEPTH`` become ``TOO_DEEP``; whole numbers of more than 64 bits become the largest 64-bit number, other huge
+    numbers the largest float. Text that is not JSON stays unchanged.
     """
     text = repair_characters(raw.decode("utf-8", "replace").encode())
     parts, kept = [], 0
@@ -50,7 +49,7 @@ def readable(raw: bytes) -> bytes:
 
 
 def repair_characters(text: bytes) -> bytes:
-    """Replace escapes that are half a pair by U+FFFD, because they could not be written again."""
+    """Replace escapes that are half a surrogate pair by U+FFFD, because they could not be written again."""
     return _ESCAPES.sub(_whole_character, text) if _HALVES.search(text) else text
 
 
@@ -78,7 +77,7 @@ def _cuts(text: bytes) -> Iterator[tuple[int, int, bytes]]:
 
 
 def _clamp(number: bytes) -> bytes:
-    """Return a readable number; other text stays as it is."""
+    """Return a number that can be decoded; other text is returned unchanged."""
     sign = b"-" if number[:1] == b"-" else b""
     if _WHOLE.fullmatch(number):
         digits = number.lstrip(b"-")

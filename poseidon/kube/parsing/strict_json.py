@@ -1,7 +1,7 @@
-"""Reads JSON from annotations and ConfigMaps, only if it can be written again.
+"""Reads JSON from annotations and ConfigMaps, and refuses JSON that could not be written again.
 
-Python's reader accepts more than JSON: NaN and infinity, halves of characters, and values so deep that
-walking through them would overflow the stack. This reader refuses all of these with a message.
+Python's own reader accepts more than JSON: NaN, infinity, lone surrogates, and values nested so deeply that recursion
+overflows the stack. This reader refuses all of these with a message.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ MAX_DEPTH: Final = 64
 """Deepest nesting of lists and maps."""
 
 MAX_DIGITS: Final = 400
-"""Most digits of a number: one more than other JSON readers can hold."""
+"""Most digits of a whole number. Other JSON readers cannot represent longer ones."""
 
 _TOKENS = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[\[\]{}]', re.DOTALL)
 
@@ -31,13 +31,11 @@ def compact(value: Any) -> bytes:
 
 
 class JsonError(ValueError):
-    """A text that was refused; the message says why, and fits behind the name of the field."""
+    """The text was refused. The message says why, and continues a sentence that begins with the field's name."""
 
 
 def loads(text: str, pairs: Pairs | None = None) -> Any:
-    """Return the value of a text; ``pairs``, if given, builds each map from its entries. Raises
-    ``JsonError``.
-    """
+    """Parse JSON text; ``pairs``, if given, builds each map from its entries. Raises ``JsonError``."""
     if len(text) > MAX_LENGTH:
         raise JsonError(f"has {len(text)} characters; write at most {MAX_LENGTH}")
     if _depth(text) > MAX_DEPTH:

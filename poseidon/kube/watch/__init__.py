@@ -1,1 +1,1 @@
-"""Lists and watches: they keep handlers up to date, whatever breaks."""
+"""Lists and watches collections, recovers from all failures, and passes changes to handlers."""

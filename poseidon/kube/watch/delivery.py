@@ -19,11 +19,11 @@ T = TypeVar("T", bound=KubeStruct)
 _log = logging.getLogger(__name__)
 
 _FEW = 4
-"""Changes that are handled at once while nothing else waits."""
+"""Most changes that are handled at once if no other changes wait."""
 
 
 class Delivery(Generic[T]):
-    """Passes on the changes of one resource; see ``Reflector`` for ``take``, ``changed`` and ``in_turn``."""
+    """Passes on the changes of one collection; see ``Reflector`` for ``take``, ``changed`` and ``in_turn``."""
 
     def __init__(
         self,
@@ -38,7 +38,7 @@ class Delivery(Generic[T]):
         self._clock, self._sleep = environment.clock, environment.sleep
         self._resource = resource
         self._in_turn = in_turn
-        self._turns: NamespaceTurns[T] | None = None  # most of the time there is little to do
+        self._turns: NamespaceTurns[T] | None = None  # None while few changes come
         self._late = asyncio.Event()
         self._take_changes = take
         self._changed = changed
@@ -47,26 +47,26 @@ class Delivery(Generic[T]):
         """Whether a complete list has been passed on, or the resource is not served."""
 
     def hand_over(self, batch: Sequence[Change[T]], kind: str) -> None:
-        """Pass on changes that were read from a list, not from a watch, and count them as changes of this kind."""
+        """Pass on changes that come from a list instead of a watch; metrics count them under ``kind``."""
         if batch:
             self.count_heard(kind, len(batch))
             self.deliver(batch)
 
     def count_heard(self, kind: str, number: int) -> None:
-        """Count received changes of a kind."""
+        """Count received changes of a kind in the metrics."""
         series = self._heard.get(kind)
         if series is None:  # looked up once, as that takes longer than counting
             series = self._heard[kind] = self._metrics.watch_events.labels(self._resource, kind)
         series.inc(number)
 
     def report_gone(self, uids: Collection[str]) -> None:
-        """Pass on that the objects with these uids are gone."""
+        """Pass on that the objects with these uids no longer exist."""
         self.hand_over([Change(uid, None) for uid in sorted(uids)], "VANISHED")
 
     def deliver(self, batch: Sequence[Change[T]], size: int = 0) -> None:
-        """Pass on changes, which take ``size`` bytes together; those that cannot be handled go to quarantine.
+        """Pass on changes, of ``size`` bytes in all; changes that cannot be handled are set aside.
 
-        Namespaces take turns: changes whose turn has not come are left to ``catch_up``.
+        If many changes come, namespaces take turns (see ``NamespaceTurns``): ``catch_up`` passes on the rest later.
         """
         if not self._in_turn or not self.synced.is_set():
             self._pass_on(batch)
@@ -88,11 +88,11 @@ class Delivery(Generic[T]):
             self._late.set()
 
     async def catch_up(self) -> None:
-        """Pass on waiting changes when their turn comes, until cancelled."""
+        """Pass on waiting changes when the turns of their namespaces come, until cancelled."""
         while True:
             await self._late.wait()
             self._late.clear()
-            # While this task sleeps, ``deliver`` may hand on all changes and forget the turns.
+            # While this task sleeps, ``deliver`` may pass on all changes and set the turns to None.
             while (turns := self._turns) is not None and (pause := turns.next_in()) is not None:
                 await self._sleep(pause)
                 turns.hand_on()
@@ -106,7 +106,7 @@ class Delivery(Generic[T]):
             self._changed()
 
     def mark_synced(self) -> None:
-        """Note that a complete list has been passed on, or that there is none."""
+        """Note that a complete list has been passed on, or that the collection is not served."""
         if not self.synced.is_set():
             self.synced.set()
             if self._changed is not None:

@@ -1,4 +1,4 @@
-"""Reads lists of a resource, page by page."""
+"""Reads lists of a collection, page by page."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ T = TypeVar("T", bound=KubeStruct)
 async def pages(transport: Transport, resource: Resource[T], limit: int) -> AsyncGenerator[Page[T], None]:
     """Yield the pages of one consistent list, each of at most ``limit`` objects.
 
-    The next page is requested while the caller works on this one. Raises ``KubeError``; an ``ApiError`` that
-    is ``expired`` means that the server has forgotten the list's version, and the list must begin anew.
+    The next page is requested while the caller works on this one. Raises ``KubeError``; an ``ApiError`` with
+    ``expired`` means that the server has forgotten the list's version, so the list must begin anew.
     """
     fetch = asyncio.create_task(_fetch(transport, resource, {"limit": str(limit)}))
     try:
@@ -51,11 +51,11 @@ class Present(NamedTuple):
 async def read_present(
     transport: Transport, resource: Resource[Any], newest: ObjectMeta, seconds: float
 ) -> Present:
-    """Read the present versions of a collection and of one of its objects (``newest``, or any), in one small request.
+    """Read the present versions of a collection and of one of its objects (``newest``, or any), in one request.
 
-    A list of one name in one namespace costs the API server a single read, and needs no other right than the
-    list of all. Raises ``KubeError``, also if no answer comes within so many ``seconds``: a request that a failing
-    server has swallowed must not delay the next for as long as a large list may take.
+    A list of one name in one namespace costs the API server a single read, and needs no further rights than the list of
+    all objects. Raises ``KubeError``, also if no answer comes within ``seconds``: a failing server that loses a request
+    must not delay the next one as long as a large list may take.
     """
     resource = replace(resource, kind=MetadataOnly)
     query = {"limit": "1"}
@@ -77,7 +77,7 @@ async def read_present(
 async def versions_at(
     transport: Transport, resource: Resource[Any], limit: int, version: str
 ) -> dict[str, str]:
-    """Return the versions of the objects by uid, as of exactly ``version``; read ``limit`` at a time.
+    """Return the objects' resource versions by uid, at the collection's exact ``version``; ``limit``: page size.
 
     Only metadata are requested. Raises as ``pages`` does, also if the server has forgotten that version.
     """

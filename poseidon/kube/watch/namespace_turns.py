@@ -1,12 +1,12 @@
-"""Handles changes of many namespaces in turn, so that the objects of one hold up no other's.
+"""Handles changes of many namespaces in turn, so that one namespace's slow objects do not delay others.
 
-Some objects take a hundred times as long to handle as others, and nobody can tell beforehand. So the time that each
-namespace takes is measured, and slowly forgotten. What arrives is put into a queue per namespace, and the one that has
-taken least goes first. One that has taken more than another that is being served as well pauses after each piece of
-work, for a multiple of its time: the event loop has other work for the others' objects, such as their bindings. A
-namespace that is alone never pauses.
+Some objects take a hundred times as long to handle as others, which cannot be known beforehand. So the time spent on
+each namespace is measured, and slowly forgotten. Changes wait in one queue per namespace, and the namespace with the
+least time goes first. If several namespaces are served, one with more time than another pauses after each piece of
+work, for a multiple of the work's time: the event loop then has time for the other namespaces' objects, such as their
+bindings. If only one namespace has changes, it never pauses.
 
-Changes of one object keep their order. If several wait, only the last one is handed on, as with a list.
+Changes of one object keep their order. If several of them wait, only the last one is passed on, as with a list.
 """
 
 from __future__ import annotations
@@ -23,32 +23,30 @@ from poseidon.kube.api.resource import Change
 T = TypeVar("T", bound=KubeStruct)
 
 PAUSE = 2
-"""While others are served, a namespace pauses so many times as long as its last piece of work took."""
+"""While other namespaces are served, a namespace pauses this many times as long as its last piece of work took."""
 
 RECENT = 0.25
-"""Seconds for which a namespace counts as being served after one of its changes was passed on: as long as bindings
-take.
-"""
+"""Seconds for which a namespace counts as being served after a change of it was passed on: as long as bindings take."""
 
 MOST_BYTES = 64 * 2**20
-"""Most bytes of JSON that wait. With more, no namespace pauses, and the watch is not read until less waits."""
+"""Most bytes of JSON that may wait. If more wait, no namespace pauses, and the watch is not read until fewer wait."""
 
 _SLICE = 0.01
-"""Seconds after which the event loop gets a turn."""
+"""Seconds of work after which the event loop may do other work."""
 LONG = 0.004
-"""How many seconds the changes of one namespace should take at most that are passed on together."""
+"""Target for the longest time, in seconds, of changes of one namespace that are passed on together."""
 _FIRST, _LARGEST = 4, 256
-"""Changes that are handed on together: at first, and at most."""
+"""Number of changes that are passed on together: at first, and at most."""
 _FORGOTTEN = 0.25
 """Seconds of a namespace's work that are forgotten per second."""
 _NAMESPACES_SERVED = 16
-"""Of so many namespaces it is noted when they were served last."""
+"""Number of namespaces for which the time of the last change is remembered."""
 
 
 @dataclass(slots=True)
 class _Namespace:
     waiting: deque[str] = field(default_factory=deque)
-    """Uids of objects."""
+    """Uids of objects with waiting changes."""
     used: float = 0.0
     """Seconds of work as of ``at``, less what has been forgotten."""
     at: float = 0.0
@@ -57,7 +55,7 @@ class _Namespace:
     piece: int = _FIRST
 
     def decay(self, now: float) -> float:
-        """Return the seconds of work for a namespace that still count; they are forgotten over time."""
+        """Return the seconds of work that still count for a namespace; they decrease over time."""
         return max(0.0, self.used - (now - self.at) * _FORGOTTEN)
 
 
@@ -83,9 +81,7 @@ class NamespaceTurns(Generic[T]):
         return not self._changes and self._clock() >= self._quiet_at
 
     def take(self, changes: Sequence[Change[T]], size: int = 0) -> None:
-        """Add changes, which take ``size`` bytes together, and pass on some of them for a slice of time; the others
-        wait for ``hand_on``.
-        """
+        """Add changes (of ``size`` bytes in all), and pass on some of them; the rest waits for ``hand_on``."""
         each = size // len(changes) if changes else 0
         for change in changes:
             known = self._changes.get(change.uid)
@@ -98,7 +94,7 @@ class NamespaceTurns(Generic[T]):
             self.hand_on()
 
     def hand_on(self) -> None:
-        """Pass on waiting changes for a slice of time, first those of namespaces that have taken least time."""
+        """Pass on waiting changes for a short time, first those of namespaces that have used the least time."""
         begun = now = self._clock()
         crowded = self._bytes > MOST_BYTES
         ready = [
@@ -134,14 +130,14 @@ class NamespaceTurns(Generic[T]):
     def _find(self, change: Change[T]) -> str:
         """Return the namespace of a change, and add it if it is new."""
         found = change.object
-        # An object that is gone has no namespace here; handling its end takes little time.
+        # The namespace of a deleted object is not known here; handling its end takes little time.
         name = get_metadata(found).namespace if found is not None else ""
         if name not in self._namespaces:
             self._namespaces[name] = _Namespace(at=self._clock())
         return name
 
     def _hand_on_piece(self, name: str) -> float:
-        """Pass on a few changes of a namespace; returns the time afterwards."""
+        """Pass on a few changes of a namespace; return the clock's time afterwards."""
         namespace = self._namespaces[name]
         uids = [namespace.waiting.popleft() for _ in range(min(namespace.piece, len(namespace.waiting)))]
         if not namespace.waiting:
@@ -173,7 +169,7 @@ class NamespaceTurns(Generic[T]):
             del self._namespaces[name]
 
     def _has_company(self, name: str, used: float, now: float) -> bool:
-        """Return whether another namespace that has taken less time has been served lately."""
+        """Return whether another namespace that has used less time has been served lately."""
         return any(
             now - at < RECENT and other != name and self._get_used(other, now) < used
             for other, at in self._served.items()

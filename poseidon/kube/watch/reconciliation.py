@@ -1,7 +1,7 @@
-"""Compares from time to time what a reflector has passed on with the API server's objects, by metadata only.
+"""Compares the objects that a reflector has passed on with the API server's, from time to time, by metadata only.
 
-A list at exactly the watch's version has the same objects, each in the same version. A difference was lost on
-the way, or made up, and no later event would correct it.
+A list at exactly the watch's version must contain the same objects in the same versions. If it differs, an event was
+lost or is wrong, and no later event would correct that.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _MOST_NAMED = 5
 
 
 class Known(NamedTuple):
-    """The known objects of a ``resource`` as of a ``version``: their versions by uid."""
+    """The known objects of a collection (``resource``) at a ``version``: the objects' versions by uid."""
 
     resource: Resource[Any]
     version: str
@@ -36,10 +36,11 @@ async def reconcile(
     list_anew: Callable[[], None],
     wanted: asyncio.Event,
 ) -> None:
-    """Compare until cancelled: once per period, up to a quarter of it earlier or later, and whenever ``wanted`` is set.
+    """Compare until cancelled: about once per period, and whenever ``wanted`` is set.
 
-    With a period of 0, compare only when ``wanted``. ``known`` returns the known objects, or None while they
-    belong to no single version; ``list_anew`` is called if they differ.
+    Each comparison is up to a quarter of a period earlier or later. If the period is 0, compare only when ``wanted`` is
+    set. ``known`` returns the known objects, or None while they belong to no single version; ``list_anew`` is called if
+    they differ.
     """
     metrics, period = environment.metrics, environment.watch.reconcile_period
     while True:
@@ -59,7 +60,7 @@ async def reconcile(
 
 
 async def _compare(environment: Environment, known: Known) -> tuple[str, int]:
-    """Compare once; return the result, as the metric names it, and the number of objects that differ."""
+    """Compare once; return the result by its name in metrics, and the number of objects that differ."""
     name = known.resource.name
     try:
         limit = environment.reflector.page_size

@@ -1,12 +1,11 @@
-"""Follows all objects of one resource: list, watch, and recover from whatever breaks.
+"""Follows all objects of one collection: lists, watches, and recovers from all failures.
 
-A list comes in pages, and each is passed on as it arrives. The watch starts at the list's version and asks
-for bookmarks, so that it resumes after a broken stream. When the server has forgotten that version (410), the
-reflector lists again and reports objects that have vanished. An absent API group (404) is no error: the
-reflector tries it again slowly, so a group that is installed later is found; if the server now has another
-version of it, that one is used. From time to time, and after each outage, the known objects are compared with
-the server's. Smaller versions show that the server came back with an older state; then all resources are
-listed again.
+A list comes in pages, and each page is passed on as it arrives. The watch starts at the list's version and asks for
+bookmarks, so that it resumes after a broken stream. When the server has forgotten that version (410), the reflector
+lists again and reports objects that have vanished. A missing API group (404) is no error: the reflector tries it again
+slowly, so that it finds a group that is installed later. If the server then has another version of the group, the
+reflector uses that one. From time to time, and after each outage, the known objects are compared with the server's.
+Smaller versions show that the server has gone back to an older state; then all collections are listed again.
 """
 
 from __future__ import annotations
@@ -44,13 +43,13 @@ _log = logging.getLogger(__name__)
 
 
 class Reflector(Generic[T]):
-    """Lists and watches one resource until cancelled.
+    """Lists and watches one collection until cancelled.
 
-    ``take`` gets changes batch by batch, in the server's order, from the event loop's thread; it must not
-    block. An object may come again unchanged; an absence may come for an unknown uid. If it raises for a
-    change, that goes to quarantine. ``changed`` is called after each batch, and when the first list is
-    complete or the resource turns out not to be served. ``in_turn``: once the first list is complete, namespaces whose
-    objects take long wait for others (see ``NamespaceTurns``). ``run`` returns only by cancellation.
+    ``take`` gets changes in batches, in the server's order, in the event loop's thread; it must not block. It may get
+    an unchanged object again, or the deletion of an unknown uid. If it raises for a change, the object is set aside.
+    ``changed`` is called after each batch, and when the first list is complete or the collection turns out not to be
+    served. ``in_turn``: once the first list is complete, namespaces whose objects take long wait for others (see
+    ``NamespaceTurns``). ``run`` returns only by cancellation.
     """
 
     def __init__(
@@ -72,13 +71,13 @@ class Reflector(Generic[T]):
         self._options = environment.reflector
         self._backoff = Backoff(self._random, self._options.backoff_initial, self._options.backoff_cap)
         self._version = ""
-        self._newest = ""  # also while a list is under way
-        self._last_changed = ObjectMeta()  # by the watch, and is there
+        self._newest = ""  # also set while a list is under way
+        self._last_changed = ObjectMeta()  # the object that the watch showed last, if it still exists
         self._rewinds_heeded = environment.rewinds.count
         self._comparison = asyncio.Event()
         self._relist_reason = "start"
         self._known: dict[str, str] = {}  # versions by uid
-        self._marks: dict[str, int] = {}  # of the last outlines, by uid
+        self._marks: dict[str, int] = {}  # marks of the last outlines, by uid
         self._watched = asyncio.Timeout(None)
         self._broken_in_a_row = 0
         self._absent = False
@@ -90,7 +89,7 @@ class Reflector(Generic[T]):
 
     @property
     def path(self) -> str:
-        """The path under which the objects are served, as far as known."""
+        """The path at which the API server serves the collection, as far as known."""
         return self._served.path
 
     async def wait_synced(self) -> None:
@@ -98,7 +97,7 @@ class Reflector(Generic[T]):
         await self._delivery.synced.wait()
 
     async def run(self, after: Iterable[Reflector[Any]] = ()) -> None:
-        """Follow the resource until cancelled, once all reflectors in ``after`` have synced."""
+        """Follow the collection until cancelled, after all reflectors in ``after`` have synced."""
         for each in after:
             await each.wait_synced()
         async with asyncio.TaskGroup() as parts:
@@ -114,7 +113,7 @@ class Reflector(Generic[T]):
                 if not self._version:
                     await self._list()
                 elif await self._has_gone_back() or not self._version:
-                    continue  # another task may have asked for a list meanwhile
+                    continue  # another task may have asked for a new list
                 await self._watch()
             except ApiError as error:
                 await self._recover_from_answer(error)
@@ -125,7 +124,7 @@ class Reflector(Generic[T]):
     # --- list ----------------------------------------------------------------------------------------------
 
     async def _list(self) -> None:
-        """List: pass on all objects, and which of the known objects are gone."""
+        """List the collection: pass on all objects, and which known objects no longer exist."""
         self._metrics.relists.labels(self._resource.name, self._relist_reason).inc()
         versions = self._resource.versions()
         for self._served in versions:
@@ -140,13 +139,13 @@ class Reflector(Generic[T]):
     async def _list_served(self) -> None:
         seen: dict[str, str] = {}
         version = ""
-        self._marks.clear()  # what is listed may be others
+        self._marks.clear()  # the list may contain other objects
         async with aclosing(pages(self._transport, self._served, self._options.page_size)) as listed:
             async for page in listed:
                 version = page.resource_version
                 for rejected in page.rejected:
                     self._delivery.reject(rejected.metadata, rejected.problem)
-                    # It still exists, so its last known state stays.
+                    # The object still exists, so its last known state is kept.
                     seen[rejected.metadata.uid] = rejected.metadata.resource_version
                 batch = [Change(get_metadata(item).uid, item) for item in page.items]
                 metadata = (get_metadata(item) for item in page.items)
@@ -194,7 +193,7 @@ class Reflector(Generic[T]):
                 self._relist("drift")
             return
         if not heard and self._environment.clock() - started < 1.0:
-            # A proxy that ends streams at once would otherwise be asked in a tight loop.
+            # Without this, a proxy that ends streams at once would get requests in a tight loop.
             raise UnreachableError(f"watch of {self.path}: ended at once")
 
     def _take_lines(self, lines: Sequence[bytes]) -> None:
@@ -223,7 +222,7 @@ class Reflector(Generic[T]):
 
     def _take_event(self, event: WatchEvent, batch: list[Change[T]]) -> None:
         if event.type not in ("ADDED", "MODIFIED"):
-            # Of a bookmark or a deleted object, only the metadata matter.
+            # Only the metadata of a bookmark or a deleted object matter.
             metadata = decode_metadata(event.object)
             if event.type == "DELETED":
                 if metadata.uid == self._last_changed.uid:
@@ -242,7 +241,7 @@ class Reflector(Generic[T]):
         self._version = self._newest = metadata.resource_version or self._version
 
     def _take_object(self, raw: msgspec.Raw, batch: list[Change[T]]) -> ObjectMeta:
-        """Add an object that has come or changed to the batch, unless no field has changed that is read here."""
+        """Add a new or changed object to the batch, unless only fields have changed that placement does not read."""
         outline = None if self._resource.outline is None else decode_outline(raw, self._resource.outline)
         if outline is not None:
             metadata, mark = outline.metadata, outline.mark
@@ -262,11 +261,11 @@ class Reflector(Generic[T]):
     # --- a server with an older state ----------------------------------------------------------------------
 
     async def _has_gone_back(self) -> bool:
-        """Check before a watch is resumed whether the server has gone back to an older state: the watch would be silent
-        until its version exists again.
+        """Check, before a watch is resumed, whether the server has gone back to an older state.
 
-        The object that changed last also shows it on a server whose version has caught up since. If that
-        object is gone, or the server was away for longer, all known objects are compared.
+        The watch would then be silent until its version exists again. If the server's version has caught up, the
+        version of the object that changed last shows it. If that object no longer exists, or the server was away for
+        longer, all known objects are compared.
         """
         last = self._last_changed
         present = await read_present(self._transport, self._served, last, self._options.look_seconds)
@@ -283,7 +282,7 @@ class Reflector(Generic[T]):
         return True
 
     def _compare_versions(self, version: str, listed: Mapping[str, str]) -> None:
-        """Compare the version of a list or of an object with the known one."""
+        """Note that the server has gone back if a list, or an object in it, has a smaller version than known."""
         known = self._known
         if is_before(version, self._newest):
             self._note_rewind(version)
@@ -346,7 +345,7 @@ class Reflector(Generic[T]):
             else:
                 self._backoff.next()
         elif error.not_found and self._version and self._resource.other_paths:
-            self._relist("served")  # perhaps in another version by now
+            self._relist("served")  # the server may serve another version by now
         elif error.not_found or (not self._resource.required and error.status == HTTPStatus.FORBIDDEN):
             await self._wait_until_served(error)
         else:

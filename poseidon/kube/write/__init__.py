@@ -1,3 +1,1 @@
-"""Writes to the API server: bindings, evictions, events, conditions, statuses; in parallel, with retries,
-urgent ones first.
-"""
+"""Writes to the API server in parallel, with retries, urgent writes first: bindings, evictions, events, statuses."""

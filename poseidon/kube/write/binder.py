@@ -1,7 +1,7 @@
 """Posts bindings in parallel over connections that stay open, and reports the outcome of each.
 
-The number in flight adapts to the server. A binding has the pod's uid as a precondition: another pod that has
-got the same name is never bound.
+The number of bindings in flight adapts to the server. A binding has the pod's uid as a precondition, so another pod of
+the same name is never bound.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class BindResult(Enum):
 
     BOUND = "bound"
     ELSEWHERE = "elsewhere"
-    """The pod runs on another node already."""
+    """The pod is bound to another node already."""
     GONE = "gone"
     """The pod does not exist any more, is being deleted, or another one has its name."""
     FAILED = "failed"
@@ -69,22 +69,21 @@ class ConcurrencyOptions:
     period_seconds: float = 0.5
     """Shortest period over which a rate is measured."""
     growth: float = 1.25
-    """Factor of a step up."""
+    """Factor by which a step up raises the limit."""
     worth: float = 0.05
     """Share by which the rate must grow for a step up to stay."""
     shrink: float = 0.7
-    """Factor when the server turns requests away."""
+    """Factor of the limit when the server rejects requests."""
     hold_periods: int = 8
-    """Periods without a step after one that did not pay."""
+    """Periods without a step up after a step that did not raise the rate enough."""
 
 
 class AdaptiveLimit:
-    """A limit on requests in flight: it grows while that raises the rate of answers, and shrinks on
-    rejections.
+    """A limit on requests in flight that grows while this raises the rate of answers, and shrinks on rejections.
 
-    ``clock`` is monotonic. The best value is unknown beforehand: over a long way, hundreds in flight hide the
-    latency, and a busy server gains nothing from more than a few dozen. Only periods in which work was always
-    waiting count.
+    ``clock`` is monotonic. The best limit is not known beforehand: if the server is far away, hundreds of requests in
+    flight hide the latency; if it is busy, more than a few dozen gain nothing. Rates are measured only in periods in
+    which requests were always waiting.
     """
 
     def __init__(self, clock: Callable[[], float], options: ConcurrencyOptions | None = None) -> None:
@@ -92,7 +91,7 @@ class AdaptiveLimit:
         self._options = options or ConcurrencyOptions()
         self._limit = self._options.initial
         self._before: tuple[int, float] | None = (
-            None  # limit and rate before the last step up, to compare with
+            None  # limit and rate before the last step up, for comparison
         )
         self._hold = 0
         self._may_shrink_at = float("-inf")
@@ -103,7 +102,7 @@ class AdaptiveLimit:
         return self._limit
 
     def note_success(self, waiting: int) -> None:
-        """Note that a request has been carried out, while ``waiting`` others waited."""
+        """Note that a request has been carried out while ``waiting`` other requests waited."""
         if not waiting:
             self._begin()
             return
@@ -114,9 +113,7 @@ class AdaptiveLimit:
             self._begin()
 
     def note_rejection(self) -> None:
-        """Note that the server was too busy for a request, or in trouble; this counts at most once per
-        period.
-        """
+        """Note that the server was too busy for a request, or failed. This counts at most once per period."""
         now = self._clock()
         if now < self._may_shrink_at:
             return
@@ -131,7 +128,7 @@ class AdaptiveLimit:
         self._answers = 0
 
     def _judge(self, rate: float) -> None:
-        """Step up, step back, or stay, after a period with this rate."""
+        """Raise, restore or keep the limit after a period with this rate of answers per second."""
         before, self._before = self._before, None
         if before is not None and rate < before[1] * (1 + self._options.worth):
             self._limit = before[0]
@@ -147,11 +144,11 @@ class AdaptiveLimit:
 
 @dataclass(frozen=True, slots=True)
 class BinderOptions(RetryOptions):
-    """Options of the binder; ``concurrency`` bounds the bindings in flight.
+    """Options of the binder; ``concurrency`` limits the bindings in flight.
 
-    After a binding in a burst, less urgent writes wait ``lull_seconds`` for the next one: longer than a round of the
-    solver usually takes there. Writes in such a gap would delay the bindings that follow. A burst is ``burst`` bindings
-    within as much time; where pods come by ones, nothing waits longer than ``lone_seconds``.
+    A burst is ``burst`` bindings within ``lull_seconds``. After each binding of a burst, less urgent writes wait
+    ``lull_seconds`` for the next binding, which is longer than a round usually takes; otherwise they would delay the
+    bindings that follow. Outside of bursts they wait only ``lone_seconds``.
     """
 
     lull_seconds: float = 0.2
@@ -163,9 +160,9 @@ class BinderOptions(RetryOptions):
 class Binder(WorkerPool[BindRequest]):
     """Binds pods until cancelled.
 
-    ``on_outcome`` is called once per request, from the event loop's thread. Posting is idempotent: if an
-    answer was lost, the next try finds the pod bound, and counts as bound. ``refusal`` is asked right before
-    a binding is posted, and returns why it must not be, or "".
+    ``on_outcome`` is called once per request, from the event loop's thread. If an answer was lost, the next try finds
+    the pod bound, and counts as bound. ``refusal`` is called right before a binding is posted, and returns why it must
+    not be posted, or "".
     """
 
     def __init__(
@@ -188,16 +185,14 @@ class Binder(WorkerPool[BindRequest]):
         metrics.bind_concurrency.set_function(self._adaptive)
         super().__init__(self._carry_out, self._adaptive)
         self._ended: deque[float] = deque([float("-inf")] * self._options.burst, self._options.burst)
-        """When the last bindings ended, the latest last."""
+        """Times when the last bindings ended, the latest last."""
         self._quiet: asyncio.Task[None] | None = None
         # Looked up once: finding a series by its labels takes longer than counting in it.
         self._durations = {result: metrics.bind_duration.labels(result.value) for result in BindResult}
 
     async def wait_quiet(self) -> None:
-        """Wait until no binding has waited or been in flight for ``lull_seconds``, or ``lone_seconds`` outside of
-        bursts.
-        """
-        # Hundreds of writes may wait, each of which would look anew after every binding.
+        """Wait until there was no binding for ``lull_seconds``, or for ``lone_seconds`` outside of bursts."""
+        # One task checks for all waiting writes: hundreds of writes would otherwise check after every binding.
         if self._quiet is None or self._quiet.done():
             if not self.unfinished and self._rest() <= 0:
                 return
@@ -213,7 +208,7 @@ class Binder(WorkerPool[BindRequest]):
             await self._sleep(rest)
 
     def _rest(self) -> float:
-        """Return for how many seconds it is not quiet yet, if no further binding comes."""
+        """Return for how many seconds less urgent writes must still wait, if no further binding comes."""
         first, last = self._ended[0], self._ended[-1]
         lull = self._options.lull_seconds
         return last + (lull if last - first <= lull else self._options.lone_seconds) - self._clock()
@@ -233,10 +228,10 @@ class Binder(WorkerPool[BindRequest]):
     async def _bind(self, request: BindRequest, started: float) -> BindOutcome:
         path = f"/api/v1/namespaces/{request.namespace}/pods/{request.name}/binding"
         body = binding_body(request)
-        tries: Tries | None = None  # most succeed at once
+        tries: Tries | None = None  # None until the first failure
         perhaps_done = False
         while True:
-            # No await between the check and giving the room back: the next check must see it free.
+            # No await between this check and its outcome: the next check must no longer count a refused pod.
             refused = "" if perhaps_done else self._refusal(request)
             if refused:
                 return BindOutcome(request, BindResult.WITHHELD, refused)
@@ -248,7 +243,7 @@ class Binder(WorkerPool[BindRequest]):
                     self._adaptive.note_rejection()
                 outcome = judge(request, error)
                 tries = tries or Tries(self._options, self._random, self._clock, since=started)
-                # Another try may succeed if the server is in trouble, or another write came in between.
+                # Another try may succeed if the server failed, or if another write came in between.
                 may_help = error.transient or (error.conflict and outcome.result is BindResult.FAILED)
                 pause = tries.pause(error, may_help=may_help)
                 if pause is None:
@@ -297,7 +292,7 @@ def binding_body(request: BindRequest) -> bytes:
 
 
 def judge(request: BindRequest, error: ApiError) -> BindOutcome:
-    """Return the outcome that a final refusal means. Texts of a 409 are those of kube-apiserver's binding storage."""
+    """Return the outcome for a final error of the API server; the texts of a 409 are kube-apiserver's."""
     if error.not_found:
         return BindOutcome(request, BindResult.GONE, "the pod is gone")
     if error.conflict:

@@ -1,4 +1,4 @@
-"""Writes that begin the binding of a claim: its chosen node, or its volume."""
+"""Writes what begins the binding of a volume claim: the claim's chosen node, or its volume."""
 
 from __future__ import annotations
 
@@ -19,9 +19,7 @@ _AT_A_TIME = 16
 
 
 class SelectNode(NamedTuple):
-    """Name to a claim's provisioner the node for which to create a volume; ``pod`` is the uid of the pod that
-    needs it.
-    """
+    """Tell a claim's provisioner for which node to create a volume; ``pod`` is the uid of the pod that needs it."""
 
     pod: str
     namespace: str
@@ -55,9 +53,9 @@ ClaimWrite: TypeAlias = SelectNode | GiveVolume
 class ClaimWriter(WorkerPool[ClaimWrite]):
     """Carries out writes to volume claims until cancelled.
 
-    ``on_refused`` is called for each write that has failed for good, with the reason. Success is not
-    reported: the watches of claims and volumes show it. The patches contain uids, so they change no other
-    object of the same name; writing twice does no harm.
+    ``on_refused`` is called for each write that has failed for good, with the reason. Success is not reported, because
+    the watches of claims and volumes show it. The patches contain uids, so they never change another object of the same
+    name. A patch that is sent twice does no harm.
     """
 
     def __init__(
@@ -81,7 +79,7 @@ class ClaimWriter(WorkerPool[ClaimWrite]):
             self._on_refused(write, reason)
 
     async def _write(self, write: ClaimWrite) -> str:
-        """Write with retries; return why that is impossible, "" if it is done."""
+        """Write with retries; return why the write failed for good, "" if it succeeded."""
         path, body = patch_of(write)
         transport = self._environment.transport
         tries = Tries(self._options, self._environment.random)

@@ -1,4 +1,4 @@
-"""Writes to claims of devices: who has a claim, and with which devices; each is refused if the claim has changed."""
+"""Writes the devices of device claims, and the pods that claims are reserved for."""
 
 from __future__ import annotations
 
@@ -20,28 +20,32 @@ from poseidon.kube.write.write_retries import RetryOptions, Tries, WorkerPool
 _log = logging.getLogger(__name__)
 _AT_A_TIME = 64
 _CONFLICTS = 5
-"""How often a write is made again upon a claim that somebody else has changed meanwhile."""
+"""How often a write is tried again because another program has changed the claim meanwhile."""
 
 
 class DeviceClaimWrite(NamedTuple):
-    """Reserve a claim for pods, or give reservations back. The last one frees the claim's devices."""
+    """Reserve a claim for pods, or end reservations. When the last reservation ends, the claim's devices are freed."""
 
     claim: ResourceClaim
-    """The claim as it was seen."""
+    """The claim as last seen."""
     allocation: Json | None
-    """The devices to be written if the claim has none yet; None if it is expected to have some."""
+    """The devices to write if the claim has none yet; None if it should have some already."""
     join: tuple[PodRef, ...]
-    """The pods that it is to be reserved for."""
+    """The pods for which the claim is to be reserved."""
     leave: tuple[str, ...]
-    """Uids of the pods that give it back."""
+    """Uids of the pods whose reservations end."""
     read_first: bool = False
-    """Whether the claim may have changed without having been seen yet."""
+    """Whether to read the claim first, because it may have changed since it was last seen."""
     instead: Callable[[Json, float], tuple[str, Json]] | None = None
-    """For a claim that no API server has: from a change of its status and the time, the path of another object and the
-    merge patch that says the same there."""
+    """For a claim that stands for another object: returns the path of that object and the merge patch to send.
+
+    Its arguments are the change of the claim's status, and the time in seconds since the epoch.
+    """
     report: tuple[str, Json] | None = None
-    """For a claim that comes into being with its devices: the path of its pod's status, and the merge patch that names
-    the claim there. A claim without a uid is created first."""
+    """For a claim created together with its devices: path and merge patch that name the claim in its pod's status.
+
+    A claim without a uid is created first.
+    """
 
     @property
     def key(self) -> str:
@@ -61,21 +65,19 @@ class WriteEnd(NamedTuple):
     write: DeviceClaimWrite
     """The write."""
     reason: str = ""
-    """Why it has failed for good, "" if it is done."""
+    """Why the write has failed for good, "" if it succeeded."""
     claim: ResourceClaim | None = None
     """The claim after the write, None if that is not known."""
     unsure: bool = False
-    """Whether a failed write may have been made all the same, because no answer came."""
+    """Whether a failed write may have succeeded nevertheless, because no answer came."""
 
 
 class RefusedWriteError(Exception):
-    """A write that the claim in its present state does not allow."""
+    """The claim's present state does not allow the write."""
 
 
 def build_status(claim: ResourceClaim, write: DeviceClaimWrite) -> Json | None:
-    """Return the change of a claim's status that carries out a write, None if none is needed. Raises
-    ``RefusedWriteError``.
-    """
+    """Return the change of a claim's status for a write, None if none is needed. Raises ``RefusedWriteError``."""
     name, status = claim.metadata.name, claim.status
     if claim.metadata.uid != write.claim.metadata.uid:
         raise RefusedWriteError(f'resourceclaim "{name}" not found')
@@ -118,7 +120,7 @@ def apply_status(claim: ResourceClaim, change: Json) -> ResourceClaim:
 
 
 def _results(allocation: Json) -> list[tuple[Any, ...]]:
-    """Return the part of an allocation that is compared, its devices: servers may add other fields."""
+    """Return the devices of an allocation, for comparisons: API servers may add other fields to an allocation."""
     devices = allocation.get("devices")
     results = devices.get("results") if isinstance(devices, dict) else None
     return sorted(
@@ -131,9 +133,9 @@ def _results(allocation: Json) -> list[tuple[Any, ...]]:
 class DeviceClaimWriter(WorkerPool[DeviceClaimWrite]):
     """Writes device claims until cancelled, and calls ``on_ended`` with the end of each write.
 
-    Each write is made upon one resource version of the claim. If another program has changed the claim, it is read
-    again, and the write is applied to its new content if that still allows it. So no write is made twice, not even one
-    whose answer was lost.
+    Each write applies to one resource version of the claim. If another program has changed the claim, the writer reads
+    it again, and applies the write to the new content if that allows it. So no write is made twice, even if its answer
+    was lost.
     """
 
     def __init__(
@@ -164,7 +166,7 @@ class DeviceClaimWriter(WorkerPool[DeviceClaimWrite]):
     async def _write_instead(
         self, write: DeviceClaimWrite, instead: Callable[[Json, float], tuple[str, Json]]
     ) -> WriteEnd:
-        """Write to the object for which a claim stands; a patch that is made twice does no harm."""
+        """Write to the object for which a claim stands. A patch that is sent twice does no harm."""
         change = build_status(write.claim, write)
         if change is None:
             return WriteEnd(write, claim=write.claim)
@@ -209,7 +211,7 @@ class DeviceClaimWriter(WorkerPool[DeviceClaimWrite]):
         return WriteEnd(write, claim=claim)
 
     async def _bring_about(self, write: DeviceClaimWrite) -> ResourceClaim:
-        """Create the claim of a pod, unless an earlier attempt has. Raises ``RefusedWriteError``."""
+        """Create the claim of a pod, unless an earlier try has created it. Raises ``RefusedWriteError``."""
         metadata = write.claim.metadata
         if write.join:
             body = {

@@ -1,8 +1,8 @@
 """Writes events: about pods and their groups in kube-scheduler's words, and warnings about other objects.
 
-Each pod has at most one event object per reason. When the pod's state changes again, that object's count,
-message and time are updated, so neither flapping states nor restarts flood a cluster with events. A warning's
-name depends on its content: the same warning again, also from another process, renews it.
+Each pod has at most one event object per reason. When the pod's state changes again, that object's count, message and
+time are updated, so neither states that change often nor restarts flood a cluster with events. A warning's name depends
+on its content, so a repeated warning, even from another process, renews the first one.
 """
 
 from __future__ import annotations
@@ -49,10 +49,10 @@ class _Posted(NamedTuple):
 
 
 class EventWriter(WriteBehind[_Write]):
-    """Writes events after bindings. ``kind`` is their name in metrics.
+    """Writes events while no bindings wait. ``kind`` is the name of these writes in metrics.
 
-    ``component`` is the source that the events name, ``instance`` this process. ``wait_quiet`` returns once
-    no binding waits.
+    The events name ``component`` as their source, and ``instance`` as the reporting process. ``wait_quiet`` returns
+    once no binding waits.
     """
 
     def __init__(
@@ -71,7 +71,8 @@ class EventWriter(WriteBehind[_Write]):
         self._instance = instance
         self._wall = environment.wall
         self._serial = int(self._wall() * 1e9)
-        # The failure events of pods that still wait, oldest first; forgetting one only costs a second object.
+        # The failure events of pods that still wait, oldest first. If one is forgotten, a second event object is
+        # created.
         self._posted: OrderedDict[str, _Posted] = OrderedDict()
 
     def write_scheduled(self, pod: PodRef, node: str) -> None:
@@ -80,21 +81,21 @@ class EventWriter(WriteBehind[_Write]):
         self.say(pod, EventReason.SCHEDULED, f"Successfully assigned {pod.namespace}/{pod.name} to {node}")
 
     def warn(self, about: ObjectRef, reason: EventReason, message: str) -> None:
-        """Write a warning about an object, or renew the same one."""
+        """Write a warning about an object, or renew an earlier equal one."""
         said = hashlib.sha256(f"{about.uid}\0{reason}\0{message}".encode()).hexdigest()[:16]
         name = f"{about.name[:_MAX_NAME]}.{said}"
         write = _Write(name, about, reason, message, self._wall(), renews=True)
         self.put((about.uid, reason), write)
 
     def withdraw_failure(self, uid: str) -> None:
-        """Drop a failure that has not been written yet, because the pod is being bound."""
+        """Drop the unwritten event about a pod's failure, because the pod is being bound."""
         self.withdraw((uid, EventReason.FAILED_SCHEDULING))
 
     def say(self, about: ObjectRef | PodRef, reason: EventReason, message: str) -> None:
         """Write an event about a pod or a group, for example why it is pending. Callers report changes only."""
         if isinstance(about, PodRef):
             about = ObjectRef("v1", "Pod", about.uid, about.namespace, about.name)
-        # Named here, so that a repeated try after a lost answer creates no second event.
+        # The event is named here, so that a second try after a lost answer creates no second event.
         self._serial += 1
         name = f"{about.name[:_MAX_NAME]}.{self._serial:x}"
         self.put((about.uid, reason), _Write(name, about, reason, message, self._wall()))

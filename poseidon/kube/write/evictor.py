@@ -1,7 +1,7 @@
 """Evicts pods through the eviction subresource, which disruption budgets may refuse.
 
-If the scheduler has found no other way, the pod is deleted as kube-scheduler deletes its victims: with a
-condition that says why, and the pod's own grace period.
+A pod to be evicted ``beyond_budget`` is deleted, as kube-scheduler deletes its victims: with a condition that says why,
+and the pod's own grace period.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ _SEVERAL_BUDGETS = "more than one PodDisruptionBudget"
 
 
 class EvictionRequest(NamedTuple):
-    """One pod to evict from one node. ``beyond_budget``: even if disruption budgets do not allow it.
+    """A pod to evict from its node. ``beyond_budget``: even if disruption budgets do not allow it.
 
-    ``together``: equal for pods of which all leave or none, "" for one that leaves by itself.
+    ``together`` is a name shared by pods that must all leave or all stay, "" for a pod that may leave alone.
     """
 
     pod: PodRef
@@ -51,9 +51,9 @@ class EvictionRequest(NamedTuple):
 
 
 class EvictionOutcome(NamedTuple):
-    """The result of a request: ``refusal`` is "" if the pod leaves or is gone, else why it stays.
+    """The result of an eviction: ``refusal`` is "" if the pod leaves or no longer exists, else why it stays.
 
-    ``gone``: it did not exist any more; this request or another may have removed it.
+    ``gone``: the pod no longer existed; this request or another one may have removed it.
     """
 
     request: EvictionRequest
@@ -64,7 +64,7 @@ class EvictionOutcome(NamedTuple):
 class Evictor(WorkerPool[EvictionRequest]):
     """Evicts pods until cancelled. ``on_outcome`` is called once per request, from the event loop's thread.
 
-    Each request contains the pod's uid, so it never evicts another pod of the same name; asking twice does no
+    Each request contains the pod's uid, so it never evicts another pod of the same name. A repeated request does no
     harm.
     """
 
@@ -90,9 +90,9 @@ class Evictor(WorkerPool[EvictionRequest]):
         super().submit(request)
 
     def withdraw(self, uid: str) -> None:
-        """Cancel the eviction of a pod that has not been asked to leave; its outcome is then a refusal.
+        """Cancel the eviction of a pod unless it has been requested; its outcome is then a refusal.
 
-        A pod that leaves together with others stays only if all of them can.
+        A pod that must leave together with others stays only if all of them can stay.
         """
         self._requested.discard(uid)
 
@@ -107,7 +107,7 @@ class Evictor(WorkerPool[EvictionRequest]):
         self._on_outcome(outcome)
 
     def _end_in_unit(self, request: EvictionRequest) -> None:
-        """Forget an eviction that is over, and with the last one its unit."""
+        """Forget an eviction that has ended, and forget its unit with the unit's last eviction."""
         unit = self._units.get(request.together)
         if unit is not None:
             unit.unfinished.discard(request.uid)
@@ -115,14 +115,14 @@ class Evictor(WorkerPool[EvictionRequest]):
                 del self._units[request.together]
 
     async def _is_withdrawn(self, request: EvictionRequest) -> bool:
-        """Return whether a pod stays because nobody needs its place any more."""
+        """Return whether a pod stays because its eviction was withdrawn."""
         if request.uid in self._requested:
             return False
         unit = self._units.get(request.together)
         return unit is None or await unit.stays(self._requested)
 
     async def _ask(self, request: EvictionRequest, *, delete: bool) -> None:
-        """Send one request for the eviction."""
+        """Send one request for an eviction."""
         unit = self._units.get(request.together)
         with unit.ask() if unit is not None else nullcontext():
             await (self._delete(request) if delete else post_eviction(self._transport, request.pod))
@@ -138,10 +138,10 @@ class Evictor(WorkerPool[EvictionRequest]):
                 await self._ask(request, delete=delete)
             except ApiError as error:
                 if error.not_found or error.replaced:
-                    # The pod is gone, or another one has its name.
+                    # The pod no longer exists, or another pod has its name.
                     return EvictionOutcome(request, gone=True)
                 if not delete and _SEVERAL_BUDGETS in error.message:
-                    # The subresource cannot check several budgets at once; the solver has counted each.
+                    # The subresource cannot check several budgets at once, but the solver has checked each of them.
                     delete = True
                     continue
                 refused = is_budget_refusal(error)
@@ -173,7 +173,7 @@ class Evictor(WorkerPool[EvictionRequest]):
 
 
 async def post_eviction(transport: Transport, pod: PodRef, **options: int) -> bytes:
-    """Ask once for the eviction of this pod and no other of its name. Raises ``KubeError``."""
+    """Send one eviction of this pod; another pod of the same name is never evicted. Raises ``KubeError``."""
     body = {
         "apiVersion": "policy/v1",
         "kind": "Eviction",

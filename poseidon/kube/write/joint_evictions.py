@@ -1,4 +1,4 @@
-"""Pods of which all are evicted or none: what becomes of the others once one of them may have been asked to leave."""
+"""Decides about pods that must be evicted together, once one of them may have been evicted."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from poseidon.kube.client.errors import ApiError
 
 
 class JointEviction:
-    """The evictions of pods that leave together. ``unfinished``: the uids of those that are not over."""
+    """The evictions of pods that must leave together. ``unfinished`` are the uids whose evictions have not ended."""
 
     def __init__(self) -> None:
         self.unfinished: set[str] = set()
@@ -22,7 +22,7 @@ class JointEviction:
     async def stays(self, requested: Collection[str]) -> bool:
         """Return whether all pods can stay: none of them is in ``requested`` any more, and none leaves.
 
-        Waits for the answers to requests in flight where these decide.
+        If requests in flight decide this, wait for their answers.
         """
         while not self._leaves and self.unfinished.isdisjoint(requested):
             if not self._in_flight:
@@ -33,12 +33,12 @@ class JointEviction:
 
     @contextmanager
     def ask(self) -> Iterator[None]:
-        """Record, around a request to evict one of the pods, whether that pod leaves; it may if the answer is lost."""
+        """Record, around a request to evict one of the pods, whether that pod may leave, as after a lost answer."""
         self._in_flight += 1
         try:
             yield
         except ApiError as error:
-            # A pod that is gone may have left by an earlier request.
+            # A pod that no longer exists may have left because of an earlier request.
             self._leaves |= error.not_found or error.replaced or error.status == HTTPStatus.GATEWAY_TIMEOUT
             raise
         except BaseException:

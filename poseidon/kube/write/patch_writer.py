@@ -1,4 +1,4 @@
-"""Writes that are one patch each, after bindings: conditions, statuses, nominations, labels, ConfigMaps."""
+"""Writes patches while no bindings wait: conditions, statuses, nominations, labels, ConfigMaps."""
 
 from __future__ import annotations
 
@@ -18,13 +18,11 @@ from poseidon.kube.write.write_retries import WriteBehind, WriteBehindOptions
 
 _INVALID = 422
 _ALREADY_BOUND = "already bound to a node"
-"""Words of kube-apiserver's validation of a pod's status: a bound pod needs no nomination and gets none."""
+"""Words of kube-apiserver's error if a bound pod is nominated; a bound pod needs no nomination."""
 
 
 class Patch(NamedTuple):
-    """A patch and its path. It contains the object's uid, so the server refuses it for another object of that
-    name.
-    """
+    """A patch and its path. It contains the object's uid, so the server refuses it for other objects of that name."""
 
     path: str
     body: Mapping[str, Any]
@@ -43,7 +41,7 @@ class PatchWrite(Protocol):
 
 
 class PatchWriter(WriteBehind[PatchWrite]):
-    """Writes patches of one ``kind`` (its name in metrics); patches of one object that wait are merged into one.
+    """Writes patches of one ``kind`` (its name in metrics); waiting patches of one object are merged.
 
     ``wait_quiet`` returns once no binding waits.
     """
@@ -103,8 +101,8 @@ class _Unscheduled(NamedTuple):
 class ConditionWriter(PatchWriter):
     """Writes ``PodScheduled=False`` with kube-scheduler's reasons, for people and autoscalers.
 
-    On ``Unschedulable`` autoscalers add nodes; on ``SchedulerError``, for pods that are not decided, they do
-    not.
+    Autoscalers add nodes for pods with reason ``Unschedulable``. They do not for ``SchedulerError``, which pods have
+    that no solver has looked at.
     """
 
     def __init__(
@@ -119,7 +117,7 @@ class ConditionWriter(PatchWriter):
     def unschedulable(
         self, pod: PodRef, message: str, *, was_unschedulable: bool, undecided: bool = False
     ) -> None:
-        """Set the condition. ``was_unschedulable``: its status was False before, so it keeps its transition time."""
+        """Write that a pod is unschedulable. ``was_unschedulable``: it was so before, and keeps its transition time."""
         waiting = self.waiting(pod.uid)
         if waiting is not None:
             was_unschedulable = isinstance(waiting, _Unscheduled) and waiting.since is None
@@ -213,11 +211,11 @@ class GroupStatusWrite(NamedTuple):
 
 
 _NO_STATUS = {"phase": "", "scheduled": 0, "running": 0, "succeeded": 0, "failed": 0}
-"""Written always, because the old status may say something else."""
+"""Fields that are always written, because the old status may have other values."""
 
 
 class GroupConditionWrite(NamedTuple):
-    """A condition of a PodGroup, or a CompositePodGroup, of Kubernetes itself."""
+    """A new condition of Kubernetes' own PodGroup or CompositePodGroup."""
 
     uid: str
     namespace: str
@@ -230,7 +228,7 @@ class GroupConditionWrite(NamedTuple):
         return self.build_patch(NATIVE_POD_GROUPS.path)
 
     def build_patch(self, served: str) -> Patch:
-        """Return the write as a patch of the group's status; ``served`` is the path of all PodGroups."""
+        """Return the write as a patch of the group's status; ``served`` is the path at which PodGroups are served."""
         served = COMPOSITE_POD_GROUPS.path if self.composite else served
         version, _, plural = served.rpartition("/")
         condition = {"reason": "", "message": "", **msgspec.to_builtins(self.condition)}
@@ -239,9 +237,9 @@ class GroupConditionWrite(NamedTuple):
 
 
 class GroupConditionWriter(PatchWriter):
-    """Writes a condition of Kubernetes' own PodGroups, and keeps their other conditions.
+    """Writes one condition of Kubernetes' own PodGroups, and keeps their other conditions.
 
-    ``served`` returns the present path of all PodGroups.
+    ``served`` returns the path at which the API server serves PodGroups.
     """
 
     def __init__(
@@ -284,7 +282,7 @@ class QueueStatusWrite(NamedTuple):
 
 
 class QueueStatusWriter(PatchWriter):
-    """Writes statuses of queues; ``served`` returns the present path of a collection."""
+    """Writes statuses of queues; ``served`` returns the path at which the API server serves a collection."""
 
     def __init__(
         self,
@@ -302,7 +300,7 @@ class QueueStatusWriter(PatchWriter):
 
 
 def _conditions(path: str, uid: str, condition: Mapping[str, str]) -> Patch:
-    """Return a patch that sets one condition and keeps all others."""
+    """Return a patch that sets one condition and keeps all other conditions."""
     return Patch(
         path, {"metadata": {"uid": uid}, "status": {"conditions": [condition]}}, STRATEGIC_MERGE_PATCH
     )

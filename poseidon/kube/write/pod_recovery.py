@@ -1,8 +1,8 @@
 """Creates refused pods again under their names, or deletes those that their controllers have replaced.
 
-A name is free only once the old object is gone, so between the two steps only this process knows the pod.
-Therefore it checks everything that could prevent the creation before it deletes the pod, and then tries to
-create it until that works.
+A name is free only after the old pod is deleted, so between deletion and creation only this process knows the pod.
+Therefore it checks everything that could prevent the creation before it deletes the pod, and then tries to create the
+pod until that succeeds.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ _log = logging.getLogger(__name__)
 
 _RETRIES = RetryOptions(attempts=5, backoff_initial=0.2, backoff_cap=5.0)
 _STUBBORN = 60
-"""How often to try again after a refusal (4xx) of a request that was allowed a moment ago."""
+"""How often to try again if the server refuses (4xx) a creation that it allowed a moment ago."""
 _PROBE_SUFFIX = "-"
 
 
 class PodRecovery:
-    """Recreates or deletes pods that a kubelet refused, each in its own asyncio task: they are rare, and mostly wait.
+    """Recreates or deletes pods that a kubelet refused, each in its own asyncio task, because they are rare.
 
     A recreated pod's ``annotation`` says how often it has been recreated.
     """
@@ -93,7 +93,7 @@ class PodRecovery:
             _log.warning('refused pod is left as it is pod=%s because="%s"', pod, obstacle)
             return "left"
         body = make_successor(found, {self._annotation: str(times)})
-        # Rights, quotas and admission are checked while the pod still exists, under a temporary name.
+        # A creation under a temporary name checks rights, quotas and admission while the pod still exists.
         probe = {**body, "metadata": {**body["metadata"], "generateName": pod.name[:50] + _PROBE_SUFFIX}}
         del probe["metadata"]["name"]
         await self._persist(lambda: self._transport.post(f"{path}?dryRun=All", msgspec.json.encode(probe)))
@@ -119,10 +119,10 @@ class PodRecovery:
         return found if current and (found.get("status") or {}).get("phase") == "Failed" else None
 
     async def _delete(self, pod: PodRef) -> bool:
-        """Delete this very pod; return False if it is gone, or another one has its name.
+        """Delete the pod with this uid; return False if it no longer exists.
 
-        Eviction is used, which no budget refuses for a failed pod. The HTTP library would send a DELETE twice
-        if its answer is lost, and the second answer, 404, would not say who deleted the pod.
+        This uses an eviction, which no budget refuses for a failed pod. The HTTP library would send a DELETE twice if
+        its answer is lost, and the second answer, 404, would not say which program deleted the pod.
         """
         lost = False
 
@@ -144,7 +144,7 @@ class PodRecovery:
         return True
 
     async def _create(self, pod: PodRef, path: str, body: Object) -> str:
-        """Create the pod, and try again until it exists: its former object is deleted, so giving up would lose it."""
+        """Create the pod, and try again until it exists. Its old object is deleted, so giving up would lose the pod."""
         encoded = msgspec.json.encode(body)
         backoff = Backoff(self._random, 0.2, 10.0)
         refusals = 0
@@ -172,12 +172,12 @@ class PodRecovery:
                 return "recreated"
 
     async def _persist(self, attempt: Callable[[], Awaitable[T]]) -> T:
-        """Send a request, several times if the server is in trouble. Raises ``KubeError``."""
+        """Send a request, several times if the server fails. Raises ``KubeError``."""
         return await Tries(_RETRIES, self._random).persist(attempt, self._sleep, outrun)
 
 
 def make_successor(pod: Object, annotations: dict[str, str]) -> Object:
-    """Return the manifest of the same pod as before any scheduler saw it, with added annotations.
+    """Return the manifest of a pod as it was before any scheduler saw it, with added annotations.
 
     Fields that the API server or admission sets anew are left out: identity, node, status, resolved priority.
     """
@@ -199,7 +199,7 @@ _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
 
 def drop_environment(pod: Object) -> Object:
-    """Return a manifest fit for a log: without the containers' environment, which may be secret.
+    """Return a manifest for a log, without the containers' environment, which may contain secrets.
 
     The annotation in which kubectl keeps the whole manifest is left out too.
     """

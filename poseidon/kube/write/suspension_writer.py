@@ -1,4 +1,4 @@
-"""Resumes and suspends objects that own pods: one field of one object, unless somebody has changed it meanwhile."""
+"""Resumes and suspends objects that own pods: writes one field, unless the object has changed meanwhile."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class SuspensionWrite(NamedTuple):
         return f"{version}/namespaces/{self.about.namespace}/{plural}/{self.about.name}"
 
     def list_operations(self) -> list[dict[str, Any]]:
-        """Return the operations of a JSON patch. It fails for another object of this name, or another spec."""
+        """Return the operations of a JSON patch that fails for another object of this name, or a changed spec."""
         tests: list[tuple[str, Any]] = [("/metadata/uid", self.about.uid)]
         if self.generation:
             tests.append(("/metadata/generation", self.generation))
@@ -52,9 +52,10 @@ class SuspensionWrite(NamedTuple):
 
 
 class SuspensionEnd(NamedTuple):
-    """The end of a write to a suspended object: ``refusal`` is "" if it succeeded, else why it cannot.
+    """The end of a write that resumes or suspends an object: ``refusal`` is "" if it succeeded, else why it failed.
 
-    ``overtaken``: the object is another than was looked at. An earlier try may have made it so; the watch shows it.
+    ``overtaken``: the object has changed since it was read, perhaps by an earlier try of this write; the watch will
+    show it.
     """
 
     write: SuspensionWrite
@@ -63,10 +64,10 @@ class SuspensionEnd(NamedTuple):
 
 
 class SuspensionWriter(WorkerPool[SuspensionWrite]):
-    """Writes whether objects are suspended, until cancelled. ``on_end`` is called once per write, from the event loop's
-    thread.
+    """Writes whether objects are suspended, until cancelled.
 
-    If an answer is lost, the next try finds the field as it should be, and fails: the watch then shows what holds.
+    ``on_end`` is called once per write, in the event loop's thread. If an answer is lost, the next try fails, because
+    the field has its new value already; the watch will show that.
     """
 
     def __init__(

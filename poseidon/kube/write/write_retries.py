@@ -1,7 +1,7 @@
-"""Queues of requests that change something: workers, retries, and writes that may wait.
+"""Queues write requests: workers send them, try again after failures, and let urgent requests go first.
 
-Events and conditions inform people and autoscalers; bindings start pods. On a busy API server the former must
-not slow the latter, so workers let urgent work go first, but not for ever.
+Events and conditions inform people and autoscalers; bindings start pods. On a busy API server, events and conditions
+must not slow bindings. So they wait while bindings are under way, but not for ever.
 """
 
 from __future__ import annotations
@@ -28,8 +28,7 @@ _RESULTS = ("written", "obsolete", "failed", "dropped")
 
 @dataclass(frozen=True, slots=True)
 class RetryOptions:
-    """``attempts`` is how often a request is sent at most; pauses grow from the first back-off (seconds) to
-    the cap.
+    """How often a request is sent (``attempts``), and the first and longest pause between tries, in seconds.
 
     For ``throttled_seconds``, answers of a server that is too busy (429) do not count as attempts.
     """
@@ -41,10 +40,10 @@ class RetryOptions:
 
 
 class Tries:
-    """The tries of one request, of which the first began at ``since`` (None: now). ``random`` draws jitter, ``clock``
-    is monotonic.
+    """The tries of one request, the first of which began at ``since`` (None: now).
 
-    Without a clock, answers of a busy server count from the first.
+    ``random`` draws jitter, ``clock`` is monotonic. Without a clock, answers of a busy server count as attempts from
+    the beginning.
     """
 
     def __init__(
@@ -62,11 +61,10 @@ class Tries:
         self._patient_until = begun + options.throttled_seconds
 
     def pause(self, error: KubeError, *, may_help: bool | None = None) -> float | None:
-        """Count a try that failed with ``error``; return the seconds to wait before the next, None to give
-        up.
+        """Count a try that failed with ``error``; return the seconds to wait before the next try, None to give up.
 
-        ``may_help`` decides whether another try may succeed; by default the kind of error decides. The pause
-        is at least as long as the server asks for.
+        ``may_help`` says whether another try may succeed; None: the kind of error decides. The pause is at least as
+        long as the server asks for.
         """
         answer = error if isinstance(error, ApiError) else None
         patient = self._clock is not None and self._clock() < self._patient_until
@@ -108,9 +106,8 @@ def outrun(error: ApiError) -> bool | None:
 class WorkerPool(Generic[W]):
     """Carries out requests, oldest first, until cancelled.
 
-    ``perform`` carries out one; an exception in it ends the pool. ``limit`` returns how many may be in
-    flight; it is asked again after each request. Ten thousand requests are entries of a queue, not ten
-    thousand tasks.
+    ``perform`` carries out one request; an exception in it ends the pool. ``limit`` returns how many requests may be in
+    flight, and is called again after each request. Waiting requests are entries of a queue, not asyncio tasks.
     """
 
     def __init__(self, perform: Callable[[W], Awaitable[None]], limit: Callable[[], int]) -> None:
@@ -125,12 +122,12 @@ class WorkerPool(Generic[W]):
 
     @property
     def unfinished(self) -> int:
-        """How many requests wait or are in flight."""
+        """Number of requests that wait or are in flight."""
         return len(self._waiting) + self._in_flight
 
     @property
     def waiting(self) -> int:
-        """How many requests are not being carried out yet."""
+        """Number of requests that wait."""
         return len(self._waiting)
 
     def submit(self, request: W) -> None:
@@ -140,14 +137,14 @@ class WorkerPool(Generic[W]):
         self._wanted.set()
 
     def discard_waiting(self) -> int:
-        """Drop the requests that have not begun. Returns how many."""
+        """Drop the waiting requests; return how many there were."""
         count = len(self._waiting)
         self._waiting.clear()
         self._note_if_idle()
         return count
 
     async def wait_idle(self) -> None:
-        """Wait until nothing waits or is in flight."""
+        """Wait until no request waits or is in flight."""
         await self._idle.wait()
 
     async def run(self) -> None:
@@ -180,12 +177,10 @@ class WorkerPool(Generic[W]):
 class WriteBehindOptions(RetryOptions):
     """Limits of a queue of writes.
 
-    ``bound`` is how many writes may wait (more are dropped and counted). For ``patience`` seconds after its
-    submission, a write lets urgent work go first: longer than most bursts last. ``workers`` is how many
-    writes are in flight at most. They are as many as bindings usually are: in a burst longer than patience,
-    late writes then get half of the server's capacity, and finish at most twice as late. ``late`` is how many
-    writes with exhausted patience are in flight at most during urgent work, for writes with short patience;
-    None: as many as ``workers``.
+    At most ``bound`` writes may wait; further ones are dropped and counted. For ``patience`` seconds after its
+    submission, a write lets urgent work go first; most bursts are shorter. At most ``workers`` writes are in flight,
+    about as many as bindings: in a longer burst, late writes then get half of the server's capacity. ``late`` limits
+    how many writes are in flight during urgent work after their ``patience`` is over; None: ``workers``.
     """
 
     workers: int = 128
@@ -196,7 +191,7 @@ class WriteBehindOptions(RetryOptions):
 
 
 class _Waiting(NamedTuple, Generic[W]):
-    """A waiting write; from ``until`` (the event loop's time) on it is made even while urgent work waits."""
+    """A waiting write; from ``until`` (the event loop's time) on, it is sent even while urgent work waits."""
 
     write: W
     until: float
@@ -205,10 +200,10 @@ class _Waiting(NamedTuple, Generic[W]):
 class WriteBehind(Generic[W]):
     """A bounded queue of writes of one ``kind``, by key.
 
-    ``perform`` carries out one write and raises ``KubeError``, or another exception for an impossible write,
-    which is then dropped; ``wait_quiet`` returns once no urgent work is left. A write is dropped silently if
-    its object is gone (404, or its namespace is being deleted), has changed or exists already (409); other
-    refusals are logged once until a write succeeds again.
+    ``perform`` carries out one write. It raises ``KubeError``, or another exception for an impossible write, which is
+    then dropped. ``wait_quiet`` returns once no urgent work is left. A write is dropped silently if its object does not
+    exist (404), its namespace is being deleted, another object has its name, or the object to create exists already
+    (409). Of other refusals, only the first is logged until a write succeeds again.
     """
 
     def __init__(
@@ -254,17 +249,17 @@ class WriteBehind(Generic[W]):
             self._ready.submit(key)
 
     def waiting(self, key: Hashable) -> W | None:
-        """Return the write of a key that waits, if there is one."""
+        """Return the waiting write with this key, or None."""
         waiting = self._waiting.get(key)
         return waiting.write if waiting is not None else None
 
     def withdraw(self, key: Hashable) -> None:
-        """Drop the waiting write of a key. A write in flight is not stopped."""
+        """Drop the waiting write with this key. A write in flight is not stopped."""
         self._waiting.pop(key, None)
         self._note_if_drained()
 
     async def wait_drained(self) -> None:
-        """Wait until nothing waits or is being written."""
+        """Wait until no write waits or is in flight."""
         await self._drained.wait()
 
     async def run(self) -> None:
@@ -274,16 +269,16 @@ class WriteBehind(Generic[W]):
     async def _carry_out(self, key: Hashable) -> None:
         waiting = self._waiting.get(key)
         if waiting is None or key in self._active:
-            # Withdrawn meanwhile; or withdrawn, submitted again and queued twice.
+            # The write was withdrawn meanwhile, or withdrawn, submitted again and so queued twice.
             return
         self._active.add(key)
         try:
             is_quiet = False
-            # Without a limit for late writes, writes whose time is over need not be recorded.
+            # If late writes have no limit of their own, they need not be counted.
             if self._late is not None or asyncio.get_running_loop().time() < waiting.until:
                 is_quiet = await self._is_quiet_by(waiting.until)
             async with nullcontext() if is_quiet or self._late is None else self._late:
-                if key in self._waiting:  # else withdrawn meanwhile
+                if key in self._waiting:  # otherwise it was withdrawn meanwhile
                     await self._write(self._waiting.pop(key).write)
         finally:
             self._active.discard(key)

@@ -1,1 +1,1 @@
-"""Objects of other projects: Kueue, Volcano, KAI, Grove, Koordinator, diktyo-io and the like."""
+"""Defines objects of other projects: Kueue, Volcano, KAI, Grove, Koordinator, diktyo-io and others."""

@@ -1,4 +1,4 @@
-"""AppGroup and NetworkTopology of diktyo-io, and ConfigMap, with the fields that a scheduler reads.
+"""Defines diktyo-io's AppGroup and NetworkTopology, and ConfigMap, with the fields that a scheduler reads.
 
 Specs and statuses stay as people wrote them: `poseidon.app_network` reports each faulty field, and leaves
 other programs' fields alone.
@@ -27,7 +27,7 @@ class _FreeForm(KubeStruct, frozen=True):
 
 
 class AppGroup(_FreeForm, frozen=True):
-    """appgroup.diktyo.x-k8s.io AppGroup: the workloads of an application, and which of them talk to which."""
+    """appgroup.diktyo.x-k8s.io AppGroup: the workloads of an application, and which of them communicate."""
 
 
 class NetworkTopology(_FreeForm, frozen=True):

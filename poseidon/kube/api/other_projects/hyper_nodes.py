@@ -1,4 +1,4 @@
-"""HyperNodes of Volcano: which nodes, and which other HyperNodes, are close to each other on the network."""
+"""Defines Volcano's HyperNodes: which nodes and HyperNodes are close to each other on the network."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from poseidon.kube.api.pod_rules import LabelSelector
 
 
 class ExactMatch(KubeStruct, frozen=True):
-    """The member of this name."""
+    """Selects the member with this name."""
 
     name: str = ""
 
 
 class RegexMatch(KubeStruct, frozen=True):
-    """The nodes in whose names the pattern occurs."""
+    """Selects the nodes in whose names the pattern occurs."""
 
     pattern: str = ""
 
@@ -38,7 +38,10 @@ class HyperNodeMember(KubeStruct, frozen=True):
 
 
 class HyperNodeSpec(KubeStruct, frozen=True):
-    """The members, and how far they are from each other: the higher the tier, the farther."""
+    """Spec of a HyperNode: its members, and its tier.
+
+    The higher the tier, the farther its members are from each other.
+    """
 
     tier: Integer = 0
     tier_name: str = ""
@@ -53,7 +56,7 @@ class HyperNode(KubeStruct, frozen=True):
 
 
 class Tiers(NamedTuple):
-    """The tiers of the cluster's HyperNodes: the ``levels``, lowest first, and those that have a name."""
+    """The tiers of the cluster's HyperNodes, lowest first, and by name if they have one."""
 
     levels: tuple[int, ...]
     by_name: Mapping[str, int]
@@ -63,8 +66,8 @@ NO_TIERS = Tiers((), MappingProxyType({}))
 
 
 def name_tier(tier: int) -> str:
-    """Return the label of machines whose value is their HyperNode of the highest tier up to this one.
+    """Return the key of the label that names a machine's HyperNode of the highest tier up to this one.
 
-    Nodes themselves do not bear it.
+    Only machines have this label, not nodes.
     """
     return f"topology.volcano.sh/tier-{tier}"

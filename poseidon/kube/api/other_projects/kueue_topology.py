@@ -1,4 +1,4 @@
-"""Topologies of Kueue: the node labels that say where a node is, from the coarsest to the finest."""
+"""Defines Kueue's Topologies: the node labels that say where a node is, from the coarsest to the finest."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ MOST_LEVELS = 16
 
 
 class TopologyLevel(KubeStruct, frozen=True):
-    """A level, by the label whose values tell its domains apart."""
+    """A level of a Topology: the node label whose values are the level's domains."""
 
     node_label: str = ""
 
 
 class KueueTopologySpec(KubeStruct, frozen=True):
-    """The levels, the coarsest first."""
+    """Spec of a Topology: its levels, the coarsest first."""
 
     levels: tuple[TopologyLevel, ...] = ()
 
@@ -39,20 +39,21 @@ class TopologyLevels(NamedTuple):
 
     @property
     def key(self) -> str:
-        """The label of machines that are in the topology, with its name as value. Nodes themselves do not bear it."""
+        """The key of the label of machines that are in the topology; its value is the topology's name.
+
+        Nodes do not have it.
+        """
         return f"Topology {self.name}"
 
     def name_level(self, label: str) -> str:
-        """Return the label of machines whose value is their domain of a level.
+        """Return the key of the label that names a machine's domain of a level.
 
-        The value is the way there from the coarsest level, as racks of two blocks may have the same name.
+        The value is the path from the coarsest level to the domain, because racks of two blocks may have the same name.
         """
         return f"{label} of {self.key}"
 
     def locate(self, node: Mapping[str, str]) -> dict[str, str]:
-        """Return the labels of a machine that the labels of its ``node`` imply; {} if the node lacks one of
-        the levels.
-        """
+        """Return the labels of a machine that follow from those of its ``node``; {} if it lacks a level's label."""
         if any(label not in node for label in self.labels):
             return {}
         values = [node[label] for label in self.labels]

@@ -1,8 +1,7 @@
-"""Objects that report measured use, as msgspec structs.
+"""Defines objects that report measured use of nodes and pods.
 
-NodeMetric follows ``slo.koordinator.sh/v1alpha1``; NodeMetrics and PodMetrics follow
-``metrics.k8s.io/v1beta1``. Amounts may have any type here: the reader then drops a single odd one, and keeps
-the rest of the object.
+NodeMetric follows ``slo.koordinator.sh/v1alpha1``; NodeMetrics and PodMetrics follow ``metrics.k8s.io/v1beta1``.
+Amounts may have any type, so that the reader can drop a single odd amount and keep the rest of the object.
 """
 
 from __future__ import annotations
@@ -23,14 +22,14 @@ class ResourceMap(KubeStruct, frozen=True):
 
 
 class AggregatedUsage(KubeStruct, frozen=True):
-    """Statistics over one window: ``usage`` by their name ("avg", "p50", ...), ``duration`` as Go writes it."""
+    """Statistics over one time window: ``usage`` by statistic ("avg", "p50", ...); ``duration`` in Go's format."""
 
     duration: str = ""
     usage: dict[str, ResourceMap] = field(default_factory=dict)
 
 
 class NodeMetricInfo(KubeStruct, frozen=True):
-    """Use of the node; ``system_usage`` is the part that belongs to neither pods nor host applications."""
+    """Measured use of a node; ``system_usage`` is the part that belongs to neither pods nor host applications."""
 
     node_usage: ResourceMap = ResourceMap()
     aggregated_node_usages: tuple[AggregatedUsage | None, ...] = ()
@@ -38,7 +37,7 @@ class NodeMetricInfo(KubeStruct, frozen=True):
 
 
 class PodMetricInfo(KubeStruct, frozen=True):
-    """Use of one pod; ``priority`` is its class as koordlet sees it, such as "koord-prod"."""
+    """Measured use of one pod; ``priority`` is its Koordinator priority class, such as "koord-prod"."""
 
     namespace: str = ""
     name: str = ""
@@ -47,19 +46,19 @@ class PodMetricInfo(KubeStruct, frozen=True):
 
 
 class CollectPolicy(KubeStruct, frozen=True):
-    """The settings by which koordlet is asked to report."""
+    """How often koordlet, Koordinator's agent on nodes, is to report."""
 
     report_interval_seconds: Integer | None = None
 
 
 class NodeMetricSpec(KubeStruct, frozen=True):
-    """The settings of koordlet."""
+    """Spec of a NodeMetric: the settings of koordlet."""
 
     metric_collect_policy: CollectPolicy = CollectPolicy()
 
 
 class NodeMetricStatus(KubeStruct, frozen=True):
-    """Koordlet's report. ``node_metric`` is None until it has measured something."""
+    """Status of a NodeMetric: koordlet's report. ``node_metric`` is None until koordlet has measured something."""
 
     update_time: str | None = None
     node_metric: NodeMetricInfo | None = None
@@ -112,21 +111,21 @@ class PodMetrics(KubeStruct, frozen=True):
 
 
 class Series(KubeStruct, frozen=True):
-    """One element of an instant vector: labels, and a sample (seconds since the epoch, value as text)."""
+    """One element of Prometheus' instant vector: labels, and a sample (seconds since the epoch, value as text)."""
 
     metric: dict[str, str] = field(default_factory=dict)
     value: tuple[float, str] | None = None
 
 
 class QueryData(KubeStruct, frozen=True):
-    """The result of a query. Only vectors are read."""
+    """The result of a Prometheus query. Only vectors are read."""
 
     result_type: str = ""
     result: tuple[Series, ...] = ()
 
 
 class QueryAnswer(KubeStruct, frozen=True):
-    """The answer of ``/api/v1/query``."""
+    """The answer of Prometheus' ``/api/v1/query``."""
 
     status: str = ""
     data: QueryData = QueryData()

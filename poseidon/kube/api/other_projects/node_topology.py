@@ -1,7 +1,6 @@
-"""NodeResourceTopology of topology.node.k8s.io (v1alpha2 and v1alpha1), with the fields that a scheduler
-reads.
+"""Defines topology.node.k8s.io NodeResourceTopology (v1alpha2 and v1alpha1), which describes NUMA zones.
 
-The group has no spec or status: all fields are at the top level.
+The kind has no spec or status: all fields are at the top level.
 """
 
 from __future__ import annotations
@@ -10,19 +9,19 @@ from poseidon.kube.api.metadata import KubeStruct, Number, ObjectMeta
 
 
 class ManagedFields(KubeStruct, frozen=True):
-    """The last writer of some fields; ``time`` is RFC 3339 text."""
+    """An entry of ``managedFields``: when some fields were last written, as RFC 3339 text."""
 
     time: str | None = None
 
 
 class TrackedMeta(ObjectMeta, frozen=True):
-    """Metadata with the times of changes, which these objects state nowhere else."""
+    """Metadata with the times of changes, because the objects state these times nowhere else."""
 
     managed_fields: tuple[ManagedFields, ...] = ()
 
 
 class Attribute(KubeStruct, frozen=True):
-    """A name and value from the exporter."""
+    """A name and value that the exporter on the node has set."""
 
     name: str = ""
     value: str = ""

@@ -1,4 +1,4 @@
-"""Objects that describe queues and quotas: those of Kueue, Volcano, KAI, Koordinator and scheduler-plugins."""
+"""Defines objects for queues and quotas of Kueue, Volcano, KAI, Koordinator and scheduler-plugins."""
 
 from __future__ import annotations
 
@@ -38,20 +38,20 @@ class FlavorQuotas(KubeStruct, frozen=True):
 
 
 class ResourceGroup(KubeStruct, frozen=True):
-    """Resources that a pod gets of one flavor, and the flavors in order of preference."""
+    """Resources that a pod gets from one flavor, and the flavors in order of preference."""
 
     covered_resources: tuple[str, ...] = ()
     flavors: tuple[FlavorQuotas, ...] = ()
 
 
 class FairSharing(KubeStruct, frozen=True):
-    """Weight among siblings; None: 1."""
+    """The weight of a queue or cohort among those with the same parent; None means 1."""
 
     weight: Number | None = None
 
 
 class BorrowWithinCohort(KubeStruct, frozen=True):
-    """Whether pods that need to borrow may evict others."""
+    """Whether pods that need borrowed quota may evict other pods."""
 
     policy: str = ""
     max_priority_threshold: Integer | None = None
@@ -66,7 +66,7 @@ class QueuePreemption(KubeStruct, frozen=True):
 
 
 class FlavorFungibility(KubeStruct, frozen=True):
-    """When the next flavor is tried."""
+    """When the next flavor is tried instead of borrowing or preempting."""
 
     when_can_borrow: str = ""
     when_can_preempt: str = ""
@@ -91,7 +91,7 @@ class ClusterQueueSpec(KubeStruct, frozen=True):
 
 
 class QueueStatus(KubeStruct, frozen=True):
-    """The last written status of a queue of Kueue. ``flavors_usage`` and the like are kept unread."""
+    """Status of a queue of Kueue, as last written. ``flavors_reservation`` and ``flavors_usage`` are not decoded."""
 
     conditions: tuple[Condition, ...] = ()
     pending_workloads: Integer = 0
@@ -117,7 +117,7 @@ class LocalQueueSpec(KubeStruct, frozen=True):
 
 
 class LocalQueue(KubeStruct, frozen=True):
-    """kueue.x-k8s.io LocalQueue: pods of its namespace name it, and draw on its ClusterQueue."""
+    """kueue.x-k8s.io LocalQueue: pods of its namespace name it, and use the quota of its ClusterQueue."""
 
     metadata: ObjectMeta = ObjectMeta()
     spec: LocalQueueSpec = LocalQueueSpec()
@@ -141,7 +141,7 @@ class Cohort(KubeStruct, frozen=True):
 
 
 class ResourceFlavorSpec(KubeStruct, frozen=True):
-    """Which nodes a flavor covers."""
+    """Spec of a ResourceFlavor: the nodes that it covers."""
 
     node_labels: dict[str, str] = field(default_factory=dict)
     node_taints: tuple[Taint, ...] = ()
@@ -150,14 +150,14 @@ class ResourceFlavorSpec(KubeStruct, frozen=True):
 
 
 class ResourceFlavor(KubeStruct, frozen=True):
-    """kueue.x-k8s.io ResourceFlavor: which nodes a flavor of resources consists of."""
+    """kueue.x-k8s.io ResourceFlavor: a kind of nodes, for which queues have quotas of their own."""
 
     metadata: ObjectMeta = ObjectMeta()
     spec: ResourceFlavorSpec = ResourceFlavorSpec()
 
 
 class WorkloadPriorityClass(KubeStruct, frozen=True):
-    """kueue.x-k8s.io WorkloadPriorityClass: the order among workloads, apart from their pods' priority."""
+    """kueue.x-k8s.io WorkloadPriorityClass: the priority of workloads in queues, apart from their pods' priority."""
 
     metadata: ObjectMeta = ObjectMeta()
     value: Integer = 0
@@ -175,7 +175,7 @@ class QueuedOwner(KubeStruct, frozen=True):
 
 
 class VolcanoGuarantee(KubeStruct, frozen=True):
-    """Resources that are kept for a queue."""
+    """Resources that are reserved for a queue."""
 
     resource: Resources = field(default_factory=dict)
 
@@ -208,7 +208,7 @@ class VolcanoQueue(KubeStruct, frozen=True):
 
 
 class KaiResource(KubeStruct, frozen=True):
-    """The amounts of a resource that a queue of KAI may have; -1: without limit."""
+    """The amounts of a resource that a queue of KAI may use; -1 means without limit."""
 
     quota: float = 0.0
     over_quota_weight: float | None = None
@@ -244,14 +244,14 @@ class KaiQueue(KubeStruct, frozen=True):
 
 
 class ElasticQuotaSpec(KubeStruct, frozen=True):
-    """The guaranteed amounts, and the upper limit; None: no limit."""
+    """Spec of an ElasticQuota: the guaranteed amounts, and the upper limit (None: no limit)."""
 
     min: Resources = field(default_factory=dict)
     max: Resources | None = None
 
 
 class ElasticQuotaStatus(KubeStruct, frozen=True):
-    """The last written status of a quota."""
+    """Status of an ElasticQuota, as last written."""
 
     used: Resources = field(default_factory=dict)
 

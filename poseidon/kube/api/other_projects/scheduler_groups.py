@@ -1,4 +1,4 @@
-"""Trees of groups of other projects, as their controllers write them for the scheduler: of KAI and of Grove."""
+"""Defines the groups of pods that KAI's and Grove's controllers write for schedulers; groups may contain groups."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class KaiTopologyConstraint(KubeStruct, frozen=True):
 
 
 class KaiSubGroup(KubeStruct, frozen=True):
-    """A group in a PodGroup; ``parent`` names the one that it is in."""
+    """A group within a PodGroup; ``parent`` names the group that contains it."""
 
     name: str = ""
     min_member: Integer = 0
@@ -25,7 +25,7 @@ class KaiSubGroup(KubeStruct, frozen=True):
 
 
 class KaiPodGroupSpec(KubeStruct, frozen=True):
-    """The number of pods that are placed together, and the groups among them."""
+    """Spec of KAI's PodGroup: how many pods are placed together, and the groups within it."""
 
     min_member: Integer = 0
     min_sub_group: Integer | None = None
@@ -35,7 +35,7 @@ class KaiPodGroupSpec(KubeStruct, frozen=True):
 
 
 class KaiPodGroup(KubeStruct, frozen=True):
-    """scheduling.run.ai/v2alpha2 PodGroup: pods have its name in an annotation, and their group's in a label."""
+    """scheduling.run.ai/v2alpha2 PodGroup: pods have its name in an annotation, their inner group's in a label."""
 
     metadata: ObjectMeta = ObjectMeta()
     spec: KaiPodGroupSpec = KaiPodGroupSpec()
@@ -63,7 +63,7 @@ class GangPodGroup(KubeStruct, frozen=True):
 
 
 class GangGroupConfig(KubeStruct, frozen=True):
-    """Several groups of a gang that share a rule."""
+    """Several groups of a gang that share one topology constraint."""
 
     name: str = ""
     pod_group_names: tuple[str, ...] = ()
@@ -80,7 +80,7 @@ class PodGangSpec(KubeStruct, frozen=True):
 
 
 class PodGang(KubeStruct, frozen=True):
-    """scheduler.grove.io/v1alpha1 PodGang, which Grove makes of a PodCliqueSet: pods have its name in a label."""
+    """scheduler.grove.io/v1alpha1 PodGang, which Grove creates for a PodCliqueSet: pods have its name in a label."""
 
     metadata: ObjectMeta = ObjectMeta()
     spec: PodGangSpec = PodGangSpec()
