@@ -8,15 +8,15 @@ import firmament
 from protos.conventions.command_line import LazyGroup
 
 _COMMANDS = {
-    "completion": "Print a script that teaches a shell the commands and options.",
-    "delete": "Have a running solver forget a cluster that has ended.",
-    "draw": "Draw the network of every base policy on a small example.",
-    "explain": "Say, for one task and every machine: feasible or why not, and the cost.",
-    "export-network": "Write the network of the last round as DIMACS text.",
+    "completion": "Print a script with which a shell completes commands and options.",
+    "delete": "Make a running solver forget a cluster that has ended.",
+    "draw": "Draw the flow network that each base policy makes of a small example.",
+    "explain": "Say whether one task may use each machine, why not, and at what cost.",
+    "export-network": "Write the flow network of a round as DIMACS text or as a graph.",
     "get": "List what a running solver knows: clusters, tasks, machines.",
-    "replay": "Run saved rounds again, and compare.",
+    "replay": "Solve saved rounds again, and compare the results.",
     "serve": "Run the solver.",
-    "submit": "Drive a running solver with simulated machines and tasks.",
+    "submit": "Send simulated machines and tasks to a running solver.",
 }
 
 

@@ -1,1 +1,1 @@
-"""Subcommands of ``firmament``, one module each."""
+"""The sub-commands of ``firmament``, one module each."""

@@ -1,4 +1,4 @@
-"""``firmament completion``: a script for a shell."""
+"""``firmament completion``: prints a script that lets a shell complete the program's commands and options."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``firmament draw``: pictures of the networks of all base policies."""
+"""``firmament draw``: draws the flow networks of all base policies."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ NOTE = "At lines: cost in points, in brackets the flow. Four machines have one p
 @click.command()
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
 def draw(folder: Path) -> None:
-    """Draw the network of every base policy on a small example as FOLDER/POLICY.svg."""
+    """Draw the flow network that each base policy makes of a small example, as FOLDER/POLICY.svg."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for name, content in pictures().items():
@@ -25,7 +25,7 @@ def draw(folder: Path) -> None:
 
 
 def pictures() -> dict[str, str]:
-    """Return the drawings of all base policies' networks as SVG text, by name of the file."""
+    """Return SVG drawings of the networks of all base policies, by file name."""
     from cost_models.registry import list_available
     from firmament.configuration.document import BASE_POLICIES
     from firmament.pictures.drawing import draw as drawn

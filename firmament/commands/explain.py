@@ -1,4 +1,4 @@
-"""``firmament explain``: one task against every machine, as a running solver sees them; or what would have to move."""
+"""``firmament explain``: says which machines a task may use, or what would have to move for it."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from firmament.commands.inspection_options import asking, echo_json, output_opti
     "--path",
     "machine",
     metavar="MACHINE",
-    help="Say which tasks would have to move so that TASK, a class of the round in --saved, could be on MACHINE.",
+    help="Say which tasks would have to move so that TASK, here a class of the saved round, could be on MACHINE.",
 )
 @click.option(
     "--saved",
     type=click.Path(path_type=Path, file_okay=False),
-    help="Folder of a saved round, with --path.",
+    help="With --path: the folder of the saved round.",
 )
 @solver_options
 @output_option
@@ -56,7 +56,7 @@ def explain(
 
 
 def _explain_path(task: str, machine: str, folder: Path, output: str) -> None:
-    """Print the cheapest way of a task to a machine in a saved round; exit with 2 if the round cannot be used."""
+    """Print the cheapest way of a task to a machine in a saved round; exit with status 2 if it cannot be used."""
     from firmament.saved_rounds import SavedRoundError
     from firmament.saved_rounds.graphs import read_graph
     from firmament.saved_rounds.rerouting import describe_rerouting, find_rerouting

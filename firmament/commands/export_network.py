@@ -1,4 +1,4 @@
-"""``firmament export-network``: the network of a round, for other solvers and for tools that draw graphs."""
+"""``firmament export-network``: writes a round's flow network, for other solvers and tools that draw graphs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FORMATS = ("dimacs", "graphml", "gml", "node-link")
 @click.option(
     "--saved",
     type=click.Path(path_type=Path, file_okay=False),
-    help="Take the network of the round saved in this folder, with its flow, instead of asking a solver.",
+    help="Read the network and its flow from the round saved in this folder, instead of asking a solver.",
 )
 @click.option(
     "-o",
@@ -41,10 +41,11 @@ def export_network(
     saved: Path | None,
     output: Path | None,
 ) -> None:
-    """Write the network of a running solver's last round, or of a saved one.
+    """Write the flow network of a running solver's last round, or of a saved round.
 
-    DIMACS text names nodes and arcs in its comments. Graphs have costs, capacities and names as attributes, and of a
-    saved round the flow; in Python, networkx.read_graphml reads one back.
+    DIMACS text names the network's nodes and arcs in its comments. The other formats are graphs with costs,
+    capacities and names as attributes; the graph of a saved round also has the flow. In Python, networkx.read_graphml
+    reads a GraphML file.
     """
     if saved is not None:
         content, named = _read_saved(saved, form), str(saved)
@@ -72,7 +73,7 @@ def _encode(dimacs: str, form: str) -> bytes:
 
 
 def _read_saved(folder: Path, form: str) -> bytes:
-    """Return the network of a saved round; exits with 2 if it cannot be read."""
+    """Return the network of a saved round; if the round cannot be read, exit with status 2."""
     from firmament.saved_rounds import SavedRoundError
     from firmament.saved_rounds.description import read_description
     from firmament.saved_rounds.graphs import read_graph, write_graph

@@ -1,4 +1,4 @@
-"""``firmament get``: what a running solver knows of its clusters."""
+"""``firmament get``: lists what a running solver knows about its clusters."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _STATES = ("PENDING", "BACKOFF", "ASSUMED", "BOUND")
 
 @click.group()
 def get() -> None:
-    """List what a running solver knows: clusters, tasks, machines."""
+    """List what a running solver knows: clusters, tasks or machines."""
 
 
 @get.command("clusters")
 @solver_options
 @output_option
 def clusters(*, target: str, cluster: str | None, timeout: float, output: str) -> None:
-    """List clusters: whether a driver is connected, how many machines and tasks there are, how many rounds were run."""
+    """List clusters: whether a driver is connected, how many machines and tasks exist, how many rounds have run."""
     with asking(target, timeout) as client:
         known = client.clusters()
         names = list(known) if cluster is None else [cluster]
@@ -64,14 +64,14 @@ def get_tasks(
 @solver_options
 @output_option
 def get_machines(*, target: str, cluster: str | None, timeout: float, output: str) -> None:
-    """List machines: how many tasks run there, and what is free."""
+    """List machines: how many tasks run on each, and how much of each resource is free."""
     with asking(target, timeout) as client:
         listed = client.state(client.cluster_named(cluster)).machine_states
     _show("machines", sorted(listed, key=lambda machine: machine.name), output)
 
 
 def _show(what: str, rows: Sequence[Any], output: str) -> None:
-    """Print rows as a document or as a table, each of which imports what the other does without."""
+    """Print rows as a JSON document or as a table, and import only what that form needs."""
     if output == "json":
         from firmament.inspection.documents import cluster_document, machine_document, task_document
 

@@ -1,4 +1,4 @@
-"""The options and connections of commands that ask a running solver."""
+"""Options and connections of the commands that ask a running solver."""
 
 from __future__ import annotations
 
@@ -19,13 +19,14 @@ Command = Callable[..., None]
 
 
 def target_options(command: Command) -> Command:
-    """Add the options to a command that name the solver, and the certificates for it."""
+    """Add the options to a command that name the solver and the TLS certificates for it."""
     option = click.option("--target", default="127.0.0.1:9090", metavar="HOST:PORT")
     return option(tls_options(command))
 
 
 _cluster = click.option(
-    "--cluster", help="Name of the cluster; default: the only one that the solver knows, or that is live."
+    "--cluster",
+    help="Name of the cluster; default: the only one that the solver knows, or that has a driver connected.",
 )
 _timeout = click.option(
     "--timeout",
@@ -36,12 +37,12 @@ _timeout = click.option(
 
 
 def connection_options(command: Command) -> Command:
-    """Add the options that say which solver, and how long to wait for an answer."""
+    """Add the options to a command that name the solver and how long to wait for its answer."""
     return target_options(_timeout(command))
 
 
 def solver_options(command: Command) -> Command:
-    """Add the options that say which solver, which cluster, and how long to wait for an answer."""
+    """Add the options to a command that name the solver, the cluster, and how long to wait for an answer."""
     return target_options(_cluster(_timeout(command)))
 
 
@@ -52,7 +53,8 @@ output_option = click.option("-o", "--output", type=click.Choice(("table", "json
 def asking(target: str, timeout: float) -> Iterator[SolverClient]:
     """Yield a client of the solver at ``target``.
 
-    The program ends with one line: with status 1 if a question gets no answer, 2 if the options cannot be used.
+    The program ends with one line of text if something fails: with status 1 if the solver does not answer a question,
+    with status 2 if the options cannot be used.
     """
     from firmament.inspection.client import QuestionError, solver_client
     from firmament.server.access.address import AddressError, parse_address
@@ -67,5 +69,5 @@ def asking(target: str, timeout: float) -> Iterator[SolverClient]:
 
 
 def echo_json(document: Any) -> None:
-    """Print a document for programs."""
+    """Print a document as JSON, for programs."""
     click.echo(json.dumps(document, indent=2, ensure_ascii=False))

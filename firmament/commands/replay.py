@@ -1,4 +1,4 @@
-"""``firmament replay``: runs saved rounds again."""
+"""``firmament replay``: solves saved rounds again, and compares the results."""
 
 from __future__ import annotations
 
@@ -17,18 +17,19 @@ if TYPE_CHECKING:
     from firmament.saved_rounds.replaying import Replay
 
 _UNWRAPPED = 10_000
-"""Columns assumed where output goes to a file or pipe."""
+"""Columns of a table where the output goes to a file or pipe."""
 
 
 @click.command()
 @click.argument("path", type=click.Path(path_type=Path))
 @output_option
 def replay(path: Path, output: str) -> None:
-    """Run a saved round again, or all rounds of a folder that `firmament serve --artefacts` wrote.
+    """Solve a saved round again, or all rounds of a folder that `firmament serve --artefacts` wrote.
 
-    Same problem, same options, solved in this process; small networks also by networkx, which shares no code with the
-    solver. Exit status: 0 if every placement is the same and every network's least cost is that of its flow, 1 if one
-    is not, 2 if a round cannot be read or solved.
+    This process solves the same problem with the same options. For small networks, networkx, which shares no code
+    with the solver, computes the least cost as well. The exit status is 0 if every placement is the same as before
+    and every flow has the least cost that networkx finds. It is 1 if a placement or a cost differs, and 2 if a round
+    cannot be read or solved.
     """
     from firmament.saved_rounds import SavedRoundError
     from firmament.solvers.base import SolverError
@@ -55,8 +56,9 @@ def replay(path: Path, output: str) -> None:
 
 
 def _rounds(path: Path) -> list[Path]:
-    """Return folders of the rounds that ``path`` means: itself, or those in it; raises ``SavedRoundError``,
-    ``OSError``.
+    """Return the folders of the rounds that ``path`` names: itself, or those in it.
+
+    Raises ``SavedRoundError`` and ``OSError``.
     """
     from firmament.saved_rounds import SavedRoundError
     from firmament.saved_rounds.saving import NEEDED
@@ -120,7 +122,7 @@ def _print_table(replays: list[tuple[Path, Replay]]) -> None:
 
 
 def _compare_costs(done: Replay) -> str:
-    """Return what networkx says of the cost of the saved flow."""
+    """Return in words how the saved flow's cost compares with the least cost that networkx computed."""
     if done.checked is None:
         return "-"
     return "agrees" if done.agrees else f"{done.checked:,}, not {done.bound:,}"
@@ -131,5 +133,5 @@ def _pair(then: str, now: str) -> str:
 
 
 def _seconds(stats: object) -> float:
-    """Time of the stages that a replay repeats."""
+    """Return the seconds of those stages of a round that a replay repeats."""
     return sum(getattr(stats, f"{stage}_seconds") for stage in ("network", "solve", "admit"))

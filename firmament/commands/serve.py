@@ -1,4 +1,4 @@
-"""``firmament serve``: the solver process."""
+"""``firmament serve``: runs the solver."""
 
 from __future__ import annotations
 
@@ -24,13 +24,15 @@ from protos.conventions.tracing import TracingError, tracer_of, tracing_option
     "--listen",
     default="127.0.0.1:9090",
     metavar="HOST:PORT",
-    help="Where to serve gRPC; port 0 lets the system choose one.",
+    help="Address at which to serve gRPC; with port 0, the system chooses a port.",
 )
 @click.option(
-    "--config", type=click.Path(path_type=Path), metavar="FILE", help="SchedulerConfiguration (YAML)."
+    "--config", type=click.Path(path_type=Path), metavar="FILE", help="Scheduler configuration (YAML)."
 )
-@click.option("--print-config", is_flag=True, help="Print the effective configuration and exit.")
-@click.option("--metrics", metavar="HOST:PORT", help="Where to serve Prometheus metrics; off by default.")
+@click.option("--print-config", is_flag=True, help="Print the configuration with all defaults, and exit.")
+@click.option(
+    "--metrics", metavar="HOST:PORT", help="Address at which to serve Prometheus metrics; off by default."
+)
 @tls_options
 @click.option(
     "--tls-client",
@@ -43,17 +45,17 @@ from protos.conventions.tracing import TracingError, tracer_of, tracing_option
     "--artefacts",
     type=click.Path(path_type=Path, file_okay=False),
     metavar="DIR",
-    help="Save every round there: problem, network, flow, deltas, costs. Off by default.",
+    help="Folder in which to save every round: problem, network, flow, deltas, costs. Off by default.",
 )
 @click.option(
     "--artefacts-rounds",
     type=click.IntRange(1, 1_000_000),
     default=ROUNDS_KEPT,
     metavar="N",
-    help="How many saved rounds to keep.",
+    help="The most saved rounds to keep; the oldest is deleted first.",
 )
 @tracing_option
-@logging_options("info has a line per round.")
+@logging_options("info logs each round.")
 def serve(
     listen: str,
     config: Path | None,
@@ -66,9 +68,9 @@ def serve(
     log_level: str,
     log_format: str,
 ) -> None:
-    """Run the solver: serve gRPC until SIGTERM or Ctrl-C."""
+    """Run the solver, and serve gRPC until SIGTERM or Ctrl-C."""
     allow_copies()
-    # grpc and the solver are imported only here, since ``--help`` does without them.
+    # grpc and the solver are imported only here, because ``--help`` does not need them.
     from firmament.server import solver_server
     from firmament.server.access.credentials import parse_clients
 

@@ -1,4 +1,4 @@
-"""``firmament submit``: simulated machines and workloads for a running solver."""
+"""``firmament submit``: sends simulated machines and tasks to a running solver."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _RANGE_PART = re.compile(r"(\d{1,15})(Ki|Mi|Gi|Ti|m)?")
 
 
 class RangeType(click.ParamType[tuple[int, int]]):
-    """``MIN-MAX`` or one number, of positive integers with an optional unit."""
+    """Type of options: ``MIN-MAX`` or one number; each is a positive integer with an optional unit."""
 
     name = "range"
 
@@ -36,7 +36,7 @@ class RangeType(click.ParamType[tuple[int, int]]):
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> tuple[int, int]:
-        """Return both ends."""
+        """Return the least and the greatest number of the range."""
         if isinstance(value, tuple):
             return value
         low, _, high = str(value).partition("-")
@@ -55,11 +55,15 @@ class RangeType(click.ParamType[tuple[int, int]]):
 
 @click.command()
 @target_options
-@click.option("--nodes", type=click.IntRange(0, 1_000_000), required=True, help="Simulated machines.")
 @click.option(
-    "--tasks", type=click.IntRange(0, 10_000_000), help="Tasks to submit; or give --rate and --duration."
+    "--nodes", type=click.IntRange(0, 1_000_000), required=True, help="Number of simulated machines."
 )
-@click.option("--classes", type=click.IntRange(1, 100_000), default=10, help="Task classes.")
+@click.option(
+    "--tasks",
+    type=click.IntRange(0, 10_000_000),
+    help="Number of tasks to submit; or give --rate and --duration.",
+)
+@click.option("--classes", type=click.IntRange(1, 100_000), default=10, help="Number of task classes.")
 @click.option("--rate", type=POSITIVE, help="Tasks per second; default: all at once.")
 @click.option("--duration", type=POSITIVE, help="Seconds to submit for, with --rate.")
 @click.option("--sizes", type=RangeType(), default="10-100", help="Tasks per job.")
@@ -71,13 +75,13 @@ class RangeType(click.ParamType[tuple[int, int]]):
     "--fill",
     type=click.FloatRange(0, 1),
     default=0.0,
-    help="Mean share of each machine that is in use from the start.",
+    help="Mean share of each machine's resources that is in use from the start.",
 )
-@click.option("--task-seconds", type=POSITIVE, help="Mean life of a task; default: for ever.")
+@click.option("--task-seconds", type=POSITIVE, help="Mean run time of a task in seconds; default: for ever.")
 @click.option("--seed", type=click.IntRange(0), default=0)
 @click.option("--samples/--no-samples", default=True, help="Send usage samples of machines.")
-@click.option("--cluster", default="simulated", help="Cluster name to drive.")
-@click.option("--timeout", type=POSITIVE, default=300.0, help="Seconds.")
+@click.option("--cluster", default="simulated", help="Name of the simulated cluster in the solver.")
+@click.option("--timeout", type=POSITIVE, default=300.0, help="Seconds after which the command gives up.")
 @click.option(
     "--connect-timeout", type=POSITIVE, default=5.0, help="Seconds to wait for the solver to answer."
 )
@@ -94,7 +98,7 @@ def submit(
     tasks: int | None,
     **options: Any,
 ) -> None:
-    """Drive a running solver with simulated machines and tasks, and print throughput and latencies."""
+    """Send simulated machines and tasks to a running solver, and print throughput and latencies."""
     from rich.console import Console
 
     from firmament.server.access.address import AddressError, parse_address
@@ -130,7 +134,7 @@ def submit(
 
 
 def _task_count(tasks: int | None, rate: float | None, duration: float | None) -> int:
-    """Return how many tasks to submit: ``tasks``, or what ``rate`` gives in ``duration``, or the smaller."""
+    """Return how many tasks to submit: ``tasks``, ``rate`` times ``duration``, or the smaller if both are given."""
     if duration is not None and rate is None:
         raise click.UsageError("--duration needs --rate; give both, or --tasks alone")
     if tasks is None and duration is None:
@@ -142,7 +146,7 @@ def _task_count(tasks: int | None, rate: float | None, duration: float | None) -
 
 
 async def _run(workload: WorkloadOptions, settings: Any, console: Console) -> SubmissionReport:
-    """Run the client with a progress display beside it."""
+    """Run the client, and show its progress meanwhile."""
     from firmament.submit.client import SubmitClient
     from firmament.submit.report import show_progress, summarise
     from firmament.submit.workload import generate

@@ -1,1 +1,1 @@
-"""The sub-commands of ``poseidon``, one per module; each is imported only when it is run."""
+"""The sub-commands of ``poseidon``, one module each; the program imports a module only when its command runs."""

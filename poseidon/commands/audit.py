@@ -1,4 +1,4 @@
-"""``poseidon audit``: what could be better about a cluster as it is."""
+"""``poseidon audit``: lists what could be improved in a cluster as it is now."""
 
 from __future__ import annotations
 
@@ -37,18 +37,20 @@ _HEADINGS = {
     "--tries",
     type=click.IntRange(min=1),
     default=500,
-    help="How many choices of nodes are tried, each with rounds of the solver.",
+    help="How many sets of nodes to free are tried; the solver runs rounds for each.",
 )
-@page_option("Write the audit as one web page, too.")
-@move_cost_option("What a move has to save to be worth it, in points of cost models.")
+@page_option("Also write the audit as one web page.")
+@move_cost_option("The least cost that a move has to save, in points of cost models.")
 @hot_option
 @local_data_option
-@click.option("--most-moves", type=click.IntRange(min=0), help="How many pods may move; default: any number.")
+@click.option(
+    "--most-moves", type=click.IntRange(min=0), help="The most pods that may move; default: any number."
+)
 @click.option(
     "--limit",
     type=click.IntRange(min=0),
     default=20,
-    help="How many lines of each table are shown; 0: all.",
+    help="The most lines that each table shows; 0: all.",
 )
 def audit(
     *,
@@ -62,10 +64,12 @@ def audit(
     local_data_may_go: bool,
     limit: int,
 ) -> None:
-    """Say which nodes could be freed by which moves, which hold too much, and which pods wait. Changes nothing.
+    """Say which nodes could be freed by which moves, which nodes are overloaded, and which pods wait.
 
-    With -f, of the cluster that files describe, such as the folder `cluster` of a support bundle; without, of the live
-    one. It does not matter which scheduler has placed the pods, and no solver has to run.
+    The command changes nothing.
+
+    With -f, the command reads the cluster from files, such as the folder `cluster` of a support bundle; without -f,
+    it reads the live cluster. The pods may have been placed by any scheduler, and no solver has to run.
     """
     if source.names_files and names_cluster():
         raise click.UsageError("--kubeconfig and --context are for a live cluster; leave -f away")

@@ -1,4 +1,4 @@
-"""``poseidon bandwidth-agent``: advertises the bandwidth of the node that it runs on."""
+"""``poseidon bandwidth-agent``: advertises the network bandwidth of the node that the program runs on."""
 
 from __future__ import annotations
 
@@ -18,13 +18,20 @@ from poseidon.commands.shared.output_and_exit import fault
 @click.command("bandwidth-agent")
 @connection_options
 @click.option("--node", envvar="NODE_NAME", required=True, help="The node's name; default: $NODE_NAME.")
-@click.option("--interface", help="Network interface; default: that of the default route.")
-@click.option("--speed", type=click.IntRange(min=1), help="Mbit/s to advertise, whatever the interface says.")
+@click.option(
+    "--interface",
+    help="Network interface whose speed is advertised; default: the interface of the default route.",
+)
+@click.option(
+    "--speed",
+    type=click.IntRange(min=1),
+    help="Speed to advertise in Mbit/s, instead of the speed that the kernel reports.",
+)
 @click.option(
     "--sysfs",
     type=click.Path(path_type=Path),
     default=Path("/sys/class/net"),
-    help="Where the kernel describes interfaces.",
+    help="Folder in which the kernel describes network interfaces.",
 )
 @repetition_options(60.0)
 def bandwidth_agent(

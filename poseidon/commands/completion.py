@@ -1,4 +1,4 @@
-"""``poseidon completion``: a script for a shell."""
+"""``poseidon completion``: prints a script that lets a shell complete the program's commands and options."""
 
 from __future__ import annotations
 

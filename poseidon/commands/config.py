@@ -1,6 +1,7 @@
-"""``poseidon config``: the configuration of both programs, checked, shown, and described to editors.
+"""``poseidon config``: checks the configuration of both programs, prints it, and prints its JSON Schema for editors.
 
-Where the solver's package is not installed, as in the bridge's image, of its sections only the names are checked.
+If the solver's package is not installed, as in the bridge's image, only the names of the solver's sections are
+checked.
 """
 
 from __future__ import annotations
@@ -23,13 +24,16 @@ _file = click.argument("file", required=False, type=click.Path(path_type=Path), 
 
 @click.group("config", cls=OneLineGroup)
 def config() -> None:
-    """Check, show or describe the configuration of both programs."""
+    """Check or print the configuration of both programs, or print its JSON Schema."""
 
 
 @config.command("validate", cls=OneLineCommand)
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="FILE...")
 def validate(*, files: tuple[Path, ...]) -> None:
-    """Check files as both programs do. Exit status 2 with a line per defect."""
+    """Check configuration files as both programs check them when they start.
+
+    If a file has defects, print one line per defect and exit with status 2.
+    """
     from protos.conventions.configuration_file import ConfigurationError
 
     load, lines = _loader(), list[str]()
@@ -47,7 +51,7 @@ def validate(*, files: tuple[Path, ...]) -> None:
 @config.command("show", cls=OneLineCommand)
 @_file
 def show(*, file: Path | None) -> None:
-    """Print what holds, with all defaults and without credentials; without FILE the defaults."""
+    """Print the configuration in effect, with all defaults, without credentials; without FILE, print the defaults."""
     from protos.conventions.configuration_file import ConfigurationError
 
     try:
@@ -58,7 +62,7 @@ def show(*, file: Path | None) -> None:
 
 @config.command("schema", cls=OneLineCommand)
 def schema() -> None:
-    """Print the JSON Schema of the file, made from the models that check it."""
+    """Print the JSON Schema of the configuration file, made from the models that check the file."""
     from poseidon.configuration.document import BridgeConfiguration
     from poseidon.embedding import configuration_schema
     from protos.conventions.configuration_schema import schema_of
@@ -72,7 +76,7 @@ def schema() -> None:
 
 
 def _loader() -> Callable[[Path | None], BridgeConfiguration]:
-    """Return the function that reads and checks a file: both parts, or the bridge's without the solver installed."""
+    """Return the function that checks a file; without the solver's package, it checks the bridge's part only."""
     from poseidon.configuration import document
     from poseidon.embedding import load_configuration
 

@@ -1,4 +1,4 @@
-"""``poseidon demo``: both processes against the built-in simulated cluster."""
+"""``poseidon demo``: runs the bridge and the solver against the built-in simulated cluster."""
 
 from __future__ import annotations
 
@@ -29,28 +29,33 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 @click.command("demo")
-@click.option("--nodes", default=1000, type=click.IntRange(1, 20_000), help="Nodes.")
+@click.option("--nodes", default=1000, type=click.IntRange(1, 20_000), help="Number of simulated nodes.")
 @click.option(
     "--pods",
     default=2000,
     type=click.IntRange(1, 200_000),
-    help="The least number of pods: replicas are multiplied until it is reached.",
+    help="The least number of pods; the example's replicas are multiplied until there are as many.",
 )
 @click.option(
     "--manifests",
     multiple=True,
     metavar="PATH",
-    help="Application and node shapes to use instead of the example. May be repeated.",
+    help="Manifests of an application and of nodes, instead of the example. May be repeated.",
 )
 @config_option
-@click.option("--timeout", default=300.0, type=click.FloatRange(1.0), help="Seconds until it gives up.")
+@click.option(
+    "--timeout",
+    default=300.0,
+    type=click.FloatRange(1.0),
+    help="Seconds after which the demonstration gives up.",
+)
 @output_option
-@click.option("--keep", is_flag=True, help="Leave everything running afterwards, until Ctrl-C.")
+@click.option("--keep", is_flag=True, help="Leave all processes running after the report, until Ctrl-C.")
 @click.option(
     "--ui",
     "page",
     is_flag=True,
-    help="Serve the dashboard as well, from the start on, and let work start and end until Ctrl-C.",
+    help="Also serve the dashboard, from the start on, and let pods come and end until Ctrl-C.",
 )
 def demo(
     *,
@@ -65,8 +70,8 @@ def demo(
 ) -> None:
     """Schedule an example application on a simulated cluster, with the real processes.
 
-    Starts a simulated cluster, the solver and the bridge, each as a process, waits until all pods are bound, and prints
-    figures that are taken from the cluster's API.
+    The command starts a simulated cluster, the solver and the bridge, each as a process, and waits until all pods are
+    bound. Then it prints figures that it reads from the cluster's API.
     """
     for number in _SIGNALS:
         signal.signal(number, _interrupt)
@@ -86,14 +91,17 @@ def _say(line: str) -> None:
 
 
 class _InterruptedEarlyError(BaseException):
-    """A signal came before any process was started. Like KeyboardInterrupt, this is no ``Exception``."""
+    """Raised when a signal comes before the command has started a process.
+
+    Like KeyboardInterrupt, the class is not derived from ``Exception``.
+    """
 
     def __init__(self, number: int) -> None:
         super().__init__(number)
         self.number = number
 
     def report(self) -> int:
-        """Print that the signal came, and return the exit status."""
+        """Print that a signal interrupted the demonstration, and return the exit status."""
         click.echo(_INTERRUPTED, err=True)
         return 128 + self.number
 
@@ -103,7 +111,7 @@ def _interrupt(number: int, _: object) -> None:
 
 
 def _run_in_folder(run: _Run) -> int:
-    """Call ``run`` with a temporary folder, which is kept only after a failure; return the exit status."""
+    """Call ``run`` with a temporary folder, keep the folder only after a failure, and return the exit status."""
     folder = Path(tempfile.mkdtemp(prefix="poseidon-demo-"))
     status = 1
     try:
@@ -112,7 +120,7 @@ def _run_in_folder(run: _Run) -> int:
         status = early.report()
     finally:
         for number in _SIGNALS:
-            signal.signal(number, signal.SIG_IGN)  # the rest takes no time
+            signal.signal(number, signal.SIG_IGN)  # what remains to be done takes no time
         if status == 1:
             click.echo(f"poseidon demo: logs are in {folder}", err=True)
         else:
@@ -121,7 +129,7 @@ def _run_in_folder(run: _Run) -> int:
 
 
 def _load(manifests: tuple[str, ...], nodes: int, pods: int) -> Workload:
-    """Read the example's manifests; faulty manifests end the command with status 2."""
+    """Read the example's manifests; if they have defects, end the command with status 2."""
     from poseidon.demo.workload import ExampleMissingError, example_paths, load_workload
     from poseidon.manifests.loader import ManifestError
 
@@ -140,22 +148,22 @@ class _Run:
     workload: Workload
     """Nodes and pods of the demonstration."""
     config: Path | None
-    """Configuration file, None for the defaults."""
+    """Configuration file, or None for the defaults."""
     timeout: float
-    """Seconds until it gives up."""
+    """Seconds after which the demonstration gives up."""
     output: str
     """Format of the report."""
     keep: bool
-    """Whether processes go on afterwards, until Ctrl-C."""
+    """Whether the processes go on after the report, until Ctrl-C."""
     page: bool = False
     """Whether to open the dashboard."""
     received: int = 0
-    """Signals received so far."""
+    """Number of the first signal that this program has received, 0 if none has come."""
     kept: bool = False
-    """Whether it has reported, and now waits for Ctrl-C."""
+    """Whether the program has printed its report, and now waits for Ctrl-C."""
 
     async def run(self, folder: Path) -> int:
-        """Run the demonstration until it is done or told to end; return the exit status."""
+        """Run the demonstration until it is done or a signal ends it; return the exit status."""
         work = asyncio.create_task(self._work(folder))
         loop = asyncio.get_running_loop()
         for number in _SIGNALS:
@@ -173,7 +181,7 @@ class _Run:
         cancel()
 
     async def _work(self, folder: Path) -> int:
-        """Run the work and return the exit status; print a fault as one line."""
+        """Run the demonstration and return the exit status; if it fails, print the error in one line."""
         from poseidon.demo.run import DemoTimeoutError
         from poseidon.kube.client.errors import KubeError
         from poseidon.testbed.harness.child import ChildDiedError

@@ -1,4 +1,4 @@
-"""``poseidon doctor``: whether everything is in place for a bridge."""
+"""``poseidon doctor``: checks that a bridge would find everything it needs."""
 
 from __future__ import annotations
 
@@ -30,12 +30,17 @@ if TYPE_CHECKING:
 @solver_options
 @config_option
 @click.option(
-    "--leader-elect/--no-leader-elect", default=None, help="As of `poseidon run`: whether a Lease is needed."
+    "--leader-elect/--no-leader-elect",
+    default=None,
+    help="Check the bridge's rights to a Lease, as `poseidon run` needs them with this option.",
 )
 @tls_options
 @output_option
 def doctor(*, config: Path | None, leader_elect: bool | None, output: str) -> None:
-    """Look whether a bridge would find what it needs, and change nothing. Exit status 1 if something is wrong."""
+    """Check that a bridge would find what it needs: rights, API groups, a solver; change nothing.
+
+    The exit status is 1 if something is wrong.
+    """
     from poseidon.doctor.findings import Finding, Verdict
 
     transport = connect()
@@ -62,7 +67,7 @@ def doctor(*, config: Path | None, leader_elect: bool | None, output: str) -> No
 
 
 async def examine(transport: Transport, options: BridgeOptions) -> list[Finding]:
-    """Return the findings about the API server of ``transport`` and the solvers of ``options``."""
+    """Return the findings about the API server behind ``transport`` and about the solvers that ``options`` name."""
     from poseidon.doctor.connection_checks import examine
     from poseidon.leadership.elector import own_namespace
 

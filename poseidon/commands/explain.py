@@ -1,4 +1,4 @@
-"""``poseidon explain``: one pod against every node, of a running cluster or of files."""
+"""``poseidon explain``: explains the verdict about one pod on every node, for a running cluster or for files."""
 
 from __future__ import annotations
 
@@ -42,36 +42,39 @@ _OF_PODS = ("firmament", "cluster_name", "timeout", "most", "cures", "page_file"
     "--timeout",
     type=click.FloatRange(min=0, min_open=True),
     default=10.0,
-    help="Seconds that a solver may take to answer.",
+    help="Seconds that the solver may take to answer.",
 )
 @tls_options
 @click.option(
     "--most",
     type=click.IntRange(min=0),
     default=100,
-    help="How many nodes the table shows, 0 for all; the others are counted by reason.",
+    help="The most nodes that the table lists, 0 for all; it counts the other nodes by reason.",
 )
 @click.option(
-    "--pod", metavar="NAMESPACE/NAME", help="The pod to explain; a bare name is in namespace default."
+    "--pod",
+    metavar="NAMESPACE/NAME",
+    help="The pod to explain; without NAMESPACE/, it is in namespace default.",
 )
 @click.option(
     "--workload",
     metavar="NAMESPACE/KIND/NAME",
-    help="Instead of a pod: all pods of a Job or another owner. What holds them in their queue, and what would let "
-    "them in; a NAME that only one has is enough.",
+    help="Explain all pods of a Job or another owner instead of a pod: what holds them in their queue, and what "
+    "would let "
+    "them in. The NAME alone is enough if only one owner has it.",
 )
 @click.option(
     "--when",
     is_flag=True,
-    help="Also say when a waiting pod is expected to get a node, by simulation with new pods as in the last hours.",
+    help="Also say when the pod is expected to get a node; a simulation with new pods as in the last hours finds out.",
 )
 @click.option(
     "--cures",
     is_flag=True,
-    help="Also say which changes would give a waiting pod a node, as the running solver finds by trial rounds; of "
-    "files that is always said.",
+    help="Also say which changes would give a waiting pod a node; the running solver tries them in trial rounds. With "
+    "-f, the command always says that.",
 )
-@page_option("Write the verdicts as one web page, too.")
+@page_option("Also write the verdicts as one web page.")
 def explain(
     *,
     source: Source,
@@ -84,11 +87,12 @@ def explain(
     cures: bool,
     page_file: Path | None,
 ) -> None:
-    """Say, for one pod and every node: feasible or why not, and the cost of each model.
+    """Say for one pod whether it may run on each node, why not, and what each cost model charges for the node.
 
-    With -f, of the cluster that the files describe; without, of the live one, whose solver is asked. A pod that runs
-    already is explained as if it looked for another place. With --workload, say what holds all pods of an owner, and
-    which changes of quotas, priority or pods would place them; of a live cluster by the objects in it.
+    With -f, the command reads the cluster from files; without -f, it asks the solver of the live cluster. A pod that
+    already runs is explained as if it looked for another node. With --workload, the command says what keeps all pods
+    of an owner waiting, and which changes of quotas, priority or pods would place them. For a live cluster, it reads
+    the cluster's objects instead of asking the solver.
     """
     if workload:
         if pod:
@@ -117,7 +121,7 @@ def explain(
 
 
 def _explain_workload(source: Source, name: str, output: str, *, when: bool) -> None:
-    """Print why a workload waits, by files or by the objects of a live cluster."""
+    """Print why a workload waits, according to files or to the objects of a live cluster."""
     from poseidon.offline.explain_workload import UnknownWorkloadError, explain_workload
 
     given = click.get_current_context().get_parameter_source
@@ -142,7 +146,7 @@ def _explain_workload(source: Source, name: str, output: str, *, when: bool) -> 
 
 
 def _refuse_mixture(*, offline: bool) -> None:
-    """End the command if an option was given that does not fit its input (files or a live cluster)."""
+    """End the command if the user gave an option that does not fit the input: files or a live cluster."""
     given = click.get_current_context().get_parameter_source
     for each in _LIVE_OPTIONS if offline else _FILE_OPTIONS:
         if given(each) is click.core.ParameterSource.COMMANDLINE:
@@ -152,12 +156,12 @@ def _refuse_mixture(*, offline: bool) -> None:
 
 
 def _expect_start(given: ReadCluster, name: str) -> ExpectedStart | None:
-    """Return when a pod is expected to get a node, None if it does not wait for one."""
+    """Return when a pod is expected to get a node, or None if the pod does not wait for one."""
     return _expect_last_start(given, [name])
 
 
 def _expect_last_start(given: ReadCluster, names: Collection[str]) -> ExpectedStart | None:
-    """Return when the last of some pods is expected to get a node, None if none of the pods waits for one."""
+    """Return when the last of the named pods is expected to get a node, or None if none of them waits for one."""
     from poseidon.simulate.expected_starts import expect_starts
 
     found = expect_starts(given.manifests, given.configuration, given.now)

@@ -1,4 +1,4 @@
-"""``poseidon get queues``: the tree of queues, and what is used of them."""
+"""``poseidon get queues``: prints the tree of queues, with the used part of each quota."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @click.group("get")
 def get() -> None:
-    """List what the bridge makes of objects in files, or in a running cluster."""
+    """List what the bridge derives from the objects in files or in a running cluster."""
 
 
 @get.command("queues")
@@ -34,8 +34,9 @@ def get() -> None:
 def get_queues(*, source: Source, output: str, when: bool) -> None:
     """Show queues as a tree: quotas, what is used and borrowed, and how many workloads wait.
 
-    With files, as poseidon plan would leave them; without, as a round now would leave those of the cluster that the
-    kubeconfig names. The configuration has to name the projects (queues.source).
+    With files, the queues are shown as `poseidon plan` would leave them. Without files, the command reads the cluster
+    that the kubeconfig names, and shows its queues as a round would leave them now. The configuration has to name the
+    projects whose queues are read (queues.source).
     """
     if source.names_files and names_cluster():
         raise click.UsageError("--kubeconfig and --context are for a live cluster; leave -f away")
@@ -64,7 +65,7 @@ def get_queues(*, source: Source, output: str, when: bool) -> None:
 
 
 def _describe(queue: PlannedQueue, starts: Mapping[str, QueueStarts], *, when: bool) -> dict[str, Any]:
-    """Return the JSON object of a queue, with its expected starts if these were computed."""
+    """Return the JSON object of a queue; if ``when``, it includes the expected starts of the queue's pods."""
     found = starts.get(queue.queue)
     more = {"expectedStarts": found and found.as_json()} if when else {}
     return queue.as_json() | more

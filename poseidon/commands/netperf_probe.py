@@ -1,4 +1,4 @@
-"""``poseidon netperf-probe``: measures latencies between zones and regions, or answers those who do."""
+"""``poseidon netperf-probe``: measures latencies between zones and between regions, or answers such measurements."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _log = logging.getLogger("poseidon.netperf-probe")
 
 @click.command("netperf-probe")
 @connection_options
-@click.option("--serve", type=HostPort(), help="Answer at this address, and measure nothing.")
+@click.option("--serve", type=HostPort(), help="Answer measurements at this address, and measure nothing.")
 @click.option("--namespace", default="default", help="Namespace of the servers and the ConfigMap.")
 @click.option(
     "--label",
@@ -27,18 +27,22 @@ _log = logging.getLogger("poseidon.netperf-probe")
     multiple=True,
     metavar="KEY=VALUE",
     default=("app.kubernetes.io/name=netperf-server",),
-    help="Labels of the servers' pods. May be repeated.",
+    help="A label that the servers' pods have. May be repeated.",
 )
-@click.option("--port", type=click.IntRange(1, 65535), default=12865, help="Where the servers answer.")
-@click.option("--config-map", default="netperf-metrics", help="Where latencies are kept.")
+@click.option(
+    "--port", type=click.IntRange(1, 65535), default=12865, help="Port at which the servers answer."
+)
+@click.option(
+    "--config-map", default="netperf-metrics", help="Name of the ConfigMap that holds the latencies."
+)
 @click.option(
     "--seconds",
     type=click.FloatRange(0.0, 60.0),
     default=2.0,
-    help="How long each pair of nodes is measured.",
+    help="Seconds for which each pair of nodes is measured.",
 )
 @click.option(
-    "--samples", type=click.IntRange(1, 100_000), default=1000, help="Round trips per pair at most."
+    "--samples", type=click.IntRange(1, 100_000), default=1000, help="The most round trips per pair of nodes."
 )
 @repetition_options(300.0)
 def netperf_probe(
@@ -53,9 +57,10 @@ def netperf_probe(
     interval: float,
     once: bool,
 ) -> None:
-    """Measure the latency between one pair of nodes per two zones and per two regions, and write a ConfigMap.
+    """Measure latencies between zones and between regions, and write them to a ConfigMap.
 
-    On each node a server has to run (--serve); a DaemonSet starts them.
+    For each two zones, and for each two regions, one pair of nodes is measured. A server has to run on each node
+    (--serve); a DaemonSet starts the servers.
     """
     from poseidon.agents.netperf_probe import NetperfProbe, ProbeOptions
     from poseidon.kube.client.errors import KubeError

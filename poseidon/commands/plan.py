@@ -1,4 +1,4 @@
-"""``poseidon plan``: one offline round over manifests."""
+"""``poseidon plan``: plans one offline round for the objects in manifests."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from poseidon.simulate.expected_starts import ExpectedStarts
 
 STILL_PENDING = 3
-"""Exit status of a plan in which pods stay pending, if the user wants to know; nothing else ends with it."""
+"""Exit status of ``plan --fail-pending`` if pods stay pending; no other outcome has this status."""
 
 
 @click.command("plan")
@@ -33,15 +33,15 @@ STILL_PENDING = 3
     help="Also say which running pods should move to nodes where they cost less.",
 )
 @click.option(
-    "--fail-pending", is_flag=True, help="End with status 3 if pods stay pending: for scripts, and for CI."
+    "--fail-pending", is_flag=True, help="Exit with status 3 if pods stay pending, for scripts and CI."
 )
 @click.option(
     "--when",
     is_flag=True,
-    help="Also say when waiting pods are expected to get nodes, by simulation with new pods as in the last hours.",
+    help="Also say when pods are expected to get nodes; a simulation with new pods as in the last hours finds out.",
 )
-@page_option("Write the plan as one web page, too.")
-@move_cost_option("With --reschedule: what a move has to save, in points of cost models.")
+@page_option("Also write the plan as one web page.")
+@move_cost_option("With --reschedule: the least cost that a move has to save, in points of cost models.")
 def plan(
     *,
     source: Source,
@@ -53,9 +53,9 @@ def plan(
     page_file: Path | None,
     move_cost: float,
 ) -> None:
-    """Say which pods of the manifests would be bound to which nodes, and why the others would wait.
+    """Say which pods of the manifests would be bound to which nodes, and why the other pods would wait.
 
-    Reads what `kubectl get nodes,pods,deployments,... -o yaml` prints, or manifests as people write them.
+    The command reads what `kubectl get nodes,pods,deployments,... -o yaml` prints, or manifests as people write them.
     """
     given = source.read()
     from poseidon.api.calls import plan as make_plan
@@ -84,7 +84,7 @@ def plan(
 
 
 def _print_starts(starts: ExpectedStarts) -> None:
-    """Print when pods are expected to get nodes, and what the expectation is based on."""
+    """Print when pods are expected to get nodes, and what this expectation is based on."""
     from poseidon.explanation_tables import print_rows
     from poseidon.simulate.expected_starts import HEADINGS, start_lines, start_rows
 

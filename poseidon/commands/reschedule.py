@@ -1,4 +1,4 @@
-"""``poseidon reschedule``: pods that run move to where they cost less."""
+"""``poseidon reschedule``: moves running pods to nodes where they cost less, or for another objective."""
 
 from __future__ import annotations
 
@@ -39,38 +39,40 @@ if TYPE_CHECKING:
 @connection_options
 @config_option
 @scheduler_names_option
-@click.option("--dry-run", is_flag=True, help="Say what would be moved, and move nothing.")
+@click.option("--dry-run", is_flag=True, help="Print the moves that would be made, and move no pod.")
 @click.option(
     "--objective",
     type=click.Choice(("lower-cost", "relieve-load", "free-nodes", "make-room")),
     default="lower-cost",
-    help="The aim of the moves.",
+    help="What the moves are to achieve.",
 )
 @hot_option
 @click.option(
-    "--node", "nodes", multiple=True, help="For free-nodes: a node to free. Repeatable; default: any node."
+    "--node", "nodes", multiple=True, help="With free-nodes: a node to free. Repeatable; default: any node."
 )
-@move_cost_option("For lower-cost: what a move has to save, in points of cost models.", free=False)
+@move_cost_option(
+    "With lower-cost: the least cost that a move has to save, in points of cost models.", free=False
+)
 @local_data_option
-@click.option("--most-moves", type=click.IntRange(min=1), default=100, help="How many pods may move.")
+@click.option("--most-moves", type=click.IntRange(min=1), default=100, help="The most pods that may move.")
 @click.option(
     "--at-once",
     type=click.IntRange(min=1),
     default=10,
-    help="How many pods move in one wave; the first wave is a single pod.",
+    help="How many pods move at the same time; the first pod moves alone.",
 )
 @click.option(
     "--patience",
     callback=seconds_option,
     default="2m",
     metavar="DURATION",
-    help="How long a replacement may take to get a node before no further pod is moved.",
+    help="How long a moved pod's replacement may take to get a node; after that, no further pod is moved.",
 )
 @click.option(
     "--every",
     callback=seconds_option,
     metavar="DURATION",
-    help="Run forever, and begin again this long after each end; default: run once.",
+    help="Repeat the command until it is stopped, this long after each end; default: run once.",
 )
 @click.option(
     "--metrics",
@@ -95,11 +97,12 @@ def reschedule(
     metrics: tuple[str, int] | None,
     output: str,
 ) -> None:
-    """Move running pods by evicting them: to where they cost less, off hot nodes, off nodes that can be freed, or out
-    of the way of one that waits.
+    """Move running pods by evicting them, for one of four objectives: see --objective.
 
-    Only pods in namespaces with the label firmament.io/reschedule=allow, or with an annotation of that kind, that a
-    controller replaces. Disruption budgets are heeded; the bridge keeps the places (moves.keepPlaces).
+    Pods move to nodes where they cost less, off hot nodes, off nodes that can be freed, or off a node that a waiting
+    pod needs. Only pods that a controller replaces may move, and only if the pod or its namespace allows that: the
+    namespace with the label firmament.io/reschedule=allow, the pod with an annotation of the same name and value. The
+    command respects PodDisruptionBudgets; the bridge keeps the chosen nodes free for the new pods (moves.keepPlaces).
     """
     from poseidon.rescheduling.metrics import MoveMetrics
     from poseidon.rescheduling.objectives import Objective, ObjectiveOptions
@@ -149,7 +152,7 @@ async def _carry_out(transport: Transport, planned: PlannedMoves, patience: floa
     async with transport:
         events = EventWriter(
             environment,
-            partial(asyncio.sleep, 0),  # events need not wait for bindings, as this command binds nothing
+            partial(asyncio.sleep, 0),  # this command binds nothing, so events need not wait for bindings
             component="poseidon-reschedule",
             instance=os.uname().nodename,
         )
@@ -206,7 +209,7 @@ def _tell_outcome(outcome: MoveOutcome) -> None:
 
 
 def _as_json(planned: PlannedMoves, done: CarriedOut | None) -> dict[str, object]:
-    """Return the documented JSON object; ``done``: None if nothing has been carried out."""
+    """Return the documented JSON object; ``done`` is None if the command has not moved any pod."""
     return {
         "released": planned.released,
         "waves": [[move.as_json() for move in wave] for wave in planned.waves.waves],

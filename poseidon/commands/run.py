@@ -1,4 +1,4 @@
-"""``poseidon run``: the bridge process."""
+"""``poseidon run``: runs the bridge."""
 
 from __future__ import annotations
 
@@ -60,16 +60,16 @@ class _Arguments:
 @solver_options
 @config_option
 @scheduler_names_option
-@click.option("--print-config", is_flag=True, help="Print the configuration with all defaults, and end.")
+@click.option("--print-config", is_flag=True, help="Print the configuration with all defaults, and exit.")
 @click.option(
     "--dry-run",
     is_flag=True,
-    help="Log what would be bound; write nothing, and leave a running bridge alone.",
+    help="Log which pods would be bound, and write nothing; a running bridge is not disturbed.",
 )
 @click.option(
     "--leader-elect/--no-leader-elect",
     default=None,
-    help="Work only while holding a Lease, and stand by otherwise; leaderElection.leaderElect by default.",
+    help="Work only while holding a Lease, and stand by otherwise; default: leaderElection.leaderElect.",
 )
 @click.option(
     "--metrics",
@@ -80,17 +80,18 @@ class _Arguments:
     "--record",
     type=click.Path(path_type=Path, file_okay=False),
     metavar="DIR",
-    help="Folder in which to record messages to and from the solver, for poseidon simulate --replay; off by default.",
+    help="Folder in which to record messages to and from the solver, for `poseidon simulate --replay`; off by "
+    "default.",
 )
 @click.option(
     "--record-limit",
     default="1Gi",
     metavar="SIZE",
-    help="Largest size of the recording; beyond it the oldest part is deleted. At least 1Mi; 1Gi by default.",
+    help="Largest size of the recording, at least 1Mi; when it is reached, the oldest part is deleted.",
 )
 @tls_options
 @tracing_option
-@logging_options("debug has a line per pod, info one per round.")
+@logging_options("debug logs each pod, info each round.")
 def run(
     *,
     config: Path | None,
@@ -105,7 +106,7 @@ def run(
     log_level: str,
     log_format: str,
 ) -> None:
-    """Bridge a Kubernetes cluster to a solver: pods and nodes out, bindings back."""
+    """Connect a Kubernetes cluster to a solver: send it pods and nodes, and bind pods as it decides."""
     from poseidon.configuration.document import load
     from poseidon.kube.client.errors import SettingsError
     from poseidon.metrics_sources.prometheus import connection
@@ -120,7 +121,7 @@ def run(
         settings = connection_settings()
         prometheus = configuration.utilisation.prometheus
         if prometheus is not None:
-            connection(prometheus)  # files that cannot be used are reported before anything runs
+            connection(prometheus)  # unusable certificate files are reported before anything runs
         options = _options(configuration, get_chosen_solvers(), dry_run=dry_run, tls=read_chosen_tls())
         tracer = tracer_of(traces, "poseidon", poseidon.__version__)
     except (ValueError, SettingsError) as error:
@@ -129,7 +130,10 @@ def run(
 
 
 def _recorder(folder: Path, limit: str, config: Path | None) -> StreamRecorder:
-    """Return a recorder of the stream to the solver. Raises ``ValueError``."""
+    """Return a recorder of the messages to and from the solver.
+
+    Raises ``ValueError`` if the folder or the limit cannot be used.
+    """
     from poseidon.kube.parsing.quantities import amount
     from poseidon.recording.recorder import StreamRecorder
     from poseidon.recording.segments import LEAST_LIMIT, SegmentWriter
@@ -146,7 +150,10 @@ def _recorder(folder: Path, limit: str, config: Path | None) -> StreamRecorder:
 
 
 def bridge_options(config: Path | None, leader_elect: bool | None) -> BridgeOptions:
-    """Return the options of a bridge from a configuration file and the command line. Raises ``ValueError``."""
+    """Return the bridge's options, from a configuration file and the command line.
+
+    Raises ``ValueError`` if one of them cannot be used.
+    """
     from poseidon.configuration.document import load
 
     configuration = _override_election(load(config), leader_elect)
@@ -154,7 +161,7 @@ def bridge_options(config: Path | None, leader_elect: bool | None) -> BridgeOpti
 
 
 def _override_election(configuration: BridgeConfiguration, leader_elect: bool | None) -> BridgeConfiguration:
-    """Return the configuration with the command line's setting of leader election, if it has one."""
+    """Return the configuration, with leader election as the command line sets it, if it does."""
     if leader_elect is None:
         return configuration
     election = configuration.leader_election.model_copy(update={"leader_elect": leader_elect})
@@ -182,7 +189,7 @@ def _options(
 
 
 def name_observer(cluster: str, purpose: str = "dry-run") -> str:
-    """Return a unique name, for solvers, of a process that only observes ``cluster``."""
+    """Return a unique name under which a process that only observes ``cluster`` connects to solvers."""
     return f"{cluster}.{purpose}.{socket.gethostname()}.{os.getpid()}"
 
 

@@ -1,4 +1,4 @@
-"""``poseidon shadow``: what the pods that another scheduler binds would have cost elsewhere."""
+"""``poseidon shadow``: compares the nodes that another scheduler chooses with cheaper ones."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _SHOWN = 20
     "--scheduler-name",
     multiple=True,
     default=["default-scheduler"],
-    help="Scheduler whose pods are compared. Repeatable.",
+    help="Name of the scheduler whose pods are compared. Repeatable.",
 )
 @click.option(
     "--for",
@@ -46,15 +46,17 @@ _SHOWN = 20
     "--rate",
     type=click.FloatRange(min=0, min_open=True),
     default=2.0,
-    help="The most pods per second about which to ask the solver.",
+    help="The most pods per second about which the command asks the solver.",
 )
 @tls_options
 @output_option
 def shadow(*, scheduler_name: tuple[str, ...], period: float | None, rate: float, output: str) -> None:
-    """Watch another scheduler, and tell where its pods would have been cheaper. Places nothing, writes nothing.
+    """Watch another scheduler, and say on which nodes its pods would have cost less.
 
-    Both programs have to run; none of the pods need be for them. Each pod that is bound is judged by the solver's cost
-    models right afterwards, as if it looked for a place.
+    The command places no pod and writes nothing.
+
+    The bridge and the solver have to run, but no pod has to name them as its scheduler. Right after a pod is bound,
+    the solver's cost models judge it as if it still looked for a node.
     """
     from poseidon.live.shadow import Shadow
 

@@ -1,4 +1,4 @@
-"""``poseidon simulate``: hours of a cluster in minutes, decided by the solver itself."""
+"""``poseidon simulate``: simulates hours of a cluster in minutes, with the decisions of the real solver."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 
 class _WithSweep(click.Command):
-    """The command ``simulate`` with its sub-command ``sweep``, which no scenario may be named."""
+    """The command ``simulate`` with its sub-command ``sweep``; so no scenario file may be called ``sweep``."""
 
     def make_context(
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
     ) -> click.Context:
-        """Return the context of ``sweep`` if that is the first argument, else the command's own."""
+        """Return the context of ``sweep`` if that is the first argument, else the context of ``simulate``."""
         if args[:1] == ["sweep"]:
             return sweep.make_context(f"{info_name} sweep", args[1:], parent, **extra)
         return super().make_context(info_name, args, parent, **extra)
@@ -42,7 +42,7 @@ class _WithSweep(click.Command):
     "--replay",
     type=click.Path(path_type=Path),
     metavar="DIR",
-    help="Decide again the rounds that poseidon run --record has recorded in this folder, and compare.",
+    help="Decide the rounds of this folder, a recording of `poseidon run --record`, again, and compare.",
 )
 @click.option(
     "--config",
@@ -54,17 +54,17 @@ class _WithSweep(click.Command):
     "--checkpoint",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Save the simulation there when it is interrupted (Ctrl-C), or at --until.",
+    help="Save the simulation to this file when it is interrupted (Ctrl-C) or reaches --until.",
 )
 @click.option("--until", metavar="DURATION", help="Stop after this simulated time, such as 6h.")
 @click.option(
-    "--html", type=click.Path(path_type=Path), metavar="FILE", help="Also write a page with charts."
+    "--html", type=click.Path(path_type=Path), metavar="FILE", help="Also write a web page with charts."
 )
 @click.option(
     "--parquet",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Also write the curves as columns; needs `pip install 'poseidon-firmament[simulate]'`.",
+    help="Also write the curves as a Parquet file; needs `pip install 'poseidon-firmament[simulate]'`.",
 )
 @output_option
 def simulate(
@@ -79,10 +79,10 @@ def simulate(
     parquet: Path | None,
     output: str,
 ) -> None:
-    """Run the work of SCENARIO (a YAML file) on a cluster that it describes, and say how that went.
+    """Run the work of SCENARIO (a YAML file) on the cluster that it describes, and print how that went.
 
-    The solver decides, with the scheduler's configuration that the scenario names; nothing is a model of it.
-    `poseidon simulate sweep FILE` runs many scenarios with other settings.
+    The real solver decides, with the scheduler's configuration that the scenario names. `poseidon simulate sweep
+    FILE` runs many scenarios with other settings.
     """
     if replay is not None:
         if scenario is not None or resume is not None:
@@ -116,7 +116,7 @@ def simulate(
 
 
 def _replay(folder: Path, config: Path | None, output: str, html: Path | None) -> None:
-    """Decide a recording again, or run its work under another configuration if ``config`` is given."""
+    """Decide the rounds of a recording again; if ``config`` is given, run the recorded work under it instead."""
     from poseidon.recording.segments import RecordingError
     from protos.conventions.configuration_file import ConfigurationError
 
@@ -132,7 +132,7 @@ def _replay(folder: Path, config: Path | None, output: str, html: Path | None) -
 
 
 def _decide_again(folder: Path, output: str) -> None:
-    """Decide the rounds of a recording again, and print how many decisions are the same."""
+    """Decide the rounds of a recording again, and print how many decisions are the same as in the recording."""
     from dataclasses import asdict
 
     from poseidon.explanation_tables import print_rows
@@ -158,7 +158,7 @@ def _decide_again(folder: Path, output: str) -> None:
 
 
 def _compare(folder: Path, config: Path, output: str, html: Path | None) -> None:
-    """Run the work of a recording under another configuration, and print both results."""
+    """Run the work of a recording under another configuration, and print the results of both runs."""
     from poseidon.embedding import load_configuration
     from poseidon.explanation_tables import print_rows
     from poseidon.recording.segments import RecordingError, read_recording
@@ -189,7 +189,7 @@ def _compare(folder: Path, config: Path, output: str, html: Path | None) -> None
 
 @contextmanager
 def interruption() -> Iterator[Event]:
-    """Yield an event that is set when the command is interrupted; a round under way ends first."""
+    """Yield an event that is set when the user interrupts the command; a round that has begun ends first."""
     interrupted = Event()
     before = signal.signal(signal.SIGINT, lambda *_: interrupted.set())
     try:
@@ -199,7 +199,7 @@ def interruption() -> Iterator[Event]:
 
 
 def _begin(scenario: Path | None, resume: Path | None) -> Simulation:
-    """Return the simulation to run; a faulty scenario ends the command."""
+    """Return the simulation to run; if the scenario has defects, end the command."""
     if (scenario is None) == (resume is None):
         raise click.UsageError("name one scenario, or --resume FILE")
     from poseidon.simulate.checkpoint import CheckpointError

@@ -1,4 +1,4 @@
-"""``poseidon support-bundle``: what somebody needs who helps from afar."""
+"""``poseidon support-bundle``: writes an archive for somebody who helps without access to the cluster."""
 
 from __future__ import annotations
 
@@ -37,19 +37,26 @@ _SOLVER_SECONDS = 30.0
 @solver_options
 @config_option
 @click.option(
-    "--bridge-url", metavar="URL", help="Address of the bridge's metrics, to add metrics and configuration."
+    "--bridge-url",
+    metavar="URL",
+    help="Address of the bridge's metrics; adds its metrics and configuration to the archive.",
 )
 @click.option(
-    "--solver-url", metavar="URL", help="Address of the solver's metrics, to add metrics and configuration."
+    "--solver-url",
+    metavar="URL",
+    help="Address of the solver's metrics; adds its metrics and configuration to the archive.",
 )
 @click.option(
-    "--annotation", multiple=True, metavar="KEY", help="Keep this annotation, too. May be repeated."
+    "--annotation",
+    multiple=True,
+    metavar="KEY",
+    help="An annotation to keep in the archive, besides those that placement reads. May be repeated.",
 )
 @click.option(
     "--rounds",
     type=click.Path(path_type=Path, file_okay=False),
     metavar="DIR",
-    help="Rounds that the solver has saved (`firmament serve --artefacts`): add the latest 20.",
+    help="Folder of saved rounds (`firmament serve --artefacts`), of which the latest 20 are added.",
 )
 @tls_options
 def support_bundle(
@@ -61,9 +68,10 @@ def support_bundle(
     annotation: tuple[str, ...],
     rounds: Path | None,
 ) -> None:
-    """Write FILE, an archive (.tar.gz): the cluster as placement sees it, without secrets, and the programs' state.
+    """Write FILE, an archive (.tar.gz) of the cluster's objects and the programs' state, without secrets.
 
-    Nothing in the cluster is changed. What cannot be read is left out, and the command says so.
+    The archive holds the objects that placement reads. The command changes nothing in the cluster. It leaves out what
+    it cannot read, and says so.
     """
     from poseidon.live.support_bundle import archive, round_parts
 

@@ -1,4 +1,4 @@
-"""``poseidon simulate sweep``: many simulations of one scenario with other settings."""
+"""``poseidon simulate sweep``: simulates one scenario many times, with other settings each time."""
 
 from __future__ import annotations
 
@@ -17,27 +17,29 @@ from poseidon.commands.shared.progress import show_progress
     type=click.Path(path_type=Path),
     metavar="FILE",
     required=True,
-    help="Parquet file of all runs. Rows are kept next to it until all have ended, so a stopped sweep can continue.",
+    help="Parquet file of all runs. Each run's row is kept next to it until all have ended, so a stopped sweep "
+    "can go on.",
 )
 @click.option(
-    "--html", type=click.Path(path_type=Path), metavar="FILE", help="Also write a page with charts."
+    "--html", type=click.Path(path_type=Path), metavar="FILE", help="Also write a web page with charts."
 )
 @click.option(
     "--jobs",
     type=click.IntRange(min=1),
     default=1,
     metavar="N",
-    help="Simulations at a time on this machine.",
+    help="How many simulations run at the same time on this machine.",
 )
 @click.option(
     "--dask",
     metavar="ADDRESS",
-    help="Run them on the workers of this Dask scheduler, such as tcp://host:8786.",
+    help="Run the simulations on the workers of this Dask scheduler, such as tcp://host:8786.",
 )
 def sweep(*, file: Path, out: Path, html: Path | None, jobs: int, dask: str | None) -> None:
-    """Run a scenario with every combination of the settings that FILE lists, and say which are best.
+    """Run a scenario with every combination of the settings that FILE lists, and print the best ones.
 
-    Needs `pip install 'poseidon-firmament[simulate]'`, with --dask 'poseidon-firmament[dask]' here and on the workers.
+    The command needs `pip install 'poseidon-firmament[simulate]'`; with --dask, it needs 'poseidon-firmament[dask]'
+    here and on the workers.
     """
     from poseidon.explanation_tables import print_rows
     from poseidon.simulate.sweep.grid import load_sweep

@@ -1,4 +1,4 @@
-"""``poseidon tell-starts``: waiting pods that ask for it learn when they are expected to get a node."""
+"""``poseidon tell-starts``: tells waiting pods, by annotations, when they are expected to get a node."""
 
 from __future__ import annotations
 
@@ -22,20 +22,22 @@ if TYPE_CHECKING:
 @click.command("tell-starts")
 @connection_options
 @config_option
-@click.option("--dry-run", is_flag=True, help="Say what would be written, and write nothing.")
+@click.option(
+    "--dry-run", is_flag=True, help="Print the annotations that would be written, and write nothing."
+)
 @click.option(
     "--every",
     callback=seconds_option,
     metavar="DURATION",
-    help="Run until stopped, and begin again this long after each end; default: run once.",
+    help="Repeat the command until it is stopped, this long after each end; default: run once.",
 )
 @output_option
 def tell_starts(*, config: Path | None, dry_run: bool, every: float | None, output: str) -> None:
     """Annotate waiting pods with the time when they are expected to get a node.
 
-    It answers pods with the annotation firmament.io/tell-start=true, by the annotation firmament.io/expected-start. It
-    simulates the cluster from now on, with pods that come as often as they did lately; if no pod asks, it simulates
-    nothing.
+    A pod asks with the annotation firmament.io/tell-start=true; the command answers with the annotation
+    firmament.io/expected-start on that pod. The command simulates the cluster from now on; new pods come as often as
+    they did in the last hours. If no pod asks, it simulates nothing.
     """
     while True:
         found = _tell(Source(config=config).read_live(), dry_run=dry_run)
@@ -46,7 +48,7 @@ def tell_starts(*, config: Path | None, dry_run: bool, every: float | None, outp
 
 
 def _tell(read: ReadCluster, *, dry_run: bool) -> ExpectedStarts | None:
-    """Return the expected starts that were written, None if no pod asks."""
+    """Return the expected starts that were written, or None if no pod asks."""
     from dataclasses import replace
 
     from poseidon.simulate.expected_starts import expect_starts

@@ -1,4 +1,4 @@
-"""``poseidon top``: how a running pair is doing, on a terminal."""
+"""``poseidon top``: shows on a terminal how a running bridge and its solver are doing."""
 
 from __future__ import annotations
 
@@ -30,23 +30,28 @@ _PATIENCE = 5.0
     "--bridge",
     default="http://127.0.0.1:9092/metrics",
     metavar="URL",
-    help="Where the bridge serves its metrics.",
+    help="Address at which the bridge serves its metrics.",
 )
 @click.option(
     "--solver",
     default="http://127.0.0.1:9091/metrics",
     metavar="URL",
-    help="Where the solver serves its metrics; without an answer its figures stay empty.",
+    help="Address at which the solver serves its metrics; if it does not answer, its figures stay empty.",
 )
 @click.option(
-    "--interval", callback=seconds_option, default="2s", metavar="DURATION", help="Time between two readings."
+    "--interval",
+    callback=seconds_option,
+    default="2s",
+    metavar="DURATION",
+    help="Time between two readings of the metrics.",
 )
-@click.option("--once", is_flag=True, help="Read twice, print, and end.")
+@click.option("--once", is_flag=True, help="Read the metrics twice, print the figures, and exit.")
 @output_option
 def top(*, bridge: str, solver: str, interval: float, once: bool, output: str) -> None:
-    """Show who waits for what, how many pods are bound, and how long rounds and bindings take, until Ctrl-C.
+    """Show what pods wait for, how many pods are bound, and how long rounds and bindings take, until Ctrl-C.
 
-    Both programs have to serve metrics (--metrics). -o json prints one object a line.
+    The bridge and the solver have to serve metrics (--metrics). With -o json, each reading is one line with a JSON
+    object.
     """
     for name, url in (("--bridge", bridge), ("--solver", solver)):
         if not url.startswith(("http://", "https://")):
@@ -81,7 +86,10 @@ def _show(looks: Iterator[Figures], *, once: bool) -> None:
 
 
 def _looks(bridge: str, solver: str, interval: float) -> Iterator[Figures]:
-    """Yield figures at each look, for ever. A bridge that does not answer ends the command with status 1."""
+    """Yield the figures of one reading after another, without end.
+
+    If the bridge does not answer, end the command with status 1.
+    """
     from poseidon.live.figures import compute_figures
 
     before, at = _read(bridge, solver), time.monotonic()
@@ -102,7 +110,8 @@ def _read(bridge: str, solver: str) -> Values:
     except (OSError, HTTPException) as error:
         why = error.reason if isinstance(error, urllib.error.URLError) else error
         raise fault(f"no bridge answers at {bridge}: {why}; start it with --metrics", 1) from None
-    with suppress(OSError, HTTPException, ValueError):  # without an answer its figures stay empty
+    # if the solver does not answer, its figures stay empty
+    with suppress(OSError, HTTPException, ValueError):
         found.update(
             (key, value)
             for key, value in parse_metrics(_page(solver)).items()

@@ -1,4 +1,4 @@
-"""``poseidon ui``: a web page of what a running pair does, or of files."""
+"""``poseidon ui``: serves the dashboard, a web page about a running bridge and solver, or about files."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class NetworkRange(click.ParamType[Any]):
     name = "CIDR"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the range of addresses, or end the command with a message."""
+        """Return the range of addresses; if the text is none, end the command with a message."""
         try:
             return ip_network(value)
         except ValueError:
@@ -63,7 +63,11 @@ class NetworkRange(click.ParamType[Any]):
 
 @click.command("ui")
 @click.option(
-    "--listen", type=HostPort(), default="127.0.0.1:8088", show_default=True, help="Where the page is served."
+    "--listen",
+    type=HostPort(),
+    default="127.0.0.1:8088",
+    show_default=True,
+    help="Address at which the page is served.",
 )
 @click.option(
     "--token-file",
@@ -75,20 +79,20 @@ class NetworkRange(click.ParamType[Any]):
     "--trust-proxy-header",
     default="",
     metavar="NAME",
-    help="Admit users whom a trusted proxy names in this header.",
+    help="Admit users whom a trusted proxy (--trust-proxy) names in this header.",
 )
 @click.option(
     "--trust-proxy",
     multiple=True,
     type=NetworkRange(),
     metavar="CIDR",
-    help="Addresses of that proxy. May be repeated.",
+    help="Range of addresses of the proxy that --trust-proxy-header names. May be repeated.",
 )
 @click.option(
     "--host-name",
     multiple=True,
     metavar="NAME",
-    help="A name of this host that browsers use. May be repeated.",
+    help="A host name under which browsers may open the page. May be repeated.",
 )
 @click.option(
     "--most-clients",
@@ -104,14 +108,14 @@ class NetworkRange(click.ParamType[Any]):
     default="http://127.0.0.1:9092/metrics",
     show_default=True,
     metavar="URL",
-    help="Where the bridge serves its metrics; without an answer there are no figures.",
+    help="Address at which the bridge serves its metrics; if it does not answer, the page lacks its figures.",
 )
 @click.option(
     "--solver",
     default="http://127.0.0.1:9091/metrics",
     show_default=True,
     metavar="URL",
-    help="Where the solver serves its metrics.",
+    help="Address at which the solver serves its metrics.",
 )
 @click.option(
     "--config",
@@ -123,7 +127,7 @@ class NetworkRange(click.ParamType[Any]):
     "--snapshot",
     multiple=True,
     metavar="PATH",
-    help="Show files instead: manifests, a folder of saved rounds, or a support bundle. May be repeated.",
+    help="Show files instead of a cluster: manifests, a folder of saved rounds, or a support bundle. May be repeated.",
 )
 @click.option(
     "--now",
@@ -145,10 +149,13 @@ def ui(
     snapshot: tuple[str, ...],
     now: float | None,
 ) -> None:
-    """Serve a web page that shows what a running pair does, or what files say. Changes nothing in the cluster.
+    """Serve a web page that shows what a running bridge and solver do, or what files say.
 
-    With --snapshot, of manifests, rounds that a solver has saved, or support bundles; without, of a live cluster and
-    its solver. Everybody who can reach the address can read; beyond this machine a token or a trusted proxy is needed.
+    The command changes nothing in the cluster.
+
+    With --snapshot, the page shows manifests, saved rounds of a solver, or support bundles; without --snapshot, a
+    live cluster and its solver. Everybody who can reach the address can read the page. If you serve it beyond this
+    machine, a token or a trusted proxy is needed.
     """
     from poseidon.ui.server.access import Access, AccessError, check_exposure
 
@@ -191,7 +198,7 @@ class _Serving:
 
 
 def _refuse_mixture() -> None:
-    """End the command if options for a live cluster are given together with files."""
+    """End the command if options for a live cluster and files are given together."""
     given = click.get_current_context().get_parameter_source
     for each in ("kubeconfig", "context", "firmament", "cluster_name", "bridge", "solver"):
         if given(each) is click.core.ParameterSource.COMMANDLINE:
@@ -200,7 +207,7 @@ def _refuse_mixture() -> None:
 
 
 def _read_files(paths: tuple[str, ...], config: Path | None, now: float | None, folder: Path) -> FileInput:
-    """Read the named files; files that cannot be used end the command with status 2."""
+    """Read the named files; if they cannot be used, end the command with status 2."""
     from poseidon.ui.sources.files import FileInput
     from poseidon.ui.sources.snapshots import SnapshotError, find_snapshots
 
@@ -222,7 +229,7 @@ def _read_files(paths: tuple[str, ...], config: Path | None, now: float | None, 
 
 
 def _bridge_configuration(config: Path) -> BridgeConfiguration:
-    """Read the bridge's part of the configuration, which works without the solver installed."""
+    """Read the bridge's part of the configuration, which works without the solver's package."""
     from poseidon.configuration.document import load
     from protos.conventions.configuration_file import ConfigurationError
 
@@ -294,9 +301,10 @@ async def _serve(
     serving: _Serving,
     registry: CollectorRegistry | None = None,
 ) -> None:
-    """Serve the page until the program gets a signal to end.
+    """Serve the page until the program receives a signal to end.
 
-    ``given``: the input for what ``worker`` does; ``registry``: metrics served beside the page's own.
+    ``given`` is the input of the tasks that ``worker`` runs; ``registry`` holds metrics to serve with those of the
+    page.
     """
     from poseidon.ui.server.application import Server, serve
     from poseidon.ui.server.limits import Limits
@@ -316,7 +324,7 @@ async def _serve(
     )
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
-        with suppress(ValueError, RuntimeError):  # only the main thread hears them
+        with suppress(ValueError, RuntimeError):  # Python allows signal handlers only in the main thread
             asyncio.get_running_loop().add_signal_handler(number, stop.set)
     async with AsyncExitStack() as stack:
         stack.push_async_callback(worker.close)

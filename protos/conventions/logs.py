@@ -167,7 +167,7 @@ def logging_options(debug: str = "") -> Callable[[Command], Command]:
             type=click.Choice(tuple(FORMATTERS)),
             default="text",
             show_default=True,
-            help="text is key=value pairs, json an object per line.",
+            help="text writes key=value pairs, json one object per line.",
         )
         return level(form(command))
 

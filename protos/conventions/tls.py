@@ -19,9 +19,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 _META = "poseidon.tls"
 _OPTIONS = (
-    ("cert", "Certificate to show to the other side (PEM)."),
+    ("cert", "Certificate that this program presents to the other one (PEM)."),
     ("key", "Private key of --tls-cert."),
-    ("ca", "Certificates of the authorities that the other side's must be signed by."),
+    ("ca", "Certificates of the authorities that must have signed the other program's certificate."),
 )
 _READINGS = 5
 

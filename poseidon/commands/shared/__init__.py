@@ -1,1 +1,1 @@
-"""Parts that several commands share: options, connections, input from files, progress, output and exit."""
+"""Code that several commands share: options, connections, input from files, progress, output and exit."""

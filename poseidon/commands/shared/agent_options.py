@@ -1,4 +1,4 @@
-"""Options and loop of programs that run on nodes: how often they repeat their work, and how they end."""
+"""Options and main loop of the programs that run on nodes: how often they repeat their work, and how they end."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def repetition_options(interval: float) -> Callable[[Any], Any]:
-    """Return a decorator that adds the options on how often work is done: every ``interval`` seconds by default."""
+    """Return a decorator that adds ``--interval`` (in seconds, with this default) and ``--once`` to a command."""
     return together(
         click.option(
             "--interval",
@@ -25,7 +25,7 @@ def repetition_options(interval: float) -> Callable[[Any], Any]:
             default=interval,
             help="Seconds between two runs.",
         ),
-        click.option("--once", is_flag=True, help="Do it once, and end."),
+        click.option("--once", is_flag=True, help="Do the work once, and exit."),
     )
 
 
@@ -34,7 +34,7 @@ async def work_off(
     once: Callable[[], Awaitable[object]],
     for_ever: Callable[[], Awaitable[None]] | None,
 ) -> None:
-    """Run ``for_ever`` until a signal ends the program, or ``once`` if that is None; then close ``transport``."""
+    """Run ``for_ever`` until a signal ends the program, or ``once`` if ``for_ever`` is None; close ``transport``."""
     async with transport:
         if for_ever is None:
             await once()
@@ -43,7 +43,7 @@ async def work_off(
 
 
 async def run_until_stopped(work: Awaitable[object]) -> None:
-    """Run ``work``, at most until SIGTERM or SIGINT. Errors of ``work`` are raised."""
+    """Run ``work`` until it ends, or until SIGTERM or SIGINT. Errors that ``work`` raises are raised here."""
     working = asyncio.ensure_future(work)
     stopping = asyncio.create_task(stop_event().wait())
     try:
@@ -63,7 +63,7 @@ async def repeat(
     log: logging.Logger,
     errors: tuple[type[Exception], ...],
 ) -> None:
-    """Do ``work`` every ``interval`` seconds until cancelled; log failures that are one of ``errors``."""
+    """Run ``work`` every ``interval`` seconds until cancelled, and log its failures of the types ``errors``."""
     while True:
         try:
             await work()

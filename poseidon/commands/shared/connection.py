@@ -1,4 +1,4 @@
-"""Options that name the API server and solver of a command, and how the command ends if these cannot be used."""
+"""Options that name a command's API server and solver, and the ends of the command if these cannot be used."""
 
 from __future__ import annotations
 
@@ -25,14 +25,18 @@ _META = "poseidon.connection"
 
 
 class Solvers(NamedTuple):
-    """The solvers of a command. ``targets``: addresses, in the order of use; ``cluster``: the cluster's name there."""
+    """Addresses of a command's solvers, and the cluster's name in them.
+
+    ``targets`` are the addresses, in the order in which they are tried; ``cluster`` is the name under which the
+    solvers know the cluster.
+    """
 
     targets: tuple[str, ...]
     cluster: str
 
 
 def join_address(address: tuple[str, int]) -> str:
-    """Return (host, port) as one address, as gRPC takes it and people write it."""
+    """Return host and port as one address, in the form that gRPC and people use."""
     host, port = address
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
@@ -60,10 +64,10 @@ solver_options = together(
         default="default",
         expose_value=False,
         callback=_remember,
-        help="Name of this cluster in the solver.",
+        help="Name under which the solver knows this cluster.",
     ),
 )
-"""Which solver is meant, and by what name it knows the cluster: ``get_chosen_solvers`` tells."""
+"""Options that name the solvers and the cluster's name in them; ``get_chosen_solvers`` returns their values."""
 
 connection_options = together(
     click.option(
@@ -72,7 +76,7 @@ connection_options = together(
         metavar="FILE",
         expose_value=False,
         callback=_remember,
-        help="Kubeconfig file; default as kubectl, then in-cluster.",
+        help="Kubeconfig file; default: the one that kubectl uses, or else the service account of the pod.",
     ),
     click.option(
         "--context",
@@ -81,7 +85,7 @@ connection_options = together(
         help="Context of the kubeconfig; default: its current one.",
     ),
 )
-"""Which API server is meant: ``connect`` connects to it."""
+"""Options that name the API server; ``connect`` returns a client of that server."""
 
 
 def get_chosen_solvers() -> Solvers:
@@ -95,12 +99,12 @@ def names_cluster() -> bool:
 
 
 def get_chosen_context() -> tuple[Path | None, str | None]:
-    """Return the kubeconfig and its context that the command's options name."""
+    """Return the kubeconfig and the context that the command's options name."""
     return _get_given("kubeconfig"), _get_given("context")
 
 
 def connection_settings() -> ConnectionSettings:
-    """Return the settings of the connection to the API server; unusable settings end the command with status 2."""
+    """Return the settings of the connection to the API server; if they are unusable, end the command with status 2."""
     from poseidon.kube.client.errors import SettingsError
     from poseidon.kube.client.settings import load_settings
 
@@ -111,7 +115,7 @@ def connection_settings() -> ConnectionSettings:
 
 
 def connect() -> Transport:
-    """Return a client of the API server; unusable settings end the command with status 2."""
+    """Return a client of the API server; if its settings are unusable, end the command with status 2."""
     from poseidon.kube.client.transport import Transport
 
     return Transport(connection_settings(), clock=time.monotonic)
@@ -119,7 +123,7 @@ def connect() -> Transport:
 
 @contextmanager
 def live_faults(transport: Transport) -> Iterator[None]:
-    """End the command with a line of text if the API server or the solver fails to answer in the enclosed code."""
+    """End the command with one line if the API server or the solver fails to answer within the ``with`` block."""
     from poseidon.kube.client.errors import KubeError
     from poseidon.live.solver import NoAnswerError
 
@@ -134,7 +138,7 @@ def live_faults(transport: Transport) -> Iterator[None]:
 
 
 def serve_metrics(address: tuple[str, int] | None, answer: WSGIApplication) -> None:
-    """Serve metrics at an address (None: nowhere); an address that cannot be used ends the command with status 2."""
+    """Serve metrics at ``address`` unless it is None; if the address cannot be used, end the command with status 2."""
     if address is None:
         return
     from protos.conventions.probes import serve

@@ -1,4 +1,4 @@
-"""Input of ``plan``, ``explain``, ``audit`` and ``reschedule``: a cluster and a configuration."""
+"""Reads the input of ``plan``, ``explain``, ``audit`` and ``get queues``: a cluster and a configuration."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ if TYPE_CHECKING:
 _RFC3339 = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:[Zz]|[+-]\d\d:\d\d)", re.ASCII)
 
 _YOUNG = 200_000
-"""Objects between two collections of garbage: more than a small folder makes."""
+"""New objects after which Python collects garbage; reading a small folder creates fewer."""
 
 
 class Moment(click.ParamType[float]):
-    """Type of options: an RFC 3339 time, as seconds since the epoch."""
+    """Type of options: an RFC 3339 time, converted to seconds since the epoch."""
 
     name = "RFC3339"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:  # noqa: ARG002
-        """Return the seconds, or end the command."""
+        """Return the seconds since the epoch; if the text is no such time, end the command."""
         found = seconds(value.upper()) if _RFC3339.fullmatch(value) else None
         if found is None:
             remedy = "write one such as 2026-01-31T12:00:00Z"
@@ -47,10 +47,11 @@ class Moment(click.ParamType[float]):
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """The input that a command's options name; ``now``: the time to schedule at, None for the present.
+    """The input that a command's options name, and the time to schedule at.
 
-    ``kustomized`` are folders of which a kustomization makes objects. ``strict``: no object may be given differently in
-    two places. ``assumed`` says which nodes there would be besides.
+    ``now`` is that time in seconds since the epoch, or None for the present. ``paths`` are files and folders,
+    ``kustomized`` are folders with a kustomization. If ``strict``, two places must not give one object differently.
+    ``assumed`` describes nodes to add to those of the cluster.
     """
 
     paths: tuple[str, ...] = ()
@@ -62,11 +63,11 @@ class Source:
 
     @property
     def names_files(self) -> bool:
-        """Whether the options name files rather than a live cluster."""
+        """Whether the options name files; otherwise the command reads a live cluster."""
         return bool(self.paths or self.kustomized)
 
     def read(self) -> ReadCluster:
-        """Read configuration and manifests; their defects are printed together and end the command with status 2."""
+        """Read configuration and manifests; if they have defects, print all defects and end with status 2."""
         from poseidon.api.errors import InputError
         from poseidon.api.reading import read_given
 
@@ -93,7 +94,7 @@ class Source:
         return [GivenObject(f"--add-nodes {text}", node) for text, nodes in parsed for node in nodes]
 
     def read_live(self) -> ReadCluster:
-        """Read the objects of a live cluster that placement reads; objects with defects do not end the command."""
+        """Read those objects of a live cluster that placement needs; objects with defects do not end the command."""
         from poseidon.api.reading import ReadCluster
         from poseidon.live.cluster import read_cluster
 
@@ -110,7 +111,7 @@ class Source:
 
 
 def read_configuration(config: Path | None) -> BridgeConfiguration:
-    """Read the configuration; a faulty configuration ends the command with status 2."""
+    """Read the configuration; if it has defects, end the command with status 2."""
     from poseidon.embedding import load_configuration
     from protos.conventions.configuration_file import ConfigurationError
 
@@ -135,22 +136,22 @@ _OPTIONS = (
         "kustomized",
         multiple=True,
         metavar="DIR",
-        help="Manifests that a folder's kustomization makes, by kustomize or kubectl on PATH. May be repeated.",
+        help="Folder with a kustomization; kustomize or kubectl on PATH makes manifests of it. May be repeated.",
     ),
     click.option(
         "--strict",
         is_flag=True,
-        help="Refuse objects that differ between two places; by default the last one is used.",
+        help="Refuse an object that two places give differently; by default, the last place counts.",
     ),
     click.option(
         "--add-nodes",
         "assumed",
         multiple=True,
         metavar="COUNT[:RESOURCE=AMOUNT,...]",
-        help="Assume this many more nodes, by default of 4 cores and 16Gi: 3, or 2:cpu=8,nvidia.com/gpu=4. Repeatable.",
+        help="Assume more nodes, each of 4 cores and 16Gi unless stated: 3, or 2:cpu=8,nvidia.com/gpu=4. Repeatable.",
     ),
     config_option,
-    click.option("--print-config", is_flag=True, help="Print the configuration with all defaults, and end."),
+    click.option("--print-config", is_flag=True, help="Print the configuration with all defaults, and exit."),
     click.option(
         "--now", type=Moment(), help="The time to schedule at, such as 2026-01-31T12:00:00Z; default: now."
     ),
@@ -158,12 +159,12 @@ _OPTIONS = (
 
 
 def offline_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Add the options that name a command's input, as parameter ``source``, and its ``output``."""
+    """Return a command with options for its input (its parameter ``source``) and for its ``output``."""
     return _add_options(command, output_option)
 
 
 def wide_offline_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Add the options of ``offline_options`` to a command whose ``output`` may also be wide."""
+    """Return a command with the options of ``offline_options``; its ``output`` may also be ``wide``."""
     return _add_options(command, wide_output_option)
 
 
@@ -190,10 +191,11 @@ def _add_options(command: Callable[..., None], output: Callable[[Any], Any]) -> 
             try:
                 command(source=Source(paths, config, now, kustomized, strict, assumed), **others)
             except ValueError as error:
-                # Imported only here, as it imports the planner, which a question to a running solver does not need.
+                # This module imports the planner, which a question to a running solver does not need.
                 from poseidon.api.errors import InputError
 
-                if not isinstance(error, InputError):  # found by whoever looks at the cluster as a whole
+                # an error of the code that checks the cluster as a whole
+                if not isinstance(error, InputError):
                     raise
                 raise bad_input(error.lines) from None
 

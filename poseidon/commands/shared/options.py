@@ -17,7 +17,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def together(*options: Callable[[Any], Any]) -> Callable[[F], F]:
-    """Return a decorator that adds several options to a command, in the given order."""
+    """Return a decorator that adds the given options to a command, in their order."""
 
     def add(command: F) -> F:
         for option in reversed(options):
@@ -28,14 +28,14 @@ def together(*options: Callable[[Any], Any]) -> Callable[[F], F]:
 
 
 class HostPort(click.ParamType[tuple[str, int]]):
-    """Type of options: ``HOST:PORT``; an IPv6 host is in brackets."""
+    """Type of options: ``HOST:PORT``, with brackets around an IPv6 address."""
 
     name = "HOST:PORT"
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> tuple[str, int]:
-        """Return host and port, or end the command."""
+        """Return host and port; if the text is not ``HOST:PORT``, end the command."""
         if isinstance(value, tuple):
             return value
         host, _, port = str(value).rpartition(":")
@@ -52,7 +52,7 @@ class Percentage(click.ParamType[tuple[str, float]]):
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> tuple[str, float]:
-        """Return (resource, percent), or end the command."""
+        """Return (resource, percent); if the text is not ``RESOURCE=PERCENT``, end the command."""
         if isinstance(value, tuple):
             return value
         resource, _, percent = str(value).partition("=")
@@ -66,7 +66,7 @@ class Percentage(click.ParamType[tuple[str, float]]):
 
 
 def seconds_option(_: click.Context, __: click.Parameter, value: str | None) -> float | None:
-    """Return the seconds of a duration such as 10m, as an option's callback; other texts end the command."""
+    """Return the seconds of a duration such as 10m; if the option's text is no duration, end the command."""
     if value is None:
         return None
     try:
@@ -84,12 +84,12 @@ scheduler_names_option = click.option(
     "scheduler_names",
     multiple=True,
     metavar="NAME",
-    help="Scheduler name to use instead of the configuration's schedulerNames; '*' means every name. May be repeated.",
+    help="Scheduler name to use instead of the configuration's schedulerNames; '*' means all names. May be repeated.",
 )
 
 
 def override_names(configuration: BridgeConfiguration, names: tuple[str, ...]) -> BridgeConfiguration:
-    """Return the configuration with the scheduler names of the option, if any are given."""
+    """Return the configuration, with ``names`` as its scheduler names if any are given."""
     return configuration.model_copy(update={"scheduler_names": names}) if names else configuration
 
 
@@ -98,7 +98,7 @@ output_option = click.option(
     "--output",
     type=click.Choice(["table", "json"]),
     default="table",
-    help="For people (table), or for programs (json).",
+    help="Output format: table for people, json for programs.",
 )
 
 wide_output_option = click.option(
@@ -106,7 +106,7 @@ wide_output_option = click.option(
     "--output",
     type=click.Choice(["table", "wide", "json"]),
     default="table",
-    help="For people, in short (table) or in full (wide), or for programs (json).",
+    help="Output format: table (short) or wide (in full) for people, json for programs.",
 )
 
 hot_option = click.option(
@@ -116,7 +116,7 @@ hot_option = click.option(
     default=[("cpu", 80.0), ("memory", 90.0)],
     show_default=False,
     metavar="RESOURCE=PERCENT",
-    help="Measured use above which a node is hot. Repeatable; default: cpu=80 and memory=90.",
+    help="Measured use, in percent of the node, above which it is hot. Repeatable; default: cpu=80 and memory=90.",
 )
 
 
@@ -124,12 +124,12 @@ local_data_option = click.option(
     "--delete-emptydir-data",
     "local_data_may_go",
     is_flag=True,
-    help="Move pods with emptyDir or hostPath volumes, too; the data in these volumes is lost.",
+    help="Also move pods with emptyDir or hostPath volumes; the data in these volumes is lost.",
 )
 
 
 def move_cost_option(explanation: str, *, free: bool = True) -> Callable[[F], F]:
-    """Return a decorator that adds ``--move-cost``; ``free``: the cost may be 0."""
+    """Return a decorator that adds ``--move-cost`` to a command; if ``free``, the cost may be 0."""
     return click.option(
         "--move-cost",
         type=click.FloatRange(min=0, min_open=not free),
@@ -140,6 +140,6 @@ def move_cost_option(explanation: str, *, free: bool = True) -> Callable[[F], F]
 
 
 def page_option(text: str) -> Callable[[F], F]:
-    """Return a decorator that adds ``--html`` as parameter ``page_file``; ``text``: what is written to the file."""
+    """Return a decorator that adds ``--html`` as parameter ``page_file``; ``text`` says what the file will hold."""
     kind = click.Path(path_type=Path, dir_okay=False, writable=True)
     return click.option("--html", "page_file", type=kind, metavar="FILE", help=text)

@@ -1,4 +1,4 @@
-"""Prints lines and JSON for commands, and ends commands on signals and on input that cannot be used."""
+"""Prints lines and JSON for commands, and ends commands on signals and on unusable input."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ _LONGEST_WARNING = 1_000
 
 
 def fault(message: str, status: int = 2) -> SystemExit:
-    """Print a line to standard error, without credentials, and return the exception that ends the command."""
+    """Print a message to standard error, without credentials, and return the exception that ends the command."""
     click.echo(redact_credentials(message), err=True)
     return SystemExit(status)
 
 
 def bad_input(lines: Iterable[str]) -> SystemExit:
-    """Print a line per defect of the input, and return the exception that ends the command with status 2."""
+    """Print one line per defect of the input, and return the exception that ends the command with status 2."""
     return fault("\n".join(map(one_line, lines)))
 
 
 def warn(lines: Iterable[str]) -> None:
-    """Print lines to standard error, shortened to a readable length as names may have any length."""
+    """Print lines to standard error; shorten lines that long names of objects would make unreadable."""
     for line in lines:
         click.echo(f"warning: {shorten(one_line(redact_credentials(line)), _LONGEST_WARNING)}", err=True)
 
@@ -42,16 +42,16 @@ def print_json(value: Any) -> None:
 
 
 def stop_event() -> asyncio.Event:
-    """Return an event that is set when SIGTERM or SIGINT comes."""
+    """Return an event that is set when the program receives SIGTERM or SIGINT."""
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
-        with suppress(ValueError, RuntimeError):  # only the main thread hears them
+        with suppress(ValueError, RuntimeError):  # Python allows signal handlers only in the main thread
             asyncio.get_running_loop().add_signal_handler(number, stop.set)
     return stop
 
 
 def write_page(file: Path, page: str) -> None:
-    """Write a web page to a file; if that fails, the command ends with status 2."""
+    """Write a web page to a file; if that fails, end the command with status 2."""
     try:
         file.write_text(page, encoding="utf-8")
     except OSError as error:

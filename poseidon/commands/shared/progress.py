@@ -1,4 +1,4 @@
-"""Shows the progress of a command that takes a while."""
+"""Shows on the terminal how far a slow command has got."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from contextlib import contextmanager
 
 @contextmanager
 def show_progress() -> Iterator[Callable[[str], None]]:
-    """Yield a function that shows a line of progress on a terminal; the line is removed at the end.
+    """Yield a function that shows a line of progress on a terminal; at the end, the line is removed.
 
-    It goes to standard error, so that the output can be piped; where that is no terminal, nothing is shown.
+    The line goes to standard error, so that the output can be piped. If standard error is no terminal, nothing is
+    shown.
     """
     if not sys.stderr.isatty():
         yield lambda _: None
