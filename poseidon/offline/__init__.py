@@ -1,1 +1,1 @@
-"""Plans, explains and audits clusters given as manifests, with a scheduler in this process."""
+"""Plans, explains and audits clusters that are given as manifests, with a solver in this process."""

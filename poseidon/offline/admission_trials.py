@@ -1,4 +1,4 @@
-"""Tries changes that might admit a waiting workload: plans the whole cluster with each change made."""
+"""Tries changes that might admit a waiting workload to its queue: plans the whole cluster once per change."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ from poseidon.queues.queue_names import KUEUE_PRIORITY
 _MOST_NAMED = 3
 
 _TRIED = "tried"
-"""Name of the class that gives pods in queues of Kueue a priority."""
+"""Name of the priority class that a trial adds to give pods in Kueue's queues another priority."""
 
 
 @dataclass(frozen=True, slots=True)
 class AdmissionStep:
-    """An amount or priority, as it is and as it would be after a change."""
+    """One step of a change: an amount or a priority, as it is now and as it would be after the change."""
 
     kind: str
-    """``quota``, ``borrowing-limit``, ``limit``, ``request`` or ``priority``."""
+    """What the step changes: ``quota``, ``borrowing-limit``, ``limit``, ``request`` or ``priority``."""
     subject: str
-    """The quota, or the workload, that is changed."""
+    """Name of the quota or workload that the step changes."""
     flavor: str
     resource: str
     before: int
@@ -42,18 +42,18 @@ class AdmissionStep:
 
 @dataclass(frozen=True, slots=True)
 class AdmissionChange:
-    """Steps after which a plan would place the whole workload."""
+    """A change that would admit a whole workload: all its pods get places in a plan after these steps."""
 
     text: str
-    """The step in words, for people."""
+    """The whole change in words, for people."""
     steps: tuple[AdmissionStep, ...]
     commands: tuple[str, ...] = ()
-    """Commands that do it, if there are any."""
+    """Commands that carry out the change; empty if no command can."""
     others: tuple[str, ...] = ()
-    """Workloads that have places, or get some, without the change, and lose them by it."""
+    """Workloads that lose their places through this change; without it, they have places or get some."""
 
     def as_json(self) -> dict[str, Any]:
-        """Return the documented JSON object."""
+        """Return the change as the JSON object that the documents describe."""
         return {
             "text": self.text,
             "steps": [asdict(each) for each in self.steps],
@@ -65,7 +65,8 @@ class AdmissionChange:
 class AdmissionTrials:
     """Plans a cluster repeatedly, each time with one change that might admit a workload.
 
-    ``plan``: the plan of the unchanged cluster; ``pods``: uids of the workload's pods that still wait after that plan.
+    ``plan`` is the plan of the unchanged cluster; ``pods`` are the uids of the workload's pods that wait after that
+    plan.
     """
 
     def __init__(
@@ -83,11 +84,14 @@ class AdmissionTrials:
         self._placed = _list_placed(cluster, plan)
 
     def try_quota(self, quota: QuotaNode) -> tuple[str, ...] | None:
-        """Try another quota; return the workloads that lose places by it, None if it fails."""
+        """Try a changed quota; return the workloads that lose places by it, or None if the pods still wait."""
         return self._judge(self._manifests, (quota,))
 
     def try_priority(self, priority: int) -> tuple[str, ...] | None:
-        """Try a priority for the workload's pods; return the workloads that lose places by it, None if it fails."""
+        """Try a priority for the workload's pods.
+
+        Return the workloads that lose places, or None if the pods still wait.
+        """
 
         def give_priority(pod: Pod) -> Pod:
             labels = {**pod.metadata.labels, KUEUE_PRIORITY: _TRIED}
@@ -99,7 +103,7 @@ class AdmissionTrials:
         return self._judge(replace(changed, for_models=(*changed.for_models, tried)), ())
 
     def try_requests(self, requests: Mapping[str, int]) -> tuple[str, ...] | None:
-        """Try lower requests for each pod of the workload; return the workloads that lose places by it.
+        """Try lower requests for each pod of the workload; return the workloads that lose places by this change.
 
         Returns None if the pods still wait, or if some pod's requests cannot be lowered so far.
         """
@@ -127,16 +131,16 @@ class AdmissionTrials:
 
 
 def _list_placed(cluster: OfflineCluster, plan: Plan) -> frozenset[str]:
-    """Return the pods (uids) that have nodes after a plan, or get nodes once its victims have left."""
+    """Return the uids of the pods that have nodes after a plan, or will get nodes when the plan's victims have left."""
     leaving = {each.pod for each in plan.preemptions}
     runs = {uid for uid in cluster.pods if cluster.runs(uid)}
     return frozenset(runs - leaving | {each.pod for each in plan.bindings})
 
 
 def _lower_requests(pod: Pod, requests: Mapping[str, int]) -> Pod | None:
-    """Return the pod with its requests lowered to ``requests`` (amount by resource), None if that is not possible.
+    """Return the pod with requests of at most ``requests`` (amount by resource), or None if that is impossible.
 
-    Of each resource, the request of the container that requests most is lowered.
+    For each resource, only the container with the largest request gets a lower request.
     """
     containers = list(pod.spec.containers)
     before = effective_requests(pod.spec, [])
@@ -165,7 +169,7 @@ def _set_request(container: Container, resource: str, amount: int) -> Container:
 
 
 def name_others(others: Sequence[str]) -> str:
-    """Return the end of a sentence that names the workloads which would lose places; "" for no workloads."""
+    """Return the end of a sentence that names the workloads that would lose places, or "" for none."""
     if not others:
         return ""
     more = len(others) - _MOST_NAMED

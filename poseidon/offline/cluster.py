@@ -1,4 +1,4 @@
-"""A cluster made from manifests: a bridge's state, a solver in this process, and an API that accepts every write."""
+"""Builds a cluster from manifests: a bridge's state, a solver in this process, an API that accepts all writes."""
 
 from __future__ import annotations
 
@@ -47,39 +47,39 @@ _STAYS = "nobody needs its place any more"
 
 @dataclass(slots=True)
 class OfflineCluster:
-    """A cluster made from manifests, with a solver in this process. Uids of pods are ``namespace/name``."""
+    """A cluster made from manifests, with a solver in this process. The uid of a pod is ``namespace/name``."""
 
     scheduler: EmbeddedScheduler
     """The solver in this process."""
     state: BridgeState
-    """The state of a bridge."""
+    """The state of the bridge, which holds the cluster's objects."""
     held: Mapping[str, str]
-    """By uid, why pods are not to be scheduled yet."""
+    """Why some pods are not to be scheduled yet, by uid."""
     warnings: tuple[str, ...]
-    """Lines for people."""
+    """Warnings about the input, one line each, for people."""
     app_groups: tuple[OrderedAppGroup, ...]
-    """The order of each application's workloads, whether or not a model uses it."""
+    """The order of each application's workloads, even if no cost model uses it."""
     pods: dict[str, Pod]
-    """Pods by uid; their status names the claims that are made for them meanwhile."""
+    """Pods by uid; their status names the ResourceClaims that the bridge has made for them."""
     is_live: bool = False
-    """Whether it is a live cluster, or saved from one."""
+    """Whether the objects come from a live cluster, directly or through saved files."""
     now: float = 0.0
-    """Seconds since the epoch."""
+    """The present time, in seconds since the epoch."""
     victims: dict[str, str] = field(default_factory=dict)
-    """By uid of a pod to be evicted, the node that it leaves."""
+    """By uid of a pod that is to be evicted, the node that it will leave."""
     annotated: dict[str, dict[str, str]] = field(default_factory=dict)
-    """By uid, annotations written on pods for the programs that share out GPUs."""
+    """By uid, annotations that the bridge has written on pods for programs that share out GPUs."""
     failed: dict[str, str] = field(default_factory=dict)
-    """By uid, why the bridge has not carried out a decision."""
+    """By uid, why the bridge could not carry out a decision about the pod."""
     _evictions: dict[str, Evict] = field(default_factory=dict)
-    """Evictions under way, by uid."""
+    """Evictions that have begun and not ended, by uid."""
     _bound: dict[str, str] = field(default_factory=dict)
     """Nodes by uid of bound pods."""
 
     def run_round(self) -> pb.RoundResult:
-        """Run a round and carry out its decisions: bindings succeed at once, victims stay until ``remove_victims``.
+        """Run a round and carry out its decisions: pods are bound at once, victims stay until ``remove_victims``.
 
-        The bridge's watch sees the bindings when the next round begins.
+        The bridge's state learns of the bindings when the next round begins.
         """
         self._show_bindings()
         result = self.scheduler.run_round()
@@ -88,7 +88,7 @@ class OfflineCluster:
         return result
 
     def assume_quotas(self, quotas: Iterable[QuotaNode]) -> None:
-        """Replace quotas by ``quotas``, whatever the objects of their queues state."""
+        """Replace quotas by ``quotas``, even if the objects of their queues state other amounts."""
         book = self.state.queues
         if book is not None:
             for quota in quotas:
@@ -96,30 +96,30 @@ class OfflineCluster:
             self._act()
 
     def remove_victims(self) -> None:
-        """Remove all victims from the cluster."""
+        """Remove from the cluster all pods that are to be evicted."""
         if self.victims:
             self.state.pods_changed([Change(uid, None) for uid in self.victims])
             self._act()
 
     def is_placed(self, uid: str, node: str) -> bool:
-        """Return whether a pod is on a node, or being bound to it."""
+        """Return whether a pod is on a node, or about to be bound to it."""
         return self.state.node_of(*uid.split("/", 1)) == node
 
     def runs(self, uid: str) -> bool:
-        """Return whether a pod was on a node at the beginning."""
+        """Return whether a pod was on a node when the cluster was built."""
         pod = self.pods[uid]
         return classify_pod(pod) is Disposition.BOUND and pod.spec.node_name in self.state.machines
 
     def consider(self, uid: str) -> None:
-        """Pass a pod to the solver as pending, even if it is held back or bound, so that it can be explained."""
+        """Pass a pod to the solver as pending, even if it is held back or bound, so that the solver can explain it."""
         if uid not in {task.uid for task in self.scheduler.tasks()}:
-            self.state.pods_changed([Change(uid, None)])  # no pod that was bound ever waits again
+            self.state.pods_changed([Change(uid, None)])  # a pod that was bound never waits again
             self.state.pods_changed([Change(uid, as_pending(self.pods[uid]))])
             self.state.offer(uid)
             self._act()
 
     def _act(self) -> None:
-        """Carry out the bridge's actions, and pass its reports and events to the solver."""
+        """Carry out the actions that the bridge's state asks for, and pass its reports and events to the solver."""
         while actions := self.state.take_actions():
             for action in actions:
                 if isinstance(action, Bind):
@@ -141,7 +141,7 @@ class OfflineCluster:
         apply_events(self.scheduler, self.state, self.state.take_events(), is_live=self.is_live)
 
     def _show_bindings(self) -> None:
-        """Pass the bindings made since the last call to the bridge's state, as its watch would."""
+        """Pass the bindings made since the last call to the bridge's state, as a real bridge's watch would."""
         if self._bound:
             bound, self._bound = self._bound, {}
             pods = ((uid, self.pods[uid], node) for uid, node in bound.items())
@@ -170,13 +170,13 @@ def build_offline_cluster(
     clock: Callable[[], float] | None = None,
     simulated: bool = False,
 ) -> OfflineCluster:
-    """Pass all manifests to the state of a bridge, and its events to a new solver.
+    """Pass all manifests to the state of a bridge, and the events that it makes of them to a new solver.
 
-    All pending pods take part; if ``scheduler_names`` are given, only their pods. ``now`` (seconds since the
-    epoch) is the solver's constant time unless a ``clock`` is given, and the creation time of objects that state none.
-    ``simulated``: as for ``EmbeddedScheduler``.
-    Pods that run on a node outside the input are left out with a warning. Objects of a live cluster that the solver
-    refuses are left out as well; such objects in files raise ``ManifestError``.
+    All pending pods take part, or only those of ``scheduler_names`` if any are given. ``now`` (seconds since the
+    epoch) is the creation time of objects that state none. It is also the solver's constant time, unless a ``clock``
+    is given. ``simulated`` has the same meaning as for ``EmbeddedScheduler``. Pods that run on a node outside the
+    input are left out with a warning. If the solver refuses objects of a live cluster, they are left out, too; if it
+    refuses objects of files, the function raises ``ManifestError``.
     """
     scheduler = EmbeddedScheduler(configuration, clock or (lambda: now), simulated=simulated)
     adapted = _adapt(configuration, scheduler_names, is_live=manifests.is_live)
@@ -185,7 +185,7 @@ def build_offline_cluster(
     suspended = manifests.suspended if adapted.queues.enforces("kueue") else ()
     pods = {each.metadata.uid: as_created(each, now) for each in (*manifests.pods, *suspended)}
     refused = manifests.refused
-    # If schedulers are chosen, a group has only pods of those, as each scheduler sees only its own.
+    # Each scheduler sees only its own pods of a group. So if schedulers are chosen, a group consists of their pods.
     state.groups.one_scheduler = bool(scheduler_names)
     feed(
         manifests,
@@ -216,7 +216,7 @@ def build_offline_cluster(
 def _adapt(
     configuration: BridgeConfiguration, scheduler_names: frozenset[str], *, is_live: bool
 ) -> BridgeConfiguration:
-    """Return the configuration with these schedulers (none: all), without a limit on the rate of evictions."""
+    """Return the configuration with these scheduler names (all names if none is given) and unlimited evictions."""
     unhurried = configuration.evictions.model_copy(update={"burst": sys.maxsize})
     queues = configuration.queues
     if not is_live:  # offline, no other program admits pods
@@ -230,7 +230,7 @@ def _adapt(
 def _sort_out(
     pods: Iterable[Pod], nodes: Collection[str], scheduler_names: frozenset[str]
 ) -> tuple[list[Pod], list[Pod], list[Pod]]:
-    """Return three lists: pods on nodes other than ``nodes``, pods of other schedulers that wait, and gated pods."""
+    """Return three lists: pods on nodes that are not in ``nodes``, waiting pods of other schedulers, and gated pods."""
     elsewhere: list[Pod] = []
     of_others: list[Pod] = []
     gated: list[Pod] = []
@@ -247,7 +247,7 @@ def _sort_out(
 
 
 def _warnings(manifests: Manifests, state: BridgeState, left_out: Iterator[str]) -> Iterator[str]:
-    """Yield the bridge's warnings about objects, the lines ``left_out``, and lines about missing objects."""
+    """Yield the bridge's warnings about objects, the lines of ``left_out``, and lines about missing objects."""
     for described, text in state.gangs.topology.problems():
         yield f"ConfigMap {get_qualified_name(described.found.metadata)}: {text}"
     yield from warn_of_ignored_settings(state.gangs.groups)
@@ -263,7 +263,7 @@ def _warnings(manifests: Manifests, state: BridgeState, left_out: Iterator[str])
 
 
 def _about_queues(manifests: Manifests, state: BridgeState) -> Iterator[str]:
-    """Yield faults in queues, settings of queues without effect here, and a line about queues that are not read."""
+    """Yield warnings: faults in queues, settings of queues without effect here, and queues that are not read."""
     if state.queues is not None:
         yield from state.queues.list_remarks()
     structs = {kind.struct: kind.name for kind in kinds.QUEUES if not state.follows(kind)}

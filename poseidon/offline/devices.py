@@ -1,4 +1,4 @@
-"""Stands in for the API server and device drivers: makes each write to a claim, and reports devices ready at once."""
+"""Imitates the API server and device drivers: carries out writes to claims, and reports devices ready at once."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from poseidon.kube.write.device_claim_writer import (
 
 
 def make_write(state: BridgeState, write: DeviceClaimWrite, now: float) -> dict[str, dict[str, str]]:
-    """Carry out a write of the bridge, and pass the changed claim to its state.
+    """Carry out the bridge's write to a device claim, and pass the changed claim to the bridge's state.
 
-    Returns, by uid, the annotations that the write puts on pods.
+    Returns the annotations that the write puts on pods, by uid.
     """
     try:
         change = build_status(write.claim, write)
@@ -31,7 +31,7 @@ def make_write(state: BridgeState, write: DeviceClaimWrite, now: float) -> dict[
         state.device_claim_written(WriteEnd(write, str(error)))
         return {}
     claim = write.claim
-    if write.report is not None and not claim.metadata.uid:  # the write creates it
+    if write.report is not None and not claim.metadata.uid:  # this write creates the claim
         claim = replace(claim, metadata=replace(claim.metadata, uid=write.key))
     if change is not None:
         claim = _apply_change(claim, change)
@@ -48,7 +48,7 @@ def make_write(state: BridgeState, write: DeviceClaimWrite, now: float) -> dict[
 
 
 def apply_report(pods: dict[str, Pod], write: DeviceClaimWrite) -> None:
-    """Name the claim of a write in the status of its pod, one of ``pods`` by uid, if the write says so."""
+    """If a write says so, name its claim in the status of its pod, which is one of ``pods`` (by uid)."""
     if write.report is None or not write.join:
         return
     patch = write.report[1]

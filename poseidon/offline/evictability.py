@@ -1,8 +1,8 @@
-"""Decides whether a running pod may be moved to another node, for audits, moves, drained nodes and cures.
+"""Decides whether a running pod may move to another node, for audits, moves, drained nodes and cures.
 
-A move is an eviction after which the pod's controller creates another pod. So a pod stays if the eviction
-subresource would refuse it, if tools that empty nodes (kubectl drain, cluster-autoscaler, Karpenter) would
-leave it there, or if nothing would replace it.
+A move is an eviction after which the pod's controller creates another pod. So a pod stays if the eviction subresource
+would refuse its eviction, or if nothing would replace the pod. It also stays if tools that empty nodes (kubectl
+drain, cluster-autoscaler, Karpenter) would leave it on its node.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from poseidon.pods.daemon_sets import find_daemon_set
 from poseidon.pods.tasks import Disposition, classify_pod
 
 SAFE_TO_EVICT = "cluster-autoscaler.kubernetes.io/safe-to-evict"
-"""Annotation of a pod: "false" forbids moving the pod, "true" allows leaving its local data behind."""
+"""Annotation of a pod: "false" forbids moving the pod, "true" allows losing its local data."""
 
 SAFE_VOLUMES = "cluster-autoscaler.kubernetes.io/safe-to-evict-local-volumes"
-"""Annotation of a pod: names of volumes, separated by commas, whose local data may be left behind."""
+"""Annotation of a pod: names of volumes, separated by commas, whose local data may be lost."""
 
 REFUSALS: Mapping[str, str] = MappingProxyType(
     {"karpenter.sh/do-not-disrupt": "true", SAFE_TO_EVICT: "false"}
@@ -38,14 +38,14 @@ _MEMORY = "Memory"
 
 
 def goes_with_its_node(pod: Pod) -> bool:
-    """Return whether a pod ends with its node at the latest: it is being deleted, static, or of a DaemonSet."""
+    """Return whether a pod ends with its node: it is being deleted, or static, or belongs to a DaemonSet."""
     owner = pod.metadata.controller()
     static = MIRROR_ANNOTATION in pod.metadata.annotations or (owner is not None and owner.kind == "Node")
     return pod.metadata.deletion_timestamp is not None or find_daemon_set(pod) is not None or static
 
 
 def find_forbidding_annotation(pod: Pod) -> str:
-    """Return which annotation of a pod forbids moving it, as a phrase, "" for none."""
+    """Return the annotation that forbids moving a pod, as a phrase for people, or "" for none."""
     annotations = pod.metadata.annotations
     for key, value in REFUSALS.items():
         if annotations.get(key) == value:
@@ -54,7 +54,10 @@ def find_forbidding_annotation(pod: Pod) -> str:
 
 
 class RunningPods(NamedTuple):
-    """Pods on nodes, by uid. ``goes``: pods that end with their nodes; ``stays``: why pods must not move."""
+    """The pods that are on nodes, by uid.
+
+    ``goes`` has the pods that end with their nodes; ``stays`` says why pods must not move.
+    """
 
     pods: Mapping[str, Pod]
     goes: frozenset[str]
@@ -76,7 +79,7 @@ def list_running_pods(
 ) -> RunningPods:
     """Return the pods of a cluster that are on nodes.
 
-    ``local_data_may_go``: pods may move although they have data in folders of their nodes.
+    If ``local_data_may_go``, pods with data in folders of their nodes may move.
     """
     bound = {uid: pod for uid, pod in cluster.pods.items() if classify_pod(pod) is Disposition.BOUND}
     goes = frozenset(uid for uid, pod in bound.items() if goes_with_its_node(pod))
@@ -93,7 +96,7 @@ def list_running_pods(
 class MoveRules:
     """The rules that may forbid moving a running pod.
 
-    ``needs_of``: returns what the device claims of a pod (uid) request.
+    ``needs_of`` returns what the device claims of a pod (uid) request.
     """
 
     def __init__(
@@ -110,7 +113,7 @@ class MoveRules:
         self._local_data_may_go = local_data_may_go
 
     def refusal(self, uid: str, pod: Pod) -> str:
-        """Return why a running pod must stay on its node, "" if it may be evicted and can run elsewhere."""
+        """Return why a running pod must stay on its node, or "" if it may be evicted and can run elsewhere."""
         if pod.metadata.controller() is None:
             return find_forbidding_annotation(pod) or "has no controller that would replace it"
         return (
@@ -122,7 +125,7 @@ class MoveRules:
         )
 
     def _explain_gang(self, uid: str) -> str:
-        """Return a reason if a pod may be evicted only together with its whole gang, or group in it, else ""."""
+        """Return why a pod must stay if only its whole gang, or its group in it, may be evicted; else ""."""
         group = self._groups.group_of(uid)
         if group is None:
             return ""
@@ -138,7 +141,7 @@ class MoveRules:
         return f"is in gang {group.member.name}, which is disrupted as a whole" if whole else ""
 
     def _explain_local_data(self, pod: Pod) -> str:
-        """Return a reason if data in a folder of its node keeps a pod there, else ""."""
+        """Return why a pod must stay if it has data in a folder of its node, else ""."""
         if self._local_data_may_go or pod.metadata.annotations.get(SAFE_TO_EVICT) == "true":
             return ""
         found = next(_list_local_volumes(pod), None)
@@ -146,7 +149,7 @@ class MoveRules:
 
 
 def _list_local_volumes(pod: Pod) -> Iterator[tuple[str, str]]:
-    """Yield (name, kind) of the volumes of a pod whose data does not move with the pod."""
+    """Yield (name, kind) of those volumes of a pod whose data stays on the node when the pod moves."""
     safe = {each.strip() for each in pod.metadata.annotations.get(SAFE_VOLUMES, "").split(",")}
     for volume in pod.spec.volumes:
         if volume.name in safe:

@@ -1,4 +1,4 @@
-"""Explains why a pod may or may not run on each node, what each model charges there, and what a round does with it."""
+"""Explains whether a pod may run on each node and why, what cost models charge, and what a round decides."""
 
 from __future__ import annotations
 
@@ -33,9 +33,10 @@ from protos.conventions.command_line import format_count
 def explain_pod(
     manifests: Manifests, configuration: BridgeConfiguration, now: float, pod: str
 ) -> PodExplanation:
-    """Explain the pod ``namespace/name`` of any scheduler; a running pod is explained as if it were pending.
+    """Explain the pod ``namespace/name`` of any scheduler; a pod that runs is explained as if it were pending.
 
-    Nodes are shown as they are after a round, in which other pods have got their places. Raises ``UnknownPodError``.
+    Nodes are shown as they are after a round that has placed the other pods. Raises ``UnknownPodError`` if the input
+    has no such pod.
     """
     pods = {each.metadata.uid: each for each in (*manifests.pods, *manifests.suspended)}
     found = pods.get(pod)
@@ -78,7 +79,7 @@ def explain_pod(
 
 
 def describe_cure(cure: Cure) -> Remedy:
-    """Return a cure as a line for people, commands and JSON."""
+    """Return a cure as a line for people, with its commands and its JSON object."""
     text = (
         f"It would get node {cure.node}: {cure.text}."
         if cure.node
@@ -88,7 +89,7 @@ def describe_cure(cure: Cure) -> Remedy:
 
 
 def _find_standing(plan: Plan, pod: Pod, runs_on: str) -> PodStanding:
-    """Return what a round does with a pod; ``runs_on``: the pod's present node, "" for none."""
+    """Return what a round decides about a pod; ``runs_on`` is the pod's present node, "" for none."""
     uid = pod.metadata.uid
     group = next((_as_json(each) for each in plan.groups if uid in each.members), None)
     if runs_on:
@@ -118,7 +119,7 @@ def _count_placed(group: PlannedGroup) -> int:
 
 
 def _describe_outlook(plan: Plan, pod: str) -> Iterator[str]:
-    """Yield lines about a pod for people: its devices, preemption, moves that pay, and the state of its group."""
+    """Yield lines for people about a pod's devices, its preemption, moves that pay, and the state of its group."""
     for binding in plan.bindings:
         leaders = sorted({*binding.after} - {each.pod for each in plan.preemptions})
         if binding.pod == pod and leaders:

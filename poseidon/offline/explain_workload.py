@@ -1,4 +1,4 @@
-"""Explains why a workload in a queue waits: what its quota lacks, what is ahead of it, which changes would admit it."""
+"""Explains why a workload waits in a queue: what its quota lacks, which workloads are ahead, what would admit it."""
 
 from __future__ import annotations
 
@@ -36,7 +36,10 @@ from protos.conventions.command_line import format_count
 
 
 class UnknownWorkloadError(LookupError):
-    """The input has no such workload, or it has no pods. The message says what to name instead."""
+    """Raised if the input has no workload of this name, or if the workload has no pods.
+
+    The error's message says what to name instead.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,32 +47,32 @@ class WorkloadExplanation:
     """The state of a workload in its queue after a round."""
 
     workload: str
-    """``namespace/Kind/name`` of the controller of its pods; the pod's own name if it has no controller."""
+    """``namespace/Kind/name`` of the pods' controller, or the pod's own name if it has no controller."""
     pods: int
-    """How many pods it has that have not ended."""
+    """How many pods of the workload have not ended."""
     waiting: tuple[str, ...]
-    """Its pods (uids) that still wait after the round."""
+    """The uids of its pods that still wait after the round."""
     queue: str
-    """The quota that it draws on, "" for none."""
+    """The quota from which the workload's pods take, "" for none."""
     position: int
-    """Its position among the workloads that wait in the queue, 1 for the first, 0 if it does not wait."""
+    """The workload's position among those that wait in the queue: 1 for the first, 0 if it does not wait."""
     behind_it: int
     """How many workloads wait behind it in the queue."""
     reason: str
-    """Why it waits, in the solver's words: the most frequent reason of its pods."""
+    """Why the workload waits, in the solver's words: the most frequent reason of its pods."""
     lacks: tuple[QuotaLack, ...]
-    """The amounts that its quota lacks, for the flavors that lack least; empty if its quota is enough."""
+    """The amounts that the quota lacks for the workload, for the flavors that lack least; empty if nothing lacks."""
     changes: tuple[AdmissionChange, ...]
-    """Changes of quotas, requests or priority with which the queue would admit the workload."""
+    """Changes of quotas, requests or priority after which the queue would admit the workload."""
     cures: tuple[Remedy, ...]
     """Changes of pods or nodes that would give the workload's first waiting pod a node."""
     warnings: tuple[str, ...]
-    """Lines for people about the input."""
+    """Warnings about the input, one line each, for people."""
     refused: bool = False
-    """Whether the API server would refuse its pods, so that they come into no queue."""
+    """Whether the API server would refuse the workload's pods, so that they never get into a queue."""
 
     def as_json(self) -> dict[str, Any]:
-        """Return the documented JSON object."""
+        """Return the explanation as the JSON object that the documents describe."""
         lacks = [
             {"flavor": each.flavor, "resource": each.resource, "wanted": each.wanted, "left": each.left}
             for each in self.lacks
@@ -119,7 +122,10 @@ class WorkloadExplanation:
 def explain_workload(
     manifests: Manifests, configuration: BridgeConfiguration, now: float, name: str
 ) -> WorkloadExplanation:
-    """Explain a workload, named in full as ``poseidon plan`` does, or in short. Raises ``UnknownWorkloadError``."""
+    """Explain why a workload waits; its name may be full, as ``poseidon plan`` prints it, or short.
+
+    Raises ``UnknownWorkloadError`` if no single workload has that name.
+    """
     cluster = build_offline_cluster(manifests, configuration, now)
     members = list_members(cluster)
     workload = _find_workload(members, name)
@@ -133,7 +139,7 @@ def explain_workload(
     standing = _Standing(workload, pods, waiting, queue, not manifests.refused.keys().isdisjoint(pods))
     if not waiting:
         return standing.describe(plan)
-    # Cures come first: they leave the cluster as it is.
+    # Cures are found first, because this leaves the cluster unchanged, and the trials below do not.
     cures = find_cures_of_pods(
         manifests, configuration, now, known, list_running_pods(cluster, manifests), plan, waiting[:1]
     )
@@ -149,7 +155,7 @@ def explain_workload(
     lacks, changes = _find_changes(trials, cluster, standing, before, classes)
     if any(
         each.steps[0].kind == "request" for each in changes
-    ):  # then cures that lower the request of a single pod say nothing new
+    ):  # cures that lower a single pod's request repeat the change that lowers all pods' requests
         cures = tuple(each for each in cures if each.kind != "lower-request" or len(each.changes) > 1)
     return standing.describe(
         plan,
@@ -163,7 +169,7 @@ def explain_workload(
 
 
 class _Standing(NamedTuple):
-    """A workload, its pods (uids), its waiting pods, its quota ("" for none), and whether some are refused."""
+    """A workload with its pods and waiting pods (uids), its quota ("" for none), and whether some pods are refused."""
 
     workload: str
     pods: Sequence[str]
@@ -205,7 +211,10 @@ def _find_changes(
     ahead: Sequence[str],
     classes: Sequence[PriorityClass | WorkloadPriorityClass],
 ) -> tuple[tuple[QuotaLack, ...], tuple[AdmissionChange, ...]]:
-    """Return what a workload lacks of its quota, and changes that would admit it; ``ahead``: pods ahead of it."""
+    """Return what a workload's quota lacks and changes that would admit the workload.
+
+    ``ahead`` has the pods before it.
+    """
     book, waiting = cluster.state.queues, standing.waiting
     quota = book.quotas.get(standing.queue) if book is not None else None
     if book is None or quota is None or quota.problem:
@@ -227,10 +236,10 @@ def _find_changes(
 
 
 class _AvailableQuota:
-    """Tells how much of a quota is available, by flavor and resource.
+    """Answers how much of a quota is available for a flavor and resource.
 
-    The solver reports no amount for what the quota neither uses nor owns; then its limit counts as available, as the
-    quotas above it might lend that much.
+    The solver reports no amount for a resource of which the quota neither uses nor owns anything. Then the quota's
+    limit counts as available, because the quotas above it might lend that much.
     """
 
     def __init__(self, cluster: OfflineCluster, quota: QuotaNode) -> None:
@@ -246,7 +255,7 @@ class _AvailableQuota:
 
 
 def _find_workload(members: Mapping[str, Sequence[str]], name: str) -> str:
-    """Return the workload with a name given in full, without its kind, or as its last part; the name must be unique."""
+    """Return the only workload that fits ``name``: its full name, its name without the kind, or the last part."""
     if name in members:
         return name
     parts = name.lower().split("/")
@@ -281,7 +290,7 @@ def _find_priority(cluster: OfflineCluster, uid: str) -> int:
 
 
 def _list_priorities(cluster: OfflineCluster, book: QueueBook, quota: QuotaNode) -> set[int]:
-    """Return the priorities of all pods that draw on the same tree of quotas."""
+    """Return the priorities of all pods that take from the same tree of quotas."""
     root = book.find_root(quota)
     return {
         record.task.priority

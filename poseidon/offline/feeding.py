@@ -1,4 +1,4 @@
-"""Passes manifests to the state of a bridge, as its watches would."""
+"""Passes manifests to the state of a bridge, as the watches of a real bridge would."""
 
 from __future__ import annotations
 
@@ -28,9 +28,10 @@ T = TypeVar("T", bound=KubeStruct)
 
 
 def feed(manifests: Manifests, state: BridgeState, pods: Iterable[Pod], *, trees: bool) -> None:
-    """Pass all objects to ``state`` in the order of a bridge's watches; ``pods`` replace the pods of the manifests.
+    """Pass all objects to ``state`` in the order in which a bridge reads them; ``pods`` replace those of the manifests.
 
-    ``trees``: some model reads the cluster's tree. Objects that cannot be handled go to quarantine.
+    ``trees`` says whether some cost model reads the cluster's tree of nodes. If the bridge cannot handle an object,
+    the object goes into quarantine.
     """
     tell = state.quarantine.deliver
     for kind in kinds.BEFORE_PODS:
@@ -58,7 +59,7 @@ def feed(manifests: Manifests, state: BridgeState, pods: Iterable[Pod], *, trees
 
 
 def as_created(pod: Pod, now: float) -> Pod:
-    """Return the pod with a creation time: its own, or ``now`` (seconds since the epoch) if it states none."""
+    """Return the pod with a creation time; if the pod states none, it is ``now`` (seconds since the epoch)."""
     if pod.metadata.creation_timestamp:
         return pod
     time = datetime.fromtimestamp(now, UTC).isoformat()
@@ -66,7 +67,7 @@ def as_created(pod: Pod, now: float) -> Pod:
 
 
 def as_pending(pod: Pod) -> Pod:
-    """Return the pod as a pending pod: without node, scheduling gates and deletion time."""
+    """Return the pod as if it were pending: without node, scheduling gates and deletion time."""
     spec = replace(pod.spec, node_name="", scheduling_gates=())
     return replace(pod, metadata=replace(pod.metadata, deletion_timestamp=None), spec=spec)
 
@@ -107,7 +108,7 @@ def _feed_applications(objects: Sequence[KubeStruct], state: BridgeState) -> Non
 
 
 def _list_namespaces(manifests: Manifests) -> list[Namespace]:
-    """Return the namespaces of the input, and bare objects for the pods' namespaces that are not in the input."""
+    """Return the namespaces of the input; make up those that pods name and the input lacks."""
     known = {each.metadata.name: each for each in manifests.namespaces}
     names = sorted({*known, *(pod.metadata.namespace for pod in manifests.pods)})
     return [known.get(name) or Namespace(metadata=ObjectMeta(name=name)) for name in names]
@@ -130,7 +131,7 @@ def _list_changes(objects: Iterable[KubeStruct], kind: type[T]) -> list[Change[T
 
 
 def _changes(objects: Iterable[T], kind: str = "") -> list[Change[T]]:
-    """Return objects as changes with the key ``namespace/name``, after ``kind`` if that is given."""
+    """Return objects as changes with keys ``namespace/name``; if ``kind`` is given, it precedes each key."""
     name_of: Callable[[ObjectMeta], str] = get_qualified_name
     return [
         Change(f"{kind} {name_of(each.metadata)}".lstrip(), each)  # type: ignore[attr-defined]  # all have metadata

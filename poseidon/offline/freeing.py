@@ -1,6 +1,7 @@
-"""Finds which nodes of a cluster can be freed, and which pods keep the others, for audits and moves.
+"""Finds which nodes of a cluster can be freed, and which pods prevent that on other nodes, for audits and moves.
 
-Waiting pods come first: a node is not freed if a waiting pod gets it in the next round, or would get it once empty.
+Waiting pods come first. A node is not freed if a waiting pod gets it in the next round, or would get it once it is
+empty.
 """
 
 from __future__ import annotations
@@ -22,10 +23,10 @@ _MAKES_WAY = "makes way for {}"
 
 @dataclass(frozen=True, slots=True)
 class FreeNodes:
-    """Nodes that ``moves`` (uid -> node) empty together; no choice of moves frees more than ``most`` nodes.
+    """Nodes that ``moves`` (uid -> node) empty together; no other set of moves frees more than ``most`` nodes.
 
-    ``kept``: by node and by uid of a pod that keeps it, why. ``room``: by node that moves empty, the waiting pod (uid)
-    that gets it.
+    ``kept`` says, by node and by uid of a pod on it, why the pod prevents freeing the node. ``room`` has, by node
+    that moves empty, the uid of the waiting pod that gets it.
     """
 
     nodes: tuple[str, ...]
@@ -44,9 +45,9 @@ def make_trials(
     plan: Plan,
     fixed: Collection[str] = (),
 ) -> EmbeddedTrials:
-    """Return trials of moves in the cluster that ``events`` describe, in which the placements of ``plan`` are made.
+    """Return trials of moves in the cluster that ``events`` describe, with the placements of ``plan`` carried out.
 
-    ``fixed``: uids of pods that must not move.
+    ``fixed`` has the uids of pods that must not move.
     """
     placed = {each.pod: each.node for each in plan.bindings}
     ends = {uid for uid in placed if goes_with_its_node(pods[uid])}
@@ -67,8 +68,8 @@ def find_free_nodes(
 ) -> FreeNodes:
     """Return which of the ``candidates`` can be emptied together by at most ``budget`` moves.
 
-    ``staying``: by uid, why running pods must stay. ``plan``: what the next rounds do with the waiting pods. ``tries``:
-    how many choices are tried at most; ``note``: receives the number of tries made.
+    ``staying`` says, by uid, why running pods must stay. ``plan`` says what the next rounds do with the waiting pods.
+    At most ``tries`` sets of nodes are tried; ``note`` receives the number of tries so far.
     """
     nodes = running.nodes
     kept: dict[str, dict[str, str]] = {}

@@ -1,4 +1,4 @@
-"""Computes what moving running pods to other nodes may cost, and which moves would pay."""
+"""Computes what moving a running pod to another node costs, and which moves would pay."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from poseidon.offline.cluster import OfflineCluster
 from poseidon.offline.evictability import list_running_pods
 
 MOVE_COST = "firmament.io/move-cost"
-"""Annotation: how many points moving this pod costs, in addition to the cost of every move."""
+"""Annotation of a pod: how many points moving it costs, in addition to the cost of every move."""
 
 _MOST_PRICE = 10_000_000
 
 WORTH_MOVING = 20.0
-"""Default of the points that a move has to save."""
+"""Points that a move has to save unless the user gives another number."""
 
 
 def move_prices(pods: Iterable[Pod]) -> tuple[dict[str, float], list[str]]:
-    """Return, by uid, the points that moving a pod costs, from its annotation (0 without it); and lines about faults.
+    """Return, by uid, the points that moving a pod costs (from its annotation, else 0), and faults of annotations.
 
-    A pod with an invalid annotation is left out, so it may not move.
+    A pod with an invalid annotation is left out, so it is not moved.
     """
     prices: dict[str, float] = {}
     faults: list[str] = []
@@ -45,7 +45,7 @@ def move_prices(pods: Iterable[Pod]) -> tuple[dict[str, float], list[str]]:
 
 @dataclass(frozen=True, slots=True)
 class PaidMove:
-    """A pod (``namespace/name``) that would go from one node to another, and the points that this saves."""
+    """A move of a pod (``namespace/name``) from one node to another, and the points that the move saves."""
 
     pod: str
     source: str
@@ -53,16 +53,16 @@ class PaidMove:
     saves: float
 
     def as_json(self) -> dict[str, Any]:
-        """Return the documented JSON object."""
+        """Return the move as the JSON object that the documents describe."""
         return {"pod": self.pod, "from": self.source, "to": self.target, "saves": round(self.saves, 2)}
 
 
 def find_migrations(
     cluster: OfflineCluster, manifests: Manifests, leaving: Collection[str], move_cost: float
 ) -> tuple[tuple[PaidMove, ...], list[str]]:
-    """Return the moves that save more than ``move_cost`` points each, most first, and faults of annotations.
+    """Return the moves that save more than ``move_cost`` points each, best first, and faults of annotations.
 
-    ``leaving``: uids of pods that are preempted anyway.
+    ``leaving`` has the uids of pods that are preempted anyway.
     """
     running = list_running_pods(cluster, manifests)
     prices, faults = move_prices(running.pods[uid] for uid in running.movable if uid not in leaving)

@@ -1,4 +1,4 @@
-"""Plans the pods of some manifests: runs rounds in this process until nothing changes."""
+"""Plans where the pods of some manifests would run: runs rounds in this process until they change nothing."""
 
 from __future__ import annotations
 
@@ -26,30 +26,33 @@ NO_NODES = "0/0 nodes are available: no nodes available to schedule pods."
 """kube-scheduler's words for a cluster without nodes."""
 
 _MAX_ROUNDS = 100
-"""Most plans take one round; this ends a plan whose solver always has work but never does any."""
+"""Limit on rounds; most plans need one. It ends a plan whose solver asks for rounds without end."""
 
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """A pod (``namespace/name``) that gets a node, once the pods of ``after`` are gone or bound."""
+    """A pod (``namespace/name``) that gets a node, when the pods in ``after`` are gone or bound."""
 
     pod: str
     node: str
     after: tuple[str, ...] = ()
     devices: tuple[str, ...] = ()
-    """The devices that its claims get, such as ``gpu: gpu.example.com/pool/device``."""
+    """The devices that the pod's claims get, such as ``gpu: gpu.example.com/pool/device``."""
     annotations: Mapping[str, str] = field(default_factory=dict)
-    """Annotations written on the pod for the programs that share out GPUs."""
+    """Annotations that the bridge writes on the pod for programs that share out GPUs."""
 
     def as_json(self) -> dict[str, Any]:
-        """Return the documented JSON object; ``devices`` and ``annotations`` are left out if empty."""
+        """Return the binding as the JSON object that the documents describe.
+
+        Empty ``devices`` and ``annotations`` are left out.
+        """
         found = asdict(self)
         return {key: value for key, value in found.items() if value or key not in ("devices", "annotations")}
 
 
 @dataclass(frozen=True, slots=True)
 class Preemption:
-    """A running pod that would be evicted; ``preemptor`` is the pod that needs its place."""
+    """A running pod that would be evicted; ``preemptor`` is the pod that takes its place."""
 
     pod: str
     node: str
@@ -58,7 +61,7 @@ class Preemption:
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """A pod that gets no node, and why."""
+    """A pod that gets no node, and the reason."""
 
     pod: str
     reason: str
@@ -66,7 +69,10 @@ class Pending:
 
 @dataclass(frozen=True, slots=True)
 class NodeUse:
-    """A node after the plan, with amounts by resource; ``free`` is negative where requests exceed allocatable."""
+    """A node after the plan, with amounts by resource.
+
+    ``free`` is negative if requests exceed the allocatable amount.
+    """
 
     node: str
     pods: int
@@ -76,34 +82,34 @@ class NodeUse:
 
 @dataclass(slots=True)
 class Round:
-    """Figures of all rounds together: sums; for machines, tasks and classes the maximum over rounds."""
+    """Figures of all rounds of a plan: sums, but for machines, tasks and classes the maximum of any round."""
 
     machines: int = 0
-    """Machines."""
+    """Number of machines."""
     tasks: int = 0
-    """Tasks."""
+    """Number of tasks."""
     classes: int = 0
-    """Task classes."""
+    """Number of task classes."""
     arcs: int = 0
-    """Arcs of the networks."""
+    """Number of arcs in the flow networks."""
     waves: int = 0
-    """Waves."""
+    """Number of waves: joint solves for many classes."""
     passes: int = 0
-    """Passes."""
+    """Number of passes: solves for the tasks that still had no place."""
     solves: int = 0
-    """Solves of networks."""
+    """Number of times that a flow network was solved."""
     certified: bool = True
     """Whether all flows were proved optimal."""
     gap: float = 0.0
-    """Largest part of the placements' cost that could be saved, ignoring rules: from 0 to 1."""
+    """Share of the placements' cost that could be saved at most, from 0 to 1, if rules between pods are ignored."""
     cost: int = 0
-    """Cost of the placements, in points."""
+    """Cost of all placements, in points."""
     network_cost: float | None = None
-    """Network cost of all pods of applications at the end; None without the overlay."""
+    """Network cost of all pods of applications after the plan; None if the overlay for it is off."""
     seconds: dict[str, float] = field(
         default_factory=lambda: dict.fromkeys(("snapshot", "network", "solve", "admit"), 0.0)
     )
-    """Seconds by stage."""
+    """Seconds spent in each stage of the rounds."""
 
     def add(self, stats: pb.RoundStats) -> None:
         """Add the figures of one more round."""
@@ -121,43 +127,49 @@ class Round:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The result of a plan, with every list sorted."""
+    """The result of a plan; every list is sorted."""
 
     bindings: tuple[Binding, ...]
-    """Pods to bind, and their nodes."""
+    """Pods to bind, with their nodes."""
     preemptions: tuple[Preemption, ...]
     """Pods to evict."""
     migrations: tuple[PaidMove, ...]
-    """Moves that pay, those that save most first."""
+    """Moves of running pods that pay, those that save most first."""
     pending: tuple[Pending, ...]
-    """Pods that stay pending, and why."""
+    """Pods that stay pending, with the reasons."""
     nodes: tuple[NodeUse, ...]
-    """Nodes as they are afterwards."""
+    """The nodes as they are after the plan."""
     round: Round
-    """Figures of the rounds."""
+    """Figures of the plan's rounds."""
     warnings: tuple[str, ...]
-    """Lines for people."""
+    """Warnings about the input, one line each, for people."""
     app_groups: tuple[OrderedAppGroup, ...] = ()
     """The order of each application's workloads."""
     groups: tuple[PlannedGroup, ...] = ()
-    """Groups of pods, and their places."""
+    """Groups of pods, with the nodes of their pods."""
     admitted: tuple[str, ...] = ()
-    """The pods of ``bindings`` in an order in which they can be bound so that rules between pods hold at each step."""
+    """The pods of ``bindings``, in an order of binding that keeps the rules between pods at each step."""
     workloads: Mapping[str, str] = field(default_factory=dict)
-    """Workloads of the pending pods."""
+    """The workload of each pending pod, by pod."""
     queues: tuple[PlannedQueue, ...] = ()
-    """Queues, and what is used of them."""
+    """Queues, and the used part of each quota."""
     draw: Callable[[str], str] | None = field(default=None, repr=False, compare=False)
-    """Draws the first round's network as SVG below a title; raises ``ValueError`` if there is none, or a large one."""
+    """Function that draws the first round's network as SVG below a given title.
+
+    It raises ``ValueError`` if there is no network, or if the network is too large to draw.
+    """
 
     @property
     def waiting(self) -> tuple[Binding, ...]:
-        """The bindings that can be made only after victims have left."""
+        """The bindings that are possible only after victims have left."""
         victims = {each.pod for each in self.preemptions}
         return tuple(each for each in self.bindings if not victims.isdisjoint(each.after))
 
     def as_json(self) -> dict[str, Any]:
-        """Return the documented JSON object; every key is always there, except ``networkCost`` and ``queues``."""
+        """Return the plan as the JSON object that the documents describe.
+
+        Only ``networkCost`` and ``queues`` may be missing.
+        """
         figures = asdict(self.round)
         network_cost, seconds = figures.pop("network_cost"), figures.pop("seconds")
         figures["gap"] = round(self.round.gap, 9)
@@ -201,9 +213,10 @@ def make_plan(
     scheduler_names: frozenset[str] = frozenset(),
     move_cost: float | None = None,
 ) -> Plan:
-    """Schedule the waiting pods of ``manifests``; if ``scheduler_names`` are given, only their pods.
+    """Schedule the waiting pods of ``manifests``, or only those of ``scheduler_names`` if any are given.
 
-    ``move_cost``: points that a move of a running pod has to save to be part of the plan; None: no pod moves.
+    A move of a running pod is part of the plan if it saves at least ``move_cost`` points; if that is None, no pod
+    moves.
     """
     cluster = build_offline_cluster(manifests, configuration, now, scheduler_names=scheduler_names)
     plan = schedule_pods(cluster, manifests)
@@ -215,7 +228,10 @@ def make_plan(
 
 
 def schedule_pods(cluster: OfflineCluster, manifests: Manifests) -> Plan:
-    """Schedule the waiting pods of a ``cluster`` built from ``manifests``; the cluster has them placed afterwards."""
+    """Schedule the waiting pods of ``cluster``, which was built from ``manifests``.
+
+    Afterwards they are placed in it.
+    """
     outcome = _Outcome(cluster)
     scheduler, known = cluster.scheduler, cluster.state.gangs
     while scheduler.has_work() and outcome.rounds < _MAX_ROUNDS:
@@ -224,7 +240,8 @@ def schedule_pods(cluster: OfflineCluster, manifests: Manifests) -> Plan:
         if not result.deltas and not scheduler.put_off:
             break
     if cluster.state.queues is not None and not outcome.rounds:
-        outcome.add_round(cluster.run_round())  # its result tells how much of quotas running pods use
+        # this round's result says how much of each quota the running pods use
+        outcome.add_round(cluster.run_round())
     outcome.drop_failed()
     pending = [Pending(uid, reason) for uid, reason in cluster.held.items()]
     tasks = list(scheduler.tasks())
@@ -232,7 +249,7 @@ def schedule_pods(cluster: OfflineCluster, manifests: Manifests) -> Plan:
     tree = known.topology.trees.tree()
     decided = Decided(outcome.gangs, outcome.reasons, outcome.preemptors, cluster.held)
     groups = plan_groups(known.groups, tree, tasks, decided)
-    # Nodes are shown as they will be once all victims have left.
+    # The plan shows nodes as they will be when all victims have left.
     cluster.remove_victims()
     return Plan(
         bindings=tuple(sorted(outcome.bindings, key=lambda each: each.pod)),
@@ -252,7 +269,7 @@ def schedule_pods(cluster: OfflineCluster, manifests: Manifests) -> Plan:
 
 
 def _name_workload(pod: Pod) -> str:
-    """Return the name of a pod's workload: its controller's, else its group's, else its own name."""
+    """Return the name of a pod's workload: its controller, else its group, else the pod itself."""
     found = None if pod.metadata.controller() else find_membership(pod)
     if found is None:
         return workload_of(pod)
@@ -261,7 +278,7 @@ def _name_workload(pod: Pod) -> str:
 
 
 class _Outcome:
-    """The decisions of all rounds of a plan. Uids are ``namespace/name`` here, see `Manifests`."""
+    """Collects the decisions of all rounds of a plan. The uid of a pod is ``namespace/name``, as in `Manifests`."""
 
     def __init__(self, cluster: OfflineCluster) -> None:
         self._cluster = cluster
@@ -273,7 +290,7 @@ class _Outcome:
         self.victims, self.failed = cluster.victims, cluster.failed
 
     def add_round(self, result: pb.RoundResult) -> None:
-        """Add the decisions of a round."""
+        """Add the decisions of one round."""
         self.rounds += 1
         self.figures.add(result.stats)
         for group in result.unscheduled:
@@ -286,7 +303,7 @@ class _Outcome:
                 self._placed[delta.task] = Binding(delta.task, delta.machine, tuple(sorted(delta.depends_on)))
 
     def drop_failed(self) -> None:
-        """Drop the placements that the bridge did not carry out, and add devices and annotations to the others."""
+        """Drop placements that the bridge could not carry out, and add devices and annotations to the others."""
         is_placed, devices = self._cluster.is_placed, self._cluster.state.devices
         self._placed = {
             pod: replace(
@@ -300,16 +317,16 @@ class _Outcome:
 
     @property
     def bindings(self) -> Iterable[Binding]:
-        """Bindings, in the order in which the rounds decided them."""
+        """The bindings, in the order in which the rounds decided them."""
         return self._placed.values()
 
     @property
     def preemptors(self) -> frozenset[str]:
-        """Pods (uids) that get a node once victims have left."""
+        """The uids of pods that get a node when victims have left."""
         return frozenset(each.pod for each in self.bindings if not self.victims.keys().isdisjoint(each.after))
 
     def preemptions(self, groups: Groups) -> Iterable[Preemption]:
-        """Yield each victim with the pod, or the gang, that waits for it."""
+        """Yield each victim with the pod, or gang, that takes its place."""
         preemptors = {gone: each.pod for each in self.bindings for gone in each.after}
         for victim, machine in self.victims.items():
             preemptor = preemptors.get(victim, "")
@@ -325,7 +342,7 @@ def _describe_devices(devices: DeviceState, uid: str) -> Iterator[str]:
 
 
 def _warn_of_budgets(manifests: Manifests, outcome: _Outcome) -> Iterable[str]:
-    """Yield a line if pods of a real cluster would be evicted and the input has no PodDisruptionBudget."""
+    """Yield a warning if pods would be evicted in a real cluster, but the input has no PodDisruptionBudget."""
     dumped = any(
         pod.metadata.uid in outcome.victims and pod.metadata.resource_version for pod in manifests.pods
     )
@@ -343,7 +360,7 @@ def _list_waiting(tasks: Iterable[pb.TaskState], outcome: _Outcome, *, has_nodes
 
 
 def list_node_uses(scheduler: EmbeddedScheduler) -> Iterable[NodeUse]:
-    """Yield the use of each node as the solver knows it now."""
+    """Yield how much of each node is used, according to the solver."""
     for state in scheduler.machines():
         yield NodeUse(
             node=state.name,

@@ -1,4 +1,4 @@
-"""Describes the groups of an input after a plan."""
+"""Describes the pod groups of an input as they are after a plan."""
 
 from __future__ import annotations
 
@@ -28,31 +28,32 @@ _STATUSES = {
 
 @dataclass(frozen=True, slots=True)
 class PlannedGroup:
-    """A group of pods with the nodes of its pods."""
+    """A group of pods after a plan, with the nodes of its pods."""
 
     group: str
     """Name of the group, ``namespace/name``."""
     status: str
     """Status of the group, as its object would show it."""
     placement: Placement
-    """Pods of the group by node; for a topology group, nodes are nested in their racks and zones."""
+    """The group's pods by node; for a topology group, the nodes are nested in their racks and zones."""
     members: frozenset[str]
     """Uids of all pods of the group."""
     message: str = ""
-    """The reason why the group waits, "" if it does not wait."""
+    """Why the group waits, or "" if it does not wait."""
     ranks: Mapping[str, int] = field(default_factory=dict)
-    """Ranks by pod name, for a group on a tree."""
+    """Ranks of the pods by name, if the group has rules for a tree of nodes."""
     priority: int | None = None
-    """Highest priority of its pods; None if none takes part."""
+    """Highest priority of the group's pods; None if no pod took part in a round."""
     stated: int | None = None
-    """Priority that the group states for itself, None if it states none."""
+    """Priority that the group's object states, None if it states none."""
 
 
 class Decided(NamedTuple):
-    """The decisions of a plan's rounds about pods.
+    """What a plan's rounds decided about pods.
 
-    ``gangs``: the latest state of each gang, by job; ``reasons``: why pods stay pending, by uid; ``preemptors``: uids
-    of pods that get a node once victims have left; ``held``: why pods took part in no round, by uid.
+    ``gangs`` has the latest state of each gang, by job; ``reasons`` says why pods stay pending, by uid.
+    ``preemptors`` has the uids of pods that get a node when victims have left. ``held`` says why pods took part in no
+    round, by uid.
     """
 
     gangs: Mapping[str, pb.GangState]

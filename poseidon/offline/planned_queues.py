@@ -1,4 +1,4 @@
-"""Describes queues after a plan: how many workloads are admitted or wait, and what is used of each quota."""
+"""Describes queues after a plan: how many workloads are admitted or wait, and how much of each quota is used."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from protos.firmament.v1 import scheduler_pb2 as pb
 
 @dataclass(frozen=True, slots=True)
 class QueueUse:
-    """Use of a resource in a flavor, in the protocol's units."""
+    """The used amount of a resource in a flavor of a quota, in the protocol's units."""
 
     flavor: str
     resource: str
@@ -25,7 +25,7 @@ class QueueUse:
     lent: int
 
     def format_amounts(self) -> tuple[str, str, str, str]:
-        """Return nominal, used, borrowed and lent for people."""
+        """Return the nominal, used, borrowed and lent amounts in quantities for people."""
         limit = "no limit" if self.nominal >= UNLIMITED else format_amount(self.resource, self.nominal)
         used, borrowed, lent = (
             format_amount(self.resource, each) for each in (self.used, self.borrowed, self.lent)
@@ -35,25 +35,25 @@ class QueueUse:
 
 @dataclass(frozen=True, slots=True)
 class PlannedQueue:
-    """A queue, or a quota that several queues share."""
+    """A queue after a plan, or a quota that several queues share."""
 
     queue: str
-    """Name of its quota, such as ``ClusterQueue/team-a``."""
+    """Name of the queue's quota, such as ``ClusterQueue/team-a``."""
     parent: str
     """Name of the quota above it, "" for none."""
     depth: int
-    """How many quotas are above it."""
+    """How many quotas are above this one in the tree."""
     admitted: int
-    """How many workloads that draw on it have nodes."""
+    """How many workloads have nodes and take from this quota."""
     waiting: int
-    """How many workloads that draw on it wait."""
+    """How many workloads wait for this quota."""
     uses: tuple[QueueUse, ...]
     """The amounts in use, by flavor and resource."""
     message: str = ""
-    """Why it admits nothing, "" if it admits workloads."""
+    """Why the queue admits no workload, or "" if it admits workloads."""
 
     def as_json(self) -> dict[str, Any]:
-        """Return the documented JSON object."""
+        """Return the queue as the JSON object that the documents describe."""
         return {
             "queue": self.queue,
             "parent": self.parent,
@@ -65,7 +65,7 @@ class PlannedQueue:
 
 
 def plan_queues(state: BridgeState) -> tuple[PlannedQueue, ...]:
-    """Return all queues in force with the solver's latest figures, each queue after its parent."""
+    """Return all active queues with the solver's latest figures, each queue after its parent."""
     book, news = state.queues, state.queue_news
     if book is None or news is None:
         return ()
@@ -100,7 +100,10 @@ def _iter_tree(
 
 
 def _list_below(quotas: Mapping[str, QuotaNode]) -> dict[str, list[str]]:
-    """Return, by quota, the sorted names of the quotas directly below it; "" stands for quotas without a parent."""
+    """Return, by quota, the sorted names of the quotas directly below it.
+
+    The key "" has the quotas without a parent.
+    """
     below: dict[str, list[str]] = {}
     for name in sorted(quotas):
         below.setdefault(quotas[name].parent, []).append(name)
@@ -108,7 +111,10 @@ def _list_below(quotas: Mapping[str, QuotaNode]) -> dict[str, list[str]]:
 
 
 def _iter_uses(quota: QuotaNode, below: Iterable[str], statuses: QueueStatuses) -> Iterator[QueueUse]:
-    """Yield the uses of a quota. ``lent`` is the sum of what the quotas directly ``below`` it have borrowed."""
+    """Yield the used amounts of a quota by flavor and resource.
+
+    ``lent`` is the sum of what the quotas directly ``below`` it have borrowed.
+    """
     reported = _find_uses(quota.name, statuses)
     lent: dict[tuple[str, str], int] = {}
     for name in below:

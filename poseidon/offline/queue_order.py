@@ -14,17 +14,17 @@ class QueuedWorkload(NamedTuple):
     """A workload that waits in a queue."""
 
     workload: str
-    """Its name, as ``poseidon plan`` prints it."""
+    """The workload's name, as ``poseidon plan`` prints it."""
     pods: tuple[str, ...]
-    """Its waiting pods (uids), in order of their names."""
+    """The uids of its waiting pods, in order of their names."""
     priority: int
     """The priority of its pods."""
     created: float
-    """When its first waiting pod was created, in seconds since the epoch."""
+    """Creation time of the workload's first waiting pod, in seconds since the epoch."""
 
 
 def list_members(cluster: OfflineCluster) -> dict[str, list[str]]:
-    """Return the pods (uids) of each workload that have not ended, in order of their names."""
+    """Return, by workload, the uids of its pods that have not ended, in order of their names."""
     found: dict[str, list[str]] = {}
     for uid, pod in sorted(cluster.pods.items()):
         if not pod.terminal:
@@ -35,9 +35,9 @@ def list_members(cluster: OfflineCluster) -> dict[str, list[str]]:
 def order_queues(
     cluster: OfflineCluster, plan: Plan, members: Mapping[str, Sequence[str]]
 ) -> dict[str, list[QueuedWorkload]]:
-    """Return, by quota, the workloads that wait in its queues, ordered by priority, then by age.
+    """Return, by quota, the workloads that wait for it, ordered by priority, then by age.
 
-    ``members``: pods by workload, of ``list_members``.
+    ``members`` has the pods of each workload, as ``list_members`` returns them.
     """
     book = cluster.state.queues
     if book is None:

@@ -1,4 +1,4 @@
-"""Finds changes of quotas, requests and priorities that admit a waiting workload; a plan has tried each of them."""
+"""Finds changes of quotas, requests and priorities that admit a waiting workload, and tries each by a plan."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from poseidon.queues.book import QueueBook
 from poseidon.queues.model import UNLIMITED, QuotaNode, Quotas
 
 _COMBINATIONS = 64
-"""How many combinations of flavors are examined at most, the first in the queue's order."""
+"""The most combinations of flavors that are examined, in the queue's order."""
 
 _MOST_TRIED = 3
-"""How many combinations of flavors changes are tried for at most, those that lack least."""
+"""The most combinations of flavors for which changes are tried; those that lack least come first."""
 
 _STATED = {
     "ClusterQueue": ("nominalQuota", "borrowingLimit"),
@@ -31,12 +31,12 @@ _STATED = {
     "ElasticQuota": ("min", "max"),
     "KoordinatorQuota": ("min", "max"),
 }
-"""By kind of quota, the names of its fields for the nominal amount and for the upper limit."""
+"""By kind of quota, its field names for the nominal amount and for the upper limit."""
 
 
 @dataclass(frozen=True, slots=True)
 class QuotaLack:
-    """A workload's request of a flavor, and how much of that is left to its queue, in the protocol's units."""
+    """What a workload requests of a flavor, and how much of it is left for the queue, in the protocol's units."""
 
     flavor: str
     resource: str
@@ -45,7 +45,7 @@ class QuotaLack:
 
     @property
     def missing(self) -> int:
-        """By how much the request exceeds what is left."""
+        """The amount by which the request exceeds what is left."""
         return self.wanted - self.left
 
 
@@ -55,9 +55,9 @@ class QuotaLack:
 def list_lacks(
     quota: QuotaNode, wanted: Mapping[str, int], left: Callable[[str, str], int]
 ) -> list[list[QuotaLack]]:
-    """Return, per combination of flavors, what a workload that requests ``wanted`` lacks; first what lacks least.
+    """Return, by combination of flavors, what is lacking if a workload requests ``wanted``; least lacking first.
 
-    An empty list means that the combination is enough. ``left``: returns what is left of a flavor and resource.
+    An empty list means that the combination has enough. ``left`` returns how much is left of a flavor and resource.
     """
     groups = [group for group in quota.covered if not wanted.keys().isdisjoint(group.resources)]
     found = []
@@ -82,10 +82,10 @@ def find_quota_changes(
     lacks: Sequence[Sequence[QuotaLack]],
     ahead: Mapping[str, int],
 ) -> list[AdmissionChange]:
-    """Return changes of the workload's own quota that admit it, for the first flavors for which there are any.
+    """Return changes of the workload's own quota that admit it, for the first flavors that allow any.
 
-    ``ahead``: requests of the pods ahead of it in its queue. If a smaller change does not help, the quota is raised by
-    these requests as well.
+    ``ahead`` has the requests of the pods that are ahead of the workload in its queue. If a smaller change does not
+    admit the workload, the quota is also raised by these requests.
     """
     for each in [each for each in lacks if each][:_MOST_TRIED]:
         for before in ({}, ahead) if ahead else ({},):
@@ -106,7 +106,7 @@ def _try_amounts(
     *,
     with_ahead: bool,
 ) -> Iterator[AdmissionChange]:
-    """Yield changes that admit the workload: a higher limit alone, a higher quota alone, or both if needed."""
+    """Yield changes that admit the workload: a higher limit, a higher quota, or both if neither is enough."""
     limits = {
         kind: steps
         for kind, stated in (("borrowing-limit", quota.borrowing), ("limit", quota.limit))
@@ -133,7 +133,7 @@ def _raise_stated(
     *,
     always: bool = False,
 ) -> Iterator[AdmissionStep]:
-    """Yield steps that raise a quota's ``stated`` amounts by ``missing`` ones; ``always``: also amounts not stated."""
+    """Yield steps that raise a quota's ``stated`` amounts by ``missing``; if ``always``, also amounts that it lacks."""
     for (flavor, resource), amount in missing.items():
         before = stated.get(flavor, {}).get(resource, 0 if always else UNLIMITED)
         if before + amount < UNLIMITED:
@@ -183,7 +183,7 @@ def _describe_step(step: AdmissionStep) -> str:
 
 
 def _make_commands(book: QueueBook, steps: Sequence[AdmissionStep]) -> tuple[str, ...]:
-    """Return the command that carries out steps; an empty tuple for objects other than ClusterQueues."""
+    """Return the command that carries out the steps, or () for objects that are not ClusterQueues."""
     found = book.find_object(steps[0].subject)
     if found is None or not isinstance(found[1], ClusterQueue):
         return ()
@@ -211,9 +211,9 @@ def find_request_change(
     requests: Sequence[Mapping[str, int]],
     lacks: Sequence[Sequence[QuotaLack]],
 ) -> AdmissionChange | None:
-    """Return the change to the largest requests with which all pods of a workload are admitted, None if there is none.
+    """Return the largest requests with which all pods of a workload are admitted, as a change; None if none are.
 
-    ``requests``: amounts by resource of each pod; if they differ between pods, no change is proposed.
+    ``requests`` has the amounts of each pod by resource; if they differ between pods, no change is proposed.
     """
     for each in [each for each in lacks if each][:_MOST_TRIED]:
         steps = []
@@ -247,10 +247,10 @@ def find_priority_change(
     competing: Collection[int],
     classes: Sequence[PriorityClass | WorkloadPriorityClass],
 ) -> AdmissionChange | None:
-    """Return the change to the lowest priority that admits a workload, None if no priority does.
+    """Return the change to the lowest priority that admits a workload, or None if no priority does.
 
-    ``competing``: priorities of the tasks that draw on the same tree of quotas; ``classes``: the cluster's priority
-    classes.
+    ``competing`` has the priorities of the tasks that take from the same tree of quotas; ``classes`` are the
+    cluster's priority classes.
     """
     steps = sorted({each + 1 for each in competing if before <= each < HIGHEST})
     if not steps or trials.try_priority(steps[-1]) is None:

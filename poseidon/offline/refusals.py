@@ -1,6 +1,6 @@
 """Leaves out objects that the solver in this process refuses, and names them in warnings, as a bridge does.
 
-A live cluster may hold objects that no API server accepts today, written by anybody. In files that a user
+A live cluster may hold invalid objects that were written before the API server checked them. In files that a user
 names, such an object is a defect.
 """
 
@@ -17,16 +17,17 @@ from protos.firmament.v1 import scheduler_pb2 as pb
 
 _LONGEST_NAME, _LONGEST_REASON = 80, 300
 _MOST_PASSES = 64
-"""Each pass drops all refused events, or halves events about many tasks, so 64 passes are always enough."""
+"""Each pass drops all refused events, or halves the events about many tasks; so 64 passes are always enough."""
 
 
 def apply_events(
     scheduler: EmbeddedScheduler, state: BridgeState, events: list[pb.Event], *, is_live: bool
 ) -> list[str]:
-    """Apply events to the solver; return a line per refused event.
+    """Apply events to the solver; return one line per event that the solver refuses.
 
-    Refused events are left out, now and later: ``state`` notes them. Raises ``ManifestError`` with the lines unless the
-    events describe a live cluster (``is_live``), and ``ValueError`` for a fault that is in no single event.
+    Refused events are left out now and later, because ``state`` notes them. If the events do not describe a live
+    cluster (``is_live``), the function raises ``ManifestError`` with these lines. It raises ``ValueError`` for a
+    fault that no single event causes.
     """
     lines: list[str] = []
     for _ in range(_MOST_PASSES):
@@ -53,7 +54,7 @@ def _line(event: pb.Event, events: Sequence[pb.Event], reason: str, *, is_live: 
 
 
 def _list_objects(event: pb.Event, events: Sequence[pb.Event]) -> Iterator[str]:
-    """Yield kind and name of each object that an event is about; for a class, its pods."""
+    """Yield kind and name of each object that an event describes; for a class, these are its pods."""
     body = event.WhichOneof("body")
     if body == "machine":
         yield f"Node {event.machine.name}"

@@ -1,4 +1,4 @@
-"""Plans as tables for people, and groups as trees."""
+"""Prints plans as tables for people, and groups of pods as trees."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from protos.conventions.command_line import format_count, format_gap
 
 
 def print_plan(plan: Plan, *, wide: bool = False) -> None:
-    """Print a plan: decisions, the nodes of bindings, and a summary; ``wide``: also devices and each waiting pod."""
+    """Print a plan: decisions, nodes and a summary; if ``wide``, also devices and each waiting pod."""
     console = Printer()
     waiting = plan.waiting
     placed = [each for each in plan.bindings if each not in waiting]
@@ -71,7 +71,10 @@ _QUEUE_HEADINGS = (
 
 
 def _queue_rows(queues: Iterable[PlannedQueue]) -> Iterator[Sequence[str]]:
-    """Yield rows of queues, indented as a tree: one row per flavor and resource, or why the queue admits nothing."""
+    """Yield rows of queues, indented as a tree.
+
+    A queue has a row per flavor and resource, or one that says why it admits no workload.
+    """
     for queue in queues:
         first = (
             f"{'  ' * min(queue.depth, _MOST_INDENTED)}{queue.queue}",
@@ -89,7 +92,7 @@ def _queue_rows(queues: Iterable[PlannedQueue]) -> Iterator[Sequence[str]]:
 
 
 def print_queues(queues: Sequence[PlannedQueue], starts: Mapping[str, tuple[str, str]] | None = None) -> None:
-    """Print queues as a tree; ``starts``: by queue, when its first and its last waiting pod get nodes."""
+    """Print queues as a tree; ``starts`` says, by queue, when its first and last waiting pods get nodes."""
     headings: tuple[str, ...] = _QUEUE_HEADINGS
     rows = _queue_rows(queues)
     if starts is not None:
@@ -138,7 +141,7 @@ def _summary(plan: Plan) -> str:
 
 
 def _proof(figures: Round) -> str:
-    """Return what is proved about the cost of the rounds: of their flow, and of the rules between pods at most."""
+    """Return what is proved about the cost of the rounds' flows and of the rules between pods."""
     share = format_gap(figures.gap)
     if not figures.certified:
         return f"flow not certified, at most {share} of it could be saved"
@@ -146,14 +149,14 @@ def _proof(figures: Round) -> str:
 
 
 def group_tree(group: PlannedGroup) -> Tree:
-    """Return a tree of a group's pods by unit and node; each pod is followed by its rank."""
+    """Return a tree of a group's pods by zone, rack and node; each pod is followed by its rank."""
     tree = Tree(Text(f"{group.group} ({group.status})"))
     _add_branches(tree, group.placement, group)
     return tree
 
 
 def _add_branches(tree: Tree, placement: Placement, group: PlannedGroup) -> None:
-    """Add a group's placement to a printed tree, a branch for each unit."""
+    """Add a group's placement to a printed tree, with a branch for each zone, rack or node."""
     for unit, below in placement.items():
         if isinstance(below, tuple):
             pods = (f"{name} ({group.ranks[name]})" if name in group.ranks else name for name in below)
@@ -163,7 +166,7 @@ def _add_branches(tree: Tree, placement: Placement, group: PlannedGroup) -> None
 
 
 def _count_pods_below(placement: Placement) -> int:
-    """Return how many pods are below a unit."""
+    """Return how many pods are in a zone, rack or node and below it."""
     return sum(
         len(below) if isinstance(below, tuple) else _count_pods_below(below) for below in placement.values()
     )

@@ -1,4 +1,4 @@
-"""Lists pending pods by workload: how many wait, and for what, the main cause first."""
+"""Lists pending pods by workload: how many wait, and why, the main cause first."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _NEAREST_LAST = (
     re.compile(r"node\(s\) didn't have free ports"),
     re.compile(r"Insufficient |Too many pods"),
 )
-"""Texts of causes in the order of kube-scheduler's filters: a node that a later filter refuses came nearer."""
+"""Texts of causes, in the order of kube-scheduler's filters. A node that only a late filter refuses almost fits."""
 
 _MOST_CAUSES = 3
 
 
 class WaitingWorkload(NamedTuple):
-    """A workload with waiting pods: how many wait for ``cause``, and how many ``others`` wait for other reasons."""
+    """A workload with waiting pods: how many wait because of ``cause``, and how many for other reasons (``others``)."""
 
     name: str
     pods: int
@@ -35,7 +35,7 @@ class WaitingWorkload(NamedTuple):
 
     @property
     def text(self) -> str:
-        """The cause and the number of pods with other reasons, for people."""
+        """The main cause and the number of pods with other reasons, for people."""
         return (
             f"{self.cause} ({format_count(self.others, 'pod')} for other reasons)"
             if self.others
@@ -44,7 +44,7 @@ class WaitingWorkload(NamedTuple):
 
 
 def waiting_workloads(pending: Iterable[Pending], workloads: Mapping[str, str]) -> list[WaitingWorkload]:
-    """Return the waiting workloads, sorted by name; ``workloads``: workload by pod, the pod's own name if missing."""
+    """Return the waiting workloads, sorted by name; ``workloads`` maps pods to workloads, a missing pod to itself."""
     causes: dict[str, Counter[str]] = {}
     for each in pending:
         found = causes.setdefault(workloads.get(each.pod, each.pod), Counter())
@@ -59,9 +59,9 @@ def waiting_workloads(pending: Iterable[Pending], workloads: Mapping[str, str]) 
 def shorten_message(message: str) -> str:
     """Return a ``FailedScheduling`` message in short: its causes with their numbers of nodes.
 
-    Causes come first that were found last in the order of the filters: these nodes came nearest to taking the pod.
-    ``0/4 nodes are available: 1 node(s) were unschedulable, 3 Insufficient cpu. ...`` becomes ``Insufficient cpu (3 of
-    4 nodes), node(s) were unschedulable (1)``. Text before such a sentence, such as a gang's, comes last.
+    The causes that late filters found come first, because the nodes concerned almost fit. ``0/4 nodes are available:
+    1 node(s) were unschedulable, 3 Insufficient cpu. ...`` becomes ``Insufficient cpu (3 of 4 nodes), node(s) were
+    unschedulable (1)``. If other text, such as a gang's, precedes such a sentence, it comes last.
     """
     found = _AVAILABLE.search(message)
     if found is None:

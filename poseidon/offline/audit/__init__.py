@@ -1,1 +1,1 @@
-"""Audits a cluster: nodes that can be freed, cheaper places, hot nodes, misplaced pods, cures of waiting pods."""
+"""Audits a cluster: finds nodes that moves could free, hot nodes, cheaper nodes for pods, and cures of waiting pods."""

@@ -1,4 +1,4 @@
-"""Builds the kubectl commands that carry out a cure, where kubectl can."""
+"""Builds the kubectl commands that carry out a cure, if kubectl can do so."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
 class _Target(NamedTuple):
-    """The object to patch for a pod.
+    """The object in which to change the spec of a pod: the pod, or the workload that has its template.
 
-    ``name``: as kubectl takes it; ``path``: JSON pointer to the pod spec in the object.
+    ``name`` is the object's name as kubectl expects it; ``path`` is the JSON pointer to the pod spec in the object.
     """
 
     namespace: str
@@ -29,23 +29,23 @@ class _Target(NamedTuple):
 
     @property
     def is_pod(self) -> bool:
-        """Whether the object is the pod itself, of which few fields can be changed."""
+        """Whether the object is the pod itself; Kubernetes allows changes of only a few fields of a pod."""
         return self.path == "/spec"
 
     def patch(self, *operations: dict[str, Any]) -> str:
-        """Return the command that applies a JSON patch."""
+        """Return the kubectl command that applies a JSON patch to the object."""
         content = shlex.quote(json.dumps(operations, separators=(",", ":")))
         return f"kubectl -n {self.namespace} patch {self.name} --type=json -p {content}"
 
 
 def commands(pod: Pod, steps: Sequence[CureStep]) -> tuple[str, ...]:
-    """Return a command for each step; () if some step cannot be made by a command."""
+    """Return a command for each step of a cure; () if no command can carry out one of the steps."""
     found = [_command(pod, each) for each in steps]
     return tuple(found) if all(found) else ()
 
 
 def _command(pod: Pod, step: CureStep) -> str:
-    """Return the command for a step, "" if there is none."""
+    """Return the command for a step, or "" if no command can carry it out."""
     target, found = _target(pod), ""
     match step.kind:
         case "label-node" | "annotate-node":
@@ -63,7 +63,7 @@ def _command(pod: Pod, step: CureStep) -> str:
 
 
 def _of_template(pod: Pod, target: _Target, step: CureStep) -> str:
-    """Return the command for a change that existing pods do not allow but their template does, "" if there is none."""
+    """Return the command for a change that only a pod's template allows, or "" if the pod has no template."""
     operations: list[dict[str, Any]] = []
     match step.kind:
         case "lower-request":
@@ -85,7 +85,7 @@ def _of_template(pod: Pod, target: _Target, step: CureStep) -> str:
 
 
 def _target(pod: Pod) -> _Target:
-    """Return the object that contains a pod's template; the pod itself if no template can be changed."""
+    """Return the object that contains a pod's template, or the pod itself if no template can be changed."""
     namespace, owner = pod.metadata.namespace or "default", pod.metadata.controller()
     if owner is None or owner.kind not in _WITH_TEMPLATE:
         return _Target(namespace, f"pod/{pod.metadata.name}", "/spec")
@@ -108,7 +108,7 @@ def _tolerate(pod: Pod, target: _Target, step: CureStep) -> str:
 
 
 def _lower(pod: Pod, target: _Target, step: CureStep) -> str:
-    """Return the command that lowers the request of a pod's only container with a resource; "" if several have it."""
+    """Return the command that lowers a pod's request, or "" if several of its containers request the resource."""
     asks = {
         each.name: amounts(each.resources.requests, "requests", []).get(step.subject, 0)
         for each in pod.spec.containers
@@ -149,7 +149,7 @@ def _corrections(pod: Pod, target: _Target, step: CureStep) -> Iterator[dict[str
 
 
 def _path_of(step: CureStep) -> str:
-    """Return the path, within the pod spec, of the rule that a step is about; "" if it has no single path."""
+    """Return the path, within the pod spec, of the rule that a step changes, or "" if the rule has no single path."""
     rule, _, rest = step.subject.partition(" by ")
     if rule.startswith("nodeSelector "):
         return f"nodeSelector/{_escape(rule.removeprefix('nodeSelector ').partition('=')[0])}"

@@ -1,4 +1,4 @@
-"""Compares the cost of today's placement with the best one, and finds moves that pay."""
+"""Compares the cost of the present placement with the lowest possible one, and finds moves that pay."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from poseidon.offline.movable import PaidMove
 from protos.conventions.command_line import format_count
 
 _POINTS = 20
-"""Number of points of the frontier."""
+"""Number of points on the curve of savings by number of moves (the frontier)."""
 
 _SHOWN = 20
-"""Moves that a table shows: those that save most."""
+"""The most moves that a table shows; it shows those that save most."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bounded:
-    """A bound on savings: no plan with this number of ``moves`` saves more than ``most_saved`` points.
+    """An upper bound: no plan with this number of ``moves`` saves more than ``most_saved`` points.
 
-    ``saved``: points that so many moves save if pods are limited by their number only.
+    ``saved`` is what so many moves save if only the number of pods per node is limited, in points.
     """
 
     moves: int
@@ -33,8 +33,8 @@ class Bounded:
 class Costs:
     """Cost of the pods that may move, in points: ``now``, and ``after`` the ``moves`` that pay.
 
-    ``frontier``: what a given number of moves could save, in ascending order; the last point is for any number. A trial
-    has carried out all ``moves``.
+    ``frontier`` says what a given number of moves could save, in ascending order of that number; its last point is
+    for any number. A trial round has carried out all ``moves``, so they are possible together.
     """
 
     now: float
@@ -49,7 +49,7 @@ class Costs:
 
     @property
     def summary(self) -> str:
-        """One sentence for people."""
+        """The costs and savings in one sentence, for people."""
         paying = (
             f"{format_count(len(self.moves), 'move')} would bring that to {self.after:,.0f}"
             if self.moves
@@ -63,7 +63,7 @@ class Costs:
         return [(each.pod, each.source, each.target, f"{each.saves:,.0f}") for each in self.moves[:_SHOWN]]
 
     def as_json(self) -> dict[str, Any]:
-        """Return the documented JSON object."""
+        """Return the costs as the JSON object that the documents describe."""
         return {
             "now": round(self.now, 2),
             "after": round(self.after, 2),
@@ -83,10 +83,10 @@ def find_costs(
     move_cost: float,
     budget: int | None,
 ) -> Costs | None:
-    """Return what moves could save, None if no pod may move.
+    """Return what moves could save, or None if no pod may move.
 
-    ``prices``: points that moving a pod costs; ``nodes``: the pod's present node; both by uid. Each move has to save
-    ``move_cost`` points more than its price; at most ``budget`` moves are made, None for any number.
+    ``prices`` are the points that moving a pod costs, ``nodes`` the pods' present nodes, each by uid. Each move has
+    to save ``move_cost`` points more than its price. At most ``budget`` moves are made, or any number if it is None.
     """
     plan = trials.find_cheaper_moves(prices, move_cost, budget)
     frontier = trials.frontier(prices, _POINTS)

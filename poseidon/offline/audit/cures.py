@@ -1,4 +1,4 @@
-"""Finds changes that would give waiting pods a node, and puts them in words."""
+"""Finds changes (cures) that would give waiting pods a node, and describes them in words."""
 
 from __future__ import annotations
 
@@ -11,21 +11,22 @@ from poseidon.offline.audit.object_changes import OF_GROUP, OF_TREE, Objects
 from protos.conventions.command_line import format_count
 
 _TRIES = 40
-"""How many changes are tried at most for each class of waiting pods."""
+"""The most changes that are tried for each class of waiting pods."""
 
 _ANEW = " (create it anew: the field cannot be changed)"
 _TEMPLATE_ANEW = " (create its template anew: the field cannot be changed)"
 
 _MOST = 5
-"""How many cures a report has at most per class: those that change least."""
+"""The most cures that a report has for each class of waiting pods; those that change least are kept."""
 
 
 def find_cures(
     trials: EmbeddedTrials, pods: Collection[str], tries: int, nodes: Mapping[str, str], objects: Objects
 ) -> tuple[Cure, ...]:
-    """Return the cures of waiting pods (uids), in order of uid.
+    """Return the cures of the waiting pods ``pods`` (uids), in order of uid.
 
-    ``nodes``: node by uid of the pods that have one. Changes that people cannot make to ``objects`` are left out.
+    ``nodes`` has the node of each pod that has one, by uid. Cures are left out if people cannot make their changes to
+    ``objects``.
     """
     found: list[Cure] = []
     tried = trials.cures(pods, min(tries, _TRIES), _MOST)
@@ -40,7 +41,7 @@ def find_cures(
 
 
 def describe_cures(cures: Iterable[Cure], objects: Objects) -> Iterator[Cure]:
-    """Yield those of some cures that people can make, with texts and commands."""
+    """Yield those of the given cures that people can carry out, with texts and commands."""
     for each in cures:
         changes = objects.changes(each.pod, each.changes)
         if changes is not None:
@@ -49,7 +50,7 @@ def describe_cures(cures: Iterable[Cure], objects: Objects) -> Iterator[Cure]:
 
 
 def propose_fewer_replicas(pod: str, placed: Container[str], objects: Objects) -> Iterator[Cure]:
-    """Yield the cure that scales a pod's workload down to its ``placed`` pods (uids), if there is one."""
+    """Yield the cure that scales a pod's workload down to its ``placed`` pods (uids), if such a cure exists."""
     fewer = objects.fewer_replicas(pod, placed)
     if fewer is not None:
         made = _describe(Cure(pod, "", fewer.kind, "", (fewer,), ()))
@@ -57,7 +58,7 @@ def propose_fewer_replicas(pod: str, placed: Container[str], objects: Objects) -
 
 
 def _describe(cure: Cure) -> Cure:
-    """Return a cure with its text; a cure by moves loses its changes, as the moves say all."""
+    """Return a cure with its text; if it consists of moves, drop its changes, which would repeat the moves."""
     if cure.moves:
         gang = cure.changes[0].after
         text = _describe_moves(cure.moves) + (
@@ -74,7 +75,7 @@ def _describe_moves(moves: Iterable[Move]) -> str:
 
 
 def _text(step: CureStep) -> str:
-    """Return the text of a step for people: what to change."""
+    """Return the text of a step for people, which says what to change."""
     subject, node = step.subject, step.node
     match step.kind:
         case "lower-request":

@@ -1,6 +1,6 @@
-"""The findings of an audit: nodes that moves could free, nodes with too much on them, and more.
+"""Types of an audit's findings: nodes that moves could free, overloaded and hot nodes, misplaced pods, and cures.
 
-Nothing is changed. Works for clusters with any scheduler.
+The audit changes nothing in the cluster. It works for clusters with any scheduler.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Move:
 
 @dataclass(frozen=True, slots=True)
 class Staying:
-    """A pod that keeps a node from being freed because it runs there, or will, and the reason why it cannot leave."""
+    """A pod that keeps a node from being freed because it runs or will run there, and why it cannot leave."""
 
     node: str
     pod: str
@@ -34,7 +34,7 @@ class Staying:
 
 @dataclass(frozen=True, slots=True)
 class Hot:
-    """A node that uses much of a resource; ``percent`` of allocatable, by its last report."""
+    """A node with high measured use of a resource; ``percent`` is this use in percent of the allocatable amount."""
 
     node: str
     resource: str
@@ -43,7 +43,7 @@ class Hot:
 
 @dataclass(frozen=True, slots=True)
 class Misplaced:
-    """A pod on a node where it would not be placed now, and why not."""
+    """A pod on a node where the scheduler would not place it now, and the reason."""
 
     pod: str
     node: str
@@ -52,10 +52,10 @@ class Misplaced:
 
 @dataclass(frozen=True, slots=True)
 class CureStep:
-    """One change of a cure.
+    """One step of a cure, such as a smaller request or a new label.
 
-    ``subject``: a resource, label, taint or constraint; ``node``: "" if the change is not about a node; ``before``,
-    ``after``: amounts or values, None where there are none.
+    ``subject`` is a resource, label, taint or constraint. ``node`` is "" if the step changes no node. ``before`` and
+    ``after`` are amounts or values, or None if the step has none.
     """
 
     kind: str
@@ -65,35 +65,35 @@ class CureStep:
     after: int | str | None
 
     def as_json(self) -> dict[str, Any]:
-        """Return the documented JSON object."""
+        """Return the step as the JSON object that the documents describe."""
         return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)
 class Cure:
-    """Changes or moves that would give a waiting pod a node, as trial rounds have shown."""
+    """Changes or moves that would give a waiting pod a node; trial rounds have shown that they do."""
 
     pod: str
     """Name of the waiting pod."""
     node: str
-    """The node that it would get."""
+    """The node that the pod would get."""
     kind: str
-    """Kind of the first change."""
+    """Kind of the cure's first step."""
     text: str
-    """The whole change, for people."""
+    """The whole cure in words, for people."""
     changes: tuple[CureStep, ...]
-    """Changes of objects."""
+    """The cure's steps, each of which changes an object."""
     moves: tuple[Move, ...]
-    """Moves of other pods."""
+    """Moves of other pods that make the node free for the waiting pod."""
     rival: str = ""
-    """Another waiting pod that would get the place first, "" for none."""
+    """Another waiting pod that would get the freed place first, "" if there is none."""
     together: int = 0
-    """How many waiting pods would get nodes; 0: only this pod was tested."""
+    """How many waiting pods would get nodes through this cure; 0 if it was tried for this pod only."""
     commands: tuple[str, ...] = ()
     """Commands that carry out the cure; empty if no commands can."""
 
     def as_json(self) -> dict[str, Any]:
-        """Return the documented JSON object."""
+        """Return the cure as the JSON object that the documents describe."""
         return {**asdict(self), "moves": [_move(each) for each in self.moves]}
 
 
@@ -102,35 +102,35 @@ class Audit:
     """The findings of an audit of a cluster."""
 
     nodes: int
-    """Number of nodes."""
+    """Number of nodes in the cluster."""
     pods: int
-    """Number of pods."""
+    """Number of pods in the cluster."""
     freed: tuple[str, ...]
     """Nodes that ``moves`` would empty."""
     moves: tuple[Move, ...]
-    """Moves of pods. Nodes that moves empty for waiting pods are not in ``freed``."""
+    """Moves of pods that free nodes. If moves empty a node for a waiting pod, that node is not in ``freed``."""
     most_freed: int
-    """Upper bound on how many nodes any choice of moves could free."""
+    """Upper bound on the number of nodes that any set of moves could free."""
     staying: tuple[Staying, ...]
     """Pods that keep a node from being freed."""
     overcommitted: tuple[NodeUse, ...]
-    """Nodes with more requests than they offer."""
+    """Nodes on which the pods request more than the node offers."""
     hot: tuple[Hot, ...]
-    """Nodes with more use than allowed."""
+    """Nodes with a measured use above the given percentage."""
     misplaced: tuple[Misplaced, ...]
-    """Pods that break rules about their nodes."""
+    """Pods that break a rule about their nodes."""
     pending: tuple[Pending, ...]
-    """Pods that would stay pending."""
+    """Pods that would stay pending after the next rounds."""
     cures: tuple[Cure, ...]
-    """Cures of pending pods, each of which was tried for one pod alone."""
+    """Cures of pending pods; each cure was tried for one pod alone."""
     costs: Costs | None
-    """The savings that moves could bring; None if no pod may move."""
+    """The points that moves could save; None if no pod may move."""
     warnings: tuple[str, ...]
-    """Lines for people."""
+    """Warnings about the input, one line each, for people."""
 
     @property
     def summary(self) -> list[str]:
-        """Sentences for people, the most important first."""
+        """The findings in sentences for people, the most important first."""
         room = {each.node for each in self.staying}.intersection(each.source for each in self.moves)
         freed = _count(len(self.freed), "node", "nodes")
         moves = _count(len(self.moves), "move", "moves")
@@ -160,7 +160,7 @@ class Audit:
         return f"at most {self.most_freed} could be"
 
     def rows(self) -> dict[str, list[tuple[str, ...]]]:
-        """Return the rows of the tables that show the audit, by the name of the table."""
+        """Return the rows of the tables that show the audit, by table name."""
         return {
             "freed": [(name,) for name in self.freed],
             "moves": [(each.pod, each.source, each.target) for each in self.moves],
@@ -183,7 +183,7 @@ class Audit:
         return [(f"{count:,}", f"{len(nodes[reason]):,}", reason) for reason, count in pods.most_common()]
 
     def as_json(self) -> dict[str, Any]:
-        """Return the documented JSON object."""
+        """Return the audit as the JSON object that the documents describe."""
         return {
             "nodes": self.nodes,
             "pods": self.pods,
@@ -206,7 +206,7 @@ class Audit:
 
 
 def _merge_rows(rows: Iterable[tuple[str, ...]]) -> list[tuple[str, ...]]:
-    """Merge rows that differ in their pods only: the merged row names the first pod and how many more there are."""
+    """Merge rows that differ only in their pods; a merged row names the first pod and the number of the others."""
     pods: dict[tuple[str, ...], list[str]] = {}
     for pod, *said in rows:
         pods.setdefault(tuple(said), []).append(pod)
@@ -221,7 +221,7 @@ def _count(number: int, one: str, several: str) -> str:
 
 
 def _lacking(use: NodeUse) -> str:
-    """Return how far the requests on a node exceed its allocatable amounts, as quantities for people."""
+    """Return by how much the requests on a node exceed its allocatable amounts, in quantities for people."""
     return ", ".join(
         f"{key} {format_quantity(key, -free)}" for key, free in sorted(use.free.items()) if free < 0
     )
@@ -234,7 +234,7 @@ def _move(move: Move) -> dict[str, str]:
 def format_quantity(resource: str, amount: int, *, down: bool = False) -> str:
     """Return an amount as people write it: ``2`` or ``250m`` for cpu, ``1.5Gi`` or ``300Mi`` for memory, else a number.
 
-    Mebibytes are rounded up, or ``down``.
+    Mebibytes are rounded up, or rounded down if ``down``.
     """
     if resource == "cpu":
         return f"{amount}m" if amount % 1000 else f"{amount // 1000}"

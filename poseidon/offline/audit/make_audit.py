@@ -1,4 +1,4 @@
-"""Makes an audit of a cluster, from its objects and from trials of the solver."""
+"""Audits a cluster, from its objects and from trial rounds of the solver."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from poseidon.offline.plan import Plan, list_node_uses, schedule_pods
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 _TRIES = 40
-"""How many trial rounds are run at most to find cures of a single pod."""
+"""The most trial rounds that are run to find cures of a single pod."""
 
 
 def make_audit(
@@ -35,10 +35,11 @@ def make_audit(
     local_data_may_go: bool = False,
     note: Callable[[str], None] = lambda _: None,
 ) -> Audit:
-    """Audit a cluster; ``note`` receives lines about the progress, for people.
+    """Audit a cluster; meanwhile, pass lines about the progress to ``note``.
 
-    ``tries``: most choices of nodes to try; ``budget``: most moves, None for any; ``move_cost``: points a move has to
-    save; ``hot``: percentage of use of a hot node, by resource; ``local_data_may_go``: pods with local data may move.
+    ``tries`` is the most sets of nodes to try to free; ``budget`` the most moves, or None for any number;
+    ``move_cost`` the points that a move has to save. ``hot`` gives, by resource, the percentage of use above which a
+    node is hot. If ``local_data_may_go``, pods with local data may move.
     """
     note("looking at the cluster")
     cluster = build_offline_cluster(manifests, configuration, now)
@@ -52,7 +53,8 @@ def make_audit(
     ]
     hottest = sorted(cluster.scheduler.iter_hot(hot), key=lambda each: (-each[2], natural(each[0]), each[1]))
     note("placing pods that wait")
-    waiting = schedule_pods(cluster, manifests)  # changes ``cluster``: pods are placed and victims removed
+    # this call changes ``cluster``: it places pods and removes victims
+    waiting = schedule_pods(cluster, manifests)
     note("looking for cheaper places")
     trials = make_trials(configuration, now, known, cluster.pods, running, waiting, running.stays)
     leaving = {each.pod for each in waiting.preemptions}
@@ -95,9 +97,9 @@ def find_cures_of_pods(
     pods: Collection[str],
     tries: int = _TRIES,
 ) -> tuple[Cure, ...]:
-    """Return changes that would give ``pods`` nodes: uids of pods that still wait after ``plan``.
+    """Return cures of the pods ``pods`` (uids), which still wait after ``plan``.
 
-    ``events`` describe the cluster before the plan; the objects of ``manifests`` tell which changes people can make.
+    ``events`` describe the cluster before the plan. The objects of ``manifests`` show which changes people can make.
     """
     if not pods:
         return ()
@@ -115,7 +117,7 @@ def _try_cures(
     pods: Collection[str],
     tries: int,
 ) -> tuple[Cure, ...]:
-    """Return changes that would give ``pods`` nodes; ``trials`` know the cluster with the placements of ``plan``."""
+    """Return cures of waiting pods; ``trials`` know the cluster with the placements of ``plan``."""
     if not pods:
         return ()
     nodes = running.nodes | {each.pod: each.node for each in plan.bindings}

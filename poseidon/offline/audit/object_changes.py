@@ -1,6 +1,6 @@
-"""Translates a cure's changes into changes of Kubernetes objects, and drops those that people cannot make.
+"""Translates a cure's steps into changes of Kubernetes objects, and drops cures that people cannot carry out.
 
-Rounds know amounts, labels and rules, but not the objects behind them.
+The solver's rounds know amounts, labels and rules, but not the objects that state them.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ if TYPE_CHECKING:
 
 _NEAR = "required podAffinity"
 OF_GROUP = "topology constraint of PodGroup"
-"""Name, in texts, of a group's constraint that all its pods run on nodes with one value of a label."""
+"""Name, in texts, of a PodGroup's constraint that all its pods run on nodes with one value of a label."""
 OF_TREE = ("topology constraint of group", "topology constraint of the")
-"""How the name of such a constraint begins for one group in a tree, or for the groups on a level of it."""
+"""Beginnings of the names of two constraints: on one group of a tree, and on all groups of a level of the tree."""
 
 _OF_THE_KUBELET = frozenset(
     f"{prefix}kubernetes.io/{name}" for prefix in ("", "beta.") for name in ("arch", "hostname", "os")
 )
-"""Node labels that the kubelet restores when others change them."""
+"""Node labels that the kubelet sets back when others change them."""
 
 
 _SCALED = frozenset({"Deployment", "ReplicaSet", "ReplicationController", "StatefulSet"})
 
 
 class Objects:
-    """The objects of a cluster, by which it can be told whether and how a change can be made."""
+    """The objects of a cluster, which show whether and how people can make a change."""
 
     def __init__(self, manifests: Manifests) -> None:
         self._pods = {each.metadata.uid: each for each in (*manifests.pods, *manifests.suspended)}
@@ -48,11 +48,11 @@ class Objects:
         self._bound_to_storage = frozenset(_labels_of(manifests.storage))
 
     def changes(self, pod: str, steps: Iterable[CureStep]) -> tuple[CureStep, ...] | None:
-        """Return the steps for a pod (uid) as changes of objects, None if people cannot make one of them.
+        """Return a cure's steps for a pod (uid) as changes of objects, or None if people cannot make one of them.
 
-        No request can be lower than the overhead of the pod's runtime class. Labels by which volumes name their nodes
-        cannot be changed for one pod. For rules of which a pod may have several, ``before`` is the rule's index in the
-        pod's own list.
+        A pod's request cannot be lower than the overhead of the pod's runtime class. Labels by which volumes name
+        their nodes cannot be changed for a single pod. A pod may have several rules of one kind; then ``before`` is
+        the rule's index in the pod's own list.
         """
         found: list[CureStep] = []
         for step in steps:
@@ -63,14 +63,14 @@ class Objects:
         return tuple(found)
 
     def commands(self, pod: str, changes: Sequence[CureStep]) -> tuple[str, ...]:
-        """Return the commands that make the changes for a pod (uid); () if some change cannot be made by a command."""
+        """Return the commands that make the changes for a pod (uid), or () if no command can make one of them."""
         return commands(self._pods[pod], changes)
 
     def fewer_replicas(self, pod: str, placed: Container[str]) -> CureStep | None:
-        """Return the step that scales a pod's (uid) workload down to its placed pods, None if there is none.
+        """Return the step that scales the workload of a pod (uid) down to its placed pods, or None if no step can.
 
-        There is none if no pod or all pods are placed, or if the workload cannot be scaled. ``placed``: uids of pods
-        that are on nodes, or get nodes.
+        No step can if none or all of the workload's pods are placed, or if the workload cannot be scaled. ``placed``
+        has the uids of the pods that have nodes, or get nodes.
         """
         found, owner = self._pods[pod], self._pods[pod].metadata.controller()
         if owner is None or owner.kind not in _SCALED:
@@ -83,7 +83,7 @@ class Objects:
         )
 
     def _by_workload(self) -> dict[str, list[str]]:
-        """Return the pods (uids) of each workload that have not ended; computed once."""
+        """Return, by workload, the uids of its pods that have not ended; the result is computed once."""
         if self._replicas is None:
             self._replicas = {}
             for uid, each in self._pods.items():
@@ -114,7 +114,7 @@ class Objects:
 
 
 def _change_group(pod: Pod, step: CureStep) -> CureStep | None:
-    """Return a step as one about the constraint of the pod's group, None if the pod has no group."""
+    """Return a step with the constraint of the pod's group as its subject, or None if the pod has no group."""
     found = find_membership(pod)
     if found is None:
         return None
@@ -125,19 +125,19 @@ def _change_group(pod: Pod, step: CureStep) -> CureStep | None:
 
 
 def _kind_of(step: CureStep) -> str:
-    """Return the kind of rule that a step is about: the subject without the label."""
+    """Return the kind of rule that a step changes: its subject without the label."""
     return step.subject.partition(" by ")[0]
 
 
 def _places(pod: Pod, kind: str) -> list[int]:
-    """Return the indices of a kind's rules in the pod's own list, in the order that rounds use."""
+    """Return the indices of the pod's rules of one kind in the pod's own list, in the order that rounds use."""
     affinity = pod.spec.affinity or Affinity()
     match kind:
         case "required podAffinity":
             return _places_of_terms(pod, affinity.pod_affinity)
         case "required podAntiAffinity":
             return _places_of_terms(pod, affinity.pod_anti_affinity)
-        case _:  # topologySpreadConstraint
+        case _:  # here the kind is topologySpreadConstraint
             return list(range(len(pod.spec.topology_spread_constraints)))
 
 
@@ -150,7 +150,7 @@ def _places_of_terms(pod: Pod, rules: PodAffinity | None) -> list[int]:
 
 
 def _labels_of(storage: Iterable[KubeStruct]) -> Iterator[str]:
-    """Yield the keys of labels that tell which nodes can use a volume, or where volumes can be made."""
+    """Yield the keys of labels that decide which nodes can use a volume, or where volumes can be made."""
     for each in storage:
         match each:
             case PersistentVolume(spec=spec) if spec.node_affinity and spec.node_affinity.required:
