@@ -1,4 +1,4 @@
-"""Chooses one of several objects with the same name, because repositories keep alternatives side by side."""
+"""Chooses one of several objects with the same name, because some repositories keep alternatives in several files."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _GROUPS_OF_FAMILIES = frozenset(group for group, _ in FAMILIES)
 def one_of_each(
     documents: Iterable[Document], told: list[str], *, strict: bool = False
 ) -> Iterator[Document]:
-    """Yield one document per object: the one given last, at the position of the first.
+    """Yield one document per object: the last that the input gives, at the position of the first.
 
-    Adds a line with both files to ``told`` for each object that is given with different contents.
+    For each object that has different contents in two files, a line with both files is added to ``told``.
     """
     last: dict[_Name, Document] = {}
     order: list[tuple[_Name | None, Document]] = []
@@ -39,7 +39,7 @@ def one_of_each(
 
 
 def _name_of(document: Document) -> _Name | None:
-    """Return the key of an object; None for objects without a name, and for kinds that are not read."""
+    """Return the key of an object, or None for objects without a name and for kinds that this program does not read."""
     group = document.api_version.rpartition("/")[0]
     metadata = document.value.get("metadata")
     given = metadata if isinstance(metadata, Mapping) else {}

@@ -10,7 +10,7 @@ _DECIMAL = ("E", "P", "T", "G", "M", "k")
 
 
 def parse_amount(resource: str, value: Number) -> int:
-    """Return an amount in the unit of its resource; invalid amounts, which other checks report, count as 0."""
+    """Return an amount in the unit of its resource; an invalid amount, which other checks report, counts as 0."""
     try:
         return amount(unit_of(resource), value)
     except QuantityError:
@@ -25,7 +25,7 @@ def unit_of(resource: str) -> str:
 
 
 def format_amount(resource: str, value: int) -> str:
-    """Return an amount as a quantity in the largest unit that fits: ``500m`` of cpu, ``2Gi`` of memory."""
+    """Return an amount as a quantity in the largest unit that fits, such as ``500m`` of cpu or ``2Gi`` of memory."""
     if unit_of(resource) == "cpu":
         return f"{value}m" if value % 1000 else str(value // 1000)
     for units, step in ((_BINARY, 1024), (_DECIMAL, 1000)):

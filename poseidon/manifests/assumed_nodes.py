@@ -1,4 +1,4 @@
-"""Makes assumed nodes, for plans without a cluster or for a larger one."""
+"""Makes up nodes, for plans without a cluster or for a larger cluster."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from poseidon.kube.parsing.quantities import QuantityError, amount
 
 USUAL = MappingProxyType({"cpu": "4", "memory": "16Gi", "pods": "110"})
-"""The amounts that an assumed node offers by default."""
+"""The amounts that a made-up node offers by default."""
 
 _MOST = 100_000
 _FORM = "write COUNT or COUNT:RESOURCE=AMOUNT,..., such as 3 or 3:cpu=8,memory=32Gi,nvidia.com/gpu=4"
@@ -18,17 +18,18 @@ _FORM = "write COUNT or COUNT:RESOURCE=AMOUNT,..., such as 3 or 3:cpu=8,memory=3
 def make_nodes(
     count: int, resources: Mapping[str, str | int] | None = None, *, first: int = 1
 ) -> list[dict[str, Any]]:
-    """Return nodes named ``added-1``, ``added-2``, ... as objects; the first has the number ``first``.
+    """Return made-up nodes ``added-1``, ``added-2``, ... as objects; ``first`` is the number of the first.
 
-    Each offers 4 cores, 16Gi of memory and 110 pods, unless ``resources`` states other amounts.
+    Each node offers 4 cores, 16Gi of memory and room for 110 pods, unless ``resources`` states other amounts.
     """
     offered = {name: str(value) for name, value in {**USUAL, **(resources or {})}.items()}
     return [_make_node(f"added-{number}", offered) for number in range(first, first + count)]
 
 
 def parse_nodes(texts: tuple[str, ...]) -> Iterator[tuple[str, list[dict[str, Any]]]]:
-    """Yield each text such as ``3:cpu=8`` with its nodes, numbered consecutively. Raises ``ValueError`` for invalid
-    texts.
+    """Yield each text such as ``3:cpu=8`` with its nodes, numbered consecutively.
+
+    Raises ``ValueError`` if a text is invalid.
     """
     first = 1
     for text in texts:

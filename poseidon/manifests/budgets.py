@@ -1,8 +1,8 @@
 """Counts how many evictions each PodDisruptionBudget of an input allows, if no controller has counted them yet.
 
-Dumps of clusters contain the controller's counts; budgets that people write do not. Counting follows
-``pkg/controller/disruption``: a pod is healthy while it is on a node, has not ended, is not being deleted,
-and is not known to be unready.
+Objects dumped from clusters contain the controller's counts; budgets that people write do not. Counting follows
+``pkg/controller/disruption``. A pod is healthy if it is on a node, has not ended, is not being deleted, and no
+condition says that it is not ready.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from poseidon.volumes.matching import holds
 
 
 def count_budgets(budgets: Iterable[DisruptionBudget], pods: Sequence[Pod]) -> list[DisruptionBudget]:
-    """Return the budgets with a status each; if a budget has none, with the status that its controller would write."""
+    """Return the budgets, each with a status; one without gets the status that its controller would write."""
     return [each if each.status is not None else _count(each, pods) for each in budgets]
 
 
 def budget_defects(found: DisruptionBudget) -> Iterator[Defect]:
-    """Yield the faults of a budget."""
+    """Yield the faults of a PodDisruptionBudget."""
     spec = found.spec
     if spec.min_available is not None and spec.max_unavailable is not None:
         yield Defect("spec.maxUnavailable", "stands beside minAvailable; remove one of the two")
@@ -61,7 +61,7 @@ def _count(budget: DisruptionBudget, pods: Sequence[Pod]) -> DisruptionBudget:
 
 
 def _list_covered(budget: DisruptionBudget, pods: Iterable[Pod]) -> list[Pod]:
-    """Return the pods that a budget selects and that have not ended."""
+    """Return the pods that a budget selects, without those that have ended."""
     selector = parse_selector(budget)
     if selector is None:
         return []
@@ -76,7 +76,7 @@ def _list_covered(budget: DisruptionBudget, pods: Iterable[Pod]) -> list[Pod]:
 
 
 def _share(value: Number, whole: int) -> int | None:
-    """Return the number of pods that a number or percentage means, rounded up; None for anything else."""
+    """Return how many pods a number or percentage means, rounded up, or None for anything else."""
     if isinstance(value, int):
         return value if value >= 0 else None
     text = str(value)

@@ -1,7 +1,7 @@
-"""Completes objects as an API server would: one version of each object, a served API version, and defaults.
+"""Completes objects as an API server would: keeps one version of each, in a served API version, with defaults.
 
-The input is what people write (``generateName``, nodes without ``allocatable``, old versions), and dumps, perhaps
-in several parts between which objects have changed.
+People write objects with ``generateName``, nodes without ``allocatable``, and old API versions. Dumps of a cluster
+may have several parts, and objects may have changed between them.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ Key = tuple[str, str, str, str]
 def as_held(documents: Iterable[Document]) -> list[Document]:
     """Return the documents as an API server would store them, in order.
 
-    Of an object that was dumped several times (equal uid) the latest state stays. The name of an object with
-    ``generateName`` only is that prefix and the first free number. A malformed value stays as it is; the conversion
-    reports it.
+    If an object was dumped several times (with the same uid), its latest version is kept. An object that has only a
+    ``generateName`` is named by this prefix and the first free number. A malformed value stays as it is, because the
+    conversion reports it.
     """
     found = _latest([_apply_defaults(each) for each in documents])
     taken = {key for each in found if (key := _key(each))[-1]}
@@ -57,7 +57,7 @@ def _apply_defaults(document: Document) -> Document:
 
 
 def _latest(documents: list[Document]) -> list[Document]:
-    """Return the documents with one version of each dumped object: that with the highest resource version."""
+    """Return the documents with one version of each dumped object: the one with the highest resource version."""
     latest: dict[tuple[Key, str], Document] = {}
     kept: list[tuple[tuple[Key, str] | None, Document]] = []
     for each in documents:
@@ -70,7 +70,10 @@ def _latest(documents: list[Document]) -> list[Document]:
 
 
 def _version(document: Document) -> int:
-    """Return the resource version as a number: documented as one since Kubernetes 1.35, and one in practice before."""
+    """Return the resource version as a number.
+
+    Kubernetes documents it as a number since 1.35; before, it was one in practice.
+    """
     version = _metadata(document).get("resourceVersion")
     text = version if isinstance(version, str) else ""
     return int(text) if text.isascii() and text.isdecimal() and len(text) < 40 else -1

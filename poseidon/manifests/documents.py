@@ -1,9 +1,9 @@
-"""Reads documents from paths: files, folders and standard input, YAML or JSON; Lists are split into their items.
+"""Reads objects in YAML or JSON from files, folders and standard input, and splits Lists into their items.
 
-A file that a user names must contain Kubernetes objects; anything else in it is a defect. Folders contain
-other files, too: values of Helm charts, kustomizations with their patches, dashboards, configuration of other
-programs. There, documents that are no Kubernetes objects are skipped with a warning; broken Kubernetes
-objects are errors.
+A file that the user names must contain Kubernetes objects; everything else in it is a defect. Folders also contain
+other files: values of Helm charts, kustomizations with their patches, dashboards, configuration of other programs. In
+folders, documents that are no Kubernetes objects are skipped with a warning, and broken Kubernetes objects are
+errors.
 """
 
 from __future__ import annotations
@@ -33,42 +33,44 @@ from poseidon.manifests.wording import RENDER_FIRST, list_names
 from poseidon.manifests.yaml_text import YamlTextError, parse_yaml
 
 _NAMED = 5
-"""Most files that a warning names; further ones are only counted."""
+"""The most files that a warning names; it only counts the others."""
 
 _OTHER = ("hold no Kubernetes objects", "")
 _TEMPLATES = ("are templates", f"; {RENDER_FIRST}")
 _PATCHES = ("are patches", f"; with {TOOLS} on PATH they are applied")
 _KUSTOMIZATIONS = ("are kustomizations", f"; with {TOOLS} on PATH they are followed")
-"""Reason why kustomizations of folders are left out, and the remedy, as in the three above."""
+"""Why the kustomizations of folders are left out, and what the user can do; see the three reasons above."""
 
 _API_VERSION = re.compile(r"""^\s*["'{]*apiVersion["']?\s*:""", re.MULTILINE)
 _KIND = re.compile(r"""^\s*["'{]*kind["']?\s*:""", re.MULTILINE)
 _ACTION = re.compile(r"\{\{.*?\}\}", re.DOTALL)
 
 HELD_LIST = {"annotations": {"firmament.io/held-by": "live-cluster"}}
-"""Metadata that marks a list of objects as held by a live cluster."""
+"""Metadata that marks a list of objects as taken from a live cluster."""
 
 STANDARD_INPUT = "-"
 SUFFIXES = (".yaml", ".yml", ".json")
 
 
 def resembles_manifest(text: str) -> bool:
-    """Return whether unparsable text was meant to hold an object: it names an API version and a kind."""
+    """Return whether unparsable text was meant to be an object, because it names an API version and a kind."""
     return bool(_API_VERSION.search(text) and _KIND.search(text))
 
 
 def has_template_actions(text: str) -> bool:
-    """Return whether text has actions of a template engine, as Helm charts have."""
+    """Return whether a text has actions of a template engine, such as those in Helm charts."""
     return bool(_ACTION.search(text))
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One object as parsed. ``source`` names the file and, if it contains several objects, the place in it.
+    """One object as parsed from the input.
 
-    ``template``: the object comes from a folder's file with template actions, so that its faults may be places
-    that are still to be filled in. ``held``: a live cluster holds it, so it is used as far
-    as possible, even if the API server would refuse it today.
+    ``source`` names the file and, if the file contains several objects, the place in it.
+
+    If ``template``, the object comes from a folder's file with template actions; its faults may be places that a
+    template engine still fills in. If ``held``, the object comes from a live cluster; it is used as far as possible,
+    even if the API server would refuse it today.
     """
 
     source: str
@@ -81,7 +83,10 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class _Fault:
-    """A fault and its place. ``foreign``: the document is no Kubernetes object, rather than a broken one."""
+    """A fault in a document, and its place.
+
+    If ``foreign``, the document is no Kubernetes object at all; otherwise it is a broken one.
+    """
 
     where: str
     problem: str
@@ -93,7 +98,7 @@ class _Fault:
 
 @dataclass(frozen=True, slots=True)
 class GivenText:
-    """YAML or JSON that a program passes as text; messages call it ``source``."""
+    """YAML or JSON that a calling program passes as text; messages call it ``source``."""
 
     source: str
     text: str
@@ -101,7 +106,7 @@ class GivenText:
 
 @dataclass(frozen=True, slots=True)
 class GivenObject:
-    """An object, or a list of objects, that a program has parsed; ``held``: from a live cluster."""
+    """An object, or a list of objects, that a calling program has parsed; if ``held``, it comes from a live cluster."""
 
     source: str
     value: Any
@@ -109,20 +114,19 @@ class GivenObject:
 
 
 Given = str | GivenText | GivenObject
-"""A path, or content that a program passes."""
+"""A path, or content that a calling program passes."""
 
 
 def read_documents(
     paths: Iterable[Given], defects: list[str], warnings: list[str], kustomized: Iterable[str] = ()
 ) -> Iterator[Document]:
-    """Yield all objects in ``paths``, in order of paths, files and documents; then the objects that kustomizations
-    make.
+    """Yield all objects in ``paths``, in the order of paths, files and documents; then those of ``kustomized``.
 
-    ``-`` is standard input; folders are searched recursively in sorted order for .yaml, .yml and .json files. A
-    kustomization among them is built if ``kustomize`` or ``kubectl`` is there, and then replaces the files that it
-    uses. Kustomizations in the folders ``kustomized`` must be built. Unreadable files, and named documents that are
-    no objects, are added to ``defects`` as ``file: what is wrong; what to do``; other documents in folders, to
-    ``warnings``.
+    The path ``-`` is standard input. Folders are searched recursively, in sorted order, for .yaml, .yml and .json
+    files. If ``kustomize`` or ``kubectl`` is installed, kustomizations in the folders of ``paths`` are built; what
+    they make replaces the files that they use. The folders ``kustomized`` have kustomizations that must be built.
+    Unreadable files, and documents of named files that are no objects, are added to ``defects`` as ``file: what is
+    wrong; what to do``. Such documents in folders are added to ``warnings``.
     """
     for path in paths:
         if isinstance(path, GivenText):
@@ -169,7 +173,7 @@ def _kustomize(folder: Path, defects: list[str]) -> Iterator[Document]:
 
 
 class _Folder:
-    """The objects of a folder's files; files and documents that hold no object are left out with a warning."""
+    """The objects of a folder's files; if a file or document holds no object, it is left out with a warning."""
 
     def __init__(self, folder: Path, defects: list[str], warnings: list[str]) -> None:
         self._folder, self._defects, self._warnings = folder, defects, warnings
@@ -181,7 +185,7 @@ class _Folder:
         }
 
     def documents(self) -> Iterator[Document]:
-        """Yield the objects of the folder; those of a kustomization in the place of its file."""
+        """Yield the objects of the folder; those that a kustomization makes come at the position of its file."""
         found = (
             file for file in self._folder.rglob("*") if file.suffix in SUFFIXES or file.name in KUSTOMIZATIONS
         )
@@ -206,7 +210,7 @@ class _Folder:
         self._tell()
 
     def _follow(self, known: list[Kustomization]) -> tuple[dict[Path, bytes], set[Path]]:
-        """Build the kustomizations; return what they make, by file, and the files that they have used."""
+        """Build the folder's kustomizations; return what each makes, by file, and the files that they have used."""
         made: dict[Path, bytes] = {}
         used: set[Path] = set()
         for root in find_roots(known) if known and command() else ():
@@ -286,8 +290,8 @@ def _unparsable(source: str, text: str, error: Exception) -> _Fault:
 
 
 def _parse_json(text: str) -> list[Any]:
-    """Return the values of JSON documents that follow one another, as `jq` and repeated `kubectl get` print them."""
-    # An absurdly long integer stays text, and is refused where its field is converted.
+    """Return the values of several JSON documents in one text, as `jq` and repeated `kubectl get` print them."""
+    # An integer of absurd length stays text, and the conversion of its field refuses it.
     text = repair_characters(text.encode()).decode() if "\\u" in text else text
     decoder = json.JSONDecoder(parse_int=lambda digits: int(digits) if len(digits) < 100 else digits)
     values: list[Any] = []
@@ -303,7 +307,7 @@ def _parse_json(text: str) -> list[Any]:
 
 
 def _parse_either(text: str) -> list[Any]:
-    """Parse YAML; text that looks like JSON is first tried as JSON, which is much faster."""
+    """Parse YAML; if the text looks like JSON, try to parse JSON first, which is much faster."""
     if text.lstrip()[:1] == "{":
         try:
             return _parse_json(text)
@@ -317,7 +321,7 @@ def _objects(
 ) -> Iterator[Document]:
     """Yield an object, or the objects of a List. ``kind`` and ``version`` apply if the object states none.
 
-    ``held``: it comes from a list that a live cluster holds.
+    If ``held``, the object comes from a list that was taken from a live cluster.
     """
     if not isinstance(value, dict):
         found = "a list" if isinstance(value, list) else f"{type(value).__name__} {str(value)[:40]!r}"
@@ -340,7 +344,7 @@ def _objects(
 def _items(
     where: str, value: dict[str, Any], faults: list[_Fault], kind: str, version: str, *, held: bool
 ) -> Iterator[Document]:
-    """Yield the objects of a list; items of a typed list (PodList) need not repeat kind and version."""
+    """Yield the objects of a list; items of a typed list (such as PodList) need not repeat kind and version."""
     items = value.get("items")
     if items is not None and not isinstance(items, list):
         faults.append(_Fault(where, f"{kind}List: items: expected a list; correct it"))

@@ -1,4 +1,4 @@
-"""Converts documents to typed objects, and checks and keeps each of them once."""
+"""Converts documents to typed objects, checks them, and keeps each of them once."""
 
 from __future__ import annotations
 
@@ -39,57 +39,57 @@ _LISTS: dict[type[KubeStruct], str] = {
     **dict.fromkeys(DEVICE_KINDS, "devices"),
     **{kind.struct: "for_models" for kind in KINDS if kind.left_out},
 }
-"""The field of ``Inventory`` for each type of object; all other types are workloads."""
+"""The field of ``Inventory`` that holds each type of object; all other types are workloads."""
 
 Workload = ReplicaWorkload | DaemonSet | Job
 
 
 @dataclass(slots=True)
 class Inventory:
-    """The objects of the input that matter to placement, in order of appearance.
+    """The objects of the input that placement needs, in order of appearance.
 
-    Every pod gets its namespace, and ``namespace/name`` as its uid, which is unique within one input even if
-    files were copied into it.
+    Every pod gets a namespace, and ``namespace/name`` as its uid. Uids are unique within an input even if files were
+    copied into it.
     """
 
     nodes: list[Node] = field(default_factory=list)
-    """Nodes."""
+    """Nodes of the input."""
     namespaces: list[Namespace] = field(default_factory=list)
     """Namespaces, with their labels."""
     pods: list[Pod] = field(default_factory=list)
-    """Pods of the input itself."""
+    """Pods that the input itself contains."""
     workloads: list[tuple[str, Workload]] = field(default_factory=list)
-    """Workloads, each with its kind."""
+    """Workloads of the input, each with its kind."""
     cron_jobs: list[CronJob] = field(default_factory=list)
-    """CronJobs."""
+    """CronJobs of the input."""
     priority_classes: list[PriorityClass] = field(default_factory=list)
-    """PriorityClasses."""
+    """PriorityClasses of the input."""
     storage: list[KubeStruct] = field(default_factory=list)
     """Claims, volumes, storage classes and CSI objects."""
     devices: list[KubeStruct] = field(default_factory=list)
     """Devices, device classes, device claims and templates of device claims."""
     budgets: list[DisruptionBudget] = field(default_factory=list)
-    """PodDisruptionBudgets."""
+    """PodDisruptionBudgets of the input."""
     services: list[Service] = field(default_factory=list)
-    """Services."""
+    """Services of the input."""
     runtime_classes: list[RuntimeClass] = field(default_factory=list)
-    """RuntimeClasses."""
+    """RuntimeClasses of the input."""
     limit_ranges: list[LimitRange] = field(default_factory=list)
-    """LimitRanges."""
+    """LimitRanges of the input."""
     quotas: list[ResourceQuota] = field(default_factory=list)
-    """ResourceQuotas."""
+    """ResourceQuotas of the input."""
     for_models: list[KubeStruct] = field(default_factory=list)
     """Objects that only cost models or pod groups use."""
 
 
 def take_inventory(documents: Iterable[Document], defects: list[str], warnings: list[str]) -> Inventory:
-    """Convert and check every document; kinds without effect are skipped, with a warning if they hold pods.
+    """Convert and check every document; skip kinds that placement ignores, with a warning if they hold pods.
 
-    Adds ``file: Kind ns/name: field: what is wrong; what to do`` to ``defects`` for each fault; in the same
-    form to ``warnings`` for odd but usable objects, and for faults of objects that only cost models use.
+    Each fault adds ``file: Kind ns/name: field: what is wrong; what to do`` to ``defects``. Objects that are odd but
+    usable, and faults of objects that only cost models use, are added in the same form to ``warnings``.
 
-    Objects of a live cluster are never defects: a readable object is used as the bridge uses it, even with faults; an
-    unreadable one is left out. ``warnings`` gets a line about each.
+    Objects of a live cluster never count as defects: a readable object is used as the bridge uses it, even with
+    faults, and an unreadable object is left out. Either case adds a line to ``warnings``.
     """
     inventory, validator, quarantine = Inventory(), Validator(), Quarantine()
     others: list[Document] = []
@@ -128,7 +128,7 @@ def take_inventory(documents: Iterable[Document], defects: list[str], warnings: 
 
 
 def _list_oddities(document: Document, found: KubeStruct, faults: Sequence[Defect]) -> Iterator[str]:
-    """Yield a warning if an object that a live cluster holds has faults."""
+    """Yield a warning if an object of a live cluster has faults."""
     if not faults:
         return
     more = f", and {len(faults) - 1} more" if len(faults) > 1 else ""
@@ -143,7 +143,7 @@ def _namespace_of(kind: str, metadata: ObjectMeta) -> str:
 
 
 def _convert(document: Document, kind: type[KubeStruct]) -> tuple[Any, str]:
-    """Return an object and its faults; None instead of an object that cannot be used."""
+    """Return an object and a description of its faults; the object is None if it cannot be used."""
     try:
         return convert_object(document.value, kind), ""
     except MalformedObjectError as error:
@@ -166,12 +166,12 @@ def _file(inventory: Inventory, kind: ObjectKind, found: Any) -> None:
 
 
 def is_read(group: str, kind: str) -> bool:
-    """Return whether objects of a kind are read."""
+    """Return whether this program reads objects of a kind."""
     return (group, kind) in BY_NAME
 
 
 def identity(document: Document) -> str:
-    """Return ``file: Kind ns/name`` as far as it is known; without the file if the object comes from none."""
+    """Return ``file: Kind ns/name`` as far as these are known, without the file if the object comes from none."""
     metadata = document.value.get("metadata")
     given = metadata if isinstance(metadata, dict) else {}
     name = given.get("name") or "(no name)"

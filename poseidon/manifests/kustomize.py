@@ -1,6 +1,6 @@
 """Builds kustomizations, and finds the files that they use.
 
-``kustomize`` or ``kubectl`` does the work; without both, the files are read as they are.
+The programs ``kustomize`` or ``kubectl`` do the building. Without them, the files are read as they are.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 from poseidon.manifests.yaml_text import YamlTextError, parse_yaml
 
 FILES = ("kustomization.yaml", "kustomization.yml", "Kustomization")
-"""Names of files that hold a kustomization."""
+"""Names of files that can hold a kustomization."""
 
 TOOLS = "kustomize or kubectl"
 _SECONDS = 120
@@ -24,11 +24,11 @@ _PATCH_FIELDS = ("patches", "patchesStrategicMerge", "patchesJson6902")
 
 
 class KustomizeError(ValueError):
-    """A kustomization that cannot be built; the text says why."""
+    """Raised if a kustomization cannot be built; the text says why."""
 
 
 def command() -> tuple[str, ...]:
-    """Return the command that builds a folder, without the folder's name; () if no program is installed."""
+    """Return the command that builds a folder, without the folder's name, or () if no such program is installed."""
     for name, verb in (("kustomize", "build"), ("kubectl", "kustomize")):
         if found := shutil.which(name):
             return found, verb
@@ -36,7 +36,7 @@ def command() -> tuple[str, ...]:
 
 
 def build_kustomization(folder: Path) -> bytes:
-    """Return the objects that a folder's kustomization makes, as YAML. Raises ``KustomizeError``."""
+    """Return the objects that a folder's kustomization makes, as YAML. Raises ``KustomizeError`` if that fails."""
     tool = command()
     if not tool:
         raise KustomizeError(f"needs {TOOLS} on PATH; install one of them")
@@ -64,8 +64,9 @@ def build_kustomization(folder: Path) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Kustomization:
-    """A kustomization in ``file``: ``used`` are files and folders that it names, ``patches`` the patches among them.
-    ``is_component``: it makes no objects by itself.
+    """A kustomization in ``file``; ``used`` has the files and folders that it names, ``patches`` the patches of them.
+
+    If ``is_component``, the kustomization makes no objects by itself.
     """
 
     file: Path
@@ -75,12 +76,12 @@ class Kustomization:
 
     @property
     def folder(self) -> Path:
-        """The folder of the kustomization."""
+        """The folder that contains the kustomization."""
         return self.file.parent
 
 
 def kustomizations(files: Iterable[Path]) -> list[Kustomization]:
-    """Return the kustomizations among ``files``; an unreadable one names no files."""
+    """Return the kustomizations among ``files``; a kustomization that is unreadable names no files."""
     return [_read(file) for file in files if file.name in FILES]
 
 
@@ -92,7 +93,7 @@ def find_roots(found: Iterable[Kustomization]) -> list[Kustomization]:
 
 
 def find_used_files(root: Kustomization, found: Iterable[Kustomization]) -> frozenset[Path]:
-    """Return all files that a kustomization uses, directly or through others."""
+    """Return all files that a kustomization uses, directly or through other kustomizations."""
     by_folder = {each.folder.resolve(): each for each in found}
     reached: set[Path] = set()
     waiting = [root.folder.resolve()]
@@ -118,9 +119,9 @@ def _read(file: Path) -> Kustomization:
 
 
 def _paths(folder: Path, text: str) -> Iterator[Path]:
-    """Yield the path that a text names, also without the key in front of it, as in entries of generators."""
+    """Yield the paths that a text may name: the text, and its part after ``key=`` as in entries of generators."""
     for name in (text, text.partition("=")[2]):
-        # Patches written in place have several lines; URLs name no file.
+        # A patch written in the kustomization has several lines, and a URL names no file; neither is a path.
         if name and len(name) < 1000 and "\n" not in name and "\0" not in name and "://" not in name:
             try:
                 path = (folder / name).resolve()
@@ -131,7 +132,7 @@ def _paths(folder: Path, text: str) -> Iterator[Path]:
 
 
 def _texts(value: Any) -> Iterator[str]:
-    """Yield all texts within a value, each distinct part once."""
+    """Yield all texts within a value; parts that occur several times are visited once."""
     seen: set[int] = set()
     waiting = [value]
     while waiting:

@@ -1,4 +1,4 @@
-"""Warns of parts of an input that a plan cannot use: unknown kinds, pods of other schedulers, pods on unknown nodes.
+"""Warns of objects that a plan cannot use: unknown kinds, pods of other schedulers, pods on unknown nodes.
 
 Most kinds have nothing to do with scheduling and are skipped silently. A warning names unknown kinds with pod
 templates, because some controller creates pods from them.
@@ -28,13 +28,13 @@ _NO_PODS_OF_THEIR_OWN = frozenset(
         ("trainer.kubeflow.org", "ClusterTrainingRuntime"),
     }
 )
-"""Kinds that hold pod templates from which another object creates the pods."""
+"""Kinds that hold pod templates but create no pods, because another object creates the pods."""
 
 _KNOWN = _NO_PODS_OF_THEIR_OWN | FAMILIES.keys()
 
 
 def warn_of_objects_left_out(documents: Iterable[Document], templates: Sequence[Document]) -> Iterator[str]:
-    """Yield a warning per kind that is not read, and one for ``templates`` with unfilled places."""
+    """Yield a warning per kind that is not read, and one for objects with unfilled places of a template engine."""
     holding_pods: dict[tuple[str, str], list[str]] = defaultdict(list)
     for document in documents:
         group, kind = document.api_version.rpartition("/")[0], document.kind
@@ -65,14 +65,14 @@ def warn_of_objects_left_out(documents: Iterable[Document], templates: Sequence[
 def holds_pods(value: object) -> bool:
     """Return whether an object contains a pod template, at any depth.
 
-    Such a template is ``*template.spec.containers``, ``*template.containers`` or ``podSpec.containers``.
+    The template is found as ``*template.spec.containers``, ``*template.containers`` or ``podSpec.containers``.
     """
     seen: set[int] = set()
     waiting: list[object] = [value]
     while waiting:
         part = waiting.pop()
         if id(part) in seen:
-            continue  # YAML aliases: shared parts, or a value that contains itself
+            continue  # by YAML aliases, several values share a part, or a value contains itself
         if isinstance(part, Mapping):
             seen.add(id(part))
             if any(_is_template(key, inner) for key, inner in part.items()):

@@ -1,4 +1,4 @@
-"""Loads a cluster from paths: returns its nodes and pods, or raises an error with all defects."""
+"""Loads a cluster from paths: returns its objects, or raises an error with all defects."""
 
 from __future__ import annotations
 
@@ -29,7 +29,10 @@ from poseidon.pods.tasks import get_qualified_name
 
 
 class ManifestError(ValueError):
-    """Manifests that cannot be used. ``lines``: one line per defect: file, object, field, fault and remedy."""
+    """Raised if manifests cannot be used.
+
+    ``lines`` has one line per defect: file, object, field, what is wrong, and what to do.
+    """
 
     def __init__(self, lines: Iterable[str]) -> None:
         self.lines = tuple(lines)
@@ -41,15 +44,15 @@ class Manifests:
     """A cluster as the input describes it."""
 
     nodes: tuple[Node, ...]
-    """Nodes."""
+    """Nodes of the cluster."""
     namespaces: tuple[Namespace, ...]
     """Namespaces, with their labels."""
     pods: tuple[Pod, ...]
-    """Pods of the input, and those that its workloads would create; uids are ``namespace/name``, and unique."""
+    """Pods of the input, and those that its workloads would create; a uid is ``namespace/name``, and unique."""
     priority_classes: tuple[PriorityClass, ...]
-    """PriorityClasses."""
+    """PriorityClasses of the cluster."""
     warnings: tuple[str, ...]
-    """Lines for people."""
+    """Warnings about the input, one line each, for people."""
     for_models: tuple[KubeStruct, ...] = ()
     """Objects that only cost models or pod groups use."""
     storage: tuple[KubeStruct, ...] = ()
@@ -57,31 +60,30 @@ class Manifests:
     devices: tuple[KubeStruct, ...] = ()
     """Devices, device classes and device claims."""
     owners: tuple[tuple[str, ScaledOwner], ...] = ()
-    """Sizes of workloads, with their kinds."""
+    """Number of pods of each workload, with the workload's kind."""
     budgets: tuple[DisruptionBudget, ...] = ()
-    """PodDisruptionBudgets."""
+    """PodDisruptionBudgets of the cluster."""
     daemon_sets: tuple[ObjectMeta, ...] = ()
-    """Metadata of DaemonSets."""
+    """Metadata of the cluster's DaemonSets."""
     services: tuple[Service, ...] = ()
-    """Services."""
+    """Services of the cluster."""
     refused: Mapping[str, str] = field(default_factory=dict)
-    """The reason, by uid, for each pod that the API server would refuse."""
+    """Why the API server would refuse pods, by the pod's uid."""
     suspended: tuple[Pod, ...] = ()
-    """Pods that are created only once their owners, which are in queues, are resumed; not part of ``pods``."""
+    """Pods that are created only when a queue resumes their owners; ``pods`` lacks them."""
     set_aside: tuple[str, ...] = ()
-    """Those ``warnings`` that concern single objects, which are used only in part or not at all."""
+    """Those ``warnings`` that concern single objects that are used in part or not at all."""
     is_live: bool = False
-    """Whether the input is a live cluster, or saved from one; then no object is refused."""
+    """Whether the objects come from a live cluster, directly or through saved files; then no object is refused."""
 
 
 def load_manifests(
     paths: Iterable[Given], kustomized: Iterable[str] = (), *, strict: bool = False
 ) -> Manifests:
-    """Read files, folders, ``-`` (standard input), content passed by a program, and kustomizations in
-    ``kustomized``.
+    """Read files, folders, ``-`` (standard input), a program's content, and folders with kustomizations.
 
-    Of an object that is given with different contents the last counts; with ``strict`` it is a defect. Raises
-    ``ManifestError`` listing all defects.
+    If an object is given with different contents, the last counts; if ``strict``, this is a defect. Raises
+    ``ManifestError`` with all defects.
     """
     defects: list[str] = []
     warnings: list[str] = []
@@ -97,9 +99,9 @@ def load_manifests(
 
 
 def build_live_manifests(documents: Iterable[Document], left_out: Iterable[str]) -> Manifests:
-    """Return the cluster that live objects describe; unusable objects are left out with a warning, not refused.
+    """Return the cluster that live objects describe; unusable objects are left out with a warning.
 
-    ``documents`` are ``held``; ``left_out``: a line about each object that could not be parsed.
+    ``documents`` are marked as ``held``; ``left_out`` has a line about each object that could not be parsed.
     """
     warnings = [*left_out]
     inventory = take_inventory(one_of_each(as_held(documents), warnings), [], warnings)
@@ -109,9 +111,9 @@ def build_live_manifests(documents: Iterable[Document], left_out: Iterable[str])
 def _complete(
     inventory: Inventory, warnings: list[str], families: Families | None = None, *, is_live: bool
 ) -> Manifests:
-    """Return the manifests of an input: adds what controllers would create, and warnings about the input as a whole.
+    """Return the manifests of an input, with pods that controllers would create, and warnings about the whole input.
 
-    ``families``: the pods that controllers of other projects would create.
+    ``families`` has the pods that controllers of other projects would create.
     """
     set_aside = tuple(warnings)
     expansion = expand(inventory)
@@ -119,7 +121,7 @@ def _complete(
     created = (*expansion.pods, *families.pods, *expansion.suspended, *families.suspended)
     later = {pod.metadata.uid for pod in (*expansion.suspended, *families.suspended)}
     names = {pod.metadata.uid for pod in created}
-    # A pod that has ended frees its resources, and its name for its replacement.
+    # A pod that has ended frees its resources, and frees its name for its replacement.
     existing = [pod for pod in inventory.pods if not (pod.terminal and pod.metadata.uid in names)]
     owners = (*list_scaled_owners(inventory.workloads), *families.owners)
     admission = play_admission(
@@ -161,9 +163,7 @@ def _complete(
 
 
 def _warn_of_cron_jobs(cron_jobs: Sequence[CronJob]) -> Iterator[str]:
-    """Yield a warning if there are CronJobs: they start pods at times of their own, and a plan is for the present
-    moment.
-    """
+    """Yield a warning if there are CronJobs, which start pods later; a plan is for the present moment."""
     if not cron_jobs:
         return
     first = cron_jobs[0].metadata

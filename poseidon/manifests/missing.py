@@ -1,8 +1,7 @@
-"""Warns of missing objects that an input refers to, with the command that prints them, and of settings without
-effect.
+"""Warns of objects that an input refers to and lacks, and of settings without effect; names commands that help.
 
-Dumps are rarely complete. If an object is missing only in the dump, pods wait or rules are weaker in the plan,
-unlike in the cluster.
+Dumps of a cluster are rarely complete. If only the dump lacks an object, pods of the plan may wait, or rules may be
+weaker, than in the cluster.
 """
 
 from __future__ import annotations
@@ -80,7 +79,7 @@ def missing_references(
     namespaces: Iterable[Namespace],
     storage: Iterable[KubeStruct],
 ) -> Iterator[str]:
-    """Yield a warning per kind of missing objects that ``pods`` depend on."""
+    """Yield a warning per kind of objects that ``pods`` refer to and the input lacks."""
     living = [pod for pod in pods if not pod.terminal]
     yield from _priority_classes(living, PriorityResolver(priority_classes))
     yield from _namespaces(living, {each.metadata.name for each in namespaces})
@@ -129,7 +128,7 @@ def _priority_classes(pods: Iterable[Pod], priorities: PriorityResolver) -> Iter
 
 
 def _namespaces(pods: Sequence[Pod], known: set[str]) -> Iterator[str]:
-    """Yield warnings that rules which select namespaces by labels find only namespaces with known labels."""
+    """Yield warnings if rules select namespaces by labels, and the input lacks namespaces whose labels matter."""
     choosing = next((pod for pod in pods if any(map(_chooses_namespaces, _terms(pod)))), None)
     if choosing is None:
         return
@@ -222,7 +221,7 @@ def _pod(pod: Pod) -> str:
 
 
 def warn_of_ignored_settings(groups: Groups) -> Iterator[str]:
-    """Yield a warning per group whose settings are not all honoured."""
+    """Yield a warning per group with settings that are not honoured."""
     for group in groups:
         ignored = groups.not_honoured(group)
         if ignored:
@@ -231,7 +230,7 @@ def warn_of_ignored_settings(groups: Groups) -> Iterator[str]:
 
 
 def warn_of_missing_groups(groups: Groups) -> Iterator[str]:
-    """Yield a warning per kind of missing objects that define the sizes of pod groups."""
+    """Yield a warning per kind of objects that would define the sizes of pod groups and that the input lacks."""
     missing: dict[str, _Missing] = {}
     for group in groups:
         if groups.demand(group) is None and group.member.source.kind != YUNIKORN:

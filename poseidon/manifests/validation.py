@@ -1,4 +1,4 @@
-"""Finds faults for which the API server would refuse an object, or which make it useless for scheduling."""
+"""Finds faults for which the API server would refuse an object, or which make the object useless for scheduling."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from poseidon.pods.tasks import HIGHEST, LOWEST
 from poseidon.volumes.requirements import volume_rules
 
 MAX_PODS = 1_000_000
-"""More pods than any cluster runs (Kubernetes supports 150,000); a larger number must be a mistake."""
+"""The most pods that a number in an object may mean; no cluster runs so many (Kubernetes supports 150,000)."""
 
 _NAME = re.compile(r"[a-z0-9](?:[-a-z0-9.]*[a-z0-9])?", re.ASCII)
 
@@ -56,13 +56,13 @@ _BINDING_MODES = ("", "Immediate", "WaitForFirstConsumer")
 
 
 class Validator:
-    """Checks objects one by one; remembers checked pod specs, since most are copies of a template."""
+    """Checks objects one by one; it remembers checked pod specs, because most are copies of a template."""
 
     def __init__(self) -> None:
         self._classes = ClassTable()
 
     def defects(self, found: KubeStruct) -> Iterator[Defect]:
-        """Yield the faults of an object of any kind that is read."""
+        """Yield the faults of an object of any kind that this program reads."""
         metadata: ObjectMeta = found.metadata  # type: ignore[attr-defined]  # every kind that is read has it
         yield from _metadata_defects(metadata)
         if isinstance(found, Node):
@@ -90,7 +90,7 @@ class Validator:
             yield from self._workload_defects(found)
 
     def warnings(self, found: KubeStruct) -> Iterator[Defect]:
-        """Yield warnings about an object that is odd but usable."""
+        """Yield warnings about an object that is odd, but usable."""
         if isinstance(found, Node) and found.status.allocatable and "pods" not in found.status.allocatable:
             yield Defect(
                 "status.allocatable.pods", "missing, so no pod fits on the node; add one, such as 110"
@@ -161,7 +161,7 @@ def _count_defects(found: KubeStruct) -> Iterator[Defect]:
 
 
 def storage_defects(found: KubeStruct) -> Iterator[Defect]:
-    """Yield faults for which the API server would refuse a storage object, as far as they matter for scheduling."""
+    """Yield faults of a storage object for which the API server would refuse it, if they matter for scheduling."""
     if isinstance(found, PersistentVolume):
         yield from _size_defects(found.spec.capacity, "spec.capacity")
         rules: list[Defect] = []
@@ -175,7 +175,7 @@ def storage_defects(found: KubeStruct) -> Iterator[Defect]:
 
 
 def _admission_defects(found: LimitRange | ResourceQuota | RuntimeClass) -> Iterator[Defect]:
-    """Yield the invalid amounts of an object that admission reads."""
+    """Yield the invalid amounts of a LimitRange, ResourceQuota or RuntimeClass."""
     parts: list[tuple[str, Resources]] = []
     if isinstance(found, ResourceQuota):
         parts = [("spec.hard", found.spec.hard), ("status.used", found.status.used)]

@@ -8,13 +8,13 @@ RENDER_FIRST = "render them first, as helm template does"
 
 
 def suggest_printing(resources: str, *, namespaced: bool = True) -> str:
-    """Return the remedy for missing objects: ``add what `kubectl get …` prints``."""
+    """Return what to do about missing objects, as ``add what `kubectl get …` prints``."""
     scope = "--all-namespaces " if namespaced else ""
     return f"add what `kubectl get {resources} {scope}-o yaml` prints"
 
 
 def list_names(names: Iterable[str], most: int = 3) -> str:
-    """Return the first ``most`` names, and how many more there are, as text."""
+    """Return a text with the first ``most`` names and the number of the others."""
     found = list(names)
     more = len(found) - most
     return ", ".join(found[:most]) + (f" and {more} more" if more > 0 else "")

@@ -1,8 +1,8 @@
 """Parses YAML as kubectl does.
 
-Plain scalars become null, booleans, integers and floats, never dates or base-60 numbers. libyaml parses where
-PyYAML was built with it. A key given twice is an error, since one of the two would be lost; so are aliases that
-multiply.
+Plain scalars become null, booleans, integers and floats, never dates or base-60 numbers. The library libyaml parses
+if PyYAML was built with it. It is an error if a mapping has a key twice, because one of the values would be lost. It
+is also an error if aliases multiply the size of the text's values.
 """
 
 from __future__ import annotations
@@ -23,7 +23,10 @@ if TYPE_CHECKING:
 _BASE: type = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 MOST_LEVELS = 1_000
-"""Deepest nesting of values. PyYAML's binding of libyaml recurses in C, and 30,000 levels crash the process."""
+"""Deepest nesting of values that is accepted.
+
+PyYAML's binding of libyaml recurses in C, and 30,000 levels crash the process.
+"""
 
 _MOST_BRACKETS = 200
 _NO_BRACKETS = re.compile(r"[^\[\]{}]+")
@@ -34,7 +37,7 @@ column.
 
 
 class YamlTextError(ValueError):
-    """Text that is not YAML. ``place`` is ``:line:column`` or "", ``problem`` what the parser found."""
+    """Raised if a text is not YAML. ``place`` is ``:line:column`` or ""; ``problem`` says what the parser found."""
 
     def __init__(self, place: str, problem: str) -> None:
         super().__init__(f"{place}: {problem}")
@@ -43,7 +46,10 @@ class YamlTextError(ValueError):
 
 
 def parse_yaml(text: str) -> list[Any]:
-    """Return the values of all documents, None for empty documents; raises ``YamlTextError``."""
+    """Return the values of all documents, None for an empty document.
+
+    Raise ``YamlTextError`` if the text is not YAML.
+    """
     try:
         if _may_be_deep(text):
             _check_levels(text)
@@ -55,7 +61,7 @@ def parse_yaml(text: str) -> list[Any]:
         # A ReaderError spans several lines; its first line names the bad character.
         raise YamlTextError("", str(error).splitlines()[0]) from None
     except ValueError as error:
-        # PyYAML passes on errors of its scalar constructors, such as the limit on digits of an integer.
+        # PyYAML passes on errors of its constructors of scalars, such as the limit on the digits of an integer.
         raise YamlTextError("", str(error)) from None
 
 
@@ -64,18 +70,21 @@ def _place(mark: Mark | LibyamlMark | None) -> str:
 
 
 def _may_be_deep(text: str) -> bool:
-    """Return whether values may be nested deeper than ``MOST_LEVELS``, without parsing; nearly never true."""
+    """Return whether values may be nested deeper than ``MOST_LEVELS``.
+
+    This does not parse, and is nearly never true.
+    """
     if _DEEP_BLOCK.search(text):
         return True
     if text.count("[") + text.count("{") <= _MOST_BRACKETS:
         return False
-    # Brackets in quotes and comments count as well.
+    # Brackets in quotes and comments are counted, too; so the answer may be a false alarm.
     brackets = _NO_BRACKETS.sub("", text)
     return max(accumulate(1 if each in "[{" else -1 for each in brackets)) > _MOST_BRACKETS
 
 
 def _check_levels(text: str) -> None:
-    """Raise ``YamlTextError`` if values are nested too deep; only scans, and may raise ``yaml.YAMLError``."""
+    """Raise ``YamlTextError`` if values are nested too deep; this only scans, and may raise ``yaml.YAMLError``."""
     level = 0
     for event in yaml.parse(text, Loader=_BASE):
         if isinstance(event, yaml.CollectionStartEvent):
@@ -90,7 +99,7 @@ class _ManifestLoader(_BASE):  # type: ignore[misc]  # the base is chosen at run
     yaml_implicit_resolvers: dict[str, list[tuple[str, re.Pattern[str]]]] = {}  # noqa: RUF012 - PyYAML's own hook
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
-        """Refuse repeated keys; keys merged by ``<<`` may be overridden."""
+        """Return a mapping, and refuse repeated keys; only keys that ``<<`` merges may be overridden."""
         seen: set[str] = set()
         for key, _ in node.value:
             if not isinstance(key, yaml.ScalarNode) or key.tag == "tag:yaml.org,2002:merge":
@@ -105,7 +114,7 @@ class _ManifestLoader(_BASE):  # type: ignore[misc]  # the base is chosen at run
 
 
 class _CountingLoader(CountedDocuments, _ManifestLoader):
-    """A loader for texts with aliases, which counts the values that they repeat."""
+    """A loader for texts with aliases, which counts the values that the aliases repeat."""
 
 
 def _resolve(tag: str, pattern: str, first: str) -> None:

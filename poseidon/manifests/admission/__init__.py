@@ -1,1 +1,1 @@
-"""Does what the API server's admission does to pods as people write them: completes some, refuses others."""
+"""Imitates the API server's admission of pods as people write them: completes some pods and refuses others."""

@@ -1,6 +1,7 @@
 """Admits pods in the API server's order: default limits, runtime classes, limit checks, quotas.
 
-Pods that an API server has held (``resourceVersion``), or that run, have passed admission already.
+Pods that an API server has stored (they have a ``resourceVersion``), or that run, have passed admission before, and
+are left alone.
 """
 
 from __future__ import annotations
@@ -25,8 +26,7 @@ from poseidon.pods.tasks import get_qualified_name
 
 @dataclass(slots=True)
 class Admission:
-    """Result of admission: ``pods`` as the API server would hold them; ``refused``: the reason by uid of each
-    refused pod.
+    """Admission's result: ``pods`` as the API server would store them, and why it refuses pods (``refused``, by uid).
     """
 
     pods: list[Pod] = field(default_factory=list)
@@ -41,10 +41,10 @@ def play_admission(
     quotas: Sequence[ResourceQuota],
     workloads: Mapping[str, str] | None = None,
 ) -> Admission:
-    """Admit ``pods`` in order; quotas count pods that are in the cluster already first.
+    """Admit ``pods`` in order; quotas first count the pods that the cluster already has.
 
-    ``workloads``: by uid, the workload with which a pod comes or stays away, since it is resumed as a whole. The pods
-    of a workload follow each other.
+    ``workloads`` maps the uid of a pod to a workload that is resumed as a whole; its pods are admitted together or
+    not at all. The pods of a workload have to follow each other in ``pods``.
     """
     done = Admission()
     classes = {each.metadata.name: each for each in runtime_classes}
@@ -99,7 +99,7 @@ def _admit(
 
 
 def _refuse_whole(members: Sequence[Pod], book: QuotaBook, done: Admission) -> None:
-    """Refuse all pods of a workload if one is refused; quotas do not count them then."""
+    """If one pod of a workload is refused, refuse all of them, and subtract them from the use of quotas."""
     why = next((done.refused[pod.metadata.uid] for pod in members if pod.metadata.uid in done.refused), "")
     if why:
         for pod in members:
@@ -109,7 +109,7 @@ def _refuse_whole(members: Sequence[Pod], book: QuotaBook, done: Admission) -> N
 
 
 def _name_missing(done: Admission, classes: dict[str, RuntimeClass]) -> None:
-    """Warn of runtime classes that pods name and the input lacks."""
+    """Warn of runtime classes that pods name and that the input lacks."""
     users: dict[str, str] = {}
     for pod in done.pods:
         name = pod.spec.runtime_class_name

@@ -1,4 +1,4 @@
-"""Admits claims: checks limits and quotas of their storage.
+"""Admits PersistentVolumeClaims: checks the limits and quotas of storage.
 
 Follows the LimitRanger admission plugin, and the evaluator of claims in
 ``k8s.io/kubernetes/pkg/quota/v1/evaluator/core``.
@@ -22,9 +22,10 @@ _STORAGE = "storage"
 
 
 class ClaimAdmission:
-    """Admits claims in order.
+    """Admits PersistentVolumeClaims one after another.
 
-    ``refused``: the reason in the API server's words, by namespace and name; ``not_admitted``: the refused claims.
+    ``refused`` has the reasons in the API server's words, by namespace and name; ``not_admitted`` has the refused
+    claims.
     """
 
     def __init__(self, limit_ranges: Iterable[LimitRange], quotas: Iterable[ResourceQuota]) -> None:
@@ -40,7 +41,7 @@ class ClaimAdmission:
         self._used: dict[str, dict[str, int]] = defaultdict(dict)
 
     def admit(self, claims: Sequence[PersistentVolumeClaim]) -> list[PersistentVolumeClaim]:
-        """Return the admitted claims, in order; quotas count claims that are in the cluster already first."""
+        """Return the admitted claims, in order; quotas first count the claims that the cluster already has."""
         if not (self._ranges or self._quotas):
             return list(claims)
         held = {_key(each) for each in claims if was_held(each.metadata) or claim_record(each).bound}
@@ -88,7 +89,7 @@ class ClaimAdmission:
                 used[name] = used.get(name, 0) + amount
 
     def _raise_usage_to_status(self) -> None:
-        """Raise the usage of each quota to that in its status where this is higher."""
+        """Raise the counted use of each quota to the use in its status, if that is higher."""
         for quota in (each for quotas in self._quotas.values() for each in quotas):
             used = self._used[get_qualified_name(quota.metadata)]
             for name, value in quota.status.used.items():
@@ -100,7 +101,7 @@ def _key(claim: PersistentVolumeClaim) -> tuple[str, str]:
 
 
 def _usage(claim: PersistentVolumeClaim) -> Mapping[str, int]:
-    """Return the usage of a claim, by the names that quotas have for it."""
+    """Return what a claim uses, by the names that quotas have for it."""
     metadata, spec = claim.metadata, claim.spec
     size = parse_amount(_STORAGE, spec.resources.requests.get(_STORAGE, 0))
     found = {"persistentvolumeclaims": 1, "count/persistentvolumeclaims": 1, "requests.storage": size}
@@ -111,7 +112,7 @@ def _usage(claim: PersistentVolumeClaim) -> Mapping[str, int]:
 
 
 def _violations(claim: PersistentVolumeClaim, limit_range: LimitRange) -> Iterator[str]:
-    """Yield in the API server's words why a LimitRange refuses a claim; only requests are checked."""
+    """Yield in the API server's words why a LimitRange refuses a claim; only the claim's requests are checked."""
     requests = claim.spec.resources.requests
     for item in limit_range.spec.limits:
         if item.type != "PersistentVolumeClaim":

@@ -20,9 +20,9 @@ _CONTAINER, _POD = "Container", "Pod"
 
 
 def complete_spec(spec: PodSpec, limit_range: LimitRange) -> PodSpec:
-    """Return a pod's spec with the default requests and limits of a LimitRange in containers that state none.
+    """Return a pod's spec in which containers without requests or limits have the defaults of a LimitRange.
 
-    Before that, a missing request is set to the stated limit, as in all pods.
+    Before that, a container that states only a limit gets a request of the same amount, as in all pods.
     """
     requests: Resources = {}
     limits: Resources = {}
@@ -43,7 +43,7 @@ def complete_spec(spec: PodSpec, limit_range: LimitRange) -> PodSpec:
 
 
 def _defaults(item: LimitRangeItem) -> tuple[Resources, Resources]:
-    """Return default requests and limits of an item: the limit is the maximum, the request the limit or the minimum."""
+    """Return an item's default limits (else its maxima) and default requests (else the limits or the minima)."""
     limits = {**item.max, **item.default}
     requests = {**item.min, **limits, **item.default_request}
     return requests, limits
@@ -65,7 +65,8 @@ def violations(spec: PodSpec, limit_range: LimitRange) -> Iterator[str]:
                 given = container.resources
                 yield from _violations(item, given.requests, given.limits)
         elif item.type == _POD:
-            known: list[Defect] = []  # dropped here: reported where the pod's requests are read
+            # faults are dropped here, and reported by the code that reads the pod's requests
+            known: list[Defect] = []
             alone = replace(spec, overhead={})
             requests, limits = effective_requests(alone, known), effective_limits(alone, known)
             yield from _violations(item, _as_written(requests), _as_written(limits))
@@ -82,7 +83,7 @@ def _violations(item: LimitRangeItem, requests: Resources, limits: Resources) ->
         stated: tuple[tuple[str, Resources], ...],
         wrong: Callable[[int, int], bool],
     ) -> Iterator[str]:
-        """Yield faults of amounts outside the bounds; the first map of ``stated`` has to state the amount."""
+        """Yield a fault per amount outside the bounds; the first map of ``stated`` must have every bounded amount."""
         (needed, first), _ = stated
         for resource, bound in bounds.items():
             head = f"{kind} {resource} usage per {item.type} is {bound}"

@@ -1,4 +1,4 @@
-"""Applies ResourceQuotas: counts what the pods of a namespace use, and refuses pods beyond a quota.
+"""Applies ResourceQuotas: counts what the pods of a namespace use, and refuses pods that would exceed a quota.
 
 Follows the evaluator of pods in ``k8s.io/kubernetes/pkg/quota/v1/evaluator/core`` and the ResourceQuota admission
 plugin.
@@ -32,8 +32,8 @@ _COUNTS = ("pods", "count/pods")
 
 
 def usage_of(pod: Pod) -> dict[str, int]:
-    """Return the usage of a pod, by the names that quotas have for it."""
-    known: list[Defect] = []  # told where the pod's requests are read
+    """Return what a pod uses, by the names that quotas have for it."""
+    known: list[Defect] = []  # faults are reported by the code that reads the pod's requests
     found = dict.fromkeys(_COUNTS, 1)
     for name, amount in effective_requests(pod.spec, known).items():
         found[f"requests.{name}"] = amount
@@ -46,7 +46,7 @@ def usage_of(pod: Pod) -> dict[str, int]:
 
 
 class QuotaBook:
-    """The usage that counts for each quota: that of the input's pods, or that in the quota's status."""
+    """Keeps the use that counts against each quota: that of the input's pods, or that in the quota's status."""
 
     def __init__(self, quotas: Sequence[ResourceQuota], admitted: Iterable[Pod]) -> None:
         self._of: dict[str, list[ResourceQuota]] = defaultdict(list)
@@ -64,7 +64,7 @@ class QuotaBook:
                 used[name] = max(used.get(name, 0), parse_amount(name, value))
 
     def admit(self, pod: Pod) -> str:
-        """Add a pod to the usage unless a quota refuses it; return the reason in the API server's words, or ""."""
+        """Add a pod's use unless a quota refuses the pod; return the reason in the API server's words, or ""."""
         matching = self._matching(pod)
         if not matching:
             return ""
@@ -80,13 +80,13 @@ class QuotaBook:
         return ""
 
     def withdraw(self, pod: Pod) -> None:
-        """Subtract a pod that was admitted from the usage."""
+        """Subtract the use of a pod that was admitted."""
         usage = {name: -amount for name, amount in usage_of(pod).items()}
         for quota in self._matching(pod):
             self._add(quota, usage)
 
     def warn_of_unknown_scopes(self) -> Iterator[str]:
-        """Yield a warning if quotas have unknown scopes."""
+        """Yield a warning if quotas have scopes that this program does not know."""
         users: dict[str, None] = {}
         entries: dict[str, None] = {}
         for quota in (each for quotas in self._of.values() for each in quotas):
@@ -106,7 +106,7 @@ class QuotaBook:
 
 
 def describe_excess(quota: ResourceQuota, used: Mapping[str, int], usage: Mapping[str, int]) -> str:
-    """Return in the API server's words by what a request exceeds a quota; "" if it does not."""
+    """Return in the API server's words by how much a request exceeds a quota, or "" if it does not."""
     hard = {name: parse_amount(name, value) for name, value in quota.spec.hard.items()}
     beyond = sorted(
         name for name, limit in hard.items() if usage.get(name) and used.get(name, 0) + usage[name] > limit
@@ -122,7 +122,7 @@ def describe_excess(quota: ResourceQuota, used: Mapping[str, int], usage: Mappin
 
 
 def _explain_unstated(quota: ResourceQuota, pod: Pod) -> str:
-    """Return in the API server's words which containers state no amount for resources that the quota limits."""
+    """Return in the API server's words which containers lack an amount of a resource that the quota limits."""
     whole = pod.spec.resources
     missing: dict[str, list[str]] = {}
     for name in sorted(_STATED & quota.spec.hard.keys()):
@@ -151,7 +151,7 @@ def _key(quota: ResourceQuota) -> str:
     return get_qualified_name(quota.metadata)
 
 
-# --- whom a quota is about ------------------------------------------------------------------------------------
+# --- which pods a quota counts ----------------------------------------------------------------------------------
 
 
 def _best_effort(pod: Pod) -> bool:
@@ -189,12 +189,12 @@ def _scopes(quota: ResourceQuota) -> list[str]:
 
 
 def limits_pods_alone(quota: ResourceQuota) -> bool:
-    """Return whether a quota has a scope: all known scopes select pods, and none selects claims."""
+    """Return whether a quota has scopes; all known scopes select pods, and none of them selects claims."""
     return bool(_scopes(quota))
 
 
 def _covers(quota: ResourceQuota, pod: Pod) -> bool:
-    """Return whether a quota applies to a pod; a quota with an unknown scope applies to none."""
+    """Return whether a quota counts a pod; a quota with an unknown scope counts no pod."""
     if any(scope not in _SCOPES for scope in _scopes(quota)):
         return False
     return all(_SCOPES[scope](pod) for scope in quota.spec.scopes) and all(

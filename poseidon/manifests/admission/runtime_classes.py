@@ -9,13 +9,15 @@ from poseidon.kube.api.pods import PodSpec
 
 
 class RuntimeClassMismatchError(ValueError):
-    """A pod that contradicts its RuntimeClass; the text is the API server's."""
+    """Raised for a pod that contradicts its RuntimeClass; the text is the API server's."""
 
 
 def apply_runtime_class(spec: PodSpec, found: RuntimeClass | None) -> PodSpec:
-    """Return a pod's spec completed by its runtime class; None adds nothing. Raises ``RuntimeClassMismatchError``.
+    """Return a pod's spec completed by its runtime class, or unchanged if ``found`` is None.
 
-    A pod without an overhead gets that of the class. If both node selectors have a key, the values must be
+    Raises ``RuntimeClassMismatchError`` if the pod and the class contradict each other.
+
+    A pod without an overhead gets the overhead of its class. If both node selectors have a key, the values must be
     equal.
     """
     if found is None:

@@ -1,4 +1,4 @@
-"""Finds the pods that come together or not at all: those of an object that is resumed once all have places."""
+"""Finds the pods that are created together or not at all: pods of an object that is resumed when all have places."""
 
 from __future__ import annotations
 
@@ -12,9 +12,11 @@ from poseidon.queues.queue_names import read_controller
 
 
 def list_workloads(suspended: Sequence[Pod], owners: Iterable[tuple[str, ScaledOwner]]) -> dict[str, str]:
-    """Return, by uid, the topmost owner of the pods of suspended objects, except of those that may begin with fewer.
+    """Return, by uid, the topmost owner of the pods of suspended objects.
 
-    ``owners``: all that own pods, by kind.
+    An owner that may begin with fewer is left out.
+
+    ``owners`` are all objects that own pods, each with its kind.
     """
     if not suspended:
         return {}

@@ -1,1 +1,1 @@
-"""Does what the controllers of a cluster do: creates pods of workloads, binds claims, and reads records."""
+"""Imitates the controllers of a cluster: creates pods of workloads, binds claims, and reads applications."""

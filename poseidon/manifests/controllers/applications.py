@@ -1,4 +1,4 @@
-"""Reads AppGroups and NetworkTopologies of an input: the order of workloads, and faults of the objects."""
+"""Reads an input's AppGroups and NetworkTopologies: the order of workloads, and the faults of these objects."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ from poseidon.pods.tasks import get_qualified_name
 
 @dataclass(frozen=True, slots=True)
 class OrderedWorkload:
-    """A workload's selector and its position, from 1; workloads with lower positions are scheduled earlier."""
+    """A workload's selector and its position in its AppGroup.
+
+    Workloads with lower positions (from 1) are scheduled earlier.
+    """
 
     workload: str
     index: int
@@ -27,7 +30,7 @@ class OrderedWorkload:
 
 @dataclass(frozen=True, slots=True)
 class OrderedAppGroup:
-    """An AppGroup (``namespace/name``) and its workloads in topology order."""
+    """An AppGroup (``namespace/name``) with its workloads in topology order."""
 
     app_group: str
     workloads: tuple[OrderedWorkload, ...]
@@ -35,14 +38,14 @@ class OrderedAppGroup:
 
 @dataclass(frozen=True, slots=True)
 class Applications:
-    """AppGroups and NetworkTopologies of an input; ``warnings`` are for people."""
+    """AppGroups and NetworkTopologies of an input, and warnings about them for people."""
 
     app_groups: tuple[OrderedAppGroup, ...]
     warnings: tuple[str, ...]
 
 
 def read_applications(objects: Sequence[KubeStruct], percentile: str = DEFAULT_PERCENTILE) -> Applications:
-    """Return the applications and networks that ``objects`` describe, with their faults as warnings."""
+    """Return the applications and networks that ``objects`` describe; warnings name their faults."""
     config_maps = {get_qualified_name(each.metadata): each for each in objects if isinstance(each, ConfigMap)}
     groups: list[OrderedAppGroup] = []
     warnings: list[str] = []
@@ -55,7 +58,7 @@ def read_applications(objects: Sequence[KubeStruct], percentile: str = DEFAULT_P
 
 
 def _read_order(found: AppGroup, warnings: list[str]) -> OrderedAppGroup:
-    """Return the workloads of an AppGroup in order; unreadable parts are left out, with a warning."""
+    """Return the workloads of an AppGroup in order; unreadable workloads are left out, with a warning."""
     name = get_qualified_name(found.metadata)
     spec, defects = read_app_group(found.spec)
     order = topology_order(spec)
@@ -69,7 +72,7 @@ def _read_order(found: AppGroup, warnings: list[str]) -> OrderedAppGroup:
 
 
 def _faults(found: NetworkTopology, config_maps: Mapping[str, ConfigMap], percentile: str) -> Iterator[str]:
-    """Yield the faults of a topology and its measurements."""
+    """Yield the faults of a NetworkTopology and of its measured latencies."""
     spec, defects = read_topology(found.spec)
     yield from _invalid(TOPOLOGY_KIND, found, defects)
     config_map = config_maps.get(f"{found.metadata.namespace or 'default'}/{spec.config_map}")

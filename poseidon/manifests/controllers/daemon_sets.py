@@ -1,6 +1,6 @@
-"""Does what the DaemonSet controller does: chooses nodes for a template, and completes each pod.
+"""Imitates the DaemonSet controller: chooses nodes for a template, and completes the pod of each node.
 
-The solver does the scheduling; this only decides which pods of DaemonSets exist.
+The module only decides which pods of DaemonSets exist; the solver schedules them.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ _TOLERATED = (
     ("node.kubernetes.io/pid-pressure", "NoSchedule"),
     ("node.kubernetes.io/unschedulable", "NoSchedule"),
 )
-"""Taints and effects that pods of DaemonSets tolerate, "" for all effects.
+"""Taints, with effects ("" for all), that pods of DaemonSets tolerate.
 
-Kubernetes' documentation promises them nodes that are not ready or not reachable. Such nodes have these taints with
-both effects.
+Kubernetes' documentation promises that these pods run on nodes that are not ready or not reachable. Nodes that are
+not ready or not reachable have these taints with the effects NoSchedule and NoExecute.
 """
 _TOLERATED_ON_HOST_NETWORK = ("node.kubernetes.io/network-unavailable", "NoSchedule")
 
@@ -73,10 +73,10 @@ def nodes_of(template: PodTemplate, nodes: Iterable[Node]) -> list[str]:
 
 
 def daemon_template(template: PodTemplate, node: str) -> PodTemplate:
-    """Return the pod template for one node.
+    """Return the pod template for one node of a DaemonSet.
 
-    Like the controller, replaces required affinity by the node's name; keeps node selector and preferred
-    affinity.
+    As the controller does, the function replaces required affinity by the node's name, and keeps node selector and
+    preferred affinity.
     """
     spec = _tolerant(template.spec)
     by_name = NodeSelectorRequirement(key=NAME_FIELD, operator="In", values=(node,))
@@ -89,7 +89,7 @@ def daemon_template(template: PodTemplate, node: str) -> PodTemplate:
 
 
 def node_of(pod: Pod) -> str:
-    """Return the node of a DaemonSet's pod: the node where it runs, else the one that its affinity names, else ""."""
+    """Return the node of a DaemonSet's pod: the node where it runs, else the node that its affinity names, else ""."""
     if pod.spec.node_name:
         return pod.spec.node_name
     affinity = pod.spec.affinity.node_affinity if pod.spec.affinity else None

@@ -1,6 +1,6 @@
-"""Does what the controller of resource claims does: makes claims from the templates that pods name.
+"""Imitates the controller of ResourceClaims: makes claims from the templates that pods name.
 
-Pods that an API server has held (``resourceVersion``) stay as its controller left them.
+Pods that an API server has stored (they have a ``resourceVersion``) stay as its controller left them.
 """
 
 from __future__ import annotations
@@ -22,16 +22,19 @@ from poseidon.manifests.controllers.volumes import was_held
 
 _Templates = Mapping[tuple[str, str], ResourceClaimTemplate]
 _GroupClaims = dict[tuple[str, str, str, str | None], str]
-"""Names of claims of PodGroups, "" before they are made; by namespace, group, the group's name for it, and template."""
+"""Names of claims of PodGroups, "" before they are made.
+
+The key is the namespace, the group, the group's name for the claim, and the template.
+"""
 
 
 def play_claim_controller(
     objects: Iterable[KubeStruct], pods: Sequence[Pod], groups: Iterable[NativePodGroup] = ()
 ) -> tuple[tuple[KubeStruct, ...], tuple[Pod, ...]]:
-    """Return devices and all claims, also those made for pods, and the pods, whose status names their claims.
+    """Return devices with all claims, and the pods, whose status names the claims made for them.
 
-    A claim of a PodGroup is one claim for all of its pods that name it in the same way.
-    Claims refer to pods by ``namespace/name``, which is the uid of a pod here.
+    If pods of one PodGroup name a claim of the group in the same way, they share one claim. Claims refer to pods by
+    ``namespace/name``, because this is the uid of a pod in an input.
     """
     found = list(objects)
     templates = {
@@ -77,7 +80,10 @@ def _rename_pods(claim: ResourceClaim) -> ResourceClaim:
 def _make_claims(
     pod: Pod, templates: _Templates, taken: set[tuple[str, str]], of_groups: _GroupClaims
 ) -> tuple[tuple[PodClaimStatus, ...], list[ResourceClaim]]:
-    """Return the claims in a pod's status, and the claims that are made now. ``taken``: namespaces and names in use."""
+    """Return the claims that a pod's status names, and the claims that are made now.
+
+    ``taken`` has the namespaces and names that are in use.
+    """
     namespace = pod.metadata.namespace
     group = pod.spec.scheduling_group.pod_group_name if pod.spec.scheduling_group is not None else ""
     statuses = {each.name: each for each in pod.status.resource_claim_statuses}

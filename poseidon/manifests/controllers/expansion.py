@@ -1,4 +1,4 @@
-"""Expands workloads into the missing pods that their controllers would create."""
+"""Expands workloads into those pods that their controllers would still create."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ Key = tuple[str, str, str]
 
 @dataclass(frozen=True, slots=True)
 class Expansion:
-    """The missing pods, and the claims that are created with them."""
+    """The pods that controllers would still create, and the claims that are created with them."""
 
     pods: tuple[Pod, ...]
     claims: tuple[PersistentVolumeClaim, ...] = ()
     suspended: tuple[Pod, ...] = ()
-    """Pods of suspended Jobs that are in queues: they are created once a queue or a user resumes the Job."""
+    """Pods of suspended Jobs in queues; they are created when a queue or a user resumes the Job."""
 
 
 def expand(inventory: Inventory) -> Expansion:
-    """Return the pods that the controllers would create.
+    """Return the pods that the controllers of workloads would create.
 
-    They are named NAME-0, NAME-1, … (a StatefulSet by its ordinals), skipping names that are taken, carry
-    labels and spec of the template, and are owned by the workload. Workloads that are being deleted create
-    nothing.
+    The pods are named NAME-0, NAME-1, …, without names that are taken; a StatefulSet's pods are named by their
+    ordinals. They have the labels and spec of the workload's template, and the workload as their owner. Workloads
+    that are being deleted create no pods.
     """
     expander = _Expander(inventory)
     pods = tuple(expander.pods())
@@ -49,7 +49,10 @@ def expand(inventory: Inventory) -> Expansion:
 def list_scaled_owners(
     workloads: Iterable[tuple[str, ReplicaWorkload | DaemonSet | Job]],
 ) -> list[tuple[str, ScaledOwner]]:
-    """Return the size of each workload with its kind. DaemonSets are left out: their size follows the cluster."""
+    """Return each workload's kind and number of pods.
+
+    DaemonSets are left out, because the number of their pods depends on the cluster.
+    """
     owners = []
     for kind, each in workloads:
         if isinstance(each, Job):
@@ -85,10 +88,9 @@ class _Expander:
         self._index(inventory)
 
     def pods(self) -> Iterator[Pod]:
-        """Yield the missing pods of all workloads. StatefulSets come first: their names are fixed, other names avoid
-        them.
+        """Yield the pods that all workloads lack.
 
-        StatefulSets come first: their names are fixed, others give way.
+        StatefulSets come first, because the names of their pods are fixed; other pods get names that are still free.
         """
         for kind, workload in sorted(self._workloads, key=lambda each: each[0] != "StatefulSet"):
             if workload.metadata.deletion_timestamp is not None:
@@ -106,7 +108,7 @@ class _Expander:
                 yield from self._name_pods(kind, workload, workload.spec.template, missing)
 
     def list_suspended_pods(self) -> Iterator[Pod]:
-        """Yield the pods that suspended Jobs in queues would create if resumed."""
+        """Yield the pods that suspended Jobs in queues would create after being resumed."""
         for kind, job in self._workloads:
             if isinstance(job, Job) and job.spec.suspend and read_kueue_queue(job.metadata):
                 resumed = replace(job, spec=replace(job.spec, suspend=False))
@@ -133,7 +135,8 @@ class _Expander:
                 continue
             key = (metadata.namespace, owner.kind, owner.name)
             if key not in known and owner.kind == "ReplicaSet":
-                # The ReplicaSet is not in the input. Its name is the Deployment's name and the template's hash.
+                # The ReplicaSet is not in the input. Its name consists of the Deployment's name and the template's
+                # hash.
                 suffix = f"-{metadata.labels.get(_HASH_LABEL, '')}"
                 if len(suffix) > 1 and owner.name.endswith(suffix):
                     deployment = (metadata.namespace, "Deployment", owner.name.removesuffix(suffix))
@@ -142,15 +145,15 @@ class _Expander:
                 self._owned[key].append((owner.uid, pod))
 
     def _pods_of(self, kind: str, metadata: ObjectMeta) -> list[Pod]:
-        """Return all pods of a workload, matched by uid if both sides have one."""
+        """Return all pods of a workload; pods and workload match by uid if both know it, else by name."""
         found = self._owned.get((metadata.namespace, kind, metadata.name), ())
         return [pod for uid, pod in found if not uid or not metadata.uid or uid == metadata.uid]
 
     def _active(self, kind: str, metadata: ObjectMeta) -> int:
-        """Return the number of pods that the controller counts: pods that have not ended and are not being deleted."""
+        """Return the number of pods that the controller counts: those that have not ended and are not being deleted."""
         return sum(_is_active(pod) for pod in self._pods_of(kind, metadata))
 
-    # --- how many are missing ------------------------------------------------------------------------------
+    # --- how many pods are missing -------------------------------------------------------------------------
 
     def _missing_replicas(self, kind: str, workload: ReplicaWorkload) -> int:
         metadata = workload.metadata
@@ -158,13 +161,14 @@ class _Expander:
         if kind == "Deployment":
             for uid, owned in self._replica_sets.get((metadata.namespace, kind, metadata.name), ()):
                 if not uid or not metadata.uid or uid == metadata.uid:
-                    # The ReplicaSet itself is expanded, up to its replicas.
+                    # The ReplicaSet is expanded by itself, up to its own number of replicas.
                     provided += max(owned.spec.replicas, self._active("ReplicaSet", owned.metadata))
         return workload.spec.replicas - provided
 
     def _replica_set_of(self, deployment: ObjectMeta) -> tuple[str, ObjectMeta]:
-        """Return kind and metadata of the ReplicaSet of a Deployment's new pods, or of the Deployment itself if
-        there is none.
+        """Return kind and metadata of the ReplicaSet of a Deployment's new pods.
+
+        Without one, those of the Deployment.
         """
         key = (deployment.namespace, "Deployment", deployment.name)
         known = [each for _, each in self._replica_sets.get(key, ())]
@@ -177,9 +181,7 @@ class _Expander:
         return "Deployment", deployment
 
     def _missing_of_job(self, kind: str, job: Job) -> int:
-        """Return how many pods a Job lacks: parallelism, or the rest of its completions if smaller, minus active
-        pods.
-        """
+        """Return how many pods a Job lacks: parallelism (or remaining completions, if fewer) minus active pods."""
         if job.spec.suspend or job.over:
             return 0
         pods = self._pods_of(kind, job.metadata)
@@ -191,7 +193,7 @@ class _Expander:
         if completions is not None:
             wanted = min(wanted, completions - succeeded)
         elif succeeded:
-            return 0  # a work queue whose first success means that no more pods are started
+            return 0  # in a Job that is a work queue, no more pods start after the first success
         return wanted - sum(_is_active(pod) for pod in pods)
 
     # --- creating missing pods -----------------------------------------------------------------------------
@@ -199,7 +201,7 @@ class _Expander:
     def _name_pods(
         self, kind: str, workload: Workload, template: PodTemplate | None, missing: int
     ) -> Iterator[Pod]:
-        """Yield ``missing`` pods named by the first free numbers."""
+        """Yield ``missing`` pods of a workload, named by the first free numbers."""
         if template is None:
             return
         numbers = count()
@@ -213,9 +215,7 @@ class _Expander:
                 return name
 
     def _of_stateful_set(self, workload: ReplicaWorkload) -> Iterator[Pod]:
-        """Yield a StatefulSet's pods for free ordinals; ended pods are replaced, pods that are being deleted not
-        yet.
-        """
+        """Yield a StatefulSet's missing pods; a pod that has ended is replaced, a pod that is being deleted not yet."""
         template = workload.spec.template
         if template is None:
             return
@@ -228,7 +228,7 @@ class _Expander:
                 yield self._add_claims(pod, workload.spec.volume_claim_templates)
 
     def _add_claims(self, pod: Pod, templates: tuple[PersistentVolumeClaim, ...]) -> Pod:
-        """Give a pod the claims TEMPLATE-POD, which replace volumes that have the template's name."""
+        """Return a pod with the claims TEMPLATE-POD, which replace volumes that have a template's name."""
         if not templates:
             return pod
         namespace, volumes = pod.metadata.namespace, {each.name: each for each in pod.spec.volumes}
@@ -250,7 +250,7 @@ class _Expander:
         return replace(pod, spec=replace(pod.spec, volumes=tuple(volumes.values())))
 
     def _of_daemon_set(self, kind: str, workload: DaemonSet) -> Iterator[Pod]:
-        """Yield one pod per eligible node that has none, sorted by the nodes' names."""
+        """Yield a pod for each node that should run one and has none, sorted by the names of the nodes."""
         template = workload.spec.template
         if template is None:
             return

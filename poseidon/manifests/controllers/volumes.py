@@ -1,7 +1,7 @@
-"""Does what the controllers of volumes do: sets the default class, creates and binds claims, provisions volumes.
+"""Imitates the controllers of volumes: sets the default class, creates and binds claims, provisions volumes.
 
-Claims of classes with binding mode WaitForFirstConsumer are left to the scheduler. Objects from an API server
-(``resourceVersion``) stay as its controllers left them: no volume is provisioned for their claims.
+Claims whose class has the binding mode WaitForFirstConsumer are left to the scheduler. Objects that an API server has
+stored (they have a ``resourceVersion``) stay as its controllers left them: no volume is provisioned for their claims.
 """
 
 from __future__ import annotations
@@ -39,16 +39,17 @@ PROVISIONED_BY = "pv.kubernetes.io/provisioned-by"
 
 
 Admit: TypeAlias = Callable[[Sequence[PersistentVolumeClaim]], list[PersistentVolumeClaim]]
-"""A function that returns the claims that the API server admits, in order."""
+"""A function that returns those claims that the API server would admit, in order."""
 
 
 def play_volume_controllers(
     objects: Iterable[KubeStruct], pods: Iterable[Pod], admit: Admit = list
 ) -> tuple[KubeStruct, ...]:
-    """Return storage objects as the controllers would leave them, with the claims of ``pods``.
+    """Return storage objects as the controllers would leave them, including the claims of ``pods``.
 
-    Claims without a class get the default class. Waiting pods get a claim per ephemeral volume. Claims of classes with
-    immediate binding are bound to a suitable volume, or else to a volume that the provisioner of their class makes.
+    Claims without a class get the default class. A waiting pod gets a claim for each of its ephemeral volumes. Claims
+    of classes with immediate binding are bound to a suitable volume. If there is none, the provisioner of their class
+    makes one.
     """
     storage = list(objects)
     claims = [each for each in storage if isinstance(each, PersistentVolumeClaim)]
@@ -63,12 +64,12 @@ def play_volume_controllers(
 
 
 def is_made(volume: PersistentVolume) -> bool:
-    """Return whether a volume was made by the provisioners played here, and is not in the input."""
+    """Return whether a volume comes from a provisioner that this module imitates, and not from the input."""
     return PROVISIONED_BY in volume.metadata.annotations and not was_held(volume.metadata)
 
 
 def was_held(metadata: ObjectMeta) -> bool:
-    """Return whether an API server has held the object, so that admission and controllers have processed it."""
+    """Return whether an API server has stored the object, so that admission and controllers have processed it."""
     return bool(metadata.resource_version)
 
 
@@ -76,7 +77,7 @@ def was_held(metadata: ObjectMeta) -> bool:
 
 
 def _ephemeral_claims(pods: Iterable[Pod], claimed: set[tuple[str, str]]) -> Iterator[PersistentVolumeClaim]:
-    """Yield the missing claims of ephemeral volumes of waiting pods."""
+    """Yield the claims that the ephemeral volumes of waiting pods lack."""
     for pod in pods:
         if pod.terminal or pod.spec.node_name or was_held(pod.metadata):
             continue
@@ -101,9 +102,10 @@ def _claim_for(pod: Pod, name: str, template: ClaimTemplate) -> PersistentVolume
 
 
 def _complete(claim: PersistentVolumeClaim, default: str) -> PersistentVolumeClaim:
-    """Return a claim with the default class, and with owners identified by name, as pods are here.
+    """Return a claim with the default class; its owners are identified by name, as pods of an input are.
 
-    Admission sets the class of every new claim, the controller later only that of claims that name no volume.
+    The API server's admission sets the class of every new claim. Later, the controller sets only the class of claims
+    that name no volume.
     """
     metadata, spec = claim.metadata, claim.spec
     owners = tuple(replace(owner, uid="") for owner in metadata.owner_references)
@@ -116,7 +118,7 @@ def _complete(claim: PersistentVolumeClaim, default: str) -> PersistentVolumeCla
 
 
 def _default_class(classes: Iterable[StorageClass]) -> str:
-    """Return the name of the default class, "" if there is none; of several the newest, then the first by name."""
+    """Return the name of the default class, or "" if there is none; of several, the newest, then the first by name."""
     defaults = [
         each.metadata
         for each in classes
@@ -132,9 +134,9 @@ def _default_class(classes: Iterable[StorageClass]) -> str:
 
 
 class _Binder:
-    """Binds claims to volumes, as the PersistentVolume controller's ``syncUnboundClaim`` does.
+    """Binds claims to volumes, as ``syncUnboundClaim`` of the PersistentVolume controller does.
 
-    ``volumes``: all volumes by name, also volumes given to a claim, and volumes that provisioners have made.
+    ``volumes`` has all volumes by name, including those bound to a claim and those that provisioners have made.
     """
 
     def __init__(self, volumes: Sequence[PersistentVolume], classes: dict[str, StorageClass]) -> None:
@@ -149,7 +151,7 @@ class _Binder:
             names.sort(key=self._preference)
 
     def bind(self, claims: Iterable[PersistentVolumeClaim]) -> list[PersistentVolumeClaim]:
-        """Return the claims, bound as far as possible: first those that name a volume."""
+        """Bind claims as far as possible, those that name a volume first, and return them all."""
         found = list(claims)
         records = [claim_record(each) for each in found]
         unbound = [at for at, each in enumerate(records) if not (each.bound or each.lost or each.deleting)]
@@ -164,7 +166,7 @@ class _Binder:
         return found
 
     def _add_volume(self, volume: PersistentVolume) -> None:
-        """Record what a volume offers, and the claim that it is bound to, if any."""
+        """Record what a volume offers, and which claim it is bound to, if any."""
         unclaimed = replace(volume, spec=replace(volume.spec, claim_ref=None))
         offer, name, given = volume_record(unclaimed, {}).offer, volume.metadata.name, volume.spec.claim_ref
         if offer is None:
@@ -176,12 +178,12 @@ class _Binder:
             self._free[offer.storage_class].append(name)
 
     def _preference(self, volume: str) -> tuple[int, int, str]:
-        """Return a sort key for the controller's order of volumes: fewest access modes, then smallest, then by name."""
+        """Return a sort key for the controller's order of volumes: fewest access modes, smallest size, name."""
         offer = self._offers[volume]
         return len(offer.modes), offer.size, volume
 
     def _volume_named(self, claim: PersistentVolumeClaim, record: Claim) -> str:
-        """Return the volume that names a claim or that the claim names; "" if there is none or it does not suit."""
+        """Return the volume that a claim names, or that names the claim; "" if there is none or it does not suit."""
         profile = record.profile
         if profile is None:
             return ""
@@ -192,7 +194,7 @@ class _Binder:
                 return ""
             if volume.spec.claim_ref is not None:
                 return record.volume if self._is_for(volume, record) else ""
-            # A selector and a class that waits for a consumer do not matter if claim or volume names the other.
+            # If claim or volume names the other, neither a selector nor a class that waits for a consumer matters.
             return record.volume if suits(offer, changed(profile, conditions=())) else ""
         for name in self._named_for.get(record.key, ()):
             volume, offer = self.volumes[name], self._offers[name]
@@ -232,12 +234,12 @@ class _Binder:
         )
 
     def _volume_made(self, claim: PersistentVolumeClaim, record: Claim) -> str:
-        """Provision a volume for a claim if its class binds at once; return the volume's name, or ""."""
+        """If a claim's class binds at once, provision a volume for it and return the volume's name; else return ""."""
         found, spec = self._classes.get(record.storage_class), claim.spec
         if found is None or found.waits or not provision_record(found).dynamic or record.volume:
             return ""
         if spec.selector is not None or was_held(claim.metadata):
-            return ""  # provisioners make nothing for claims with a selector
+            return ""  # provisioners make no volume for a claim with a selector
         name = f"pvc-{record.key.replace('/', '-')}"
         self.volumes[name] = PersistentVolume(
             metadata=ObjectMeta(name=name, annotations={PROVISIONED_BY: found.provisioner}),
@@ -265,12 +267,12 @@ class _Binder:
 
     @staticmethod
     def _both_held(claim: PersistentVolumeClaim, volume: PersistentVolume) -> bool:
-        """Return whether the controller has seen claim and volume already, and did not bind them."""
+        """Return whether the controller has already seen claim and volume, and did not bind them."""
         return was_held(claim.metadata) and was_held(volume.metadata)
 
 
 def _find_allowed_places(storage_class: StorageClass) -> VolumeNodeAffinity | None:
-    """Return from which nodes a new volume of a class can be reached: the class's allowed topologies."""
+    """Return the nodes that can reach a new volume of a class, as the class's allowed topologies state."""
     terms = tuple(
         NodeSelectorTerm(
             match_expressions=tuple(

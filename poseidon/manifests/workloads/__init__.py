@@ -1,1 +1,1 @@
-"""Expands workloads of other projects whose objects state how many pods they have: one file per family, one table."""
+"""Expands other projects' workloads that state how many pods they have: a module per project, and a table of kinds."""

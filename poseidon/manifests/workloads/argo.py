@@ -1,4 +1,4 @@
-"""Reads Argo's Workflow and Rollout (argoproj.io)."""
+"""Reads Argo's Workflow and Rollout (argoproj.io), and yields their pods."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _HASH = "rollouts-pod-template-hash"
 
 
 def read_workflow(value: Value, known: Known) -> Iterator[PodSet]:
-    """Yield the pods of the widest stage of a workflow: the most that may run at the same time."""
+    """Yield the pods of the widest stage of a workflow, which are the most that may run at the same time."""
     name, spec = name_of(value), mapping(value, "spec")
     if text(value, "status", "phase") in _ENDED or find(spec, "suspend") is True:
         return
@@ -76,7 +76,7 @@ def _find_template_spec(reference: Value, namespace: str, known: Known) -> Value
 
 
 class _Workflow:
-    """The templates of a workflow, from which the most pods that run at the same time are counted."""
+    """The templates of a workflow, to count the most pods that run at the same time."""
 
     def __init__(self, spec: Value, namespace: str, known: Known) -> None:
         self._namespace, self._known = namespace, known
@@ -84,9 +84,7 @@ class _Workflow:
         self._widest: dict[str, Counter[str]] = {}
 
     def widest(self, name: str, depth: int) -> Counter[str]:
-        """Return how many pods of each template run at most for a template; a recursive call counts up to its
-        repetition.
-        """
+        """Return how many pods of each template run at most for the template ``name``."""
         template = self.templates.get(name)
         if template is None:
             raise NotKnownError(f"spec.templates: {name!r} is not among them")
@@ -135,7 +133,7 @@ class _Workflow:
 
 
 def _cap(pods: Counter[str], most: int) -> Counter[str]:
-    """Return the counts reduced to a total of ``most`` pods."""
+    """Return the counts, reduced to a total of at most ``most`` pods."""
     capped: Counter[str] = Counter()
     for name, count in pods.items():
         capped[name] = min(count, most)
@@ -144,7 +142,7 @@ def _cap(pods: Counter[str], most: int) -> Counter[str]:
 
 
 def _count_copies(call: Value) -> int:
-    """Return in how many copies a step runs at the same time; 1 if only a run of the workflow determines it."""
+    """Return how many copies of a step run at the same time; 1 if the number is known only at run time."""
     each = find(call, "withItems")
     if isinstance(each, list):
         return len(each)
@@ -167,7 +165,7 @@ def _whole(value: Any) -> int | None:
 
 
 def _list_stages(tasks: list[Value]) -> list[list[Value]]:
-    """Return the tasks of a graph by stage: those with equally long chains of dependencies before them."""
+    """Return the tasks of a graph by stage; tasks of one stage have equally long chains of dependencies before them."""
     by_name = {text(each, "name"): each for each in tasks}
     levels: dict[str, int] = {}
     for _ in range(len(tasks)):
@@ -214,7 +212,7 @@ def _pod(spec: Value, template: Value) -> Value:
 
 
 def read_rollout(value: Value, known: Known) -> Iterator[PodSet]:
-    """Yield the pods of a rollout that its ReplicaSets in the input do not provide."""
+    """Yield those pods of a rollout that ReplicaSets of the input do not already account for."""
     name, namespace, spec = name_of(value), namespace_of(value), mapping(value, "spec")
     template, reference = mapping(spec, "template"), mapping(spec, "workloadRef")
     if reference:

@@ -1,4 +1,4 @@
-"""Adds the rules by which JobSet and LeaderWorkerSet give each group of pods a domain of its own."""
+"""Adds affinity rules with which JobSet and LeaderWorkerSet give each group of pods a topology domain of its own."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ Expressions: TypeAlias = Sequence[dict[str, Any]]
 
 
 def group_key(namespace: str, name: str) -> str:
-    """Return the label value that both projects derive from a group's name."""
+    """Return the label value that JobSet and LeaderWorkerSet derive from a group's name."""
     return sha1(f"{namespace}/{name}".encode(errors="surrogatepass"), usedforsecurity=False).hexdigest()
 
 
 def give_own_domain(
     template: Value, topology: str, label: str, key: str, *, all_namespaces: bool = False
 ) -> Value:
-    """Return a template whose pods share a domain of ``topology`` with each other, and with no pods of other groups.
+    """Return a template whose pods share a domain of ``topology`` with each other, and with no pod of another group.
 
-    Other groups are those of the pod's own namespace, as for a LeaderWorkerSet, or with ``all_namespaces`` those of
-    the cluster, as for a JobSet.
-    The projects' controllers give the followers the node selector of the leader's domain once that is known. Here all
-    pods get the same affinity, so that the group is placed at once, with the same result.
+    Other groups are those in the pod's namespace, as for a LeaderWorkerSet; with ``all_namespaces``, those of the
+    whole cluster, as for a JobSet. The projects' controllers wait until the leader has a node, and then give the
+    followers the node selector of its domain. In an input, all pods get the same affinity instead; so the group is
+    placed at once, with the same result.
     """
     if not topology:
         return template
@@ -46,8 +46,8 @@ def add_affinities(
 ) -> Value:
     """Return a template whose pods must share a domain of ``topology`` with some pods, and with none of others.
 
-    ``together``, ``apart``: the conditions on labels of each term. Pods are those of the pod's own namespace, or with
-    ``all_namespaces`` those of the cluster.
+    ``together`` and ``apart`` have the conditions on labels of each affinity term. The terms select pods of the pod's
+    own namespace; with ``all_namespaces``, pods of the whole cluster.
     """
     spec = mapping(template, "spec")
     affinity = dict(mapping(spec, "affinity"))

@@ -1,8 +1,7 @@
-"""Reads Grove's PodCliqueSet (grove.io): its PodGangs, trees of groups that are placed together, and the pods of
-cliques.
+"""Reads Grove's PodCliqueSet (grove.io): its PodGangs, which are trees of groups placed together, and their pods.
 
-As in its operator, each replica is a gang of all cliques, with as many replicas of a scaling group as its
-`minAvailable` states; each further replica of a scaling group is a gang of its own.
+As in Grove's operator, each replica is a gang of all cliques; it has as many replicas of a scaling group as
+`minAvailable` states. Each further replica of a scaling group is a gang of its own.
 """
 
 from __future__ import annotations
@@ -32,8 +31,9 @@ _TOPOLOGIES = ("ClusterTopology", "ClusterTopologyBinding")
 
 @dataclass(slots=True)
 class _Gang:
-    """A PodGang under construction. ``topology``: constraint of the whole gang; ``configs``: groups in it with a
-    constraint.
+    """A PodGang while it is being built.
+
+    ``topology`` is the constraint of the whole gang; ``configs`` are the groups in it that have constraints.
     """
 
     name: str
@@ -43,7 +43,7 @@ class _Gang:
 
 
 def read_pod_clique_set(value: Value, known: Known) -> Iterator[PodSet | PodGroupObject]:
-    """Yield the PodGangs, and the pods of each clique in them."""
+    """Yield the PodGangs of a PodCliqueSet, and the pods of each clique in them."""
     name, namespace = name_of(value), namespace_of(value)
     template = mapping(value, "spec", "template")
     cliques = {text(each, "name"): each for each in items(template, "cliques")}
@@ -68,7 +68,7 @@ def _find_gangs(known: Known, namespace: str, name: str) -> dict[str, str]:
 
 
 def _list_gangs(base: str, template: Value, cliques: dict[str, Value], levels: _Levels) -> Iterator[_Gang]:
-    """Yield the gang of a replica, and a gang for each further replica of its scaling groups."""
+    """Yield the gang of a replica, and one gang for each further replica of its scaling groups."""
     scaled = items(template, "podCliqueScalingGroups")
     in_groups = {each for group in scaled for each in _list_names(group)}
     first = _Gang(base, mapping(template, "topologyConstraint"))
@@ -137,7 +137,7 @@ def _make_pod_gang(gang: _Gang, namespace: str, template: Value, levels: _Levels
 
 
 def _count_least(clique: Value) -> int:
-    """Return how many pods of a clique are needed together: all, unless the clique states a number."""
+    """Return how many pods of a clique must be placed together: all, unless the clique states a number."""
     pods = number(clique, "spec", "replicas", default=1)
     return min(number(clique, "spec", "minAvailable", default=pods), pods)
 
@@ -157,14 +157,14 @@ def _make_pods(owner: str, gang: str, name: str, clique: Value) -> PodSet:
 
 
 class _Levels:
-    """The node label for each domain, from the topology in the input."""
+    """The node label of each topology domain, as the ClusterTopology in the input defines it."""
 
     def __init__(self, known: Known) -> None:
         found = next((each for kind in _TOPOLOGIES for each in known.list_kind(kind)), None)
         self._key_of = {text(each, "domain"): text(each, "key") for each in items(found, "spec", "levels")}
 
     def make_constraint(self, stated: Value) -> dict[str, Any] | None:
-        """Return the constraint of a PodGang for that of a PodCliqueSet, None if the input has no topology."""
+        """Return a PodGang's constraint for the constraint of a PodCliqueSet, or None if the input has no topology."""
         domain = text(stated, "packDomain")
         if domain and domain not in self._key_of:
             remedy = suggest_printing("clustertopologies", namespaced=False)

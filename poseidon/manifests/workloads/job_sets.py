@@ -1,4 +1,4 @@
-"""Reads JobSet (jobset.x-k8s.io), and Kubeflow's TrainJob (trainer.kubeflow.org), which creates a JobSet."""
+"""Reads JobSet (jobset.x-k8s.io), and Kubeflow's TrainJob (trainer.kubeflow.org), whose controller creates a JobSet."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _NODE = "node"
 
 
 def read_job_set(value: Value, known: Known) -> Iterator[PodSet]:  # noqa: ARG001 - every family is asked alike
-    """Yield the pods of each Job: as many as run at the same time."""
+    """Yield the pods of each Job of a JobSet: as many as run at the same time."""
     spec = mapping(value, "spec")
     if find(spec, "suspend") is True or is_over(value):
         return
@@ -114,7 +114,7 @@ def read_train_job(value: Value, known: Known) -> Iterator[PodSet | PodGroupObje
 
 
 def _adapt_to_trainer(replicated: Value, trainer: Value, nodes: int) -> Value:
-    """Return a replicated job of a runtime with the TrainJob's settings; jobs other than the trainer stay unchanged."""
+    """Return a runtime's replicated job with the TrainJob's settings; jobs other than the trainer stay unchanged."""
     template = mapping(replicated, "template")
     step = text(template, "metadata", "labels", _STEP, default="")
     if step != _TRAINER and not (not step and text(replicated, "name") == _NODE):

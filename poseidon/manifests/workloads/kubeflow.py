@@ -14,7 +14,7 @@ _PREFIX = "training.kubeflow.org"
 
 
 def reader(kind: str, field: str) -> Callable[[Value, Known], Iterator[PodSet]]:
-    """Return a reader for a kind of job; ``field`` of its spec holds the replica types."""
+    """Return a reader for one kind of training job; ``field`` is the field of its spec that holds the replica types."""
 
     def read(value: Value, known: Known) -> Iterator[PodSet]:  # noqa: ARG001 - every family is asked alike
         spec, name = mapping(value, "spec"), name_of(value)

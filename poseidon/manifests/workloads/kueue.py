@@ -1,4 +1,4 @@
-"""Reads Kueue's Workload: a copy of the pod sets of a waiting job, for inputs without that job."""
+"""Reads Kueue's Workload, which copies the pod sets of a waiting job, for inputs that lack that job."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from poseidon.manifests.workloads.common.pod_sets import Known, PodSet, number_n
 
 
 def read_workload(value: Value, known: Known) -> Iterator[PodSet]:
-    """Yield the pod sets of a Workload, unless the input contains its job."""
+    """Yield the pod sets of a Workload, unless the input contains the Workload's job."""
     name, namespace, spec = name_of(value), namespace_of(value), mapping(value, "spec")
     owner = next(iter(known.owners_of(namespace, ("Workload", name))), None)
     if is_over(value) or find(spec, "active") is False:

@@ -1,6 +1,4 @@
-"""Reads LeaderWorkerSet (leaderworkerset.x-k8s.io), groups of a leader and workers, and DisaggregatedSet, several
-sets.
-"""
+"""Reads LeaderWorkerSet (groups of a leader and workers) and DisaggregatedSet (several LeaderWorkerSets)."""
 
 from __future__ import annotations
 
@@ -82,7 +80,8 @@ def read_leader_worker_set(value: Value, known: Known) -> Iterator[PodSet]:  # n
 def read_disaggregated_set(value: Value, known: Known) -> Iterator[PodSet]:
     """Yield the pods of the LeaderWorkerSets that the controller makes, one for each role and slice.
 
-    Roles whose LeaderWorkerSet is in the input are left out: its pods are read from itself.
+    If the LeaderWorkerSet of a role is in the input, the role is left out, because its pods are read from that
+    object.
     """
     name, namespace = name_of(value), namespace_of(value)
     made = {
@@ -111,7 +110,7 @@ def read_disaggregated_set(value: Value, known: Known) -> Iterator[PodSet]:
 
 
 def _place_slice(template: Value, labels: Mapping[str, str], policy: Value) -> Value:
-    """Return a template with the labels of its slice, and the affinities by which the set's policy places slices."""
+    """Return a template with the labels of its slice, and the affinities that the set's policy for slices demands."""
     metadata = mapping(template, "metadata")
     labelled = {**template, "metadata": {**metadata, "labels": {**mapping(metadata, "labels"), **labels}}}
     topology, kind = text(policy, "topology"), text(policy, "type")
@@ -128,9 +127,7 @@ def _place_slice(template: Value, labels: Mapping[str, str], policy: Value) -> V
 
 @dataclass(frozen=True, slots=True)
 class _Subgroups:
-    """The subgroups of a group of ``size`` pods: ``each`` pods per subgroup (0: no subgroups), each in its own
-    domain.
-    """
+    """The subgroups of a group of ``size`` pods: each has ``each`` pods (0: no subgroups) and a domain of its own."""
 
     leader: str
     size: int
@@ -138,7 +135,7 @@ class _Subgroups:
     domain: str
 
     def list_workers(self) -> Iterator[tuple[int, int]]:
-        """Yield for each subgroup the index of its first worker, and its number of workers."""
+        """Yield, for each subgroup, the index of its first worker and the number of its workers."""
         first = 1
         while first < self.size:
             last = self.size

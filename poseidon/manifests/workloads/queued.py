@@ -1,4 +1,4 @@
-"""Reads queued objects of other projects: how many pods are admitted together, and the object when resumed."""
+"""Reads queued objects of other projects: how many pods are admitted together, and the object after being resumed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from poseidon.queues.queue_names import GROUP_INDEX
 
 
 def read_metadata(value: Value) -> ObjectMeta:
-    """Return an object's metadata; raises ``MalformedObjectError``."""
+    """Return an object's metadata; raise ``MalformedObjectError`` if they are malformed."""
     return convert_object({"metadata": value.get("metadata")}, MetadataOnly).metadata
 
 
@@ -27,7 +27,7 @@ def replace_value(document: Document, value: Value) -> Document:
 
 
 def resume(value: Value) -> Value | None:
-    """Return an object as it is when resumed, None if it is not suspended."""
+    """Return an object as it is after being resumed, or None if it is not suspended."""
     spec = mapping(value, "spec")
     policy = mapping(spec, "runPolicy")
     if spec.get("suspend") is not True and policy.get("suspend") is not True:
@@ -36,22 +36,22 @@ def resume(value: Value) -> Value | None:
     if policy:
         changed["runPolicy"] = {**policy, "suspend": False}
     status = mapping(value, "status")
-    if status.get("jobDeploymentStatus") == "Suspended":  # a RayJob counts as ended by that
+    if status.get("jobDeploymentStatus") == "Suspended":  # with this status, a RayJob counts as ended
         status = {key: each for key, each in status.items() if key != "jobDeploymentStatus"}
     return {**value, "spec": changed, "status": status}
 
 
 def count_pods(kind: str, value: Value, sets: Iterable[PodSet]) -> int:
-    """Return how many pods of an object are admitted together."""
-    if kind == "LeaderWorkerSet":  # each of its pod groups is admitted separately
+    """Return how many pods of an object its queue admits together."""
+    if kind == "LeaderWorkerSet":  # each of the object's pod groups is admitted separately
         return number(value, "spec", "leaderWorkerTemplate", "size", default=1)
     return sum(len(each.names) for each in sets)
 
 
 def list_topology_sets(sets: Iterable[PodSet]) -> tuple[OwnedPods, ...]:
-    """Return the pod sets of an object with their annotations about topology; () if there are none.
+    """Return the pod sets of an object with their annotations about topology, or () if there are none.
 
-    Of a LeaderWorkerSet only the first group counts, since each is admitted separately.
+    A LeaderWorkerSet gives only its first group, because each group is admitted separately.
     """
     counts: dict[str, int] = {}
     stated: dict[str, dict[str, str]] = {}
@@ -72,7 +72,7 @@ def list_topology_sets(sets: Iterable[PodSet]) -> tuple[OwnedPods, ...]:
 def list_owners(
     document: Document, sets: Iterable[PodSet], known: Known
 ) -> Iterator[tuple[str, ScaledOwner]]:
-    """Yield an object with its number of pods, and the missing controllers between it and its pods."""
+    """Yield an object with its number of pods, and the controllers between it and its pods that the input lacks."""
     listed, metadata = list(sets), read_metadata(document.value)
     namespace, kind = metadata.namespace or "default", document.kind
     size = count_pods(kind, document.value, listed)

@@ -1,6 +1,6 @@
-"""Reads RayCluster, RayJob and RayService (ray.io): a head, and groups of workers.
+"""Reads RayCluster, RayJob and RayService (ray.io), whose pods are a head and groups of workers.
 
-The pod that submits a RayJob's work is created once the cluster is ready, and is not included.
+The pod that submits a RayJob's work is left out, because it is created when the cluster is ready.
 """
 
 from __future__ import annotations
@@ -27,14 +27,12 @@ _ENDED = frozenset({"Complete", "Failed", "Suspended", "SUCCEEDED", "FAILED", "S
 
 
 def read_ray_cluster(value: Value, known: Known) -> Iterator[PodSet]:  # noqa: ARG001 - asked alike
-    """Yield the head and the workers of a cluster."""
+    """Yield the head and the workers of a Ray cluster."""
     yield from _read_cluster(mapping(value, "spec"), name_of(value))
 
 
 def read_ray_job(value: Value, known: Known) -> Iterator[PodSet]:
-    """Yield the pods of the cluster that a job starts, unless the input contains that cluster or the job selects
-    another.
-    """
+    """Yield the pods of the cluster that a RayJob starts, unless the input contains it or the job selects another."""
     spec = mapping(value, "spec")
     states = {text(value, "status", "jobDeploymentStatus"), text(value, "status", "jobStatus")}
     if find(spec, "suspend") is not True and not states & _ENDED and not is_over(value):
@@ -42,7 +40,7 @@ def read_ray_job(value: Value, known: Known) -> Iterator[PodSet]:
 
 
 def read_ray_service(value: Value, known: Known) -> Iterator[PodSet]:
-    """Yield the pods of the cluster that a service runs on, unless the input contains that cluster."""
+    """Yield the pods of the cluster that a RayService runs on, unless the input contains that cluster."""
     yield from _unless_there(value, known, mapping(value, "spec", "rayClusterConfig"))
 
 

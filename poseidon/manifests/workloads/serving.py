@@ -1,4 +1,4 @@
-"""Reads KServe's InferenceService and Knative's Service, where they state a minimum number of pods."""
+"""Reads KServe's InferenceService and Knative's Service, if they state a minimum number of pods."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _POD_ONLY = frozenset({"tensorParallelSize", "pipelineParallelSize"})
 
 
 def read_inference_service(value: Value, known: Known) -> Iterator[PodSet]:
-    """Yield the pods of predictor, transformer and explainer."""
+    """Yield the pods of an InferenceService's predictor, transformer and explainer."""
     name, namespace = name_of(value), namespace_of(value)
     if known.list_owned(namespace, ("InferenceService", name)):
         return
@@ -65,7 +65,7 @@ def _pod(part: Value) -> dict[str, Any]:
 
 
 def read_knative_service(value: Value, known: Known) -> Iterator[PodSet]:
-    """Yield the minimum or initial pods of a service; raises ``NotKnownError`` if it states neither."""
+    """Yield the least number of pods of a Knative Service; raise ``NotKnownError`` if it states none."""
     name, namespace = name_of(value), namespace_of(value)
     if any(each.kind in _MADE_BY_KNATIVE for each in known.list_owned(namespace, ("Service", name))):
         return

@@ -16,14 +16,14 @@ _ENDED = frozenset({"COMPLETED", "FAILED", "SUBMISSION_FAILED"})
 _MEMORY = re.compile(r"(\d+)([kmgtp]?)b?", re.ASCII | re.IGNORECASE)
 _MEBIBYTES = {"": 1, "k": 1 / 1024, "m": 1, "g": 1024, "t": 1024**2, "p": 1024**3}
 _LEAST_OVERHEAD = 384
-"""Minimum overhead of a pod's memory in mebibytes."""
+"""Least memory overhead of a pod, in mebibytes."""
 
 _PLAIN = ("affinity", "tolerations", "nodeSelector", "schedulerName", "hostNetwork", "initContainers")
 """Fields of driver and executor that are also fields of a pod."""
 
 
 def read_spark_application(value: Value, known: Known) -> Iterator[PodSet]:  # noqa: ARG001 - asked alike
-    """Yield the driver and the executors of an application."""
+    """Yield the driver and the executors of a SparkApplication."""
     name, spec = name_of(value), mapping(value, "spec")
     if text(value, "status", "applicationState", "state") in _ENDED or find(spec, "suspend") is True:
         return
@@ -91,7 +91,7 @@ def _resources(spec: Value, part: Value) -> Value:
 
 
 def _factor(spec: Value) -> float:
-    """Return the overhead as a share of a pod's memory; it is larger for programs that do not run in a JVM."""
+    """Return the overhead as a share of a pod's memory, which is larger for programs that do not run in a JVM."""
     given = find(spec, "memoryOverheadFactor")
     try:
         return (

@@ -1,4 +1,4 @@
-"""Expands objects of other projects into the missing pods that their controllers would create, by a table of kinds."""
+"""Expands other projects' objects into the pods that their controllers would create, with a reader for each kind."""
 
 from __future__ import annotations
 
@@ -57,8 +57,11 @@ FAMILIES: Mapping[tuple[str, str], Reader] = {
     ("sparkoperator.k8s.io", "SparkApplication"): read_spark_application,
     ("trainer.kubeflow.org", "TrainJob"): read_train_job,
 }
-"""Readers by API group and kind. Each yields sets of pods. It raises ``MalformedObjectError`` for a malformed object,
-``NotKnownError`` for one whose pods are described outside the input."""
+"""Readers by API group and kind.
+
+A reader yields sets of pods. It raises ``MalformedObjectError`` if an object is malformed, and ``NotKnownError`` if
+an object outside the input describes the pods.
+"""
 
 
 @dataclass(slots=True)
@@ -66,21 +69,24 @@ class Families:
     """The pods that other projects' controllers would create, and the objects that describe their groups."""
 
     pods: list[Pod] = field(default_factory=list)
-    """Missing pods, which a controller would create."""
+    """Pods that a controller would still create."""
     groups: list[Document] = field(default_factory=list)
     """Objects that describe groups of these pods."""
     owners: list[tuple[str, ScaledOwner]] = field(default_factory=list)
-    """The objects by kind with their number of pods, and controllers in between that the input lacks."""
+    """The objects with kind and number of pods.
+
+    Also controllers between an object and its pods that the input lacks.
+    """
     suspended: list[Pod] = field(default_factory=list)
-    """Pods that are created only once a queue or a user resumes their suspended object."""
+    """Pods that are created only when a queue or a user resumes their suspended object."""
     warnings: list[str] = field(default_factory=list)
 
 
 def expand_families(documents: Iterable[Document]) -> Families:
-    """Return the pods that controllers of other projects would create for objects among ``documents``.
+    """Return the pods that controllers of other projects would create for objects in ``documents``.
 
-    Existing pods that an object controls, directly or through another object, are not created again: they are matched
-    by name, by labels, or else in order. A malformed object is left out with a warning.
+    Existing pods that an object controls, directly or through another object, are not created again. They are matched
+    with the object's pods by name, by labels, or else in order. A malformed object is left out with a warning.
     """
     every = list(documents)
     chosen = [each for each in every if _key(each) in FAMILIES]
@@ -133,7 +139,7 @@ class _Expander:
         self._groups = {(_key(each)[0], *_read_name(each)) for each in documents if each.kind == "PodGroup"}
 
     def expand_resumed(self, document: Document) -> Families:
-        """Return what an object in a queue would lack if it were resumed; nothing if it is not suspended."""
+        """Return what a queued object would lack after being resumed; nothing if it is not suspended."""
         metadata = read_metadata(document.value)
         resumed = resume(document.value)
         if resumed is None or not read_kueue_queue(metadata):
@@ -141,7 +147,10 @@ class _Expander:
         return self.expand(replace_value(document, resumed))
 
     def expand(self, document: Document) -> Families:
-        """Return the missing pods of an object. Raises ``MalformedObjectError`` and ``NotKnownError``."""
+        """Return the pods that an object still lacks.
+
+        Raises ``MalformedObjectError`` and ``NotKnownError``, as the readers of ``FAMILIES`` do.
+        """
         value = document.value
         namespace, name = namespace_of(value), name_of(value)
         if not name:
@@ -169,12 +178,12 @@ class _Expander:
         return Families(pods, groups, list(list_owners(document, every, self._known)))
 
     def _is_there(self, value: Value, namespace: str, pod_set: PodSet) -> bool:
-        """Return whether the input contains the owner of a set, from which the set is expanded."""
+        """Return whether the input contains the owner of a set, so that the set is expanded from that owner."""
         itself = (str(value.get("kind")), name_of(value))
         return pod_set.owner != itself and self._known.get(namespace, *pod_set.owner) is not None
 
     def _pods(self, document: Document, namespace: str, pod_set: PodSet, names: list[str]) -> Iterator[Pod]:
-        """Yield pods of a set with these names, except names that other pods have."""
+        """Yield the pods of a set with these names, without names that other pods have."""
         if not names:
             return
         template = convert_object(dict(pod_set.template), PodTemplate)

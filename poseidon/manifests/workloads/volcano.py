@@ -1,4 +1,4 @@
-"""Reads Volcano's Job (batch.volcano.sh): tasks of pods, of which ``minAvailable`` are placed together."""
+"""Reads Volcano's Job (batch.volcano.sh), whose tasks consist of pods."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from poseidon.manifests.workloads.common.pod_sets import Known, PodGroupObject, 
 from poseidon.pod_groups.membership import VOLCANO_TASK
 
 PARTITION = "volcano.sh/partition-id"
-"""Label whose value is the partition of its task that a pod belongs to."""
+"""Pod label whose value is the partition, within its task, to which the pod belongs."""
 _GROUP_ANNOTATION = "scheduling.k8s.io/group-name"
 _ENDED = frozenset({"Completed", "Failed", "Aborted", "Aborting", "Terminated", "Terminating", "Completing"})
 
@@ -109,7 +109,7 @@ def _make_policy(task: str, policy: Value) -> dict[str, Any]:
 
 
 def _list_parts(task: Value, size: int) -> Iterator[tuple[int, int, dict[str, str]]]:
-    """Yield the partitions of a task, or the whole task as one: index of the first pod, number of pods, and label."""
+    """Yield the partitions of a task, or the task as one: index of the first pod, number of pods, and label."""
     policy = mapping(task, "partitionPolicy")
     if not policy:
         yield 0, size, {}

@@ -1,1 +1,1 @@
-"""Values that the readers of all projects share: fields, pod sets, existing pods."""
+"""Code that the readers of all projects share: fields of objects, sets of pods, existing pods."""

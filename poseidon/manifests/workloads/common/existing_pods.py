@@ -14,7 +14,7 @@ from poseidon.manifests.workloads.common.pod_sets import Known, PodSet, Referenc
 
 @dataclass(frozen=True, slots=True)
 class _Present:
-    """An existing pod: its position in the input, its labels, and its controllers, the direct one first."""
+    """An existing pod: its position in the input, its labels, and its chain of controllers, the direct one first."""
 
     place: int
     name: str
@@ -24,7 +24,7 @@ class _Present:
 
 
 class PresentPods:
-    """The existing pods of an input by namespace, controller and labels."""
+    """The pods that the input contains, found by namespace, controller and labels."""
 
     def __init__(self, documents: Iterable[Document], known: Known) -> None:
         self.names: set[tuple[str, str]] = set()
@@ -51,10 +51,10 @@ class PresentPods:
                 self._by_key[space, key].append(pod)
 
     def missing(self, namespace: str, owner: Reference, sets: Sequence[PodSet]) -> list[list[str]]:
-        """Return for each set of an object's pods the names of the missing pods.
+        """Return, for each set of an object's pods, the names of the pods that do not exist yet.
 
-        An existing pod counts as the missing pod with its name; else as one of its set, if labels or controller
-        determine the set; else as any.
+        An existing pod first counts as the missing pod with its name. Otherwise it counts as any pod of its set, if
+        labels or controller show the set, or else as any pod of the object.
         """
         places = _Places(owner, sets)
         rest = [pod for pod in self._iter_owned(namespace, owner, sets) if not places.take_by_name(pod)]
@@ -76,7 +76,7 @@ class PresentPods:
             for pod in self._iter_marked(namespace, each.marks):
                 found[pod.place] = pod
             for pod in self._by_key.get((namespace, each.hash_label), ()) if each.hash_label else ():
-                # The ReplicaSet is not in the input. Its name is the owner's name and the template's hash.
+                # The ReplicaSet is not in the input. Its name consists of the owner's name and the template's hash.
                 made_by = pod.owners[0][1] if pod.owners else ""
                 if made_by == f"{owner[1]}-{pod.labels[each.hash_label]}":
                     found[pod.place] = pod
@@ -92,7 +92,7 @@ class PresentPods:
 
 
 class _Places:
-    """Names of an object's missing pods, by set."""
+    """Names of the pods that an object still lacks, by set."""
 
     def __init__(self, owner: Reference, sets: Sequence[PodSet]) -> None:
         self._sets = sets
@@ -109,13 +109,14 @@ class _Places:
         self._keys = sorted(keys, key=lambda each: (-len(each), sorted(each)))
 
     def take_by_name(self, pod: _Present) -> bool:
-        """Remove the pod's own name from the missing ones; return whether it was among them."""
+        """Remove the pod's name from the missing names; return whether it was among them."""
         at = self._by_name.get(pod.name)
         return at is not None and self.missing[at].pop(pod.name, "") is None
 
     def take_by_set(self, pod: _Present) -> bool:
-        """Remove one missing pod of the set that the pod's labels or controller determine; return whether there was
-        one.
+        """Remove a missing pod of the set to which labels or controller assign the pod.
+
+        Return whether there was one.
         """
         labels = pod.labels
         told = (frozenset((key, labels.get(key, "")) for key in keys) for keys in self._keys)
@@ -130,15 +131,13 @@ class _Places:
         return True
 
     def take_any(self) -> None:
-        """Remove the first missing pod of any set."""
+        """Remove the first missing pod, whatever its set."""
         names = next((each for each in self.missing if each), None)
         if names is not None:
             del names[next(iter(names))]
 
     def _name(self, at: int, pod: _Present) -> str:
-        """Return the position of the name that a pod of a set replaces: the one with the same number, else the
-        first.
-        """
+        """Return the index of the missing name that a pod replaces: the one with the pod's number, else the first."""
         pod_set, missing = self._sets[at], self.missing[at]
         number = pod.labels.get(pod_set.index_label, "")
         if number.isascii() and number.isdecimal() and len(number) < 9:

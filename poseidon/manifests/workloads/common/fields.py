@@ -1,6 +1,6 @@
-"""Reads fields of objects of kinds that have no declared type here.
+"""Reads fields of objects that have no declared type in this program.
 
-An absent field has its default; a field of another type raises ``MalformedObjectError``.
+If a field is absent, its default is returned; if it has another type, ``MalformedObjectError`` is raised.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ Value = Mapping[str, Any]
 
 
 class NotKnownError(ValueError):
-    """The input lacks an object that defines the pods; the text says which, and what to do."""
+    """Raised if the input lacks an object that defines the pods; the text says which, and what to do."""
 
 
 def find(value: Any, *path: str) -> Any:
-    """Return the value at a path of fields; None if there is none."""
+    """Return the value at a path of fields, or None if it is absent."""
     for at, field in enumerate(path):
         if value is None:
             return None
@@ -30,7 +30,7 @@ def find(value: Any, *path: str) -> Any:
 
 
 def mapping(value: Any, *path: str) -> Value:
-    """Return the map at a path of fields; an empty one if there is none."""
+    """Return the map at a path of fields, or an empty map if it is absent."""
     at_path = find(value, *path)
     if at_path is None:
         return {}
@@ -40,7 +40,7 @@ def mapping(value: Any, *path: str) -> Value:
 
 
 def items(value: Any, *path: str) -> list[Value]:
-    """Return the maps in the list at a path of fields; none if there is none."""
+    """Return the maps in the list at a path of fields, or an empty list if it is absent."""
     at_path = find(value, *path)
     if at_path is None:
         return []
@@ -50,7 +50,7 @@ def items(value: Any, *path: str) -> list[Value]:
 
 
 def number(value: Any, *path: str, default: int) -> int:
-    """Return the number of pods, or of sets of pods, at a path."""
+    """Return the number of pods, or of sets of pods, at a path of fields."""
     at_path = find(value, *path)
     if at_path is None:
         return default
@@ -66,7 +66,7 @@ def number(value: Any, *path: str, default: int) -> int:
 
 
 def text(value: Any, *path: str, default: str = "") -> str:
-    """Return the text at a path of fields; ``default`` if there is none."""
+    """Return the text at a path of fields, or ``default`` if it is absent."""
     at_path = find(value, *path)
     if at_path is None:
         return default
@@ -76,12 +76,12 @@ def text(value: Any, *path: str, default: str = "") -> str:
 
 
 def name_of(value: Value) -> str:
-    """Return an object's name."""
+    """Return the name in an object's metadata."""
     return text(value, "metadata", "name")
 
 
 def namespace_of(value: Value) -> str:
-    """Return an object's namespace."""
+    """Return the namespace in an object's metadata."""
     return text(value, "metadata", "namespace") or "default"
 
 
@@ -89,7 +89,7 @@ _OVER = frozenset({"Complete", "Completed", "Succeeded", "Failed", "Finished"})
 
 
 def is_over(value: Value) -> bool:
-    """Return whether an object's conditions say that it has ended, successfully or not."""
+    """Return whether an object's conditions say that it has succeeded or failed."""
     return any(
         each.get("type") in _OVER and each.get("status") == "True"
         for each in items(value, "status", "conditions")

@@ -1,4 +1,4 @@
-"""Sets of equal pods that an object creates, and the objects that describe groups of pods."""
+"""Types for sets of equal pods that an object creates, and for objects that describe groups of pods."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from poseidon.manifests.validation import MAX_PODS
 from poseidon.manifests.workloads.common.fields import Value
 
 Reference = tuple[str, str]
-"""Kind and name of an object in the namespace of the one that refers to it."""
+"""Kind and name of an object that is in the same namespace as the object that refers to it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,38 +21,41 @@ class PodSet:
     """The pods that an object's controller makes from one template."""
 
     names: tuple[str, ...]
-    """Names of all its pods."""
+    """Names of all pods of the set."""
     template: Value
-    """The pod template."""
+    """The pod template from which the pods are made."""
     owner: Reference
-    """The controlling object. If the input has it and expands it separately, this set is not expanded."""
+    """The object that controls the pods.
+
+    If the input contains this object and it is expanded by itself, the set is not expanded.
+    """
     marks: Mapping[str, str] = field(default_factory=dict)
-    """Labels that existing pods of this set have, and other pods of the object have not."""
+    """Labels that existing pods of this set have and the object's other pods lack."""
     labels: Mapping[str, str] = field(default_factory=dict)
-    """Labels to add."""
+    """Labels to add to the pods."""
     annotations: Mapping[str, str] = field(default_factory=dict)
-    """Annotations to add."""
+    """Annotations to add to the pods."""
     index_label: str = ""
-    """Label whose value is the pod's number, "" for none."""
+    """Pod label whose value is the pod's number, "" for none."""
     first_index: int = 0
-    """Number of the first pod."""
+    """Number of the set's first pod."""
     once: bool = False
-    """Whether a pod that has succeeded is not replaced."""
+    """Whether a pod that has succeeded stays without a replacement."""
     hash_label: str = ""
-    """Pod label whose value ends the names of ReplicaSets that the input lacks."""
+    """Pod label whose value is the last part of a ReplicaSet's name, for ReplicaSets that the input lacks."""
     alone: bool = False
-    """Whether existing pods are counted elsewhere, so that all of ``names`` are missing."""
+    """Whether other code counts the existing pods, so that all of ``names`` are missing."""
 
 
 @dataclass(frozen=True, slots=True)
 class PodGroupObject:
-    """An object that describes a group of pods, which the object's controller creates."""
+    """An object, made by another object's controller, that describes a group of pods."""
 
     value: dict[str, Any]
 
 
 class Known:
-    """The objects of an input by namespace, kind and name, and who controls whom."""
+    """The objects of an input by namespace, kind and name, with their controllers."""
 
     def __init__(self, documents: Iterable[Document]) -> None:
         self._objects: dict[tuple[str, str, str], Value] = {}
@@ -70,7 +73,7 @@ class Known:
                 self._owned[space, *owner].append(each)
 
     def get(self, namespace: str, kind: str, name: str) -> Value | None:
-        """Return an object, None if there is none; cluster-wide objects are in namespace ``default`` here."""
+        """Return an object, or None if the input lacks it; objects without a namespace are found in ``default``."""
         return self._objects.get((namespace, kind, name))
 
     def list_kind(self, kind: str) -> list[Value]:
@@ -82,7 +85,7 @@ class Known:
         return self._owned.get((namespace, *owner), [])
 
     def owners_of(self, namespace: str, of: Reference) -> Iterator[Reference]:
-        """Yield the controller of an object, the controller of that, and so on."""
+        """Yield the controller of an object, the controller of that controller, and so on."""
         seen: set[Reference] = set()
         owner = self._owners.get((namespace, *of))
         while owner is not None and owner not in seen:
@@ -100,7 +103,7 @@ def _controller(metadata: Mapping[str, Any]) -> Reference | None:
 
 
 def number_names(prefix: str, count: int, first: int = 0) -> tuple[str, ...]:
-    """Return the names PREFIX-FIRST, PREFIX-(FIRST + 1), …; raises ``MalformedObjectError`` for absurdly many."""
+    """Return the names PREFIX-FIRST, PREFIX-(FIRST + 1), …; if ``count`` is absurd, raise ``MalformedObjectError``."""
     if count > MAX_PODS:
         raise MalformedObjectError("spec", f"stands for more than {MAX_PODS} pods")
     return tuple(f"{prefix}-{number}" for number in range(first, first + count))
