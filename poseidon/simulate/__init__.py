@@ -1,5 +1,5 @@
-"""Simulates hours of a cluster in minutes: the real solver, in this process, decides every placement.
+"""Simulates hours of a cluster in minutes; the real solver runs in this process and decides every placement.
 
-`scenario` describes the input, `workloads` makes the arriving tasks, `engine` lets time pass, and `report` computes the
-results.
+`scenario` describes the input, `workloads` makes the tasks that arrive, `engine` lets time pass, and `report`
+computes the results.
 """

@@ -1,4 +1,4 @@
-"""Saves a running simulation to a file, and resumes it with the same results as without the pause.
+"""Saves a running simulation to a file, and resumes it with the same results as without the interruption.
 
 The file is a pickle, which can run any code: read only files that you have written yourself.
 """
@@ -14,11 +14,11 @@ from typing import Any
 from poseidon.simulate.engine import Simulation
 
 _BEGINS = b"poseidon simulation 2\n"
-"""The first line of a file. Its number rises whenever what a simulation consists of changes."""
+"""The first line of a saved simulation. Its number rises whenever the content of a saved simulation changes."""
 
 
 class CheckpointError(ValueError):
-    """A file that holds no simulation, or a simulation of another version; the text is one line."""
+    """Raised if a file holds no simulation, or one of another version; the text is one line."""
 
 
 def _freeze(content: dict[Any, Any]) -> MappingProxyType[Any, Any]:
@@ -26,10 +26,10 @@ def _freeze(content: dict[Any, Any]) -> MappingProxyType[Any, Any]:
 
 
 class _Pickler(pickle.Pickler):
-    """A pickler that also accepts immutable maps, which Python's own refuses."""
+    """A pickler that also accepts immutable maps, which Python's own pickler refuses."""
 
     def reducer_override(self, value: Any) -> Any:
-        """Return how to pickle an immutable map: as a dictionary that is wrapped again."""
+        """Return how to pickle an immutable map: as a dictionary that is made immutable again after loading."""
         return (_freeze, (dict(value),)) if isinstance(value, MappingProxyType) else NotImplemented
 
 
@@ -41,7 +41,7 @@ def to_bytes(simulation: Simulation) -> bytes:
 
 
 def from_bytes(kept: bytes) -> Simulation:
-    """Return a copy of the simulation that ``to_bytes`` has turned into bytes."""
+    """Return a copy of the simulation that ``to_bytes`` turned into bytes."""
     found = pickle.loads(kept)  # noqa: S301  # made in this process
     assert isinstance(found, Simulation)
     found.record.resume()
@@ -49,7 +49,7 @@ def from_bytes(kept: bytes) -> Simulation:
 
 
 def save(simulation: Simulation, path: Path) -> None:
-    """Write a simulation to a file, completely or not at all. Raises ``OSError``."""
+    """Write a simulation to a file, completely or not at all. Raises ``OSError`` if that fails."""
     beside = path.with_name(f"{path.name}.part")
     with beside.open("wb") as file:
         file.write(_BEGINS)
@@ -58,7 +58,10 @@ def save(simulation: Simulation, path: Path) -> None:
 
 
 def resume(path: Path) -> Simulation:
-    """Read a simulation from a file that ``save`` has written. Raises ``CheckpointError``."""
+    """Read a simulation from a file that ``save`` has written.
+
+    Raises ``CheckpointError`` if the file cannot be used.
+    """
     try:
         with path.open("rb") as file:
             if file.readline() != _BEGINS:

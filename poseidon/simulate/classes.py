@@ -25,25 +25,25 @@ GROUP = "all"
 
 
 class TemplateError(ValueError):
-    """A pod template that cannot be used; the text names the template, the field and the fault."""
+    """Raised if a pod template cannot be used; the text names the template, the field and the fault."""
 
 
 @dataclass(frozen=True, slots=True)
 class TaskKinds:
-    """The kinds of tasks of a simulation: T pod templates, translated."""
+    """The kinds of tasks in a simulation: T pod templates, translated for the solver."""
 
     names: tuple[str, ...]
     """Name of each kind in reports."""
     classes: tuple[pb.TaskClass, ...]
-    """Class of each kind."""
+    """Task class of each kind."""
     priorities: tuple[int, ...]
     """Priority of each kind."""
     spread: tuple[str, ...]
-    """For each kind: name of the group that default spread keeps apart, "" for none."""
+    """For each kind, the name of the group whose tasks are spread by default, "" for none."""
     requests: Int64
-    """int64[T, K]: amount of each resource of the machines that a task requests; 1 of pods."""
+    """int64[T, K]: how much a task requests of each resource that machines offer; every task requests 1 of pods."""
     groups: tuple[pb.JobGroup | None, ...]
-    """For each kind: the domain that its gangs have to stay within, None for any machines."""
+    """For each kind, the topology domain that its gangs have to stay within, None if they may use all machines."""
 
     def add(self, more: Sequence[TaskKinds]) -> TaskKinds:
         """Return these kinds, followed by the kinds of each of ``more``."""
@@ -59,7 +59,7 @@ class TaskKinds:
 
 
 def decode_template(template: WorkTemplate) -> Pod:
-    """Return the pod that a template describes. Raises ``TemplateError``."""
+    """Return the pod that a template describes. Raises ``TemplateError`` if the template is invalid."""
     value: dict[str, Any] = {
         "metadata": {"namespace": "default", **template.manifest.get("metadata", {}), "name": template.name},
         "spec": template.manifest.get("spec", {}),
@@ -74,10 +74,10 @@ def decode_template(template: WorkTemplate) -> Pod:
 def translate_templates(
     templates: Sequence[WorkTemplate], state: BridgeState, resources: Sequence[str]
 ) -> TaskKinds:
-    """Translate all templates as the bridge translates pods, and only then number their classes.
+    """Translate all templates as the bridge translates pods, and then number their classes.
 
-    If cost models read the programs of pods, a template's program is its name unless it names another. Raises
-    ``TemplateError`` for an invalid template.
+    Some cost models read the programs of pods. A template's program is its own name unless it names another one.
+    Raises ``TemplateError`` for an invalid template.
     """
     names = [each.name for each in templates]
     pods = [decode_template(each) for each in templates]
@@ -101,9 +101,11 @@ def translate_pods(
     resources: Sequence[str],
     groups: Sequence[pb.JobGroup | None] | None = None,
 ) -> TaskKinds:
-    """Return each pod as a kind of task of its own, with a name from ``names``. Raises ``TemplateError``.
+    """Return each pod as a separate kind of task, with a name from ``names``.
 
-    ``groups``: for each pod, the domain that its gang has to stay within; None: any machines.
+    Raises ``TemplateError`` if a pod is invalid.
+
+    ``groups`` has, for each pod, the topology domain that its gang has to stay within, None for all machines.
     """
     groups = [None] * len(pods) if groups is None else groups
     tasks = [
@@ -127,7 +129,10 @@ def translate_pods(
 
 
 def _translate(name: str, pod: Pod, state: BridgeState, group: pb.JobGroup | None) -> Task:
-    """Return the task for a pod, with the quota of its queue. Raises ``TemplateError``."""
+    """Return the task that a bridge would make of a pod, with the quota of its queue.
+
+    Raises ``TemplateError`` if the pod is invalid.
+    """
     found = translate_pod(pod, state.classes, state.priorities)
     traits = found.traits
     if group is not None:
@@ -144,6 +149,6 @@ def _translate(name: str, pod: Pod, state: BridgeState, group: pb.JobGroup | Non
 
 
 def request_row(message: pb.TaskClass, resources: Sequence[str]) -> list[int]:
-    """Return the amount of each resource that a task of a class requests; 1 of pods."""
+    """Return how much a task of a class requests of each resource; every task requests 1 of pods."""
     asked = {each.resource: each.amount for each in message.requests} | {"pods": 1}
     return [asked.get(name, 0) for name in resources]

@@ -1,9 +1,9 @@
-"""Runs a simulation: events happen, the solver decides, and its decisions take effect at once.
+"""Runs a simulation: applies events, lets the solver decide, and carries out its decisions at once.
 
 The solver is the real one, in this process, and gets the events that a bridge would send. Events are gathered for
-``round_every`` seconds; then a round decides about all waiting tasks. Bindings succeed at once, and victims go at once.
-All times are seconds since the beginning; the solver's clock begins at `BEGIN`. Equal scenarios run equally, byte for
-byte.
+``round_every`` seconds; then a round decides about all waiting tasks. Unless a limit on requests is set, bindings
+succeed at once, and victims leave at once. All times are seconds since the beginning; the solver's clock begins at
+`BEGIN`. Equal scenarios give equal results, byte for byte.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from protos.firmament.v1 import scheduler_pb2 as pb
 BEGIN = 1_767_225_600.0
 """The first moment of a simulation, in seconds since the epoch: 2026-01-01T00:00:00Z."""
 _MOST_ROUNDS = 20
-"""Most rounds at one moment: usually one is enough, and each wave of evictions needs one more."""
+"""The most rounds at one moment: usually one is enough, and each wave of evictions needs one more."""
 
 
 class Clock:
@@ -50,10 +50,10 @@ class Script(Protocol):
     """Events of a simulation whose times are known in advance."""
 
     def next_time(self) -> float | None:
-        """Return the time of the next event, in seconds since the beginning; None if there is none."""
+        """Return the time of the next event, in seconds since the beginning, or None if no event is left."""
 
     def happen(self, now: float, simulation: Simulation) -> list[pb.Event]:
-        """Apply the events up to ``now`` to the simulation, and return those for the solver."""
+        """Apply the events up to ``now`` to the simulation, and return the events that the solver must get."""
 
 
 @dataclass(slots=True)
@@ -61,21 +61,21 @@ class Simulation:
     """The whole state of a running simulation, so that it can be saved and resumed."""
 
     scheduler: EmbeddedScheduler
-    """The solver."""
+    """The solver that decides the placements."""
     clock: Clock
     """The clock of the simulation and of the solver."""
     machines: SimulatedMachines
-    """The nodes."""
+    """The nodes of the simulated cluster."""
     kinds: TaskKinds
-    """The kinds of tasks."""
+    """The kinds of tasks in the simulation."""
     tasks: TaskColumns
-    """The tasks."""
+    """The tasks of the simulation, as columns."""
     uids: dict[int, str]
-    """Uids of the tasks that have names of their own; the others are called after their number."""
+    """Uids of the tasks that have names of their own; all other tasks are named by their numbers."""
     jobs: dict[int, str]
-    """Names of the jobs of tasks from the cluster's files, by the task's number."""
+    """Jobs of the tasks that come from the cluster's files, by the task's number."""
     node_events: NodeEvents
-    """How nodes come and go."""
+    """The failures, drains and autoscaling of nodes."""
     record: Record
     """Measurements for the report."""
     horizon: float
@@ -87,21 +87,21 @@ class Simulation:
     arrived: int = 0
     """Number of tasks that have arrived; they have the lowest numbers."""
     wakes: float | None = None
-    """Time at which a round could place tasks although no event happens, None for never."""
+    """Time at which a round could place tasks even without an event, in seconds since the beginning; None for never."""
     warnings: list[str] = field(default_factory=list)
     """Warnings for people."""
     script: Script | None = None
-    """Events other than arrivals and ends of tasks, None for no such events."""
+    """Events besides the arrivals and ends of tasks; None if there are none."""
     requests: RequestBucket | None = None
-    """Limits how fast placements are written, None for no limit."""
+    """Limit on how fast the scheduler writes its decisions, None for no limit."""
     told_runs: ToldRuns | None = None
-    """Run times that the solver gets, None if no model reads them."""
+    """Run times that the solver learns, None if no cost model reads them."""
     heads: QueueHeads | None = None
-    """Lets one gang or pod of each queue take part in a round, None to let all take part."""
+    """Lets only the first gang or pod of each queue take part in a round; None lets all take part."""
     messages: TaskMessages = field(init=False)
-    """Describes tasks to the solver."""
+    """Makes the events that describe tasks to the solver."""
     evictions: EvictionsUnderWay = field(init=False)
-    """Evictions that are decided and not yet written."""
+    """Evictions that rounds have decided and that are not written yet."""
 
     def __post_init__(self) -> None:
         self.messages = TaskMessages(self.kinds, self.tasks, self.uids, self.jobs, self.clock.begin)
@@ -109,7 +109,7 @@ class Simulation:
 
     @property
     def now(self) -> float:
-        """Simulated seconds since the beginning."""
+        """Simulated seconds since the beginning of the simulation."""
         return self.clock.now
 
     def run(
@@ -119,10 +119,9 @@ class Simulation:
         note: Callable[[float], object] = lambda _: None,
         stop: Callable[[], bool] = lambda: False,
     ) -> bool:
-        """Run until ``until`` or the end of the simulation, whichever is earlier; return whether the simulation is
-        over.
+        """Run until ``until`` or until the simulation ends, if that is earlier; return whether it has ended.
 
-        After each round ``note`` gets the time, and the run ends early if ``stop`` returns True.
+        After each round, ``note`` gets the time; if ``stop`` returns True, the run ends early.
         """
         end = self.horizon if until is None else min(until, self.horizon)
         while (moment := self._find_next_round()) is not None and moment <= end:
@@ -140,8 +139,7 @@ class Simulation:
         return True
 
     def let_come(self, coming: Work) -> None:
-        """Replace all future events by the arrivals in ``coming``; no node changes any more, and no more points are
-        sampled.
+        """Replace all future events by the arrivals in ``coming``.
 
         Gangs of ``coming`` are numbered from 0 on.
         """
@@ -151,7 +149,7 @@ class Simulation:
         self.record.every = math.inf
 
     def _find_next_round(self) -> float | None:
-        """Return the time of the next round: the end of the interval of the next event; None if no event follows."""
+        """Return when the next round begins: when the interval of the next event ends; None if no event follows."""
         arrival = self.tasks.work.arrival
         candidates = [
             self.tasks.next_end(),
@@ -198,7 +196,7 @@ class Simulation:
         self._place([(each.task, each.machine) for each in self.evictions.take_ready()])
 
     def _change_nodes(self, changes: NodeChanges) -> list[pb.Event]:
-        """Apply changes of nodes, and return the events for the solver; tasks on nodes that go wait again."""
+        """Apply changes of nodes, and return the events for the solver; tasks on removed nodes wait again."""
         events = []
         for change, number in changes:
             if change in (NodeChange.FAIL, NodeChange.DRAIN):
@@ -212,7 +210,7 @@ class Simulation:
         return events
 
     def empty_node(self, number: int, *, stays: bool) -> list[pb.Event]:
-        """Let all tasks on a node wait again, and remove the node, or cordon it if it ``stays``; return the events."""
+        """Make all tasks on a node wait again, and remove the node, or cordon it if it ``stays``; return the events."""
         gone = self.tasks.find_on(number)
         self.evictions.break_promises(machine=self.machines.names[number])
         self.evictions.let_leave(gone)
@@ -224,30 +222,33 @@ class Simulation:
         return events + self._let_wait(np.array(gone, dtype=np.int64))
 
     def _let_wait(self, tasks: Int64) -> list[pb.Event]:
-        """Return the events that submit tasks to the solver, without those that wait in queues for their turn."""
+        """Return the events that submit tasks to the solver.
+
+        Tasks in queues are submitted later, as heads of their queues.
+        """
         if self.heads is not None:
             tasks = np.array(self.heads.add(tasks, self.tasks.work), dtype=np.int64)
         return self.messages.make_submissions(tasks)
 
     def _let_wait_again(self, victims: Sequence[int]) -> list[pb.Event]:
-        """Return the events that withdraw evicted tasks and submit them anew."""
+        """Return the events that withdraw evicted tasks from the solver and submit them again."""
         if not victims:
             return []
         self._requeue_beside(victims)
         return self.messages.withdraw_tasks(victims) + self._let_wait(np.array(victims, dtype=np.int64))
 
     def _requeue_beside(self, tasks: Iterable[int]) -> None:
-        """Let what is set aside in the trees of the queues of some tasks take part again."""
+        """Let gangs and pods that were set aside take part again, in all trees of quotas to which ``tasks`` belong."""
         if self.heads is not None:
             self.heads.requeue_later(self._list_queues(tasks), self.now)
 
     def _list_queues(self, tasks: Iterable[int]) -> set[str]:
-        """Return the quotas on which tasks draw."""
+        """Return the quotas from which some tasks take."""
         kinds = self.tasks.work.template
         return {self.kinds.classes[int(kinds[task])].queue for task in tasks}
 
     def _decide(self) -> None:
-        """Decide about the tasks that wait: all of them, or those in queues in rounds for the first of each queue."""
+        """Decide about waiting tasks: all at once, or, if they are in queues, in rounds for the first of each queue."""
         self._run_rounds()
         if self.heads is None:
             return
@@ -261,7 +262,7 @@ class Simulation:
             self.wakes = min(self.heads.busy_until, math.inf if self.wakes is None else self.wakes)
 
     def _decide_on(self, heads: Sequence[Head], queues: QueueHeads) -> None:
-        """Run a round for some gangs and pods; those that it refuses wait in ``queues`` again."""
+        """Run a round for some gangs and pods; those that get no place return to ``queues``."""
         tasks = [task for head in heads for task in head.tasks]
         self.scheduler.apply(self.messages.make_submissions(np.array(tasks, dtype=np.int64)))
         self._run_rounds()
@@ -272,15 +273,16 @@ class Simulation:
         left = {*refused}
         moved = [head.queue for head in heads if head not in left]
         news = len(promised) + self._take_back(refused, queues, moved)
-        self._run_rounds()  # nothing of the queues is left to decide, but this tells when the others want a round
+        self._run_rounds()  # this places no task of a queue, but finds when the other tasks need a round
         if self.requests is not None:
             written = self.requests.send_refusals(news, self.now)
             queues.busy_until = max(queues.busy_until, written)
 
     def _take_back(self, refused: Sequence[Head], queues: QueueHeads, moved: Iterable[str]) -> int:
-        """Withdraw what was refused from the solver, and let it wait in ``queues``.
+        """Withdraw from the solver the gangs and pods that a round refused, and return them to ``queues``.
 
-        ``moved``: queues in which others were placed. Returns about how many something new is written.
+        ``moved`` has the queues in which the round placed others. Returns the number of refusals that are new and
+        must be written.
         """
         tasks = [task for head in refused for task in head.tasks]
         gangs = self.tasks.work.gang[tasks].tolist()
@@ -291,7 +293,7 @@ class Simulation:
         return bool(self.tasks.state[head.tasks[0]] == TaskProgress.WAITING)
 
     def _run_rounds(self) -> None:
-        """Run rounds and apply their decisions until no more task can be placed now."""
+        """Run rounds and carry out their decisions until no more task can be placed now."""
         for _ in range(_MOST_ROUNDS):
             after = self.scheduler.next_round_in()
             if after != 0.0:
@@ -303,7 +305,7 @@ class Simulation:
         self.wakes = self.now + self.round_every
 
     def _carry_out(self, deltas: Sequence[pb.Delta]) -> None:
-        """Apply the decisions of a round: victims leave once that is written, and then tasks come in their places."""
+        """Carry out a round: victims leave when their evictions are written, then tasks take their places."""
         victims = self._evict(deltas)
         ready = []
         for delta, awaited in self._list_placed(deltas):
@@ -318,7 +320,7 @@ class Simulation:
             self.scheduler.apply(self._let_wait(np.array(victims, dtype=np.int64)))
 
     def _list_placed(self, deltas: Iterable[pb.Delta]) -> list[tuple[pb.Delta, set[int]]]:
-        """Return the placements among the decisions, with the victims that must have left: those of its whole gang."""
+        """Return a round's placements, each with the victims of its whole gang, which must leave first."""
         placed = [delta for delta in deltas if delta.kind == pb.Delta.PLACE]
         tasks = [self.messages.find_number(delta.task) for delta in placed]
         gangs = self.tasks.work.gang[tasks].tolist()
@@ -329,7 +331,7 @@ class Simulation:
         return [(delta, awaited[unit]) for delta, unit in zip(placed, units, strict=True)]
 
     def _evict(self, deltas: Iterable[pb.Delta]) -> list[int]:
-        """Begin the evictions of a round; return the victims that have left at once."""
+        """Begin the evictions that a round decided; return the victims that have left at once."""
         victims = []
         for delta in deltas:
             if delta.kind == pb.Delta.PREEMPT:
@@ -348,7 +350,7 @@ class Simulation:
         return self._cut_off()
 
     def _cut_off(self) -> list[int]:
-        """Stop the tasks whose evictions are written by now, and return them."""
+        """Stop the tasks whose evictions have been written by now, and return them."""
         victims = self.evictions.take_written(self.now)
         self.evictions.let_leave(victims)
         for task in victims:
@@ -357,7 +359,7 @@ class Simulation:
         return victims
 
     def _place(self, placements: Sequence[tuple[int, str]]) -> None:
-        """Let tasks begin on their machines once that is written, and report them to the solver as placed."""
+        """Let tasks begin on machines when their placements are written, and report them as placed to the solver."""
         if not placements:
             return
         tasks = [task for task, _ in placements]
@@ -372,5 +374,5 @@ class Simulation:
         )
 
     def replace_kinds(self, kinds: TaskKinds) -> None:
-        """Set the kinds of tasks; those so far keep their numbers."""
+        """Replace the kinds of tasks; kinds that exist already must keep their numbers."""
         self.kinds = self.messages.kinds = kinds

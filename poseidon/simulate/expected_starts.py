@@ -1,8 +1,9 @@
 """Estimates when the waiting pods of an input will start, by simulating several futures of the cluster.
 
-The run time of a pod is learnt from ended pods of the same workload, ignoring the number or hash at the end of names,
-and mostly from those with the same requests; else it is what the pod states, by ``activeDeadlineSeconds`` or an
-annotation; else the pod runs for ever. Pods are assumed to arrive as they did in the last hours.
+The run time of a pod is learnt from ended pods of the same workload, mostly from those with equal requests; numbers
+and hashes at the end of names are ignored. If no such pod has ended, the pod's own statement counts
+(``activeDeadlineSeconds`` or an annotation). Without one, the pod is taken to run for ever. New pods are assumed to
+arrive as pods did in the last hours.
 """
 
 from __future__ import annotations
@@ -26,28 +27,28 @@ from poseidon.simulate.workloads.columns import no_work
 
 HEADINGS = ("PENDING POD", "EXPECTED IN", "AT BEST", "AT WORST")
 HORIZON = 7 * 86400.0
-"""Seconds that are simulated; fewer where that would take too long, as in a large overloaded cluster."""
+"""Seconds that are simulated; fewer if that would take too long, as in a large overloaded cluster."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExpectedStart:
-    """The seconds from now in which a pod is expected to get its node; None: not within the simulated time."""
+    """When a pod is expected to get its node, in seconds from now; None means later than the simulated time."""
 
     pod: str
-    """``namespace/name``."""
+    """Name of the pod, ``namespace/name``."""
     median: float | None
-    """The time by which the pod has started in half of the simulated futures."""
+    """The time by which the pod has started in half of the simulated futures, in seconds from now."""
     low: float | None
-    """Start in the earliest of the futures."""
+    """The pod's earliest start in any of the simulated futures, in seconds from now."""
     high: float | None
-    """Start in the latest of the futures."""
+    """The pod's latest start in any of the simulated futures, in seconds from now."""
     ahead: float
-    """Seconds that were simulated."""
+    """How many seconds the futures were simulated."""
     queue: str = ""
-    """Name of the quota that the pod draws on, "" for none."""
+    """Name of the quota from which the pod takes, "" for none."""
 
     def as_json(self) -> dict[str, Any]:
-        """Return the expected start as the documented JSON object."""
+        """Return the expected start as the JSON object that the documents describe."""
         return {
             "pod": self.pod,
             "median": self.median,
@@ -57,14 +58,14 @@ class ExpectedStart:
         }
 
     def describe(self) -> str:
-        """Return the expected start as a sentence."""
+        """Return the expected start as a sentence for people."""
         if self.low is None:
             return f"It is not expected to get a node within {_format_ahead(self.ahead)}, if all goes on as it is."
         best, median, worst = self.format_times()
         return f"It is expected to get a node in {median} (between {best} and {worst})."
 
     def format_times(self) -> tuple[str, str, str]:
-        """Return best, median and worst for people."""
+        """Return the earliest, median and latest start as texts for people."""
         beyond = f"over {_format_ahead(self.ahead)}"
         best, median, worst = (
             beyond if each is None else format_span(each) for each in (self.low, self.median, self.high)
@@ -74,7 +75,7 @@ class ExpectedStart:
 
 @dataclass(frozen=True, slots=True)
 class ExpectedStarts:
-    """The expected starts of all waiting pods, and the sources of the run times they are based on."""
+    """The expected starts of all waiting pods, and what their run times are based on."""
 
     starts: tuple[ExpectedStart, ...]
     """Expected starts, sorted by the pods' names."""
@@ -85,23 +86,23 @@ class ExpectedStarts:
     unknown: int
     """Number of pods without a known run time: they are taken to run for ever."""
     came: int
-    """Number of pods that came recently; pods like them are expected to come."""
+    """Number of pods that arrived recently; as many similar pods are expected to arrive."""
     window: float
-    """Seconds in which these pods came."""
+    """Seconds within which these recent pods arrived."""
     ahead: float
-    """Seconds that were simulated."""
+    """How many seconds the futures were simulated."""
 
     def as_json(self) -> list[dict[str, Any]]:
-        """Return the starts for programs."""
+        """Return the expected starts as JSON objects, for programs."""
         return [each.as_json() for each in self.starts]
 
 
 def expect_starts(
     manifests: Manifests, configuration: BridgeConfiguration, now: float, *, work: int = MOST_WORK
 ) -> ExpectedStarts:
-    """Return when the waiting pods are expected to get nodes. Raises what ``build_offline_cluster`` raises.
+    """Return when the waiting pods are expected to get nodes. Raises the errors of ``build_offline_cluster``.
 
-    ``work``: limit of effort, in the unit of ``MOST_WORK``.
+    ``work`` limits the effort, in the unit of ``MOST_WORK``.
     """
     clock = Clock(now)
     cluster = build_offline_cluster(manifests, configuration, now, clock=clock, simulated=True)
@@ -139,33 +140,33 @@ def expect_starts(
 
 @dataclass(frozen=True, slots=True)
 class QueueStarts:
-    """The seconds from now in which a queue's waiting pods are expected to get nodes; None: not within ``ahead``."""
+    """When a queue's waiting pods are expected to get nodes, in seconds from now; None means later than ``ahead``."""
 
     first: float | None
-    """When the first of these pods starts, in the median of the futures."""
+    """Start of the first of these pods, as the median of the simulated futures."""
     last: float | None
-    """When the last of these pods starts, in the median of the futures."""
+    """Start of the last of these pods, as the median of the simulated futures."""
     ahead: float
-    """Seconds that were simulated."""
+    """How many seconds the futures were simulated."""
 
     def as_json(self) -> dict[str, Any]:
-        """Return the starts of the queue for programs."""
+        """Return the queue's expected starts as a JSON object, for programs."""
         return {"first": self.first, "last": self.last, "lookedAhead": self.ahead}
 
     def format_times(self) -> tuple[str, str]:
-        """Return the first and the last start for people."""
+        """Return the first and the last start as texts for people."""
         beyond = f"over {_format_ahead(self.ahead)}"
         first, last = (beyond if each is None else format_span(each) for each in (self.first, self.last))
         return first, last
 
 
 def group_by_queue(found: ExpectedStarts) -> dict[str, QueueStarts]:
-    """Return the expected starts of each quota's pods."""
+    """Return, by quota, when the pods that take from it are expected to start."""
     return group_starts(found, lambda each: each.queue)
 
 
 def group_starts(found: ExpectedStarts, name: Callable[[ExpectedStart], str]) -> dict[str, QueueStarts]:
-    """Return the expected starts of groups of pods; ``name`` returns a pod's group, "" for none."""
+    """Return the expected starts of groups of pods; ``name`` returns the group of a pod, "" for none."""
     medians: dict[str, list[float]] = {}
     for each in found.starts:
         if group := name(each):

@@ -1,9 +1,10 @@
-"""Forecasts the starts of waiting tasks: continues a simulation from its present state several times.
+"""Forecasts when waiting tasks start, by continuing a simulation from its present state several times.
 
-Each time, arrivals and run times are drawn anew: arrivals like recent ones, run times like those of the same family,
-for running tasks on condition of the time that they have run already. Nodes neither fail nor come. Rounds far ahead are
-far apart: machines are kept for overtaken tasks in proportion, and tasks are not moved to make room for others of their
-round, which would take most of the time.
+Each time, arrivals and run times are drawn at random: arrivals resemble recent ones, run times those of the same
+family of tasks. The run time of a running task is drawn under the condition that the task has run for so long
+already. Nodes neither fail nor are added. The further a round is in the future, the longer the time between rounds.
+Reservations of machines for overtaken tasks last longer in proportion. Tasks are not moved to make room for others of
+their round, because that would take most of the time.
 """
 
 from __future__ import annotations
@@ -21,31 +22,33 @@ from poseidon.simulate.tasks import TaskColumns, TaskProgress
 from poseidon.simulate.workloads.columns import ALONE, Float64, Int64, Work
 
 DRAWS = 20
-"""Number of simulated futures. The real start lies between the first and the last of them in 19 of 21 cases."""
+"""Number of simulated futures. The real start lies between the earliest and the latest of them in 19 of 21 cases."""
 ROUNDS_PER_DOUBLING = 16
 """The interval of rounds is at most the simulated time so far divided by this number."""
 MOST_WORK = 10_000_000
-"""Limit of effort for all futures. A round costs its number of nodes, its number of waiting tasks, and `ROUND_WORK`.
-This limit takes about a minute of one core.
+"""Limit on the effort for all futures.
+
+The effort of a round is the number of its nodes, plus the number of its waiting tasks, plus `ROUND_WORK`. With this
+limit, a forecast takes about a minute on one core.
 """
 ROUND_WORK = 1000
-"""Effort of a round besides its nodes and tasks."""
+"""Effort of a round apart from its nodes and tasks."""
 
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """The seconds from now in which each of ``tasks`` is expected to get its node; infinite: not within ``ahead``."""
+    """When each of ``tasks`` is expected to get its node, in seconds from now; infinite means later than ``ahead``."""
 
     tasks: Int64
     """Numbers of the waiting tasks."""
     median: Float64
-    """The time by which a task has started in half of the futures."""
+    """The time by which a task has started in half of the futures, in seconds from now."""
     low: Float64
-    """Start in the earliest of the futures."""
+    """A task's earliest start in any of the futures, in seconds from now."""
     high: Float64
-    """Start in the latest of the futures."""
+    """A task's latest start in any of the futures, in seconds from now."""
     ahead: float
-    """Seconds that every future has simulated, unless all tasks had begun by then."""
+    """Seconds for which every future was simulated, unless all tasks had begun earlier."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +58,7 @@ class _Future:
     starts: Float64
     """Seconds until each waiting task has begun, infinite if it has not."""
     ahead: float
-    """Seconds that were simulated, infinite if all tasks have begun."""
+    """Seconds that the future was simulated, infinite if all tasks have begun."""
 
 
 def forecast_starts(
@@ -70,8 +73,8 @@ def forecast_starts(
 ) -> Forecast:
     """Return when the waiting tasks are expected to get nodes; ``simulation`` itself stays unchanged.
 
-    ``past``: recent arrivals. ``horizon``: seconds that are simulated at most. ``work``: limit of effort for all
-    futures, in the unit of ``MOST_WORK``; when it is reached, the simulated time is shorter.
+    ``past`` has the recent arrivals. At most ``horizon`` seconds are simulated. ``work`` limits the effort for all
+    futures, in the unit of ``MOST_WORK``; if it is reached, less time is simulated.
     """
     waiting = simulation.tasks.find(TaskProgress.WAITING)
     futures = []
@@ -112,9 +115,7 @@ def _simulate_future(
     spent = rounds = 0
 
     def note_progress(moment: float) -> None:
-        """Note which tasks have begun, and double the interval of rounds as the simulated time grows
-        (`ROUNDS_PER_DOUBLING`).
-        """
+        """Note which tasks have begun, and lengthen the interval between rounds in proportion to the simulated time."""
         nonlocal over, spent, rounds
         ended = tasks.state == TaskProgress.ENDED
         date_back(tasks, np.flatnonzero(ended & ~over), moment)
@@ -139,10 +140,10 @@ def _simulate_future(
 
 
 def date_back(tasks: TaskColumns, ended: Int64, moment: float) -> None:
-    """Set the begin of tasks placed at ``moment`` back to the mean end of the tasks that ended since the round before.
+    """Let tasks placed at ``moment`` have begun earlier: at the mean end of tasks that ended since the last round.
 
-    Rounds far ahead are hours apart; if freed machines stayed idle until the round, the forecast would get less work
-    done.
+    Rounds far ahead are hours apart. If freed machines stayed idle until the next round, the forecast would do less
+    work than the real cluster.
     """
     placed = np.flatnonzero((tasks.state == TaskProgress.RUNNING) & (tasks.begun == moment))
     if len(placed) and len(ended):
@@ -153,7 +154,7 @@ def date_back(tasks: TaskColumns, ended: Int64, moment: float) -> None:
 def _draw_coming(
     future: Simulation, runs: DrawnRuns, past: PastArrivals, horizon: float, random: np.random.Generator
 ) -> tuple[Work, float]:
-    """Return future tasks, each a copy of a past one, and the seconds for which they are drawn."""
+    """Return tasks that arrive in the future, each a copy of a past one, and the seconds for which they are drawn."""
     found = past.draw_future(horizon, random)
     work = future.tasks.work
     alone = np.where(found.gang == ALONE, -1 - np.arange(len(found.gang)), found.gang)
@@ -165,7 +166,7 @@ def _draw_coming(
 
 
 def _draw_run_times(future: Simulation, runs: DrawnRuns, random: np.random.Generator) -> None:
-    """Draw run times for all waiting and running tasks; tasks that began together and end together get the same."""
+    """Draw run times for all waiting and running tasks."""
     tasks, now = future.tasks, future.now
     alive = np.flatnonzero((tasks.state == TaskProgress.WAITING) | (tasks.state == TaskProgress.RUNNING))
     drawn: dict[tuple[int, float], float] = {}

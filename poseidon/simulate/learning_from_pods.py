@@ -1,4 +1,4 @@
-"""Learns from the pods of an input how long pods of each workload run, and how often they come."""
+"""Learns from the pods of an input how long pods of each workload run, and how often such pods arrive."""
 
 from __future__ import annotations
 
@@ -31,34 +31,35 @@ from poseidon.simulate.workloads.columns import ALONE, Int64
 
 _ENDING = re.compile(r"(-[a-z0-9]*[0-9][a-z0-9]*)+$")
 OTHERS = 3.0
-"""Number of a family's runs as which all others of its workload count together."""
+"""How many runs of a family all other runs of its workload together count as."""
 MOST_OTHERS = 300
-"""Most of these others that are looked at, as each family looks at its own; beyond, every second, third and so on."""
+"""The most runs of others that each family reads; if there are more, it reads every second, third and so on."""
 _TOGETHER = 60.0
 """Seconds within which pods of one workload count as created together."""
 
 
 class Family(NamedTuple):
-    """What pods have in common whose run times are alike."""
+    """Properties that pods with similar run times have in common."""
 
     workload: str
-    """Name of the workload, without number or hash."""
+    """Name of the pods' workload, without number or hash."""
     stated: float
     """Run time in seconds that each pod states, infinite if it states none."""
     requests: Hashable
-    """Requests of the containers."""
+    """Requests of the pods' containers."""
 
 
 class RunFamilies:
-    """Numbers families of pods: pods of one workload, or of its earlier copies, with the same requests, that state
-    the same run time.
+    """Numbers families of pods.
+
+    A family has pods of one workload, or of its earlier copies, with the same requests and the same stated run time.
     """
 
     def __init__(self) -> None:
         self._numbers: dict[Family, int] = {}
 
     def find(self, pod: Pod) -> int:
-        """Return the number of a pod's family."""
+        """Return the number of the family to which a pod belongs."""
         return self._numbers.setdefault(find_family(pod), len(self._numbers))
 
     def __iter__(self) -> Iterator[tuple[Family, int]]:
@@ -71,17 +72,17 @@ class _Run(NamedTuple):
 
     begun: float
     until: float
-    """When it ended, or now."""
+    """When the run ended, or the present time if it has not."""
     over: bool
-    """Whether it has ended."""
+    """Whether the run has ended."""
 
     def join(self, other: _Run) -> _Run:
-        """Return the run of a gang of which both pods are: it is over when both are."""
+        """Return the run of a gang to which two pods belong; it has ended when both have."""
         return _Run(min(self.begun, other.begun), max(self.until, other.until), self.over and other.over)
 
 
 def find_family(pod: Pod) -> Family:
-    """Return a pod's family; the name of its workload is without number (train-7, train-8) or hash."""
+    """Return a pod's family; its workload is named without number (as in train-7 and train-8) or hash."""
     requests = tuple(tuple(sorted(each.resources.requests.items())) for each in pod.spec.containers)
     return Family(_ENDING.sub("", workload_of(pod)), _find_stated(pod), requests)
 
@@ -89,20 +90,21 @@ def find_family(pod: Pod) -> Family:
 def learn_run_times(
     pods: Iterable[Pod], all_pods: Iterable[Pod], families: RunFamilies, now: float
 ) -> RunTimes:
-    """Return the run times of ``pods``, learnt from those among ``all_pods`` that run or have ended. ``now``: seconds
-    since the epoch.
+    """Return the run times of ``pods``, learnt from those of ``all_pods`` that run or have ended.
 
-    Few runs of a family tell little, so the others of its workload that state the same run time count as well, all
-    together as ``OTHERS`` runs; each counts fully if no pod of the family has ended, and if none that states the same
-    has ended, all pods of the workload do. Pods of a gang that began together count as one: they end together, so
-    each further one tells nothing.
+    ``now`` is in seconds since the epoch.
+
+    A few runs of a family tell little. So other pods of its workload count as well if they state the same run time;
+    all of them together count as ``OTHERS`` runs. If no pod of the family has ended, each of the others counts fully.
+    If none of these has ended either, all pods of the workload count. Pods of a gang that began together count as one
+    run, because they also end together.
     """
     mine = list(pods)
     families_of_mine = np.array([families.find(pod) for pod in mine], dtype=np.int64)
     found: dict[Hashable, dict[Hashable, _Run]] = {}
     for place, pod in enumerate(all_pods):
         first, end = seconds(pod.status.start_time), _find_end(pod)
-        families.find(pod)  # pods of a kind that only fails come again too
+        families.find(pod)  # pods of a kind that always fails arrive again, too
         if first is not None and (end is not None or pod.status.phase == "Running"):
             run = _Run(first, max(now, first) if end is None else end, end is not None)
             gang = find_membership(pod)
@@ -119,9 +121,12 @@ def learn_run_times(
 def _learn_by_family(
     families: RunFamilies, found: Mapping[Hashable, Mapping[Hashable, _Run]]
 ) -> dict[int, PastRuns]:
-    """Return the run times of each family of which something is known; ``found``: runs by kin, and by pod or gang.
+    """Return the run times of each family with known runs.
 
-    Families without an end of their own share the run times of all pods that state the same, or of their workload.
+    ``found`` has runs by key of ``_list_kin``, and by pod or gang.
+
+    If no pod of a family has ended, the family shares the run times of all pods of its workload that state the same
+    run time, or else those of its workload.
     """
     shared: dict[Hashable, PastRuns | None] = {}
     samples: dict[Hashable, list[Hashable]] = {}
@@ -146,12 +151,12 @@ def _learn_by_family(
 
 
 def _list_kin(family: Family) -> tuple[Hashable, Hashable, Hashable]:
-    """Return keys of a family, of all pods of its workload that state the same run time, and of its workload."""
+    """Return three keys: a family, all pods of its workload that state the same run time, and its workload."""
     return family, family[:2], family.workload
 
 
 def _collect_runs(own: Sequence[_Run], others: Sequence[_Run]) -> PastRuns:
-    """Return the run times of one family, from its pods that run or have ended, and from others of its workload."""
+    """Return the run times of one family, from its own runs and from other runs of its workload."""
     begun, until, over = (np.array(column) for column in zip(*own, *others, strict=True))
     age = until - begun
     weight = np.append(np.ones(len(own)), np.full(len(others), min(1.0, OTHERS / max(len(others), 1))))
@@ -159,7 +164,7 @@ def _collect_runs(own: Sequence[_Run], others: Sequence[_Run]) -> PastRuns:
 
 
 def _number_gangs(pods: Iterable[Pod]) -> Int64:
-    """Return a number for each gang, ``ALONE`` for pods that are in none: int64[N]."""
+    """Return the number of each pod's gang, ``ALONE`` for pods without a gang: int64[N]."""
     numbers: dict[Hashable, int] = {}
     found = (find_membership(pod) for pod in pods)
     return np.array(
@@ -175,9 +180,10 @@ def look_back(
     families: RunFamilies,
     now: float,
 ) -> PastArrivals:
-    """Return the recent arrivals of pods with a limited run time; pods of services count as replacements.
+    """Return the recent arrivals of pods that run for a limited time; pods of services only replace others.
 
-    Adds the kinds of ended pods to the simulation. Returns no arrivals if the known past is too short.
+    The function adds the kinds of ended pods to the simulation. If the known past is too short, it returns no
+    arrivals.
     """
     created = {pod.metadata.uid: seconds(pod.metadata.creation_timestamp) for pod in manifests.pods}
     first = min((each for each in created.values() if each is not None), default=now)
@@ -222,7 +228,7 @@ def _add_kinds(pods: Sequence[Pod], cluster: OfflineCluster, simulation: Simulat
                 [workload_of(pod)], [as_pending(pod)], cluster.state, simulation.machines.resources
             )
         except TemplateError:
-            continue  # what no pod can be made of does not come again
+            continue  # a pod from which no task can be made does not arrive again
         key = mine.classes[0].id, mine.priorities[0], mine.spread[0]
         if key not in known:
             known[key] = len(known)
@@ -233,7 +239,7 @@ def _add_kinds(pods: Sequence[Pod], cluster: OfflineCluster, simulation: Simulat
 
 
 def _find_submission(pod: Pod, created: float) -> tuple[Hashable, bool]:
-    """Return a key that pods submitted together share (None for a single pod), and whether they are placed together."""
+    """Return a key that pods submitted together share (None for one pod), and whether they are placed together."""
     member = find_membership(pod)
     if member is not None:
         return member, True
@@ -249,7 +255,7 @@ def _find_stated(pod: Pod) -> float:
 
 
 def _find_end(pod: Pod) -> float | None:
-    """Return when a pod has ended that has succeeded, None if it has not or the time is unknown."""
+    """Return when a pod has succeeded, or None if it has not or if the time is unknown."""
     if pod.status.phase != "Succeeded":
         return None
     begun, last = seconds(pod.status.start_time), find_last_end(pod)
@@ -257,7 +263,7 @@ def _find_end(pod: Pod) -> float | None:
 
 
 def set_beginnings(simulation: Simulation, pods: Iterable[Pod], now: float) -> None:
-    """Set arrival and begin of the pods in a simulation to the times that the pods state."""
+    """Set the arrivals and begins of pods in a simulation to the times that the pods state."""
     tasks = simulation.tasks
     for place, pod in enumerate(pods):
         begun, created = seconds(pod.status.start_time), seconds(pod.metadata.creation_timestamp)

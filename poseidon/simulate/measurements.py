@@ -1,4 +1,4 @@
-"""Collects measurements of a running simulation: points of time series, and sums over rounds."""
+"""Collects measurements of a running simulation: time series and sums over rounds."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from protos.firmament.v1 import scheduler_pb2 as pb
 
 
 class Record:
-    """Series of measurements at equal intervals, and sums over rounds.
+    """Measurements of a simulation: time series at equal intervals, and sums over rounds.
 
-    ``weights``: float64[T], share of each kind among all tasks; fragmentation is the mean over kinds with these
-    weights.
+    ``weights`` (float64[T]) is the share of each kind among all tasks; fragmentation is the mean over kinds with
+    these weights.
     """
 
     def __init__(self, every: float, kinds: TaskKinds, weights: Float64) -> None:
@@ -27,22 +27,22 @@ class Record:
         self.at: list[float] = []
         """Times of the points, in seconds since the beginning."""
         self.requested: list[list[int]] = []
-        """By point, what running tasks request of each resource."""
+        """For each point, how much of each resource the running tasks request."""
         self.offered: list[list[int]] = []
-        """By point, what the nodes offer of each resource."""
+        """For each point, how much of each resource the nodes offer."""
         self.fragmented: list[float] = []
-        """By point, the part of free CPU on nodes that a task drawn from the work does not fit on, 0 to 1."""
+        """For each point, the share (0 to 1) of free CPU on nodes where a task drawn from the work does not fit."""
         self.running: list[int] = []
         self.waiting: list[int] = []
         self.nodes: list[int] = []
         self.empty: list[int] = []
-        """By point: tasks that run, that wait, nodes, and nodes on which nothing runs."""
+        """For each point, four numbers: running tasks, waiting tasks, nodes, and nodes without a running task."""
         self.rounds = self.uncertified = self.cost = 0
-        """Rounds, those without a certificate, and the cost of all placements in points."""
+        """Number of rounds, of rounds without a certificate, and the cost of all placements in points."""
         self.preempted = self.displaced = 0
-        """Evictions for more important tasks, and because of nodes that failed or were drained."""
+        """Number of evictions for more important tasks, and of evictions because nodes failed or were drained."""
         self.round_seconds: list[float] = []
-        """Seconds of each round; they differ from run to run."""
+        """Processor seconds of each round; they differ from run to run."""
         self._began = time.process_time()
         self.processor_seconds = 0.0
 
@@ -68,7 +68,7 @@ class Record:
         self._began = now
 
     def resume(self) -> None:
-        """Start measuring processor time, at the beginning or after a pause."""
+        """Start to measure processor time, at the beginning or after an interruption."""
         self._began = time.process_time()
 
     def _sample(self, when: float, tasks: TaskColumns, machines: SimulatedMachines) -> None:
@@ -98,9 +98,9 @@ def _count_used(tasks: TaskColumns, machines: SimulatedMachines, requests: Int64
 def measure_fragmentation(free: Int64, requests: Int64, weights: Float64, column: int) -> float:
     """Return the share of a resource's free amount that lies on nodes where a task of the workload does not fit.
 
-    The mean over the kinds of tasks, as the fragmentation of Weng et al., "Beware of Fragmentation" (USENIX ATC
-    2023), section 3, for any resource. ``free``: int64[M, K]; ``requests``: int64[T, K]; ``weights``: float64[T],
-    which add up to 1. Returns 0 if no amount is free.
+    The result is the mean over the kinds of tasks. It generalises to any resource the fragmentation of Weng et al.,
+    "Beware of Fragmentation" (USENIX ATC 2023), section 3. ``free``: int64[M, K]; ``requests``: int64[T, K];
+    ``weights``: float64[T], which add up to 1. If nothing of the resource is free, the result is 0.
     """
     amounts = np.maximum(free[:, column], 0).astype(np.float64)
     total = float(amounts.sum())

@@ -17,7 +17,7 @@ from poseidon.simulate.workloads.columns import Int64
 
 
 class NodeChange(Enum):
-    """A change of a node."""
+    """What can happen to a node: it is added, fails, is drained, comes back, or is removed."""
 
     FAIL = "fail"
     RETURN = "return"
@@ -27,12 +27,12 @@ class NodeChange(Enum):
 
 
 NodeChanges: TypeAlias = list[tuple[NodeChange, int]]
-"""Changes of nodes: the change, and the number of the machine."""
+"""Changes of nodes, each with the number of its machine."""
 _LOOK = "look"
 
 
 class NodeEvents:
-    """Failures, drains and autoscaling of a scenario; ``members``: the numbers of each pool's machines."""
+    """The failures, drains and autoscaling that a scenario describes; ``members`` has the machines of each pool."""
 
     def __init__(
         self,
@@ -64,13 +64,13 @@ class NodeEvents:
         self._due = []
 
     def next_time(self) -> float | None:
-        """Return the time of the next change, in seconds since the beginning; None if there is none."""
+        """Return the time of the next change, in seconds since the beginning, or None if no change is left."""
         return self._due[0][0] if self._due else None
 
     def take(
         self, now: float, machines: SimulatedMachines, tasks: TaskColumns, kinds: TaskKinds
     ) -> NodeChanges:
-        """Return the changes of nodes until ``now``, in order, and remove them from the schedule."""
+        """Return the changes of nodes up to ``now``, in order, and remove them from the schedule."""
         found: NodeChanges = []
         while self._due and self._due[0][0] <= now:
             when, _, what, number = heappop(self._due)
@@ -104,8 +104,9 @@ class NodeEvents:
         tasks: TaskColumns,
         kinds: TaskKinds,
     ) -> NodeChanges:
-        """Order as many nodes as the waiting tasks would fill, and return the removal of nodes that have been empty
-        for long.
+        """Order as many nodes as the waiting tasks would fill.
+
+        Return the removals of nodes that were empty for long.
         """
         mine = [number for number in self._members[pool.name] if machines.there[number]]
         size = machines.list_offered(machine(next(nodes_of(pool, 0, 1)))[0])
@@ -148,7 +149,7 @@ class NodeEvents:
 
 
 def _count_nodes(tasks: TaskColumns, kinds: TaskKinds, size: Int64) -> int:
-    """Return how many nodes of a size the waiting tasks would fill: the maximum over resources, each counted alone."""
+    """Return how many nodes of a size the waiting tasks would fill: the maximum over the resources."""
     waiting = tasks.find(TaskProgress.WAITING)
     if not len(waiting):
         return 0

@@ -1,4 +1,4 @@
-"""The nodes of a simulation: makes them from pools, and keeps what they offer and whether they are there."""
+"""The nodes of a simulation: makes them from pools, and records what they offer and whether they exist."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ ZONE = "topology.kubernetes.io/zone"
 
 
 class PoolError(ValueError):
-    """A pool whose nodes are invalid; the text names the field and the fault."""
+    """Raised if the nodes of a pool are invalid; the text names the field and the fault."""
 
 
 def nodes_of(pool: NodePool, first: int, count: int) -> Iterator[Node]:
-    """Yield ``count`` nodes of a pool, numbered from ``first`` on. Raises ``PoolError``."""
+    """Yield ``count`` nodes of a pool, numbered from ``first`` on. Raises ``PoolError`` if they would be invalid."""
     offered = {"pods": "110"} | {name: str(amount) for name, amount in pool.allocatable.items()}
     for number in range(first, first + count):
         name = f"{pool.name}-{number}"
@@ -47,14 +47,17 @@ def check_pool(pool: NodePool) -> None:
 
 
 class SimulatedMachines:
-    """The machines of a simulation by number; numbers of removed machines are not used again.
+    """The machines of a simulation by number; the number of a removed machine is not used again.
 
-    ``offered``: int64[M, K], amount of each of ``resources`` that a machine offers; ``there``: bool[M], whether the
-    solver knows it; ``open``: bool[M], whether it is there and not cordoned.
+    ``offered`` (int64[M, K]) is how much of each of ``resources`` a machine offers. ``there`` (bool[M]) says whether
+    the solver knows the machine, ``open`` (bool[M]) whether it knows the machine and the machine is not cordoned.
     """
 
     def __init__(self, messages: Sequence[pb.Machine], later: Iterable[str] = ()) -> None:
-        """Take the machines of the beginning. ``later``: resources that only machines that come later offer."""
+        """Add the machines that exist at the beginning.
+
+        ``later`` has the resources that only machines added later offer.
+        """
         names = {each.resource for message in messages for each in message.allocatable}
         self.resources = tuple(sorted(names.union(later, ("cpu", "memory", "pods"))))
         self.names: list[str] = []
@@ -69,7 +72,7 @@ class SimulatedMachines:
         return len(self.names)
 
     def add(self, messages: Iterable[pb.Machine]) -> list[int]:
-        """Add machines, and return their numbers."""
+        """Add machines, and return the numbers that they get."""
         new = list(messages)
         numbers = list(range(len(self.names), len(self.names) + len(new)))
         rows = np.array([self.list_offered(message) for message in new], dtype=np.int64)
@@ -83,7 +86,7 @@ class SimulatedMachines:
         return numbers
 
     def update(self, message: pb.Machine) -> int:
-        """Add or replace a machine, which exists from now on, and return its number."""
+        """Add or replace a machine, and return its number."""
         number = self.number.get(message.name)
         if number is None:
             (number,) = self.add([message])
@@ -94,28 +97,28 @@ class SimulatedMachines:
         return number
 
     def list_offered(self, message: pb.Machine) -> Int64:
-        """Return the amount of each resource that a machine offers: int64[K]."""
+        """Return how much of each resource a machine offers: int64[K]."""
         amounts = {each.resource: each.amount for each in message.allocatable}
         return np.array([amounts.get(name, 0) for name in self.resources], dtype=np.int64)
 
     def describe(self, number: int) -> pb.Event:
-        """Return the event that tells the solver the present state of a machine."""
+        """Return the event that describes the present state of a machine to the solver."""
         message = pb.Machine()
         message.CopyFrom(self.messages[number])
         message.unschedulable = message.unschedulable or not bool(self.open[number])
         return pb.Event(machine=message)
 
     def remove(self, number: int) -> pb.Event:
-        """Remove a machine, and return the event that says so."""
+        """Remove a machine, and return the event that tells the solver so."""
         self.there[number] = False
         return pb.Event(machine_removed=self.names[number])
 
     def bring_back(self, number: int) -> pb.Event:
-        """Bring a removed or cordoned machine back, and return the event that says so."""
+        """Bring a removed or cordoned machine back, and return the event that tells the solver so."""
         self.there[number] = self.open[number] = True
         return self.describe(number)
 
     def cordon(self, number: int) -> pb.Event:
-        """Close a machine to further tasks, and return the event that says so."""
+        """Cordon a machine, so that no further task is placed on it, and return the event that tells the solver so."""
         self.open[number] = False
         return self.describe(number)

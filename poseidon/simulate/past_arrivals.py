@@ -1,8 +1,8 @@
-"""Recent arrivals of tasks, and future ones drawn from them: at a similar rate, each a copy of a past task.
+"""Draws future arrivals of tasks from recent ones: they come at a similar rate, each a copy of a past task.
 
-Rate and mixture are uncertain after few arrivals: each future draws its own rate, from the gamma distribution that is
-the posterior of a Poisson process' rate (Gelman et al., Bayesian Data Analysis, section 2.6), and its own weights of
-the past tasks (Rubin, "The Bayesian bootstrap", 1981).
+After few arrivals, rate and mixture are uncertain. So each simulated future draws its own rate, from the gamma
+distribution that is the posterior of a Poisson process' rate (Gelman et al., Bayesian Data Analysis, section 2.6). It
+also draws its own weights of the past tasks (Rubin, "The Bayesian bootstrap", 1981).
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 from poseidon.simulate.workloads.columns import ALONE, Float64, Int64
 
 LEAST_WINDOW = 600.0
-"""Seconds: with a shorter past, no arrivals are predicted."""
+"""Shortest past, in seconds, from which arrivals are predicted."""
 MOST_WINDOW = 6 * 3600.0
-"""Seconds: the longest past that is considered."""
+"""Longest past, in seconds, that is considered."""
 MOST_TASKS = 20_000
-"""Most tasks that arrive in one future."""
+"""The most tasks that arrive in one future."""
 
 
 class PastTask(NamedTuple):
@@ -34,36 +34,36 @@ class PastTask(NamedTuple):
     stated: float
     """Run time in seconds that the task states, infinite if it states none."""
     submission: Hashable = None
-    """A key that tasks submitted together share, None for a task alone."""
+    """A key that tasks submitted together share, None for a task submitted alone."""
     ganged: bool = False
     """Whether the tasks of the submission are placed together."""
 
 
 class ExpectedArrivals(NamedTuple):
-    """The tasks that arrive in one simulated future: N, in order of arrival."""
+    """The N tasks that arrive in one simulated future, in order of arrival."""
 
     arrival: Float64
-    """float64[N]: seconds from now."""
+    """float64[N]: arrival of each task, in seconds from now."""
     like: Int64
-    """int64[N]: position of the past task that each is a copy of."""
+    """int64[N]: position of the past task of which each task is a copy."""
     gang: Int64
-    """int64[N]: number of the gang of each, from 0 on; ``ALONE`` for none."""
+    """int64[N]: number of each task's gang, from 0 on; ``ALONE`` for none."""
     until: float
-    """Seconds from now for which the arrivals are complete."""
+    """Time up to which all arrivals were drawn, in seconds from now."""
 
 
 @dataclass(frozen=True, slots=True)
 class PastArrivals:
-    """N past tasks in S submissions, each of one or several tasks."""
+    """N tasks that arrived recently in S submissions, each of one or several tasks."""
 
     window: float
-    """Seconds of the past in which the tasks came."""
+    """Length of the past in which the tasks arrived, in seconds."""
     template: Int64
-    """int64[N]: kind of each task, submission after submission."""
+    """int64[N]: kind of each task, in order of submissions."""
     family: Int64
     """int64[N]: family of each task; tasks of one family have similar run times."""
     stated: Float64
-    """float64[N]: run time in seconds that each states, infinite if it states none."""
+    """float64[N]: run time in seconds that each task states, infinite if it states none."""
     first: Int64
     """int64[S+1]: position of the first task of each submission, and N at the end."""
     ganged: NDArray[np.bool_]
@@ -73,7 +73,7 @@ class PastArrivals:
         return len(self.ganged)
 
     def draw_future(self, horizon: float, random: np.random.Generator) -> ExpectedArrivals:
-        """Return the arrivals of one drawn future within ``horizon`` seconds, at most ``MOST_TASKS``."""
+        """Return the arrivals of one randomly drawn future within ``horizon`` seconds, at most ``MOST_TASKS``."""
         if not len(self):
             return ExpectedArrivals(np.zeros(0), self.template, self.template, horizon)
         rate = float(random.gamma(len(self) + 0.5)) / self.window

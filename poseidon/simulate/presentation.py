@@ -1,6 +1,4 @@
-"""Shows the results of a simulation: tables for people, a web page with the dashboard's charts, columns for
-programs.
-"""
+"""Shows the results of a simulation as tables for people, as a web page with charts, and as columns for programs."""
 
 from __future__ import annotations
 
@@ -31,7 +29,7 @@ def wait_rows(waits: Iterable[WaitingTimes]) -> list[tuple[str, ...]]:
 
 
 def format_span(seconds: float | None) -> str:
-    """Return a span of time as people state it: 0s, 45s, 12m, 3.5h; "-" for none."""
+    """Return a span of time as people write it, such as 0s, 45s, 12m or 3.5h, or "-" for none."""
     if seconds is None:
         return "-"
     if seconds < 120.0:
@@ -84,8 +82,8 @@ def simulation_page(report: SimulationReport, title: str) -> str:
 
 
 def write_curves(report: SimulationReport, path: Path) -> None:
-    """Write the curves as a Parquet file, a row per point. Needs the extra ``simulate``."""
-    import polars as pl  # heavy, and only some want it
+    """Write the curves as a Parquet file with a row per point. This needs the extra ``simulate``."""
+    import polars as pl  # polars takes long to import, and few users need it
 
     curves = report.curves
     columns: dict[str, Sequence[float] | Sequence[int]] = {

@@ -1,4 +1,4 @@
-"""When workloads that wait in queues are expected to start, for the dashboard's process of work."""
+"""Computes when workloads that wait in queues are expected to start; the dashboard's worker process calls it."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 
 
 def expect_queue_starts(given: ClusterInput) -> dict[str, Any]:
-    """Return ``asOf``, and when waiting pods are expected to get nodes: by ``queues``, and by ``workloads`` in them.
+    """Return when waiting pods are expected to get nodes, by queue and workload, and the input's time (``asOf``).
 
-    Raises ``UnreadableInputError``.
+    Raises ``UnreadableInputError`` if the input cannot be used.
     """
     from poseidon.simulate.expected_starts import expect_starts, group_by_queue, group_starts
 

@@ -1,4 +1,4 @@
-"""Computes the report of a simulation, as values from which tables, pages and JSON are made."""
+"""Computes the report of a simulation: values from which tables, web pages and JSON are made."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PERCENTILES = (50, 90, 99, 100)
 
 @dataclass(frozen=True, slots=True)
 class WaitingTimes:
-    """Seconds that the tasks of one kind waited for their first node; None if none of them got a node."""
+    """Statistics of the seconds that the tasks of one kind waited for their first node; None if no task got a node."""
 
     kind: str
     """Name of the kind of tasks."""
@@ -27,37 +27,37 @@ class WaitingTimes:
     placed: int
     """Number of these tasks that got a node."""
     waiting: int
-    """Number of tasks that wait at the end."""
+    """Number of tasks that still wait at the end."""
     p50: float | None
-    """Half of the placed tasks waited at most this long."""
+    """Median wait: half of the placed tasks waited at most so many seconds."""
     p90: float | None
-    """90 % of the placed tasks waited at most this long."""
+    """Wait that 90 % of the placed tasks did not exceed, in seconds."""
     p99: float | None
-    """99 % of the placed tasks waited at most this long."""
+    """Wait that 99 % of the placed tasks did not exceed, in seconds."""
     longest: float | None
-    """Longest wait of a placed task."""
+    """Longest wait of a placed task, in seconds."""
     evictions: int
-    """Times that tasks of the kind lost their node."""
+    """How often tasks of the kind lost their node."""
 
 
 @dataclass(frozen=True, slots=True)
 class Curves:
-    """Time series: one value for each time in ``at``."""
+    """Time series of a simulation, with one value for each time in ``at``."""
 
     at: tuple[float, ...]
-    """Seconds since the beginning."""
+    """Times of the points, in seconds since the beginning."""
     utilisation: dict[str, tuple[float, ...]]
-    """By resource: requested share of the amount that nodes offer, 0 to 1."""
+    """By resource, the requested share of the amount that the nodes offer, from 0 to 1."""
     fragmentation: tuple[float, ...]
-    """Share of the free CPU on which the mean task does not fit, 0 to 1."""
+    """Share of the free CPU that lies on nodes where the mean task does not fit, from 0 to 1."""
     running: tuple[int, ...]
-    """Number of running tasks."""
+    """Number of running tasks at each time."""
     waiting: tuple[int, ...]
-    """Number of waiting tasks."""
+    """Number of waiting tasks at each time."""
     nodes: tuple[int, ...]
-    """Number of nodes."""
+    """Number of nodes at each time."""
     empty: tuple[int, ...]
-    """Number of nodes without a running task."""
+    """Number of nodes without a running task at each time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,21 +65,21 @@ class SimulationReport:
     """Results of a simulation. Equal scenarios give equal reports, except for ``seconds``."""
 
     horizon: float
-    """Simulated seconds."""
+    """How many seconds were simulated."""
     utilisation: dict[str, float]
-    """Mean over time, by resource, 0 to 1."""
+    """By resource, the requested share of the amount that the nodes offer, as mean over time, from 0 to 1."""
     fragmentation: float
-    """Mean over time, 0 to 1."""
+    """Share of the free CPU that lies on nodes where the mean task does not fit, as mean over time, from 0 to 1."""
     nodes: float
-    """Mean number of nodes."""
+    """Number of nodes, as mean over time."""
     empty: float
-    """Mean number of nodes without a running task."""
+    """Number of nodes without a running task, as mean over time."""
     waits: tuple[WaitingTimes, ...]
-    """Waiting times by kind of task, and of all tasks at the end."""
+    """Waiting times by kind of task; the last entry is for all tasks."""
     makespan: float | None
-    """Seconds from the first arrival until the last task ended; None if not all did."""
+    """Seconds from the first arrival until the last task ended; None if some tasks have not ended."""
     rounds: int
-    """Number of rounds."""
+    """Number of rounds that the solver has run."""
     uncertified: int
     """Number of rounds whose flow was not proved optimal."""
     cost: int
@@ -94,8 +94,9 @@ class SimulationReport:
     """Processor seconds of the run, and percentiles of the rounds' durations, on this machine."""
 
     def as_json(self, *, timed: bool = True) -> dict[str, Any]:
-        """Return the report as the documented JSON object; unless ``timed``, only the part that is equal in
-        every run.
+        """Return the report as the JSON object that the documents describe.
+
+        If not ``timed``, without the measured times.
         """
         found = asdict(self)
         if not timed:
@@ -104,11 +105,11 @@ class SimulationReport:
 
 
 class ReportSource(Protocol):
-    """The data that a report needs: of a simulation, or of the recorded course of a real cluster."""
+    """What a report is computed from: a simulation, or the recorded course of a real cluster."""
 
     @property
     def record(self) -> Record:
-        """Measurements over simulated time."""
+        """Measurements over the simulated time."""
 
     @property
     def tasks(self) -> TaskColumns:
@@ -124,15 +125,15 @@ class ReportSource(Protocol):
 
     @property
     def arrived(self) -> int:
-        """Number of tasks that have arrived; they have the lowest numbers."""
+        """Number of tasks that have arrived; these tasks have the lowest numbers."""
 
     @property
     def now(self) -> float:
-        """Seconds since the beginning."""
+        """Seconds since the beginning of the simulation."""
 
 
 def make_report(simulation: ReportSource) -> SimulationReport:
-    """Return the report on a simulation up to now."""
+    """Return the report on a simulation from its beginning until now."""
     record, tasks = simulation.record, simulation.tasks
     resources = simulation.machines.resources
     requested = np.array(record.requested, dtype=np.float64).reshape(-1, len(resources))
@@ -177,7 +178,7 @@ def make_report(simulation: ReportSource) -> SimulationReport:
 
 
 def _measure_waits(simulation: ReportSource) -> list[WaitingTimes]:
-    """Return waiting times by kind, and of all tasks at the end."""
+    """Return waiting times by kind; the last entry is for all tasks."""
     tasks, arrived = simulation.tasks, simulation.arrived
     kind = tasks.work.template[:arrived]
     waited = tasks.first_begun[:arrived] - tasks.work.arrival[:arrived]

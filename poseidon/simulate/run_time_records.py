@@ -1,4 +1,4 @@
-"""Collects run times for the solver of a simulation, as a bridge would have learnt them by then."""
+"""Collects run times for the solver of a simulation; at each moment, a bridge would have learnt the same."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from protos.firmament.v1 import scheduler_pb2 as pb
 
 Telling: TypeAlias = Literal["learnt", "random"]
 LEAST, MOST = 60.0, 7 * 86_400.0
-"""Range in seconds of random run times, whose logarithms are uniform."""
+"""Range of randomly drawn run times, in seconds; their logarithms are distributed uniformly."""
 
 
 class ToldRuns:
     """Run times by program, as records for the solver's cost models.
 
-    ``known``: records that the solver has already, which are updated. ``random``: instead, every run of a program is
-    reported with one time, drawn once per program.
+    ``known`` are records that the solver has already; they are updated. If ``telling`` is ``random``, every run of a
+    program is reported with one random time, drawn once per program.
     """
 
     def __init__(self, telling: Telling, seed: int, known: RuntimeHistory | None = None) -> None:
@@ -29,7 +29,7 @@ class ToldRuns:
         self._drawn: dict[str, float] = {}
 
     def take_ended(self, kinds: TaskKinds, ended: Iterable[tuple[int, float]]) -> list[pb.Event]:
-        """Count ended tasks, given by kind and seconds; return the records that the solver does not have yet."""
+        """Count ended tasks, given as kind and seconds; return the records that the solver does not have yet."""
         for kind, seconds in ended:
             if name := kinds.classes[kind].annotations.get(PROGRAM, ""):
                 self._history.count_run(name, self._distort(name, seconds))

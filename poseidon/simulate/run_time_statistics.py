@@ -1,15 +1,15 @@
 """Estimates how long tasks run, from the times that they state and from other tasks of their family.
 
-Tasks that still run count as well, with the time so far as a lower bound: otherwise the tasks that end first, which
-are short, would stand for all (Kaplan and Meier, "Nonparametric estimation from incomplete observations", 1958).
-Tasks that began before the first known end count only from their age at that time: shorter tasks that began with them
-are forgotten already (Lynden-Bell, "A method of allowing for known observational selection in small samples", 1971).
-Estimates from few tasks are uncertain. So each simulated continuation draws new weights for the tasks, and spreads the
-weight of each over the time since the next shorter one (Banks, "Histospline smoothing the Bayesian bootstrap", 1988).
-Tasks that are only similar have less weight, as the prior of a Dirichlet process (Ferguson, "A Bayesian analysis of
-some nonparametric problems", 1973): gamma variables of that shape, which are exponential for a weight of 1.
-How much longer than all known tasks the next one may run follows from the longer half of them (Hill, "A simple general
-approach to inference about the tail of a distribution", 1975).
+Tasks that still run also count: the time so far is a lower bound. Without them, the tasks that end first, which are
+short, would stand for all (Kaplan and Meier, "Nonparametric estimation from incomplete observations", 1958). Tasks
+that began before the first known end count only from their age at that time, because shorter tasks that began with
+them are already forgotten (Lynden-Bell, "A method of allowing for known observational selection in small samples",
+1971). Estimates from few tasks are uncertain. So each simulated future draws new weights for the tasks, and spreads
+the weight of each over the time since the next shorter one (Banks, "Histospline smoothing the Bayesian bootstrap",
+1988). Tasks that are only similar have less weight, as in the prior of a Dirichlet process (Ferguson, "A Bayesian
+analysis of some nonparametric problems", 1973). Their weights are gamma variables of that shape, which are
+exponential variables for a weight of 1. The longer half of the known tasks tells how much longer than all of them the
+next task may run (Hill, "A simple general approach to inference about the tail of a distribution", 1975).
 """
 
 from __future__ import annotations
@@ -23,26 +23,30 @@ from numpy.typing import NDArray
 from poseidon.simulate.workloads.columns import Float64, Int64
 
 LONGER = 0.5
-"""Weight of a task that outlives all known ones, in parts of the mean weight of a known one."""
+"""Weight of a future task that runs longer than all known ones, relative to the mean weight of a known task."""
 TAIL = 0.5
-"""Tail index of run times before any is known, which counts as much as one known run time."""
+"""Tail index of run times when none is known; it counts as much as one known run time."""
 
 
 @dataclass(frozen=True, slots=True)
 class KnownRuns:
-    """A distribution of the run times of one family of tasks, as drawn for one simulated continuation."""
+    """A distribution of the run times of one family of tasks, as drawn for one simulated future."""
 
     seconds: Float64
-    """float64[R+1]: 0, and the run times of the tasks that have ended, ascending."""
+    """float64[R+1]: 0 and the run times of the tasks that have ended, ascending, in seconds."""
     ended_by: Float64
-    """float64[R+1]: probability that a task has ended by each of ``seconds``, ascending, below 1; linear in between."""
+    """float64[R+1]: probability that a task has ended by each of ``seconds``, ascending and below 1.
+
+    Linear between them.
+    """
     tail: float
-    """Tail index: a task that outlives all known ones lasts c times as long with probability c ** (-1 / tail)."""
+    """Tail index: a task longer than all known ones lasts c times as long with probability c ** (-1 / tail)."""
 
     def draw_left(self, elapsed: float, random: np.random.Generator) -> float:
         """Draw the remaining run time of a task that has run for ``elapsed`` seconds.
 
-        A task that outlives all known ones is compared with the longest of them, or with what it has run already.
+        A task that runs longer than all known ones is compared with the longest of them, or with its own time so far
+        if that is longer.
         """
         passed = int(np.searchsorted(self.seconds, elapsed, side="right"))
         before = self._find_ended_by(elapsed, passed)
@@ -65,7 +69,10 @@ class KnownRuns:
         return np.asarray(np.where(chance < self.ended_by[-1], within, longer), dtype=np.float64)
 
     def _find_ended_by(self, elapsed: float, passed: int) -> float:
-        """Return the probability that a task has ended by ``elapsed``; ``passed``: number of ``seconds`` until then."""
+        """Return the probability that a task has ended by ``elapsed``.
+
+        ``passed`` is how many ``seconds`` are not later.
+        """
         before = float(self.ended_by[passed - 1])
         if passed == len(self.seconds):
             return before
@@ -75,22 +82,22 @@ class KnownRuns:
 
 @dataclass(frozen=True, slots=True)
 class PastRuns:
-    """The run times of a family's R tasks that run or have ended, of which at least one has ended."""
+    """The run times of R tasks of a family that run or have ended; at least one of them has ended."""
 
     age: Float64
-    """float64[R]: seconds for which each had run when it ended, or until now."""
+    """float64[R]: seconds that each task had run when it ended, or has run until now."""
     ended: NDArray[np.bool_]
-    """bool[R]: whether each has ended."""
+    """bool[R]: whether each task has ended."""
     entered: Float64
-    """float64[R]: age of each when we would first have seen it end, at most ``age``."""
+    """float64[R]: age of each task at the time from which its end would have been seen, at most ``age``."""
     weight: Float64
-    """float64[R]: how much each tells, from 0 to 1 for a task of the family itself."""
+    """float64[R]: weight of each task, from 0 to 1; tasks of the family itself have 1."""
 
     def estimate(self, weights: Float64 | None = None, longer: float = LONGER) -> KnownRuns:
-        """Return the distribution of run times that weighted tasks give.
+        """Return the distribution of run times that weighted tasks imply.
 
-        ``weights``: float64[R], above 0, the weight of each task, None for ``weight``. ``longer``: the weight of a
-        task that outlives all.
+        ``weights`` (float64[R], above 0) is the weight of each task; None stands for the field ``weight``. ``longer``
+        is the weight of a task that runs longer than all known ones.
         """
         weight = self.weight if weights is None else weights
         order = np.argsort(self.age[self.ended], kind="stable")
@@ -107,14 +114,14 @@ class PastRuns:
         return KnownRuns(np.append(0.0, seconds), np.append(0.0, ended_by), tail)
 
     def draw_estimate(self, random: np.random.Generator) -> KnownRuns:
-        """Draw the distribution of run times for one simulated continuation."""
+        """Draw the distribution of run times for one simulated future."""
         return self.estimate(
             random.standard_gamma(self.weight) + 1e-9, LONGER * float(random.exponential()) + 1e-9
         )
 
 
 def _sum_from(values: Float64, weight: Float64, least: Float64, *, after: bool = False) -> Float64:
-    """Return for each of ``least`` the total weight of values that are at least as large, or larger if ``after``."""
+    """Return, for each of ``least``, the total weight of the values that are as large (larger if ``after``)."""
     order = np.argsort(values, kind="stable")
     left = np.concatenate([np.cumsum(weight[order][::-1])[::-1], [0.0]])
     found = np.searchsorted(values[order], least, side="right" if after else "left")
@@ -123,22 +130,25 @@ def _sum_from(values: Float64, weight: Float64, least: Float64, *, after: bool =
 
 @dataclass(frozen=True, slots=True)
 class DrawnRuns:
-    """Draws run times of tasks in one simulated continuation."""
+    """Draws the run times of tasks in one simulated future."""
 
     of: RunTimes
-    """All knowledge about the run times of the tasks."""
+    """What is known about the run times of the tasks."""
     known: Mapping[int, KnownRuns]
-    """Distributions by family."""
+    """Distributions of run times, by family."""
 
     def draw_left(self, task: int, elapsed: float, random: np.random.Generator) -> float:
-        """Draw the remaining run time of a task that has run for ``elapsed`` seconds; infinite if nothing is known."""
+        """Draw the remaining run time of a task that has run for ``elapsed`` seconds.
+
+        Infinite if nothing is known of it.
+        """
         return self.draw_run(int(self.of.family[task]), float(self.of.stated[task]), elapsed, random)
 
     def draw_run(self, family: int, stated: float, elapsed: float, random: np.random.Generator) -> float:
-        """Draw the remaining run time of any task of a family; ``stated``: seconds that it states, infinite for
-        none.
+        """Draw the remaining run time of any task of a family.
 
-        The learnt distribution decides, but the result is not longer than the stated rest.
+        ``stated`` is the run time in seconds that the task states, infinite for none. The result follows the learnt
+        distribution, but is at most the rest of ``stated``.
         """
         known = self.known.get(family)
         left = stated - elapsed
@@ -161,16 +171,16 @@ class RunTimes:
     family: Int64
     """int64[N]: family of each task; tasks of one family have similar run times."""
     stated: Float64
-    """float64[N]: run time in seconds that each states, infinite if it states none."""
+    """float64[N]: run time in seconds that each task states, infinite if it states none."""
     together: Int64
-    """int64[N]: tasks with one number that began together end together; ``ALONE`` for none."""
+    """int64[N]: a number per task; tasks with one number that began together also end together; ``ALONE`` for none."""
     learnt: Mapping[int, PastRuns]
-    """Past runs by family."""
+    """Past runs from which run times are learnt, by family."""
 
     def draw_future(self, random: np.random.Generator) -> DrawnRuns:
-        """Draw a distribution of run times for each family, for one simulated continuation.
+        """Draw a distribution of run times for each family, for one simulated future.
 
-        Families that share their past runs share what is drawn of them.
+        Families with the same past runs get the same drawn distribution.
         """
         drawn: dict[int, KnownRuns] = {}
         for past in self.learnt.values():

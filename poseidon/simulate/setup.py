@@ -1,4 +1,4 @@
-"""Builds a simulation from a scenario: the cluster of its files and pools, the work, and the solver."""
+"""Builds a simulation from a scenario: the cluster of its files and pools, the arriving work, and the solver."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from protos.conventions.configuration_file import ConfigurationError
 
 
 class SimulationError(ValueError):
-    """A scenario that cannot be run. ``lines``: one line per fault."""
+    """Raised if a scenario cannot be run. ``lines`` has one line per fault."""
 
     def __init__(self, lines: Sequence[str]) -> None:
         self.lines = tuple(lines)
@@ -44,9 +44,9 @@ class SimulationError(ValueError):
 
 
 def set_up(scenario: Scenario, folder: Path) -> Simulation:
-    """Return a simulation at its beginning; paths in the scenario are relative to ``folder``.
+    """Return the simulation of a scenario at its beginning; the scenario's paths are relative to ``folder``.
 
-    Raises ``SimulationError``.
+    Raises ``SimulationError`` if the scenario cannot be run.
     """
     try:
         return _set_up(scenario, folder)
@@ -78,7 +78,7 @@ def assemble(
 ) -> Simulation:
     """Return a simulation of a cluster that has been read, with the scenario's work and ``recorded`` work.
 
-    Raises ``ValueError``.
+    Raises ``ValueError`` if the work cannot be drawn.
     """
     messages = [machine(node)[0] for node in manifests.nodes]
     machines = SimulatedMachines(
@@ -121,7 +121,10 @@ def assemble(
 
 
 def _find_roots(cluster: OfflineCluster) -> dict[str, str]:
-    """Return the top of the tree of each quota that the solver enforces, by name. Raises ``ValueError``."""
+    """Return, by name of quota, the root of its tree, for all quotas that the solver enforces.
+
+    Raises ``ValueError`` if the configuration reads no queues.
+    """
     queues = cluster.state.queues
     if queues is None:
         raise ValueError(
@@ -131,7 +134,7 @@ def _find_roots(cluster: OfflineCluster) -> dict[str, str]:
 
 
 def _describe_cluster(scenario: Scenario, folder: Path, recorded: Recorded) -> Manifests:
-    """Return the manifests of the scenario's files, nodes of its pools, and objects of its trace."""
+    """Return all manifests: those of the scenario's files, the nodes of its pools, and the objects of its trace."""
     given: list[Given] = [str(folder / each) for each in scenario.cluster.files]
     given += [GivenObject("workload.trace", each) for each in recorded.objects]
     manifests = load_manifests(given) if given else Manifests((), (), (), (), ())
@@ -170,7 +173,7 @@ def _draw_work(
 def _add_standing(
     cluster: OfflineCluster, work: Work, kinds: TaskKinds, machines: SimulatedMachines
 ) -> tuple[Work, TaskKinds, list[tuple[str, str, str]]]:
-    """Add the pods of the cluster's files in front of the work: running ones, which never end, and waiting ones.
+    """Put the pods of the cluster's files in front of the work: running pods, which never end, and waiting pods.
 
     Returns the work, and the uids, jobs and nodes ("" for none) of these pods.
     """
@@ -212,7 +215,7 @@ def _add_standing(
 
 
 def _find_members(pools: Mapping[str, NodePool], machines: SimulatedMachines) -> dict[str, list[int]]:
-    """Return the machines of each pool, by number."""
+    """Return the machines of each pool, by number, for all ``pools``."""
     return {
         name: [machines.number[f"{name}-{place}"] for place in range(pool.count)]
         for name, pool in pools.items()

@@ -1,8 +1,8 @@
-"""Tells waiting pods that ask for it when they are expected to get a node, by an annotation.
+"""Annotates waiting pods that ask for it with the time when they are expected to get a node.
 
-A pod asks by the annotation `ASKS`. The answer is a JSON object in the annotation `EXPECTED`, with RFC 3339 times:
-``{"computed", "median", "earliest", "latest", "lookedAhead"}``. A time is null if the pod does not start within the
-seconds of ``lookedAhead``. A pod that has got its node keeps the last answer.
+A pod asks by having the annotation `ASKS`. The answer is a JSON object in the annotation `EXPECTED`, with RFC 3339
+times: ``{"computed", "median", "earliest", "latest", "lookedAhead"}``. A time is null if the pod does not start
+within the seconds of ``lookedAhead``. A pod that has got its node keeps the last answer.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from poseidon.simulate.expected_starts import ExpectedStart
 ASKS = "firmament.io/tell-start"
 """Annotation of a pod that asks for its expected start, with the value "true"."""
 EXPECTED = "firmament.io/expected-start"
-"""Annotation with the expected start."""
+"""Annotation that holds the expected start."""
 
 
 def list_asking(manifests: Manifests) -> frozenset[str]:
@@ -35,7 +35,7 @@ def _asks(pod: Pod) -> bool:
 
 
 def describe_start(start: ExpectedStart, now: float) -> str:
-    """Return the value of the annotation `EXPECTED`; ``now``: when the start was computed, seconds since the epoch."""
+    """Return the value of the annotation `EXPECTED`; ``now`` is when it was computed, in seconds since the epoch."""
     times = {"median": start.median, "earliest": start.low, "latest": start.high}
     answer = {
         "computed": format_time(now),
@@ -48,9 +48,9 @@ def describe_start(start: ExpectedStart, now: float) -> str:
 async def annotate_starts(
     access: ClusterAccess, starts: Iterable[ExpectedStart], now: float
 ) -> list[ExpectedStart]:
-    """Write expected starts into the pods that still ask and have no node; return those that were written.
+    """Write expected starts to pods that still ask and have no node; return those that were written.
 
-    Raises ``KubeError`` if the API server does not answer, or refuses.
+    Raises ``KubeError`` if the API server does not answer, or refuses a write.
     """
     written = []
     for start in starts:

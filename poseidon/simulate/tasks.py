@@ -1,4 +1,4 @@
-"""The tasks of a simulation as columns: state and machine of each, and when it began."""
+"""The tasks of a simulation as columns: the state and machine of each, and when it began."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ class TaskProgress(IntEnum):
 
 
 class TaskColumns:
-    """N tasks: first those of the cluster's files, then those that arrive.
+    """N tasks: first the tasks of the cluster's files, then the tasks that arrive.
 
-    ``state``: int8[N]; ``machine``: int64[N], or ``NOWHERE``; ``begun``, ``first_begun``: float64[N], seconds since the
-    beginning of the last and of the first placement (``NEVER`` before); ``left``: float64[N], seconds of work that
-    remain.
+    ``state`` is int8[N], ``machine`` int64[N] (``NOWHERE`` for none). ``begun`` and ``first_begun`` are float64[N]:
+    when the task was placed last and first, in seconds since the beginning, or ``NEVER``. ``left`` is float64[N]: the
+    remaining seconds of work.
     """
 
     def __init__(self, work: Work) -> None:
@@ -44,7 +44,7 @@ class TaskColumns:
         self._left_of_gang: Int64 = np.bincount(in_gangs) if len(in_gangs) else np.zeros(0, dtype=np.int64)
 
     def arrive(self, tasks: Int64) -> None:
-        """Mark tasks as arrived and waiting."""
+        """Record that tasks have arrived and wait."""
         self.state[tasks] = TaskProgress.WAITING
 
     def place(self, task: int, machine: int, now: float) -> None:
@@ -57,7 +57,7 @@ class TaskColumns:
         heappush(self._ends, (now + float(self.left[task]), task, now))
 
     def begin_at(self, tasks: Int64, begun: Float64) -> None:
-        """Set the times at which running tasks began; their ends move with them."""
+        """Set the times at which running tasks began; their ends shift by the same time."""
         for task, when in zip(tasks.tolist(), begun.tolist(), strict=True):
             if self.first_begun[task] == self.begun[task]:
                 self.first_begun[task] = when
@@ -65,12 +65,15 @@ class TaskColumns:
             heappush(self._ends, (when + float(self.left[task]), task, when))
 
     def stand(self, task: int, machine: int, now: float) -> None:
-        """Record that a task runs on a machine although no round has placed it: another scheduler has."""
+        """Record that a task runs on a machine on which another scheduler placed it."""
         self.place(task, machine, now)
         self.first_begun[task] = self.work.arrival[task]
 
     def interrupt(self, task: int, now: float, *, keeps_work: bool) -> None:
-        """Stop a running task, which waits again, with all of its work or, if ``keeps_work``, with the rest."""
+        """Stop a running task, which then waits again.
+
+        It has to do all of its work, or the rest of it if ``keeps_work``.
+        """
         if keeps_work:
             done = max(now - float(self.begun[task]), 0.0)
             self.left[task] = max(float(self.left[task]) - done, 0.001)
@@ -82,7 +85,7 @@ class TaskColumns:
         self.evictions[task] += 1
 
     def set_left(self, tasks: Int64, left: Float64) -> None:
-        """Set the total run times in seconds of waiting and running tasks; for running ones from their begin."""
+        """Set the total run times of waiting and running tasks, in seconds; a running task's counts from its begin."""
         self.left[tasks] = left
         running = np.flatnonzero(self.state == TaskProgress.RUNNING)
         ends = (self.begun[running] + self.left[running]).tolist()
@@ -121,7 +124,7 @@ class TaskColumns:
         return alive
 
     def next_end(self) -> float | None:
-        """Return when the next running task ends, None if none runs."""
+        """Return when the next running task ends, or None if no task runs."""
         while self._ends and not self._is_current(self._ends[0]):
             heappop(self._ends)
         return self._ends[0][0] if self._ends else None
@@ -145,14 +148,14 @@ class TaskColumns:
         return int(self._left_of_gang[gang])
 
     def find_on(self, machine: int) -> list[int]:
-        """Return the tasks that run on a machine."""
+        """Return the numbers of the tasks that run on a machine."""
         return np.flatnonzero((self.machine == machine) & (self.state == TaskProgress.RUNNING)).tolist()
 
     def find(self, state: TaskProgress) -> Int64:
-        """Return the numbers of the tasks in a state: int64."""
+        """Return the numbers of all tasks in a state: int64 array."""
         return np.flatnonzero(self.state == state)
 
     def _is_current(self, entry: tuple[float, int, float]) -> bool:
-        """Return whether an entry of ``_ends`` belongs to the task's present run, not to an interrupted one."""
+        """Return whether an entry of ``_ends`` belongs to the task's present run, and not to an interrupted one."""
         _, task, begun = entry
         return self.state[task] == TaskProgress.RUNNING and self.begun[task] == begun

@@ -26,8 +26,7 @@ from poseidon.pods.tasks import get_qualified_name
 
 @dataclass(slots=True)
 class Admission:
-    """Admission's result: ``pods`` as the API server would store them, and why it refuses pods (``refused``, by uid).
-    """
+    """Result of admission: ``pods`` as the API server would store them, and why others are ``refused``, by uid."""
 
     pods: list[Pod] = field(default_factory=list)
     refused: dict[str, str] = field(default_factory=dict)

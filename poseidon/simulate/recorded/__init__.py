@@ -1,1 +1,1 @@
-"""Decides the rounds of a recording of a running bridge again, or runs its work under another configuration."""
+"""Decides the rounds of a recorded bridge again, or runs the recorded work under another configuration."""

@@ -1,7 +1,7 @@
-"""Extracts the history of a recorded cluster: arrivals, machines and run times of tasks, and changes of nodes.
+"""Extracts the history of a cluster from a recording: arrivals, machines and run times of tasks, changes of nodes.
 
-Times are seconds from the end of the first snapshot on. A task that ran until the recording ends runs for ever; a
-task that was deleted while it waited is deleted at the same time in every simulation.
+Times are in seconds since the end of the first snapshot. A task that still runs when the recording ends runs for
+ever. A task that was deleted while it waited is deleted at the same time in every simulation.
 """
 
 from __future__ import annotations
@@ -15,7 +15,10 @@ from poseidon.recording.stream_state import StreamState, StreamTask
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 _FACTS = frozenset({"record", "record_removed", "machine_sample", "machine_sample_removed"})
-"""Kinds of events that are repeated as they were recorded. Samples of tasks are not: the tasks run elsewhere now."""
+"""Kinds of events that a simulation repeats as they were recorded.
+
+Measurements of tasks are not repeated, because the tasks run on other nodes in the simulation.
+"""
 
 
 @dataclass(slots=True)
@@ -23,21 +26,21 @@ class RecordedTask:
     """A task of a recorded cluster."""
 
     uid: str
-    """Its uid."""
+    """The task's uid."""
     kind: int
     """Position of the task's kind in ``RecordedHistory.kinds``."""
     job: str
-    """Id of its job, "" for none."""
+    """Id of the task's job, "" for none."""
     arrival: float
-    """Time at which the solver heard of the task."""
+    """Time at which the solver learnt of the task."""
     began: float | None = None
     """Time at which the task got its machine, None for never."""
     machine: str = ""
-    """Name of the machine, "" for none."""
+    """Name of the task's machine, "" for none."""
     ended: float | None = None
-    """Time at which the task was gone, None if it is there at the end."""
+    """Time at which the task ended or was deleted, None if it still exists at the end of the recording."""
     foreign: bool = False
-    """Whether another scheduler placed it."""
+    """Whether another scheduler placed the task."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +52,7 @@ class RecordedKind:
     priority: int
     """Priority of the tasks."""
     spread_group: str
-    """Name of the group that default spread keeps apart, "" for none."""
+    """Name of the group whose tasks are spread by default, "" for none."""
 
 
 @dataclass(slots=True)
@@ -57,27 +60,27 @@ class RecordedHistory:
     """The history of a recorded cluster as columns."""
 
     configuration: pb.RecordedStream = field(default_factory=pb.RecordedStream)
-    """Configuration and cluster of the first recorded stream."""
+    """Configuration and cluster of the first recorded stream, which the recording states at its beginning."""
     begin: float = 0.0
-    """Seconds since the epoch at which times are 0."""
+    """The moment at which times are 0, in seconds since the epoch."""
     horizon: float = 0.0
-    """Time of the last entry."""
+    """Time of the recording's last entry."""
     kinds: list[RecordedKind] = field(default_factory=list)
-    """The kinds of tasks."""
+    """The kinds of tasks in the recording."""
     tasks: dict[str, RecordedTask] = field(default_factory=dict)
-    """The tasks by uid, in the order in which the solver heard of them."""
+    """The tasks by uid, in the order in which the solver learnt of them."""
     jobs: dict[str, pb.Job] = field(default_factory=dict)
     """The last state of each job, by id."""
     script: list[tuple[float, pb.Event]] = field(default_factory=list)
-    """Times and events of machines, records and samples; events at time 0 describe the beginning."""
+    """Times and events of machines, records and samples; events at time 0 describe the first snapshot."""
     rounds: list[tuple[float, pb.RoundResult]] = field(default_factory=list)
-    """Times and results of rounds, without the placements."""
+    """Times and results of rounds, without their placements."""
     preempted: int = 0
-    """Number of evictions that rounds decided."""
+    """Number of evictions that the recorded rounds decided."""
 
 
 def read_history(entries: Iterable[pb.Recorded]) -> RecordedHistory:
-    """Return the history that a recording contains. Raises ``ValueError`` if it has no whole snapshot."""
+    """Return the history that a recording contains. Raises ``ValueError`` if the recording has no complete snapshot."""
     reader = _HistoryReader()
     for entry in entries:
         reader.take_entry(entry)
@@ -87,7 +90,7 @@ def read_history(entries: Iterable[pb.Recorded]) -> RecordedHistory:
 
 
 class _HistoryReader:
-    """Reads streams into a history; from a repeated snapshot it takes only what differs from the known state."""
+    """Reads streams into a history; from a repeated snapshot, it uses only what differs from the known state."""
 
     def __init__(self) -> None:
         self.found = RecordedHistory()
@@ -149,7 +152,7 @@ class _HistoryReader:
             else:
                 self._add_fact(event, now)
         elif self._in_snapshot:
-            return  # tasks are recorded at the snapshot's end
+            return  # tasks are recorded when the snapshot ends
         elif body == "task_removed":
             self._end(event.task_removed, now)
         elif body in ("tasks", "bound"):
@@ -157,7 +160,7 @@ class _HistoryReader:
                 self._record_task(uid, now)
 
     def _end_snapshot(self, now: float) -> None:
-        """Apply a snapshot at its end: machines and tasks that it does not contain are gone."""
+        """Apply a snapshot when it ends: machines and tasks that it lacks no longer exist."""
         self._in_snapshot = False
         there = {event.machine.name for event in self._anew if event.HasField("machine")}
         for name in self._machines.keys() - there:
@@ -183,7 +186,7 @@ class _HistoryReader:
         self.found.script.append((now, event))
 
     def _record_task(self, uid: str, now: float) -> None:
-        """Record where a task is, by the present state of the stream."""
+        """Record on which machine a task is, according to the present state of the stream."""
         current = self._state.tasks[uid]
         task = self.found.tasks.get(uid)
         if task is None or task.ended is not None:
@@ -214,7 +217,7 @@ class _HistoryReader:
 
 
 def list_durations(history: RecordedHistory) -> np.ndarray:
-    """Return run time of each task in seconds, infinite if the recording does not contain it: float64[N]."""
+    """Return the run time of each task in seconds, infinite if the recording does not contain its end: float64[N]."""
     found = [
         task.ended - task.began if task.ended is not None and task.began is not None else np.inf
         for task in history.tasks.values()

@@ -1,4 +1,4 @@
-"""Shows a recording decided again, and a recording beside its simulation under another configuration."""
+"""Shows how a recording compares with its repeated decisions, or with its run under another configuration."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ SIDES = (
 
 
 def difference_rows(found: ReplayedDecisions) -> list[tuple[str, ...]]:
-    """Return the rows of a table of the first differing decisions."""
+    """Return the rows of a table of the first decisions that differ from the recorded ones."""
     return [(f"{each.round:,}", each.task, each.was or "-", each.now or "-") for each in found.first]
 
 
 def describe_replayed_decisions(found: ReplayedDecisions) -> list[str]:
-    """Return sentences: how many recorded decisions the solver made again, and what could not be compared."""
+    """Return sentences that say how many recorded decisions the solver made again, and what was not compared."""
     rounds, streams = format_count(found.rounds, "round"), format_count(found.streams, "stream")
     lines = [
         f"{format_count(found.decisions, 'decision')} in {rounds} of {streams}; {found.same:,} made again."
@@ -39,7 +39,7 @@ def describe_replayed_decisions(found: ReplayedDecisions) -> list[str]:
 
 
 def side_rows(sides: SideBySide) -> list[tuple[str, ...]]:
-    """Return the rows of a table of waiting times, by kind and over all tasks."""
+    """Return the rows of a table of waiting times by kind, and over all tasks, for recording and simulation."""
     was = {each.kind: each for each in sides.was.waits}
     rows = []
     for each in sides.now.waits:
@@ -85,7 +85,7 @@ def side_lines(sides: SideBySide) -> list[str]:
 
 
 def side_page(sides: SideBySide, title: str) -> str:
-    """Return recording and simulation as one web page."""
+    """Return the comparison of recording and simulation as one web page."""
     both = {"was": sides.was, "now": sides.now}
     hours = [each / HOUR for each in sides.was.curves.at]
 

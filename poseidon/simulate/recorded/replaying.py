@@ -1,9 +1,10 @@
-"""Decides the rounds of a recording again, and compares the decisions.
+"""Decides the rounds of a recording again, and compares the decisions with the recorded ones.
 
-Before each round the solver gets the messages that it had got then, and its clock shows the recorded time; so a stream
-recorded from its beginning gives the same decisions. A file whose beginning is deleted starts from the recorded state,
-without the solver's back-offs and reservations. Rounds of solvers that do not report which messages they had are
-decided on all messages sent before the result came.
+Before each round, the solver gets the messages that it had received when the round was recorded, and its clock shows
+the recorded time. So a stream that was recorded from its beginning gives the same decisions. If the beginning of a
+recording was deleted, the solver starts from the recorded state, without its back-offs and reservations. Some solvers
+do not report which messages they had received before a round. Then the round gets all messages that the bridge sent
+before the result came.
 """
 
 from __future__ import annotations
@@ -19,11 +20,11 @@ from protos.conventions.configuration import Document
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 MOST_DIFFERENCES = 100
-"""Most differences that are listed."""
+"""The most differences that are listed."""
 
 
 class Difference(NamedTuple):
-    """A task for which a round decided otherwise when it was replayed."""
+    """A task about which a replayed round decided otherwise than the recorded one."""
 
     round: int
     """Number of the round."""
@@ -42,7 +43,7 @@ class ReplayedDecisions:
     streams: int = 0
     """Number of streams, each of which begins with a snapshot."""
     partial: int = 0
-    """Number of streams whose beginning is not recorded."""
+    """Number of streams whose beginning was not recorded."""
     rounds: int = 0
     """Number of rounds."""
     decisions: int = 0
@@ -62,7 +63,7 @@ class _Step(NamedTuple):
 
 
 class _Stream:
-    """A stream of the recording: a solver, how many steps it has applied, and the steps that are to be applied next."""
+    """A stream of the recording: a solver, the number of steps that it has applied, and the steps that follow."""
 
     def __init__(self, configuration: Document, applied: int) -> None:
         self.now = 0.0
@@ -71,7 +72,7 @@ class _Stream:
         self.coming: deque[_Step] = deque()
         self.refused = 0
         self.skips = False
-        """Whether the messages repeat known state: the beginning of a file that continues the stream."""
+        """Whether the messages repeat known state, being the beginning of a file that continues the stream."""
         self.begins_midway = applied > 0
 
     @property
@@ -80,7 +81,7 @@ class _Stream:
         return self.applied + len(self.coming)
 
     def queue_message(self, at: float, message: pb.ClientMessage) -> None:
-        """Queue a recorded message for the solver; apply it at once while a snapshot begins midway."""
+        """Queue a recorded message for the solver; if a snapshot begins midway through a file, apply it at once."""
         body = message.WhichOneof("body")
         events = list(message.events.events) if body == "events" else None
         reports = list(message.reports.reports if body == "reports" else message.events.reports)
@@ -94,8 +95,9 @@ class _Stream:
         self.coming.append(_Step(at, events, reports))
 
     def catch_up(self, steps: int, latest: float) -> None:
-        """Apply all of the first ``steps`` that are not applied yet, at the times of sending but no later than
-        ``latest``.
+        """Apply those of the first ``steps`` that are not applied yet.
+
+        The clock shows their recorded times, at most ``latest``.
         """
         while self.coming and self.applied < steps:
             step = self.coming.popleft()
@@ -110,11 +112,11 @@ class _Stream:
                 self.scheduler.report(step.reports)
             if step.events:
                 self.scheduler.apply(step.events)
-        except ValueError:  # so did the solver, and the stream ended
+        except ValueError:  # the recorded solver failed, too, and the stream ended
             self.refused += 1
 
     def decide(self, recorded: pb.RoundResult, at: float) -> pb.RoundResult:
-        """Run the round again whose recorded result came at the time ``at``."""
+        """Run a recorded round again; its result came at the time ``at``."""
         known = recorded.decided
         if not recorded.HasField("decided"):
             known = pb.DecidedOn(opened_after=self.sent, closed_after=self.sent, opened_at=at, closed_at=at)
@@ -130,9 +132,9 @@ def decide_again(
     configuration: Document | None = None,
     note: Callable[[ReplayedDecisions], object] = lambda _: None,
 ) -> ReplayedDecisions:
-    """Decide all rounds of a recording again, under ``configuration`` or, if None, the recorded one, and compare.
+    """Decide all rounds of a recording again, under ``configuration`` or else the recorded one, and compare.
 
-    ``note`` gets the comparison so far after each round. Raises ``ConfigurationError`` if the recorded configuration
+    After each round, ``note`` gets the comparison so far. Raises ``ConfigurationError`` if the recorded configuration
     cannot be used.
     """
     found = ReplayedDecisions()
@@ -158,7 +160,7 @@ def decide_again(
 def _continue_stream(
     stream: _Stream | None, begins: pb.RecordedStream, given: Document | None, found: ReplayedDecisions
 ) -> _Stream:
-    """Return the stream that a file continues: ``stream`` if nothing is missing between the files, else a new one."""
+    """Return the stream that a file continues: ``stream`` if no file is missing in between, else a new one."""
     if stream is not None and begins.steps and begins.steps == stream.sent:
         stream.skips = True
         return stream
@@ -170,7 +172,10 @@ def _continue_stream(
 
 
 def read_configuration(stream: pb.RecordedStream) -> Document:
-    """Return the configuration that a recording contains, or the defaults. Raises ``ConfigurationError``."""
+    """Return the configuration that a recording contains, or the defaults.
+
+    Raises ``ConfigurationError`` if it cannot be used.
+    """
     if not stream.configuration:
         return load_configuration(None)
     return check_configuration(json.loads(stream.configuration), "the recording's configuration", {})

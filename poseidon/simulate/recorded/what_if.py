@@ -1,7 +1,8 @@
-"""Simulates the work of a recorded cluster under another configuration, and compares both.
+"""Simulates the work of a recorded cluster under another configuration, and compares the results with the recording.
 
-Arrivals, run times, changes of nodes and placements by other schedulers are as recorded. Tasks that a controller
-created to replace evicted or lost ones arrive as recorded too: the recording does not say why a task came.
+Arrivals, run times, changes of nodes, and placements by other schedulers are those of the recording. Tasks that a
+controller created to replace evicted or lost ones also arrive as recorded, because the recording does not say why a
+task arrived.
 """
 
 from __future__ import annotations
@@ -36,13 +37,13 @@ class RecordedCourse:
     """The course of a recorded cluster, in the form of a finished simulation."""
 
     record: Record
-    """Measurements for the report."""
+    """Measurements for the report on the recorded course."""
     tasks: TaskColumns
-    """The tasks: first the tasks of the beginning and of other schedulers."""
+    """The tasks; those that existed at the beginning and those of other schedulers come first."""
     machines: SimulatedMachines
-    """The nodes."""
+    """The nodes of the recorded cluster."""
     kinds: TaskKinds
-    """The kinds of tasks."""
+    """The kinds of tasks in the recording."""
     arrived: int
     """Number of tasks that have arrived."""
     now: float
@@ -54,13 +55,13 @@ class SideBySide:
     """Reports on the recorded course and on the simulated one."""
 
     was: SimulationReport
-    """The recorded course."""
+    """Report on the recorded course."""
     now: SimulationReport
-    """The course under the other configuration."""
+    """Report on the simulation under the other configuration."""
 
 
 class _Scene:
-    """A history as columns: first the tasks of the beginning and of other schedulers, then all others by arrival."""
+    """A recorded history as columns: tasks of the beginning and of other schedulers, then the rest by arrival."""
 
     def __init__(self, history: RecordedHistory) -> None:
         self.history = history
@@ -81,7 +82,7 @@ class _Scene:
         return task.arrival == 0.0 or task.foreign
 
     def make_machines(self) -> SimulatedMachines:
-        """Return the nodes of the beginning."""
+        """Return the nodes that exist at the beginning."""
         return SimulatedMachines(self.first, self.later)
 
     def make_columns(self) -> TaskColumns:
@@ -96,7 +97,7 @@ class _Scene:
         return task.kind + len(self.history.kinds) * task.foreign
 
     def make_kinds(self, resources: tuple[str, ...]) -> TaskKinds:
-        """Return the kinds of tasks: each kind once for our tasks, and once for tasks that other schedulers placed."""
+        """Return the kinds of tasks: each once for our own tasks, and once for tasks that other schedulers placed."""
         known = self.history.kinds
         rows = [request_row(kind.task_class, resources) for kind in known] * 2
         return TaskKinds(
@@ -109,16 +110,14 @@ class _Scene:
         )
 
     def make_record(self, kinds: TaskKinds, columns: TaskColumns) -> Record:
-        """Return an empty record with as many points as fit on a chart."""
+        """Return an empty record whose interval gives as many points as fit on a chart."""
         counts = np.bincount(columns.work.template, minlength=len(kinds.names)).astype(np.float64)
         every = max(self.history.horizon / _SAMPLES, 1.0)
         return Record(every, kinds, counts / max(counts.sum(), 1.0))
 
 
 class _RecordedScript:
-    """Recorded events other than arrivals and ends: facts, placements by other schedulers, and deletions of waiting
-    tasks.
-    """
+    """Recorded events besides arrivals and ends: facts, placements by other schedulers, deletions of waiting tasks."""
 
     def __init__(self, scene: _Scene) -> None:
         order: list[tuple[float, int, pb.Event | None, int]] = []
@@ -133,11 +132,11 @@ class _RecordedScript:
         self._scene = scene
 
     def next_time(self) -> float | None:
-        """Return the time of the next event, None if there is none."""
+        """Return the time of the next recorded event, or None if no event is left."""
         return self._due[0][0] if self._due else None
 
     def happen(self, now: float, simulation: Simulation) -> list[pb.Event]:
-        """Apply the recorded events until ``now`` to the simulation, and return the events for the solver."""
+        """Apply the recorded events up to ``now`` to the simulation, and return the events for the solver."""
         events: list[pb.Event] = []
         while self._due and self._due[0][0] <= now:
             _, what, event, place = self._due.popleft()
@@ -150,7 +149,7 @@ class _RecordedScript:
         return events
 
     def _place(self, place: int, simulation: Simulation) -> list[pb.Event]:
-        """Start a task where another scheduler has placed it; return the events for the solver."""
+        """Start a task on the machine on which another scheduler placed it; return the events for the solver."""
         task = self._scene.tasks[place]
         number = simulation.machines.number.get(task.machine)
         if number is None:
@@ -169,13 +168,13 @@ def _change_machines(event: pb.Event, simulation: Simulation) -> list[pb.Event]:
 
 
 def follow_history(history: RecordedHistory) -> RecordedCourse:
-    """Return the recorded course, with curves."""
+    """Return the recorded course of the cluster, with its curves."""
     scene = _Scene(history)
     machines, columns = scene.make_machines(), scene.make_columns()
     kinds = scene.make_kinds(machines.resources)
     record = scene.make_record(kinds, columns)
     arrivals = [(0.0 if place < scene.early else task.arrival) for place, task in enumerate(scene.tasks)]
-    # At one moment the order is: nodes, arrivals, begins, deletions; last come moments at which tasks end.
+    # Events of one moment are ordered: nodes, arrivals, begins, deletions, and at last the ends of tasks.
     order: list[tuple[float, int, int]] = [(arrivals[place], 1, place) for place in range(len(scene.tasks))]
     order += [(task.began, 2, place) for place, task in enumerate(scene.tasks) if task.began is not None]
     order += [
@@ -215,7 +214,10 @@ def _follow_machine(event: pb.Event, machines: SimulatedMachines) -> None:
 
 
 def set_up_history(history: RecordedHistory, configuration: Document, round_every: float) -> Simulation:
-    """Return a simulation of the recorded work under ``configuration``. Raises ``ConfigurationError``."""
+    """Return a simulation of the recorded work under ``configuration``.
+
+    Raises ``ConfigurationError`` if the configuration cannot be used.
+    """
     scene, clock = _Scene(history), Clock(history.begin)
     scheduler = EmbeddedScheduler(configuration, clock, simulated=True)
     machines, columns = scene.make_machines(), scene.make_columns()
@@ -252,9 +254,7 @@ def compare_with_history(
     round_every: float = 1.0,
     note: Callable[[float], object] = lambda _: None,
 ) -> SideBySide:
-    """Return the recorded course and its simulation under ``configuration``; ``note`` gets the time after each
-    round.
-    """
+    """Return the recorded course and its simulation under ``configuration``."""
     simulation = set_up_history(history, configuration, round_every)
     simulation.run(note=note)
     return SideBySide(make_report(follow_history(history)), make_report(simulation))

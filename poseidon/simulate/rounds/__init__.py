@@ -1,1 +1,1 @@
-"""What a simulated round is asked about, and how its decisions take effect."""
+"""Decides which tasks take part in a simulated round, and when the round's decisions take effect."""

@@ -1,11 +1,12 @@
-"""Lets one gang or pod of each queue take part in a round, as Kueue's scheduler does with the heads of its queues.
+"""Lets one gang or pod of each queue, its head, take part in a round, as Kueue's scheduler does.
 
-Of a queue, the most important comes first, then the one that came first. What a round refuses is set aside, with all
-of its queue that are like it; the next of the queue takes part. A while after something has ended in the tree of
-queues, or was evicted there, all that was set aside in it takes part again. Where the round has placed others of the
-tree, the refused one stays the first of its queue, as it may have fitted before these.
+The head of a queue is its most important gang or pod, and of equally important ones the oldest. If a round refuses a
+head, the head and all gangs and pods of its kind in that queue are set aside, and the next one becomes the head.
+Whatever is set aside in a tree of queues takes part again some time after a task of that tree has ended or was
+evicted. There is one exception: if the round has placed others of the same tree, the refused one stays the head of
+its queue, because it may have fitted before them.
 
-Kueue does so since version 0.18 (``pkg/cache/queue``: ``handleInadmissibleHash``, ``requeueBatchPeriod``).
+Kueue works in this way since version 0.18 (``pkg/cache/queue``: ``handleInadmissibleHash``, ``requeueBatchPeriod``).
 """
 
 from __future__ import annotations
@@ -22,39 +23,39 @@ class Head(NamedTuple):
     """A gang, or a pod in no gang, that waits in a queue."""
 
     turn: tuple[int, float, int]
-    """Negative priority, arrival and number: of a queue's gangs and pods, the smallest turn comes first."""
+    """Negative priority, arrival and number; the gang or pod with the least such tuple is the head of its queue."""
     queue: str
-    """Name of its quota."""
+    """Name of the quota of its queue."""
     kind: int
-    """Number of its kind: those of one kind are alike."""
+    """Number of its kind; gangs and pods of one kind are alike."""
     tasks: tuple[int, ...]
-    """Numbers of its tasks."""
+    """Numbers of the gang's tasks, or of the single pod's task."""
 
 
 class QueueHeads:
     """The gangs and pods that wait in queues.
 
-    ``root_of``: by quota, the name of the top of its tree; ``requeue_after``: seconds until what was set aside takes
-    part again.
+    ``root_of`` has the root of each quota's tree, by name. ``requeue_after`` is how many seconds pass until what was
+    set aside takes part again.
     """
 
     def __init__(self, kinds: TaskKinds, root_of: Mapping[str, str], requeue_after: float = 0.0) -> None:
         self._kinds, self._root_of, self._requeue_after = kinds, root_of, requeue_after
         self._waiting: dict[str, dict[int, list[Head]]] = {}
-        """By queue and kind, a heap."""
+        """Waiting gangs and pods by queue and kind, each as a heap."""
         self._aside: dict[str, set[tuple[str, int]]] = {}
-        """The queues and kinds that are set aside, by root."""
+        """The queues and kinds that are set aside, by root of their tree."""
         self._requeued: dict[str, float] = {}
-        """When what was set aside takes part again, by root."""
+        """When the kinds that were set aside take part again, by root of their tree, in seconds since the beginning."""
         self._held: dict[str, Head] = {}
-        """Those that wait for their victims, by queue."""
+        """The heads that wait for their victims to leave, by queue."""
         self._passed_over: set[int] = set()
-        """First task of those about whom it was written last that others of the tree were placed."""
+        """First tasks of the refused heads whose last written refusal says that others of their tree were placed."""
         self.busy_until = 0.0
         """When the next round may begin, in seconds since the beginning."""
 
     def add(self, tasks: Int64, work: Work) -> list[int]:
-        """Add waiting tasks to their queues, those of a gang together; return the others, which are in no queue."""
+        """Add waiting tasks to their queues, a gang as one entry; return the tasks that are in no queue."""
         gangs: dict[tuple[int, int], list[int]] = {}
         outside = []
         for task, gang in zip(tasks.tolist(), work.gang[tasks].tolist(), strict=True):
@@ -69,7 +70,7 @@ class QueueHeads:
         return outside
 
     def take_heads(self) -> list[Head]:
-        """Remove and return the first entry of each queue, apart from those set aside."""
+        """Remove and return the first gang or pod of each queue that is not set aside."""
         aside = set().union(*self._aside.values())
         heads = []
         for name, kinds in self._waiting.items():
@@ -79,13 +80,13 @@ class QueueHeads:
         return heads
 
     def hold(self, heads: Iterable[Head]) -> None:
-        """Exclude the queues of ``heads``, which wait for victims to leave, from sending another head into a round."""
+        """Keep the queues of ``heads``, which wait for victims to leave, from sending other heads into a round."""
         self._held.update((head.queue, head) for head in heads)
 
     def release(self, waits: Callable[[int], bool]) -> list[Head]:
         """Return the heads passed to ``hold`` whose victims have left, and admit their queues to rounds again.
 
-        ``waits``: whether a task waits for victims.
+        ``waits`` returns whether a task waits for victims.
         """
         found = [head for head in self._held.values() if not waits(head.tasks[0])]
         for head in found:
@@ -93,10 +94,10 @@ class QueueHeads:
         return found
 
     def put_back(self, refused: Iterable[Head], moved: Collection[str]) -> int:
-        """Return gangs and pods that a round has refused to their queues; return how many refusals are new and must be
-        written.
+        """Put refused gangs and pods back into their queues; return how many refusals are new and must be written.
 
-        ``moved``: roots of the trees in which the round placed others; kinds refused in another tree are set aside.
+        ``moved`` has the roots of the trees in which the round placed others; in other trees, refused kinds are set
+        aside.
         """
         news = 0
         for head in refused:
@@ -112,24 +113,22 @@ class QueueHeads:
         return news
 
     def requeue_later(self, queues: Iterable[str], now: float) -> None:
-        """Record that some queues have changed: kinds of tasks set aside in their trees take part again soon."""
+        """Record that some queues have changed, so that the kinds set aside in their trees take part again soon."""
         for root in self.find_roots(queues):
             self._requeued.setdefault(root, now + self._requeue_after)
 
     def requeue_due(self, now: float) -> None:
-        """Admit to rounds again the kinds that were set aside, in the trees whose time for that has come."""
+        """Let the kinds that were set aside take part again, in the trees for which the time has come."""
         for root in [root for root, when in self._requeued.items() if when <= now + 1e-9]:
             del self._requeued[root]
             self._aside.pop(root, None)
 
     def find_next_requeue(self) -> float | None:
-        """Return when the next kinds that were set aside take part in rounds again, None if nothing has
-        changed for any.
-        """
+        """Return when kinds that were set aside next take part in rounds again, or None if no queue has changed."""
         return min((when for root, when in self._requeued.items() if root in self._aside), default=None)
 
     def find_roots(self, queues: Iterable[str]) -> set[str]:
-        """Return the roots of the trees of some queues."""
+        """Return the roots of the trees to which some queues belong."""
         return {self._root_of.get(name, name) for name in queues}
 
     def _push(self, head: Head) -> None:

@@ -29,7 +29,10 @@ class RequestBucket(TokenBucket):
         return self.send(self._limit.per_refusal * count, now)
 
     def _send(self, gangs: Iterable[int], per_pod: float, per_gang: float, now: float) -> list[float]:
-        """Return when each pod's objects are written; those of a gang are written with its first pod."""
+        """Return when each pod's requests are sent.
+
+        The further requests of a gang are sent with those of its first pod.
+        """
         written: dict[int, float] = {}
         sent = []
         for gang in gangs:

@@ -12,7 +12,7 @@ from protos.firmament.v1 import scheduler_pb2 as pb
 
 
 class TaskMessages:
-    """Makes the events that tell the solver of tasks; a class is defined before its first task."""
+    """Makes the events that describe tasks to the solver; a class is defined before its first task."""
 
     def __init__(
         self,
@@ -22,14 +22,17 @@ class TaskMessages:
         jobs: Mapping[int, str],
         begin: float,
     ) -> None:
-        """``uids``, ``jobs``: of tasks that have names and jobs of their own; ``begin``: seconds since the epoch."""
+        """Set the tasks to describe.
+
+        ``uids`` and ``jobs`` are for tasks with names and jobs of their own; ``begin`` is in seconds since the epoch.
+        """
         self.kinds = kinds
         self._tasks, self._uids, self._jobs, self._begin = tasks, uids, jobs, begin
         self._number_of = {uid: task for task, uid in uids.items()}
         self._defined: set[int] = set()
 
     def make_submissions(self, tasks: Int64) -> list[pb.Event]:
-        """Return the events that submit tasks in order; tasks of one kind and gang are submitted together."""
+        """Return the events that submit tasks in order; neighbours of one kind and gang share an event."""
         events: list[pb.Event] = []
         groups: dict[tuple[int, int, str], list[int]] = {}
         work = self._tasks.work
@@ -59,7 +62,7 @@ class TaskMessages:
         return events
 
     def submit_bound(self, task: int, machine: str) -> list[pb.Event]:
-        """Return the events that report a task that runs on a machine already."""
+        """Return the events that report a task that already runs on a machine."""
         kind = int(self._tasks.work.template[task])
         message = self.kinds.classes[kind]
         bound = pb.BoundTasks(
@@ -69,11 +72,11 @@ class TaskMessages:
         return [*self._define(message), pb.Event(bound=bound)]
 
     def withdraw_tasks(self, tasks: Iterable[int]) -> list[pb.Event]:
-        """Return the events that remove tasks."""
+        """Return the events that remove tasks from the solver."""
         return [pb.Event(task_removed=self.uid(task)) for task in tasks]
 
     def dissolve_gangs(self, gangs: Iterable[int]) -> list[pb.Event]:
-        """Return the events that remove gangs; ``ALONE`` is none."""
+        """Return the events that remove gangs from the solver; the number ``ALONE`` is skipped."""
         return [pb.Event(job_removed=f"gang/{gang}") for gang in dict.fromkeys(gangs) if gang != ALONE]
 
     def uid(self, task: int) -> str:
@@ -81,7 +84,7 @@ class TaskMessages:
         return self._uids.get(task) or f"t{task}"
 
     def find_number(self, uid: str) -> int:
-        """Return the number of the task with a uid."""
+        """Return the number of the task with a given uid."""
         known = self._number_of.get(uid)
         return int(uid[1:]) if known is None else known
 

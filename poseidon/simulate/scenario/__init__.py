@@ -1,1 +1,1 @@
-"""The input of a simulation: cluster, work, and how time passes."""
+"""The input of a simulation: the cluster, the work, and how time passes."""

@@ -1,4 +1,4 @@
-"""The scenario file: one YAML mapping of kind ``Simulation``, checked completely before anything runs."""
+"""The scenario file: one YAML mapping of kind ``Simulation``, which is checked completely before anything runs."""
 
 from __future__ import annotations
 
@@ -24,149 +24,155 @@ class Autoscaling(Section):
     """Autoscaling of a pool: nodes are added while pods wait, and removed when they are empty."""
 
     least: Annotated[int, Field(ge=0, le=1_000_000)] = 0
-    """Minimum number of nodes."""
+    """Minimum number of nodes in the pool."""
     most: Count
-    """Maximum number of nodes."""
+    """Maximum number of nodes in the pool."""
     delay: Span = 180.0
-    """Seconds from the order of a node until it is ready."""
+    """Seconds from the order of a node until the node is ready."""
     idle: PositiveSpan = 600.0
-    """Seconds for which a node must be empty before it goes."""
+    """Seconds for which a node must be empty before it is removed."""
     every: PositiveSpan = 30.0
-    """Seconds between two checks."""
+    """Seconds between two checks of the autoscaler."""
 
 
 class NodePool(Section):
     """A pool of equal nodes."""
 
     name: Name
-    """First part of the names of its nodes."""
+    """First part of the names of the pool's nodes."""
     count: Annotated[int, Field(ge=0, le=1_000_000)] = 1
-    """Number of nodes at the beginning."""
+    """Number of the pool's nodes at the beginning."""
     allocatable: dict[str, str | int | float]
-    """Amounts that a node offers, as in ``status.allocatable``; 110 pods unless it says otherwise."""
+    """Amounts that a node offers, as in ``status.allocatable``; 110 pods if it states no number of pods."""
     labels: dict[str, str] = Field(default={})
-    """Labels of the nodes, in addition to host name and zone."""
+    """Labels of the nodes, in addition to those for host name and zone."""
     taints: tuple[dict[str, str], ...] = ()
-    """Taints, as in ``spec.taints``."""
+    """Taints of the nodes, as in ``spec.taints``."""
     zones: tuple[str, ...] = ()
-    """Zones over which the nodes are distributed in turn."""
+    """Zones to which the nodes are assigned one after another."""
     autoscaling: Autoscaling | None = None
-    """How the pool grows and shrinks; None: its size is fixed."""
+    """How the pool grows and shrinks; if None, its size is fixed."""
 
 
 class Failures(Section):
     """Random failures of single nodes, independent of each other."""
 
     every: PositiveSpan
-    """Mean seconds between failures of one node."""
+    """Mean time between failures of one node, in seconds."""
     repair: Durations = Durations(mean=3600.0)
-    """Seconds until a failed node is back."""
+    """Seconds until a failed node is ready again."""
 
 
 class Drain(Section):
-    """A drain of nodes, which are emptied for maintenance."""
+    """A drain: nodes are emptied for maintenance."""
 
     at: Span
-    """Begin, in seconds from the beginning."""
+    """When the drain begins, in seconds from the beginning of the simulation."""
     nodes: Count
-    """Number of nodes: the first ones of the pool."""
+    """Number of nodes to drain: the first ones of the pool."""
     pool: Name
     """The pool whose nodes are emptied."""
     lasts: PositiveSpan = 3600.0
-    """Seconds until the nodes come back."""
+    """Seconds until the drained nodes come back."""
 
 
 class ClusterPart(Section):
-    """The cluster at the beginning."""
+    """The cluster at the beginning of the simulation."""
 
     files: tuple[str, ...] = ()
-    """Manifests: nodes, pods that run or wait, priority classes, budgets, anything that ``poseidon plan`` reads."""
+    """Manifests of nodes, of pods that run or wait, and of anything else that ``poseidon plan`` reads."""
     pools: tuple[NodePool, ...] = ()
     """Pools of nodes."""
     failures: Failures | None = None
-    """How nodes fail; None: they do not."""
+    """How nodes fail; if None, they do not."""
     drains: tuple[Drain, ...] = ()
-    """When nodes are emptied."""
+    """When which nodes are drained."""
 
 
 class WorkKind(Section):
     """A kind of equal tasks: a pod template, and how long the tasks run."""
 
     name: Name
-    """First part of the names of its pods; also the name in the report."""
+    """First part of the names of the kind's pods, and its name in the report."""
     share: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 1.0
-    """Share of the load, relative to the other kinds; shares need not add up to 1."""
+    """Share of the load, relative to the other kinds; the shares need not add up to 1."""
     duration: Durations
-    """How long a task runs."""
+    """Run times of the kind's tasks."""
     requests: dict[str, str | int | float] = Field(default={})
-    """Requests of the only container, unless ``pod`` states them."""
+    """Requests of the pod's only container, unless ``pod`` states them."""
     pod: dict[str, Any] = Field(default={})
-    """A pod template: metadata and spec, as in Kubernetes."""
+    """A pod template with metadata and spec, as in Kubernetes."""
     priority: Annotated[int, Field(ge=-(2**31), le=2**31 - 1)] | None = None
-    """Priority, unless the template states it."""
+    """Priority of the tasks, unless the template states one."""
     members: Count = 1
-    """Number of tasks of a gang, which come, are placed and end together."""
+    """Number of tasks in a gang; the tasks of a gang arrive, are placed and end together."""
     within: str = ""
-    """Label of nodes: all members go to nodes with one value of it, such as topology.kubernetes.io/zone; "" for any."""
+    """Node label, such as topology.kubernetes.io/zone: all tasks of a gang get nodes with one value of it.
+
+    "" for any nodes.
+    """
     rather_within: str = ""
-    """Label of nodes, as in ``within``, but only preferred."""
+    """Node label, used like ``within``, but only as a preference."""
 
 
 class Generator(Section):
     """Work drawn from distributions: tasks of each kind arrive as a Poisson process."""
 
     load: Annotated[float, Field(gt=0, le=10, allow_inf_nan=False)]
-    """Offered work as a share of ``capacity``: arrivals per second × mean duration × request."""
+    """Offered load as a share of ``capacity``: arrivals per second × mean duration × request."""
     capacity: str | int | float | None = None
-    """The amount of ``resource`` that ``load`` is a share of, such as 640 cores; None: all that the nodes offer at
-    first.
+    """The amount of ``resource`` of which ``load`` is a share, such as 640 cores.
+
+    None: all that the nodes offer at first.
     """
     resource: str = "cpu"
-    """The resource by which the load is counted."""
+    """The resource by which the load is measured."""
     kinds: Annotated[tuple[WorkKind, ...], Field(min_length=1)]
-    """The kinds of tasks."""
+    """The kinds of tasks that arrive."""
     daily: Annotated[float, Field(ge=0, le=1)] = 0.0
-    """Daily swing: how much more than the mean arrives at the busiest time, and less at the quietest, as a share of
-    it.
-    """
+    """Daily swing, as a share of the mean rate: how much more arrives at the busiest time, and less at the quietest."""
     warm: bool = True
-    """Whether the tasks that would be running at the beginning wait then; else the cluster starts idle."""
+    """Whether the tasks that would be running at the beginning wait at that time.
+
+    Otherwise, the cluster starts idle.
+    """
 
 
 class CreationLimit(Section):
-    """The rates at which Kueue's generator creates nodes, queues and workloads; requests are served in order."""
+    """Limits on the rates at which Kueue's generator creates nodes, queues and workloads, by requests in order."""
 
     per_second: Annotated[float, Field(gt=0, allow_inf_nan=False)]
     """Requests per second for objects of one kind."""
     burst: Count = 1
-    """How many of them may be sent at once after a pause."""
+    """How many such requests may be sent at once after a pause."""
     latency: Span = 0.0
     """Seconds until a request is answered."""
 
 
 class Trace(Section):
-    """Recorded work."""
+    """Recorded work that arrives in the simulation."""
 
     format: Literal[
         "openb", "swf", "azure-llm", "kueue", "google-2011", "google-2019", "alibaba-2018", "philly", "helios"
     ]
-    """Format of the file."""
+    """Format of the trace's file."""
     path: str
-    """The file, or the folder of openb, relative to the scenario."""
+    """The trace's file, or the folder of an openb trace, relative to the scenario."""
     first: Annotated[int, Field(ge=1)] | None = None
-    """Number of tasks that are read; None: all."""
+    """Number of tasks that are read; if None, all."""
     faster: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 1.0
-    """Factor by which the work arrives faster than recorded."""
+    """Factor by which the work arrives faster than it was recorded."""
     creations: CreationLimit | None = None
-    """How fast objects are created, for the format ``kueue``: the first workloads come when nodes and queues are there.
-    None: these are there from the beginning, and creating workloads takes no time.
+    """How fast objects are created, for the format ``kueue``; the first workloads arrive when nodes and queues exist.
+
+    If None, nodes and queues exist from the beginning, and creating workloads takes no time.
     """
     kind: WorkKind | None = None
-    """Kind of the tasks, for formats that contain only arrival and duration."""
+    """Kind of the tasks, for formats that contain only arrivals and durations."""
 
 
 class WorkPart(Section):
-    """The work that arrives: drawn, recorded, or none."""
+    """The work that arrives: drawn from distributions, recorded, or none."""
 
     generator: Generator | None = None
     """Work drawn from distributions."""
@@ -181,28 +187,32 @@ class WorkPart(Section):
 
 
 class RequestLimit(Section):
-    """Limits writes to the API server: a placed task begins once its placement is written."""
+    """Limit on writes to the API server; a placed task begins when its placement is written."""
 
     per_second: Annotated[float, Field(gt=0, allow_inf_nan=False)]
-    """Requests per second."""
+    """Requests that may be sent per second."""
     burst: Count = 1
     """How many requests may be sent at once after a pause."""
     per_pod: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 1.0
-    """Requests for each pod that is placed."""
+    """Number of requests for each pod that is placed."""
     per_gang: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
-    """Further requests for each gang, and for each pod outside gangs."""
+    """Number of further requests for each gang, and for each pod without a gang."""
     per_eviction: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 1.0
-    """Requests for each pod that is evicted for a more important one; it leaves once its eviction is written."""
+    """Number of requests for each pod that is evicted for a more important one.
+
+    The pod leaves when its eviction is written.
+    """
     per_evicted_gang: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
-    """Further requests for each gang of which pods are evicted in a round, and for each such pod outside gangs."""
+    """Number of further requests for each gang with evicted pods in a round, and for each evicted single pod."""
     per_refusal: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
-    """With ``one_per_queue``, requests for each gang or pod that a round refuses, if something new is to be written
-    about it; the next round waits for these, and for evictions.
+    """With ``one_per_queue``: number of requests for each refused gang or pod about which something new is written.
+
+    The next round waits for these requests and for evictions.
     """
 
 
 class Scenario(Section):
-    """A whole simulation."""
+    """A whole scenario: cluster, work, and how time passes."""
 
     api_version: Literal["firmament.io/v1alpha1"] = API_VERSION
     """Version of the file's format."""
@@ -217,21 +227,19 @@ class Scenario(Section):
     sample_every: PositiveSpan = 600.0
     """Seconds between points of the report's curves."""
     configuration: str | None = None
-    """The scheduler's configuration, relative to the scenario; None: the defaults."""
+    """File of the scheduler's configuration, relative to the scenario; if None, the defaults."""
     restart: Literal["anew", "where-it-was"] = "anew"
     """Whether tasks that are evicted, or whose node fails, lose the work that they have done."""
     run_times: Literal["learnt", "random"] = "learnt"
-    """Run times that models get: those of earlier tasks of the same kind, or random, wrong ones."""
+    """Which run times cost models get: those of earlier tasks of the same kind, or random, wrong ones."""
     requests: RequestLimit | None = None
-    """Limits how fast placements are written; None: no limit."""
+    """Limit on how fast placements are written; if None, there is no limit."""
     one_per_queue: bool = False
     """Whether only the first gang or pod of each queue takes part in a round, as in Kueue."""
     requeue_after: Span = 1.0
-    """With ``one_per_queue``, seconds from an end or an eviction in a tree of queues until what was refused there
-    takes part again.
-    """
+    """With ``one_per_queue``: seconds from an end or eviction in a tree of queues until it retries refused tasks."""
     cluster: ClusterPart = ClusterPart()
-    """The cluster at the beginning, beside the nodes of a trace that has some."""
+    """The cluster at the beginning, in addition to the nodes of a trace that has some."""
     workload: WorkPart = WorkPart()
     """The work that arrives."""
 
@@ -242,7 +250,7 @@ def load_scenario(path: Path) -> Scenario:
 
 
 def check_scenario(document: Mapping[str, Any], where: str) -> Scenario:
-    """Check a parsed scenario; ``where`` is its name in messages. Raises ``ConfigurationError``."""
+    """Check a parsed scenario; ``where`` is its name in messages. Raises ``ConfigurationError`` if it has faults."""
     faults = []
     scenario = None
     if not any(key in document for key in ("apiVersion", "kind", "cluster", "workload")):
@@ -300,17 +308,17 @@ def _find_contradictions(scenario: Scenario) -> list[str]:
 
 
 WITH_NODES = frozenset({"openb", "kueue"})
-"""Formats of traces that have nodes of their own."""
+"""Formats of traces that contain their own nodes."""
 
 MOST_SAMPLES = 100_000
-"""Most points of a report's curves."""
+"""The most points of a report's curves."""
 
 MOST_EVENTS = 5_000_000
-"""Most failures, and most checks of autoscaling, in one simulation: with more, it would not end within a day."""
+"""The most failures, and the most checks of autoscalers, in one simulation; with more, it would run for over a day."""
 
 
 def _find_too_frequent(scenario: Scenario) -> list[str]:
-    """Return faults for events that would come too often within the horizon for the simulation to end."""
+    """Return faults for events that are so frequent within the horizon that the simulation would not end."""
     pools = scenario.cluster.pools
     asked = [("sampleEvery", scenario.sample_every, 1, MOST_SAMPLES)]
     if scenario.cluster.failures is not None:

@@ -1,4 +1,4 @@
-"""Durations in a scenario: numbers of seconds, texts such as ``36h``, and distributions of them."""
+"""Durations in a scenario: numbers of seconds, texts such as ``36h``, and distributions of durations."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from protos.conventions.configuration import Section, duration_schema, parse_dur
 
 Seconds: TypeAlias = NDArray[np.float64]
 LONGEST = 10 * 365 * 86400.0
-"""Longest duration in seconds: ten years."""
+"""Longest accepted duration in seconds: ten years."""
 
 Span: TypeAlias = Annotated[
     float,
@@ -30,20 +30,20 @@ PositiveSpan: TypeAlias = Annotated[
 
 
 class Durations(Section):
-    """Run times of tasks of a kind: all equal, or drawn from a distribution."""
+    """Run times of a kind's tasks: all equal, or drawn from a distribution."""
 
     distribution: Literal["fixed", "exponential", "lognormal", "uniform"] = "fixed"
-    """The distribution that durations are drawn from."""
+    """The distribution from which durations are drawn."""
     mean: PositiveSpan | None = None
-    """Mean in seconds, of fixed and exponential durations."""
+    """Mean of fixed or exponential durations, in seconds."""
     median: PositiveSpan | None = None
-    """Median in seconds, of lognormal durations."""
+    """Median of lognormal durations, in seconds."""
     sigma: Annotated[float, Field(gt=0, le=5, allow_inf_nan=False)] = 1.0
-    """Standard deviation of the logarithm, of lognormal durations."""
+    """Standard deviation of the logarithm of lognormal durations."""
     least: PositiveSpan | None = None
-    """Minimum in seconds; shorter durations are raised to it."""
+    """Least duration in seconds; shorter ones are raised to it."""
     most: PositiveSpan | None = None
-    """Maximum in seconds; longer durations are cut to it."""
+    """Greatest duration in seconds; longer ones are reduced to it."""
 
     @model_validator(mode="after")
     def _complete(self) -> Self:
@@ -68,10 +68,11 @@ class Durations(Section):
         return self._cut(found)
 
     def draw_remaining(self, count: int, random: np.random.Generator) -> Seconds:
-        """Return the drawn remainders of durations that are under way at a moment: float64[count], seconds.
+        """Return how long tasks that run at a given moment still run, randomly drawn: float64[count], seconds.
 
-        Among durations under way, long ones are more frequent, in proportion to their length, and the moment is uniform
-        in them: the residual life of a renewal process (Feller, An Introduction to Probability Theory II, XI.4).
+        Tasks that run at a given moment are long with a probability proportional to their length, and the moment is
+        uniform in their run time. This is the residual life of a renewal process (Feller, An Introduction to
+        Probability Theory II, XI.4).
         """
         if not count:
             return np.zeros(0)
@@ -80,7 +81,7 @@ class Durations(Section):
         return np.asarray(under_way * random.random(count), dtype=np.float64)
 
     def estimate_mean(self) -> float:
-        """Return the mean in seconds; for bounded distributions by a sample with a fixed seed."""
+        """Return the mean in seconds; for bounded distributions, it is the mean of a sample with a fixed seed."""
         if self.distribution == "fixed" or (
             self.distribution == "exponential" and self.least is None and self.most is None
         ):

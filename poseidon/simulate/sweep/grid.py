@@ -1,4 +1,4 @@
-"""The file of a sweep: a scenario, and values for some of its fields; every combination of values is a run."""
+"""The file of a sweep: a scenario and values for some of its fields; each combination of values is one run."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ class Sweep(Section):
     grid: Annotated[dict[str, list[Any]], Field(min_length=1)]
     """Values by field of the scenario, such as ``cluster.pools[0].count: [18, 20]``."""
     minimise: Annotated[tuple[str, ...], Field(min_length=1)] = ("nodes", "waitP90", "evictions")
-    """Figures that should be small: runs that no other run beats in all of them are listed."""
+    """Figures that should be small; the listed best runs are those that no other run beats in all these figures."""
 
 
 @dataclass(frozen=True, slots=True)
 class SweepRun:
-    """One run: ``settings`` by field, and the scenario with these settings."""
+    """One run of a sweep: ``settings`` by field, and the scenario with these settings."""
 
     number: int
     settings: Mapping[str, Any]
@@ -50,7 +50,7 @@ class SweepRun:
 
 @dataclass(frozen=True, slots=True)
 class SweepPlan:
-    """All runs of a sweep; paths in the scenarios are relative to ``folder``."""
+    """All runs of a sweep; paths in their scenarios are relative to ``folder``."""
 
     document: Sweep
     folder: Path
@@ -93,8 +93,9 @@ def load_sweep(path: Path) -> SweepPlan:
 
 
 def _set(document: Any, name: str, value: Any) -> None:
-    """Set the field ``name`` of a document, such as ``a.b[0].c``; create missing maps on the way. Raises
-    ``ValueError``.
+    """Set the field ``name`` of a document, such as ``a.b[0].c``; create missing maps on the path to it.
+
+    Raises ``ValueError`` if the document has no such field.
     """
     steps: list[str | int] = []
     for part in name.split("."):

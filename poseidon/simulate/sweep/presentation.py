@@ -1,4 +1,4 @@
-"""Shows the results of a sweep: a table of the best runs, columns of all runs, and charts of figures by setting."""
+"""Shows the results of a sweep: a table of the best runs, columns of all runs, charts of figures by setting."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from protos.conventions.command_line import format_count
 
 
 def list_headings(plan: SweepPlan) -> tuple[str, ...]:
-    """Return the headings of a table of runs: settings, then the figures to minimise."""
+    """Return the headings of a table of runs: the settings, then the figures to minimise."""
     return ("RUN", *map(_shorten, plan.document.grid), *plan.document.minimise)
 
 
@@ -46,7 +46,7 @@ def sweep_lines(plan: SweepPlan, rows: Sequence[Row]) -> list[str]:
 
 
 def sweep_page(plan: SweepPlan, rows: Sequence[Row], title: str) -> str:
-    """Return the web page of a sweep: the best runs, and for each setting the mean of each figure over all others."""
+    """Return the web page of a sweep: the best runs, and each figure's mean for each value of each setting."""
     headings = list_headings(plan)
     table = Table(headings, best_rows(plan, rows), len(plan.document.minimise))
     sections = [Section("Runs that no other beats", table=table)]
@@ -68,8 +68,8 @@ def _mean_by(rows: Sequence[Row], name: str, figure: str) -> Iterator[tuple[str,
 
 
 def write_rows(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
-    """Write the rows as a Parquet file. Needs the extra ``simulate``."""
-    import polars as pl  # heavy, and only some want it
+    """Write the rows as a Parquet file. This needs the extra ``simulate``."""
+    import polars as pl  # polars takes long to import, and few users need it
 
     names = list(dict.fromkeys(name for row in rows for name in row))
     columns = {name: [row.get(name) for row in rows] for name in names}

@@ -1,7 +1,7 @@
 """Runs the simulations of a sweep in parallel, on the cores of this machine or on a Dask cluster.
 
-Each row is saved in a file of its own as soon as its run has ended. So no finished run is lost when a process is
-killed: the run of a worker that died is run again, and a sweep that is started again continues.
+Each row of results is saved in a file of its own as soon as its run has ended. So a killed process loses no finished
+run. The run of a worker that died is run again, and a sweep that is started again continues.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from poseidon.simulate.sweep.grid import SweepPlan, SweepRun
 Row: TypeAlias = dict[str, Any]
 Rows: TypeAlias = Iterator[Row]
 ATTEMPTS = 3
-"""How often a run is begun if its worker dies each time; then it counts as failed."""
+"""How often a run is started if its worker dies each time; after that, it counts as failed."""
 
 
 class WorkersLostError(RuntimeError):
-    """Workers died repeatedly; the text says for how many runs."""
+    """Raised if workers died repeatedly; the text says for how many runs."""
 
 
 def run_one(run: SweepRun, folder: Path) -> Row:
-    """Run one simulation; return its settings and figures, or ``fault`` with the reason why it has no figures."""
+    """Run one simulation; return its settings and figures, or ``fault`` with the reason why there are no figures."""
     row: Row = {"run": run.number, **{name: _plain(value) for name, value in run.settings.items()}}
     try:
         simulation = set_up(run.scenario, folder)
@@ -39,7 +39,7 @@ def run_one(run: SweepRun, folder: Path) -> Row:
 
 
 def list_figures(report: SimulationReport) -> Row:
-    """Return the figures of a report by name; waiting times of all tasks and by kind."""
+    """Return the figures of a report by name; waiting times are those of all tasks and of each kind."""
     row: Row = {
         "nodes": report.nodes,
         "empty": report.empty,
@@ -64,13 +64,13 @@ def _plain(value: Any) -> Any:
 
 
 class EndedRuns:
-    """Rows of finished runs, one file per run; rows of other settings are ignored."""
+    """Rows of finished runs, with a file for each run; rows of other settings are ignored."""
 
     def __init__(self, folder: Path, plan: SweepPlan) -> None:
         self._folder, self._plan = folder, plan
 
     def read(self) -> dict[int, Row]:
-        """Return the saved rows by run. Raises ``OSError``."""
+        """Return the saved rows, by run. Raises ``OSError`` if a file cannot be read."""
         found = {}
         for run in self._plan.runs:
             path = self._path(run)
@@ -79,7 +79,7 @@ class EndedRuns:
         return found
 
     def keep(self, row: Row) -> None:
-        """Save a row of a finished run, completely or not at all. Raises ``OSError``."""
+        """Save the row of a finished run, completely or not at all. Raises ``OSError`` if that fails."""
         path = self._path(self._plan.runs[row["run"]])
         self._folder.mkdir(parents=True, exist_ok=True)
         beside = path.with_suffix(".part")
@@ -87,7 +87,7 @@ class EndedRuns:
         beside.replace(path)
 
     def remove(self) -> None:
-        """Remove the files of all finished runs. Raises ``OSError``."""
+        """Remove the files of all finished runs. Raises ``OSError`` if that fails."""
         for run in self._plan.runs:
             self._path(run).unlink(missing_ok=True)
         if self._folder.exists() and not any(self._folder.iterdir()):
@@ -106,7 +106,8 @@ def run_sweep(
 ) -> list[Row]:
     """Return the rows of all runs, in order; ``note`` gets the number of finished runs.
 
-    ``run_some`` runs some of them: ``on_cores`` or ``on_dask``. Raises ``WorkersLostError``, ``OSError``.
+    ``run_some`` runs those that are not finished; ``on_cores`` and ``on_dask`` return such functions. Raises
+    ``WorkersLostError`` and ``OSError``.
     """
     rows = kept.read()
     note(len(rows))
@@ -127,16 +128,17 @@ def run_sweep(
 
 
 def _iter_until_lost(rows: Rows) -> Rows:
-    """Yield rows until a worker dies."""
+    """Yield rows until all are there, or until a worker dies."""
     try:
         yield from rows
-    except BrokenProcessPool:  # what joblib raises is one
+    except BrokenProcessPool:  # joblib's error is derived from this one
         return
 
 
 def on_cores(jobs: int) -> Callable[[Sequence[SweepRun], Path], Rows]:
-    """Return a function that runs ``jobs`` simulations at a time in processes of this machine. Needs the extra
-    ``simulate``.
+    """Return a function that runs ``jobs`` simulations at the same time, in processes of this machine.
+
+    It needs the extra ``simulate``.
     """
     from joblib import Parallel, delayed  # type: ignore[import-untyped]  # it has no types; only sweeps want it
 
@@ -149,11 +151,11 @@ def on_cores(jobs: int) -> Callable[[Sequence[SweepRun], Path], Rows]:
 
 
 def on_dask(address: str) -> Callable[[Sequence[SweepRun], Path], Rows]:
-    """Return a function that runs simulations on the workers of a Dask cluster. Needs the extra ``dask``.
+    """Return a function that runs simulations on the workers of a Dask cluster. It needs the extra ``dask``.
 
-    Dask itself repeats the runs of workers that died, on other workers.
+    If a worker dies, Dask itself repeats its runs on other workers.
     """
-    from distributed import Client, as_completed  # heavy, and only sweeps want it
+    from distributed import Client, as_completed  # this import takes long, and only sweeps need it
     from distributed.scheduler import KilledWorker
 
     def run_each(runs: Sequence[SweepRun], folder: Path) -> Rows:
@@ -169,8 +171,9 @@ def on_dask(address: str) -> Callable[[Sequence[SweepRun], Path], Rows]:
 
 
 def find_best(rows: Iterable[Mapping[str, Any]], minimise: Sequence[str]) -> list[int]:
-    """Return the Pareto-optimal runs: no other run is at least as good in all figures and better in one. Failed runs
-    are left out.
+    """Return the Pareto-optimal runs: for each, no other run is at least as good in all figures and better in one.
+
+    Failed runs are left out.
 
     A missing figure counts as worse than any other.
     """

@@ -1,8 +1,8 @@
-"""Reads Azure's LLM inference traces (AzurePublicDataset, 2023 and 2024): CSV of TIMESTAMP, ContextTokens,
-GeneratedTokens.
+"""Reads Azure's LLM inference traces (AzurePublicDataset, 2023 and 2024).
 
-They contain time and tokens of each request. A request becomes a task that runs for as long as its tokens take at the
-assumed rates of a usual server, `CONTEXT_RATE` and `GENERATED_RATE`.
+The files are CSV with the columns TIMESTAMP, ContextTokens and GeneratedTokens. They contain time and tokens of each
+request. A request becomes a task that runs as long as a usual server needs for its tokens, at the assumed rates
+`CONTEXT_RATE` and `GENERATED_RATE`.
 """
 
 from __future__ import annotations
@@ -19,14 +19,17 @@ from poseidon.simulate.workloads.columns import ALONE, Work, order_work
 from poseidon.simulate.workloads.generator import template_of
 
 CONTEXT_RATE = 4000.0
-"""Tokens of context per second."""
+"""Tokens of context that the assumed server reads per second."""
 GENERATED_RATE = 40.0
-"""Generated tokens per second."""
+"""Tokens that the assumed server generates per second."""
 
 
 def read_azure_llm(path: Path, part: Trace) -> tuple[Work, tuple[dict[str, Any], ...]]:
-    """Return one task per request, of the trace's ``kind``; no nodes. Raises ``ValueError``."""
-    assert part.kind is not None  # the document is checked
+    """Return one task per request, of the kind that the trace states, and no nodes.
+
+    Raises ``ValueError`` if the file is no such trace.
+    """
+    assert part.kind is not None  # the check of the document ensures that
     arrival: list[float] = []
     duration: list[float] = []
     with path.open(encoding="utf-8", newline="") as file:
@@ -50,7 +53,7 @@ def read_azure_llm(path: Path, part: Trace) -> tuple[Work, tuple[dict[str, Any],
 
 
 def _parse_time(text: str) -> float:
-    """Return the seconds of a time with up to seven decimals, as the traces have them."""
+    """Return the seconds of a time with up to seven decimals, which these traces use."""
     whole, _, rest = text.strip().replace("T", " ").partition(".")
     digits = rest.split("+")[0].rstrip("Z")
     moment = datetime.strptime(whole, "%Y-%m-%d %H:%M:%S").replace(tzinfo=UTC)

@@ -1,8 +1,8 @@
 """Reads traces of batch clusters: Google's of 2011 and 2019, Alibaba's of 2018, Philly and Helios.
 
-Each trace becomes jobs with arrival, run time, number of equal tasks, and requests of a task. Amounts that a trace
-gives as shares of its largest machine (Google's, and the memory of Alibaba's) are taken as shares of `LARGEST`. Jobs
-that never ran, or whose end is not known, are left out; nodes are not read.
+A trace becomes jobs, each with arrival, run time, number of equal tasks, and requests of a task. Google's traces give
+all amounts as shares of their largest machine, Alibaba's trace gives the memory so; they are taken as shares of
+`LARGEST`. Jobs that never ran or have no known end are left out. Nodes are not read.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from poseidon.simulate.scenario.document import Trace
 from poseidon.simulate.workloads.columns import ALONE, Work, WorkTemplate, order_work, plain_template
 
 LARGEST: Mapping[str, float] = MappingProxyType({"cpu": 64.0, "memory": 256.0 * 2**30})
-"""Assumed cores and bytes of the largest machine, where a trace gives amounts as shares of it."""
+"""Assumed cores and bytes of the largest machine, for traces that give amounts as shares of it."""
 GPU = "nvidia.com/gpu"
 
 
@@ -31,21 +31,21 @@ class Job(NamedTuple):
     """A job of equal tasks."""
 
     came: float
-    """Time of arrival in seconds, from the same origin for the whole trace."""
+    """Time of arrival in seconds; all jobs of a trace have the same origin of time."""
     runs: float
-    """Run time of its tasks in seconds."""
+    """Run time of the job's tasks, in seconds."""
     tasks: int
-    """Number of tasks."""
+    """Number of tasks in the job."""
     ganged: bool
-    """Whether the tasks start together."""
+    """Whether the job's tasks start together."""
     asks: tuple[tuple[str, str], ...]
-    """Amount of each resource that one task requests."""
+    """How much of each resource one task requests."""
     priority: int = 0
-    """The higher, the more important."""
+    """Priority of the job; higher numbers are more important."""
 
 
 def gather_jobs(jobs: Iterable[Job], first: int | None) -> tuple[Work, tuple[dict[str, Any], ...]]:
-    """Return the work of jobs, up to about ``first`` tasks; no nodes."""
+    """Return the work of jobs, up to about ``first`` tasks, and no nodes."""
     known: dict[tuple[tuple[tuple[str, str], ...], int], int] = {}
     templates: list[WorkTemplate] = []
     kept, count = [], 0
@@ -77,8 +77,9 @@ def gather_jobs(jobs: Iterable[Job], first: int | None) -> tuple[Work, tuple[dic
 def read_alibaba(path: Path, part: Trace) -> tuple[Work, tuple[dict[str, Any], ...]]:
     """Return the tasks of ``batch_task.csv`` of Alibaba's trace of 2018 (clusterdata, cluster-trace-v2018).
 
-    Without a header: task_name, instance_num, job_name, task_type, status, start_time, end_time, plan_cpu (in
-    hundredths of a core), plan_mem (in percent of a machine). Instances are tasks here, and start on their own.
+    The file has no header. Its columns are task_name, instance_num, job_name, task_type, status, start_time,
+    end_time, plan_cpu (in hundredths of a core), plan_mem (in percent of a machine). Alibaba's instances become
+    tasks, which start independently of each other.
     """
 
     def read(file: TextIO) -> Iterator[Job]:
@@ -95,9 +96,9 @@ def read_alibaba(path: Path, part: Trace) -> tuple[Work, tuple[dict[str, Any], .
 def read_google_2011(path: Path, part: Trace) -> tuple[Work, tuple[dict[str, Any], ...]]:
     """Return the tasks of a file of ``task_events`` of Google's trace of 2011 (clusterdata-2011-2).
 
-    Without a header: 0 time in microseconds, 2 job, 3 task, 5 event (0 submitted, 1 scheduled, 2 to 6 over), 8
-    priority, 9 and 10 requests of CPU and memory. A task that is submitted again after an eviction counts as a new
-    task.
+    The file has no header. Its columns are: 0 time in microseconds, 2 job, 3 task, 5 event (0 submitted, 1 scheduled,
+    2 to 6 over), 8 priority, 9 and 10 requests of CPU and memory. A task that is submitted again after an eviction
+    counts as a new task.
     """
 
     def read(file: TextIO) -> Iterator[_Event]:
@@ -116,14 +117,14 @@ _EVENTS_2019 = MappingProxyType(
     | {"0": "came", "3": "began"}
     | dict.fromkeys("45678", "ended")
 )
-"""Events of Google's trace of 2019, by name and by number."""
+"""Events of Google's trace of 2019 that matter here, by name and by number."""
 
 
 def read_google_2019(path: Path, part: Trace) -> tuple[Work, tuple[dict[str, Any], ...]]:
     """Return the instances of an extract of ``instance_events`` of Google's trace of 2019, as BigQuery exports it.
 
-    CSV with a header: time in microseconds, type (a name or its number), collection_id, instance_index, priority,
-    resource_request.cpus and resource_request.memory (or with ``_`` for the dot).
+    The file is CSV with a header: time in microseconds, type (a name or its number), collection_id, instance_index,
+    priority, resource_request.cpus and resource_request.memory (or with ``_`` instead of the dot).
     """
 
     def read(file: TextIO) -> Iterator[_Event]:
@@ -140,9 +141,10 @@ def read_google_2019(path: Path, part: Trace) -> tuple[Work, tuple[dict[str, Any
 
 
 def read_helios(path: Path, part: Trace) -> tuple[Work, tuple[dict[str, Any], ...]]:
-    """Return the jobs of a ``cluster_log.csv`` of Helios (S-Lab-System-Group/HeliosData), gangs of a task per node.
+    """Return the jobs of a ``cluster_log.csv`` of Helios (S-Lab-System-Group/HeliosData): gangs of one task per node.
 
-    CSV with a header; the columns gpu_num, cpu_num, node_num, submit_time and duration (in seconds) are read.
+    The file is CSV with a header. The columns gpu_num, cpu_num, node_num, submit_time and duration (in seconds) are
+    read.
     """
 
     def read(file: TextIO) -> Iterator[Job]:
@@ -160,8 +162,8 @@ def read_helios(path: Path, part: Trace) -> tuple[Work, tuple[dict[str, Any], ..
 def read_philly(path: Path, part: Trace) -> tuple[Work, tuple[dict[str, Any], ...]]:
     """Return the jobs of ``cluster_job_log`` of Philly (msr-fiddle/philly-traces): JSON, a list of jobs.
 
-    Fields that are read: submitted_time, and of the last attempt start_time, end_time, and in detail the GPUs by
-    server. Each server is a task of the gang; all tasks get as many GPUs as the server with the most.
+    These fields are read: submitted_time, and of the last attempt start_time, end_time, and in its detail the GPUs by
+    server. Each server becomes a task of a gang; all its tasks get as many GPUs as the server with the most.
     """
 
     def read(file: TextIO) -> Iterator[Job]:
@@ -189,19 +191,19 @@ def read_philly(path: Path, part: Trace) -> tuple[Work, tuple[dict[str, Any], ..
 
 
 def _has_times(attempt: Mapping[str, Any]) -> bool:
-    """Return whether an attempt in Philly's trace has begin and end; some say "None"."""
+    """Return whether an attempt in Philly's trace has begin and end; in some attempts they are "None"."""
     return all(attempt.get(key) not in (None, "", "None") for key in ("start_time", "end_time"))
 
 
 class _Event(NamedTuple):
-    """Something that happened to a task."""
+    """One event in the life of a task."""
 
     when: float
-    """Time in seconds."""
+    """Time of the event in seconds."""
     task: tuple[str, str]
-    """Name of the task."""
+    """Name of the task to which it happened."""
     kind: str
-    """"came", "began", "ended", or "" for events that do not matter here."""
+    """"came", "began", "ended", or "" for events that are ignored."""
     priority: int
     """Priority of the task."""
     cpu: float
@@ -211,7 +213,7 @@ class _Event(NamedTuple):
 
 
 def _pair_events(events: Iterable[_Event]) -> list[Job]:
-    """Return one job for each time that a task came, began and ended, in the order of arrival."""
+    """Return one job for each arrival, begin and end of a task, in the order of arrival."""
     came: dict[tuple[str, str], _Event] = {}
     began: dict[tuple[str, str], float] = {}
     jobs = []
@@ -231,7 +233,7 @@ def _pair_events(events: Iterable[_Event]) -> list[Job]:
 
 
 def _write_amounts(asks: Mapping[str, float]) -> tuple[tuple[str, str], ...]:
-    """Return amounts in Kubernetes' notation, rounded so that some hundred shapes remain; zero amounts are left out."""
+    """Return amounts in Kubernetes' notation, without zeros; rounding leaves some hundred different shapes."""
     written = []
     for name, amount in asks.items():
         if name == "cpu":
@@ -246,8 +248,9 @@ def _write_amounts(asks: Mapping[str, float]) -> tuple[tuple[str, str], ...]:
 
 
 def _read_rows(file: TextIO, least: int) -> Iterator[tuple[int, list[str]]]:
-    """Yield rows of a file without a header, with line numbers. Raises ``ValueError`` for a row with fewer than
-    ``least`` fields.
+    """Yield rows of a file without a header, with line numbers.
+
+    Raises ``ValueError`` if a row has fewer than ``least`` fields.
     """
     for number, row in enumerate(csv.reader(file), start=1):
         if row and len(row) < least:
@@ -272,7 +275,7 @@ def _read_columns(file: TextIO, names: tuple[str, ...]) -> Iterator[tuple[int, l
 
 
 def _read_numbers(number: int, row: list[str], places: tuple[int, ...]) -> list[float]:
-    """Return some fields of a row as numbers, 0 for empty fields. Raises ``ValueError``."""
+    """Return some fields of a row as numbers, 0 for empty fields. Raises ``ValueError`` if a field is no number."""
     try:
         found = [float(row[place] or 0.0) for place in places]
     except ValueError:
@@ -283,7 +286,7 @@ def _read_numbers(number: int, row: list[str], places: tuple[int, ...]) -> list[
 
 
 def _read_time(number: int, text: str) -> float:
-    """Return a time such as 2020-04-01 12:00:00 in seconds. Raises ``ValueError``."""
+    """Return a time such as 2020-04-01 12:00:00 in seconds. Raises ``ValueError`` if the text is no such time."""
     try:
         return datetime.fromisoformat(text.strip()).replace(tzinfo=UTC).timestamp()
     except ValueError:
@@ -292,7 +295,7 @@ def _read_time(number: int, text: str) -> float:
 
 @contextmanager
 def _open_text(path: Path) -> Iterator[TextIO]:
-    """Open a text file, which may be compressed by gzip."""
+    """Open a text file, which may be compressed with gzip."""
     if path.suffix == ".gz":
         with gzip.open(path, "rt", encoding="utf-8", newline="") as file:
             yield file

@@ -1,4 +1,4 @@
-"""Work as columns: arrival, kind and run time of each task."""
+"""Work as columns: the arrival, kind and run time of each task."""
 
 from __future__ import annotations
 
@@ -13,40 +13,43 @@ Float64 = NDArray[np.float64]
 Int64 = NDArray[np.int64]
 
 ALONE = -1
-"""Gang number of tasks that are in no gang."""
+"""Gang number of tasks without a gang."""
 
 
 class WorkTemplate(NamedTuple):
-    """A kind of task: ``name`` appears in reports, ``manifest`` holds a Pod's metadata and spec."""
+    """A kind of task: ``name`` appears in reports, ``manifest`` holds the metadata and spec of a Pod."""
 
     name: str
     manifest: dict[str, Any]
     within: str = ""
-    """Label of nodes: all tasks of a gang go to nodes with one value of it; "" for any."""
+    """Node label: all tasks of a gang get nodes with one value of this label; "" for any nodes."""
     rather_within: str = ""
-    """Label of nodes, as in ``within``, but only preferred."""
+    """Node label, used like ``within``, but only as a preference."""
 
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """N tasks in the order of their arrival."""
+    """N tasks, in the order of their arrival."""
 
     templates: Sequence[WorkTemplate]
-    """The kinds of tasks."""
+    """The kinds of the tasks."""
     arrival: Float64
-    """float64[N]: seconds from the beginning, ascending."""
+    """float64[N]: arrival of each task, ascending, in seconds from the beginning."""
     duration: Float64
-    """float64[N]: run time of each in seconds."""
+    """float64[N]: run time of each task in seconds."""
     template: Int64
     """int64[N]: position of each task's kind in ``templates``."""
     gang: Int64
-    """int64[N]: number of each task's gang, which is placed together or not at all; ``ALONE`` for none."""
+    """int64[N]: number of each task's gang, which is placed together or not at all.
+
+    ``ALONE`` for tasks without a gang.
+    """
 
     def __len__(self) -> int:
         return len(self.arrival)
 
     def take_first(self, count: int | None) -> Work:
-        """Return the first ``count`` tasks; a gang at the end may be cut."""
+        """Return the first ``count`` tasks; the last gang may lose some of its tasks."""
         if count is None or count >= len(self):
             return self
         return Work(
@@ -80,6 +83,6 @@ def order_work(
 def plain_template(
     name: str, requests: dict[str, Any], metadata: dict[str, Any] | None = None
 ) -> WorkTemplate:
-    """Return the template of a pod with one container and these requests, as numbers or texts in Kubernetes' units."""
+    """Return the template of a pod with one container and these requests: numbers, or texts in Kubernetes' units."""
     container = {"name": "main", "image": "work", "resources": {"requests": requests}}
     return WorkTemplate(name, {"metadata": metadata or {}, "spec": {"containers": [container]}})

@@ -1,9 +1,9 @@
-"""Draws work from distributions: as large as wanted, and the same for the same seed.
+"""Draws work from distributions: any amount of work, and the same work for the same seed.
 
-The arrivals of each kind are a Poisson process; its rate follows from the kind's share of the offered load, which is
-rate times mean duration times request, divided by the cluster's capacity (Little's law). ``daily`` lets the rate
-swing as a sine with the day, by thinning (Lewis and Shedler, 1979). With ``warm``, tasks that would be running at the
-beginning arrive there, with their remaining time.
+The arrivals of each kind are a Poisson process. Its rate follows from the kind's share of the offered load. This load
+is rate times mean duration times request, divided by the cluster's capacity (Little's law). With ``daily``, the rate
+follows a sine over the day, by thinning (Lewis and Shedler, 1979). With ``warm``, tasks that would be running at the
+beginning arrive at that time, with their remaining run time.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from poseidon.simulate.workloads.columns import (
 
 DAY = 86_400.0
 MOST_TASKS = 10_000_000
-"""Most tasks that are drawn: they take a gigabyte of memory."""
+"""The most tasks that are drawn; they take a gigabyte of memory."""
 
 
 def template_of(kind: WorkKind) -> WorkTemplate:
@@ -42,10 +42,11 @@ def template_of(kind: WorkKind) -> WorkTemplate:
 def generate(
     part: Generator, requests: Float64, offered: float, horizon: float, random: np.random.Generator
 ) -> Work:
-    """Return generated work: the tasks that arrive before ``horizon``, in seconds.
+    """Return the drawn work: the tasks that arrive before ``horizon``, in seconds.
 
-    ``requests``: float64[kinds], amount that a task of each kind requests of the resource by which load is counted;
-    ``offered``: the cluster's amount of this resource, in the same unit. Raises ``ValueError`` if a kind requests none.
+    ``requests`` (float64[kinds]) is how much a task of each kind requests of the resource by which load is measured;
+    ``offered`` is the cluster's amount of that resource, in the same unit. Raises ``ValueError`` if a kind requests
+    nothing of that resource.
     """
     shares = np.array([kind.share for kind in part.kinds])
     shares = shares / shares.sum()

@@ -1,13 +1,13 @@
-"""Reads the generator of Kueue's performance tests (``generator.yaml``): classes of workloads in queues of cohorts.
+"""Reads the generator file of Kueue's performance tests: classes of workloads in queues of cohorts.
 
-Each queue becomes a ClusterQueue with a LocalQueue in a namespace of its own, which have effect if the configuration
-reads queues of Kueue. The workloads of a set are created one after another, the first after one interval; if the trace
-limits creations, all objects are created as Kueue's test does. A workload of several pods is a gang. If the file
-describes a topology, its nodes are used. Else each cohort gets one node with the sum of its queues' nominal quotas, as
-these tests have no nodes of their own.
+Each queue becomes a ClusterQueue with a LocalQueue in a namespace of its own. These have an effect only if the
+configuration reads Kueue's queues. The workloads of a set are created one after another, the first one after an
+interval. If the trace limits creations, all objects are created at the pace of Kueue's test. A workload of several
+pods is a gang. If the file describes a topology, its nodes are used. Otherwise each cohort gets one node with the sum
+of its queues' nominal quotas, because these tests have no nodes.
 
-Required and preferred levels of the topology are kept. ``balanced`` workloads, which spread slices over the domains
-of a level, are read without this rule.
+Required and preferred levels of the topology are read. For ``balanced`` workloads, the rule that distributes slices
+over the domains of a level is ignored.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ FLAVOR = "default"
 API_VERSION = "kueue.x-k8s.io/v1beta2"
 QUEUE_NAME = "kueue.x-k8s.io/queue-name"
 TOPOLOGY_GROUP, TOPOLOGY_VALUE = "tas-node-group", "tas"
-"""The label that all nodes of a topology get if the flavor names no label, and its value."""
+"""The label, with its value, that all nodes of a topology get if the flavor names no label."""
 
 
 class _Queue(NamedTuple):
@@ -43,7 +43,7 @@ class _Queue(NamedTuple):
 
 
 class _Columns(NamedTuple):
-    """Columns of the work under construction, one value per pod."""
+    """Columns of the work while it is being read, with one value per pod."""
 
     arrival: list[float]
     duration: list[float]
@@ -55,7 +55,7 @@ def read_kueue(
     path: Path,
     part: Trace,
 ) -> tuple[Work, tuple[dict[str, Any], ...], tuple[dict[str, Any], ...]]:
-    """Return the workloads, nodes and queue objects of a file. Raises ``ValueError``."""
+    """Return the workloads, nodes and queue objects of a file. Raises ``ValueError`` if the file cannot be used."""
     document = yaml.safe_load(path.read_text(encoding="utf-8"))
     if isinstance(document, list):
         document = {"cohorts": document}
@@ -104,7 +104,7 @@ def _create(
     *,
     on_cohort: bool,
 ) -> None:
-    """Add the workloads of a set, one after another, the classes in turn."""
+    """Add the workloads of a set one after another, one of each class in turn."""
     classes = workloads.get("workloads", ())
     first = len(templates)
     templates += [_describe_class(each, queue, on_cohort=on_cohort) for each in classes]
@@ -170,7 +170,7 @@ def _name_group(document: Mapping[str, Any]) -> str:
 
 
 def _iter_topology_nodes(document: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield the nodes of the file's topology: one for each path from the top level to the lowest."""
+    """Yield the nodes of the file's topology, one for each path from the top level to the lowest level."""
     levels = (document.get("topology") or {}).get("levels", ())
     if not levels:
         return

@@ -1,10 +1,10 @@
-"""Times the requests by which the client of Kueue's performance tests creates objects.
+"""Computes when the client of Kueue's performance tests creates its objects, from its requests and their limits.
 
-The client first creates the nodes of a topology, one after another, each with five requests; then the Topology and the
-ResourceFlavor; then all queues at the same time, each with three requests. The sets of workloads of a queue begin when
-the queue is there; each set creates one workload after another, with a pause before each. The client waits for the
+The client first creates the nodes of a topology, one after another, with five requests each; then the Topology and
+the ResourceFlavor; then all queues at the same time, with three requests each. The sets of workloads of a queue begin
+when the queue exists. Each set creates one workload after another, with a pause before each. The client waits for the
 answer to each request before it sends the next one of the same node, queue or set. Requests for objects of one kind
-share a limit, since controller-runtime's client has one per kind.
+share a limit, because controller-runtime's client has one limit per kind.
 
 Source: ``test/performance/scheduler/runner/generator`` and ``CreateNodesWithStatus`` in ``test/util/util.go`` of Kueue.
 """
@@ -23,17 +23,18 @@ Times: TypeAlias = list[float]
 WorkloadSet: TypeAlias = Mapping[str, Any]
 
 NODE_REQUESTS = 5
-"""Requests for a node: create it, read it, write its status, read it, remove its taint."""
+"""Number of requests for a node: create it, read it, write its status, read it, remove its taint."""
 QUEUE_KINDS = ("ClusterQueue", "Namespace", "LocalQueue")
-"""The objects of a queue, in the order in which they are created."""
+"""Kinds of the objects that make a queue, in the order of creation."""
 
 
 def time_creations(
     queues: Sequence[Sequence[WorkloadSet]], nodes: int, limit: CreationLimit | None
 ) -> list[Times]:
-    """Return when the workloads of each set of each queue are created, all sets in one list.
+    """Return when the workloads of each set are created; the sets of all queues are in one list.
 
-    ``nodes``: number of nodes of the topology, 0 if there is none. Without a limit, requests take no time.
+    ``nodes`` is the number of nodes in the topology, 0 if there is no topology. Without a limit, requests take no
+    time.
     """
     sets = [each for queue in queues for each in queue]
     if limit is None:
@@ -45,14 +46,14 @@ def time_creations(
 
 
 class _Client:
-    """Sends requests within the limit of each kind, and waits for their answers."""
+    """Imitates a client that sends requests within the limit of each kind, and waits for the answers."""
 
     def __init__(self, limit: CreationLimit) -> None:
         self._limit = limit
         self._buckets: dict[str, TokenBucket] = {}
 
     def create_cluster(self, nodes: int) -> float:
-        """Return when the nodes, their topology if there are any, and the flavor are created."""
+        """Return when the nodes, their topology (if there are nodes) and the flavor have been created."""
         kinds = ["Node"] * NODE_REQUESTS * nodes + ["Topology"] * (nodes > 0) + ["ResourceFlavor"]
         now = 0.0
         for kind in kinds:
@@ -60,14 +61,17 @@ class _Client:
         return now
 
     def create_queues(self, count: int, begin: float) -> Times:
-        """Return when each queue is created, if all begin together."""
+        """Return when each queue has been created, if all begin at the same time."""
         ready = [begin] * count
         for kind in QUEUE_KINDS:
             ready = [self._request(kind, when) for when in ready]
         return ready
 
     def create_workloads(self, sets: Sequence[WorkloadSet], begins: Sequence[float]) -> list[Times]:
-        """Return when the workloads of each set are created; who asks first is served first."""
+        """Return when the workloads of each set are created.
+
+        Requests are answered in the order in which they are made.
+        """
         created: list[Times] = [[] for _ in sets]
         asking = [
             (begin + _interval(each), place)
@@ -85,7 +89,7 @@ class _Client:
         return created
 
     def _request(self, kind: str, now: float) -> float:
-        """Send a request for an object of a kind as soon as the limit allows; return when it is answered."""
+        """Send a request for an object of a kind as soon as the limit allows it; return when it is answered."""
         limit = self._limit
         bucket = self._buckets.setdefault(kind, TokenBucket(limit.per_second, limit.burst))
         return bucket.send(1.0, now) + limit.latency

@@ -1,10 +1,11 @@
-"""Reads openb: a cluster of 1,523 nodes with 6,212 GPUs and its pods, as CSV.
+"""Reads openb, a trace of a cluster with 1,523 nodes and 6,212 GPUs and of its pods, as CSV.
 
 Source: hkust-adsl/kubernetes-scheduler-simulator, ``data/csv``; Weng et al., USENIX ATC 2023.
 
-Nodes: sn, cpu_milli, memory_mib, gpu, model. Pods: name, cpu_milli, memory_mib, num_gpu, gpu_milli, gpu_spec, qos,
-pod_phase, creation_time, deletion_time, scheduled_time. A pod that requests part of a GPU has ``gpu_milli``
-below 1000; a node offers 1000 of the resource `GPU_MILLI` per GPU, so parts are counted per node, not per device.
+Columns of nodes: sn, cpu_milli, memory_mib, gpu, model. Columns of pods: name, cpu_milli, memory_mib, num_gpu,
+gpu_milli, gpu_spec, qos, pod_phase, creation_time, deletion_time, scheduled_time. A pod that requests part of a GPU
+has ``gpu_milli`` below 1000. A node offers 1000 of the resource `GPU_MILLI` per GPU, so parts are counted per node,
+and not per device.
 """
 
 from __future__ import annotations
@@ -26,9 +27,9 @@ PODS = "openb_pod_list_default.csv"
 
 
 def read_openb(path: Path, part: Trace) -> tuple[Work, tuple[dict[str, Any], ...]]:
-    """Return the pods and nodes of a folder, or of a single list of pods and the list of nodes beside it.
+    """Return the pods and nodes of a folder, or of a list of pods with a list of nodes in the same folder.
 
-    Pods have ``restartPolicy: Never``, as all of them end.
+    The pods have ``restartPolicy: Never``, because all of them end.
     """
     pods = path / PODS if path.is_dir() else path
     templates: dict[tuple[str, ...], int] = {}

@@ -1,8 +1,8 @@
 """Reads the Standard Workload Format of the Parallel Workloads Archive (Chapin et al., 1999; version 2.2).
 
-A line is a job of 18 numbers, -1 for unknown; lines that begin with ``;`` are remarks. Fields that are read: 2 time of
-submission, 4 run time, 5 allocated processors, 8 requested processors, 9 requested time, after which the job is killed.
-Jobs that failed or were cancelled count, as they still ran.
+A line is a job of 18 numbers, -1 for unknown ones; lines that begin with ``;`` are remarks. The fields that are read
+are 2 time of submission, 4 run time, 5 allocated processors, 8 requested processors, and 9 requested time, after
+which the job is killed. Jobs that failed or were cancelled count, because they ran before.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ class Job(NamedTuple):
     submitted: float
     ran: float
     size: int
-    """Number of processors."""
+    """Number of processors that the job used."""
     kind: int
-    """Position of the template of its tasks."""
+    """Position of the template of the job's tasks."""
 
 
 def read_swf(path: Path, part: Trace) -> tuple[Work, tuple[dict[str, Any], ...]]:
-    """Return each job as a gang of one task per processor, of the trace's ``kind``; no nodes.
+    """Return each job as a gang with one task per processor, of the kind that the trace states, and no nodes.
 
-    The pods of a job state its requested time as the longest that they run; they have ``restartPolicy: Never`` unless
-    the kind says otherwise. Jobs that never ran are left out. Raises
-    ``ValueError`` for a line that is no job.
+    The pods of a job state its requested time as the longest time that they run. They have ``restartPolicy: Never``
+    unless the kind states another policy. Jobs that never ran are left out. Raises ``ValueError`` if a line is no
+    job.
     """
-    assert part.kind is not None  # the document is checked
+    assert part.kind is not None  # the check of the document ensures that
     jobs: list[Job] = []
     kinds: dict[int, int] = {}
     for number, line in enumerate(_read_text(path).splitlines(), start=1):
@@ -66,9 +66,7 @@ def read_swf(path: Path, part: Trace) -> tuple[Work, tuple[dict[str, Any], ...]]
 
 
 def _state_run_time(template: WorkTemplate, seconds: int) -> WorkTemplate:
-    """Return a template whose pods state that they run for at most ``seconds``; unchanged for 0, which means
-    unknown.
-    """
+    """Return a template whose pods state that they run for at most ``seconds``, or unchanged if that is 0 (unknown)."""
     if not seconds:
         return template
     metadata = dict(template.manifest.get("metadata", {}))
@@ -77,7 +75,7 @@ def _state_run_time(template: WorkTemplate, seconds: int) -> WorkTemplate:
 
 
 def jobs_as_gangs(jobs: Sequence[Job], templates: Sequence[WorkTemplate]) -> Work:
-    """Return jobs as gangs of equal tasks; a job with one task is no gang."""
+    """Return jobs as gangs of equal tasks; the task of a job with one task has no gang."""
     sizes = np.array([job.size for job in jobs], dtype=np.int64)
     numbers = np.where(sizes > 1, np.arange(len(jobs)), ALONE)
     arrival = np.repeat([job.submitted for job in jobs], sizes)

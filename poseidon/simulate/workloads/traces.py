@@ -26,22 +26,22 @@ from poseidon.simulate.workloads.swf import read_swf
 
 
 class TraceError(ValueError):
-    """A trace that cannot be read; the text names file, position and fault in one line."""
+    """Raised if a trace cannot be read; the text names file, position and fault in one line."""
 
 
 class Recorded(NamedTuple):
-    """The content of a trace: work, and the nodes on which it ran, if the trace contains them."""
+    """The content of a trace: its work, and the nodes on which the work ran, if the trace contains them."""
 
     work: Work
     nodes: tuple[dict[str, Any], ...] = ()
     objects: tuple[dict[str, Any], ...] = ()
-    """Manifests of other objects."""
+    """Manifests of other objects in the trace, such as queues."""
 
 
 _Objects: TypeAlias = tuple[dict[str, Any], ...]
 _Read: TypeAlias = tuple[Work, _Objects] | tuple[Work, _Objects, _Objects]
 _FROM_THE_BEGINNING = frozenset({"kueue"})
-"""Formats whose times count from the beginning of the simulation, not from the first arrival."""
+"""Formats whose times count from the beginning of the simulation, and not from the first arrival."""
 
 _READERS: Mapping[str, Callable[[Path, Trace], _Read]] = MappingProxyType(
     {
@@ -59,7 +59,10 @@ _READERS: Mapping[str, Callable[[Path, Trace], _Read]] = MappingProxyType(
 
 
 def read_trace(part: Trace, folder: Path) -> Recorded:
-    """Return the content of a trace, whose path is relative to ``folder``. Raises ``TraceError``."""
+    """Return the content of a trace, whose path is relative to ``folder``.
+
+    Raises ``TraceError`` if it cannot be read.
+    """
     path = folder / part.path
     try:
         found = Recorded(*_READERS[part.format](path, part))
