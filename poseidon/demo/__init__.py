@@ -1,1 +1,1 @@
-"""The demonstration: real processes, a simulated cluster, an example application, and a summary at the end."""
+"""The demonstration: real processes schedule an example application on a simulated cluster, and print a summary."""

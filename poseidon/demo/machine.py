@@ -1,4 +1,4 @@
-"""Measures how busy the machine was during a measurement, because on a busy machine a measurement says little."""
+"""Measures how busy the machine was during a demonstration; on a busy machine, its speed tells little."""
 
 from __future__ import annotations
 
@@ -12,13 +12,15 @@ _TICKS = Path("/proc/stat")
 _IDLE = slice(3, 5)
 """Columns of the first line of ``/proc/stat``: idle, and waiting for disks."""
 _COUNTED = slice(0, 8)
-"""Columns to add up; later ones, for guests, are already part of the user column."""
+"""Columns of ``/proc/stat`` to add up; later columns, for guests, are already part of the user column."""
 
 
 @dataclass(frozen=True, slots=True)
 class MachineUse:
-    """``busy``: share of all cores' time, 0 to 1, None if unknown; ``load``: mean number of runnable processes in
-    the last minute, None if unknown.
+    """How busy the machine was.
+
+    ``busy`` is the used share of all cores' time, 0 to 1; ``load`` is the mean number of runnable processes in the
+    last minute. Each is None if unknown.
     """
 
     cores: int
@@ -26,7 +28,7 @@ class MachineUse:
     load: float | None
 
     def as_json(self) -> dict[str, Any]:
-        """Return the figures by their documented names."""
+        """Return the figures by the names that the documents give them."""
         return {"cores": self.cores, "busy": self.busy, "load": self.load}
 
     def __str__(self) -> str:
@@ -37,7 +39,7 @@ class MachineUse:
 
 
 class MachineMeter:
-    """Measures from its creation on. ``read`` returns the text of ``/proc/stat``."""
+    """Measures how busy the machine is, from the meter's creation on. ``read`` returns the text of ``/proc/stat``."""
 
     def __init__(self, read: Callable[[], str] = _TICKS.read_text) -> None:
         self._read = read
@@ -56,7 +58,7 @@ class MachineMeter:
         return MachineUse(os.cpu_count() or 1, busy, load)
 
     def _ticks(self) -> tuple[int, int] | None:
-        """Return the idle ticks and the total ticks of all cores; None if the system does not report them."""
+        """Return the idle ticks and the total ticks of all cores, or None if the system does not report them."""
         try:
             name, *counts = self._read().partition("\n")[0].split()
             ticks = [int(each) for each in counts[_COUNTED]]

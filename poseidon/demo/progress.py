@@ -1,6 +1,6 @@
-"""Shows the progress of a demonstration: as a bar on a terminal, elsewhere as a line every few seconds.
+"""Shows the progress of a demonstration: as a bar on a terminal, or else as a line every few seconds.
 
-A display is a context manager that closes the display at its end.
+A display is a context manager, which ends the display on exit.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _LINE_SECONDS = 2.0
 
 
 class BarDisplay:
-    """Shows a line for each finished stage, and a live line with a bar for the present one."""
+    """Shows a line for each finished stage, and below it a bar for the present stage."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -31,27 +31,27 @@ class BarDisplay:
         self._task = self._progress.add_task("", total=None, figures="", visible=False)
 
     def __enter__(self) -> Self:
-        """Start drawing."""
+        """Start to draw the display."""
         self._progress.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Stop drawing, and remove the live line."""
+        """Stop drawing, and remove the bar."""
         self._progress.stop()
 
     def stage(self, text: str) -> None:
-        """Show the next stage."""
+        """Show the name of the next stage."""
         self._progress.reset(self._task, total=None, description=text, figures="", visible=True)
 
     def show_bound(self, count: int, total: int) -> None:
-        """Move the bar."""
+        """Move the bar to ``count`` bound pods of ``total``."""
         self._progress.update(
             self._task, completed=count, total=total, figures=f"{count:,} of {total:,} bound"
         )
 
 
 class LineDisplay:
-    """Prints a line per stage, and the number of bound pods every few seconds."""
+    """Prints a line for each stage, and the number of bound pods every few seconds."""
 
     def __init__(self, console: Console, clock: Callable[[], float]) -> None:
         self._console = console
@@ -66,11 +66,11 @@ class LineDisplay:
         """Leave the display; there is nothing to clean up."""
 
     def stage(self, text: str) -> None:
-        """Print the stage."""
+        """Print the name of the stage."""
         self._print(f"{text} ...")
 
     def show_bound(self, count: int, total: int) -> None:
-        """Print the count, unless a line has just been printed."""
+        """Print the number of bound pods, unless a line was printed recently."""
         if self._clock() - self._last >= _LINE_SECONDS:
             self._print(f"{count:,} of {total:,} pods bound")
 
@@ -83,5 +83,5 @@ Display: TypeAlias = BarDisplay | LineDisplay
 
 
 def make_display(console: Console, clock: Callable[[], float]) -> Display:
-    """Return the display that suits the console; ``clock`` gives seconds."""
+    """Return the display that suits the console: a bar on a terminal, else lines; ``clock`` returns seconds."""
     return BarDisplay(console) if console.is_terminal else LineDisplay(console, clock)

@@ -1,4 +1,4 @@
-"""Summarises a demonstration, for people and for programs."""
+"""Summarises a demonstration, as a table for people and as JSON for programs."""
 
 from __future__ import annotations
 
@@ -19,30 +19,29 @@ class Summary:
     """The results of a demonstration."""
 
     pods: int
-    """Number of pods created."""
+    """Number of pods that were created."""
     bound: int
-    """Number of pods bound."""
+    """Number of pods that were bound."""
     bound_twice: int
-    """Number of pods that were bound to two nodes; there must be none."""
+    """Number of pods that were bound to two nodes, which must be 0."""
     rounds: int
-    """Number of rounds of the solver."""
+    """Number of rounds that the solver has run."""
     seconds: float
-    """Time from the first creation to the last binding."""
+    """Seconds from the first creation of a pod to the last binding."""
     p50: float | None
-    """Median seconds from creation to binding, as a watcher of the API server sees it; None without bindings.
-    """
+    """Median seconds from creation to binding, as seen by a watcher of the API server; None without bindings."""
     p99: float | None
     """99th percentile of the seconds from creation to binding; None without bindings."""
     occupancy: Occupancy
-    """How full the nodes are."""
+    """How much of the nodes' resources is requested."""
     pending: Mapping[str, int] = field(default_factory=dict)
-    """Number of pending pods by the scheduler's message."""
+    """Number of pending pods, by the scheduler's message."""
     machine: MachineUse | None = None
-    """How busy the machine was, with all programs on it."""
+    """How busy all programs kept the machine."""
 
     @property
     def pods_per_second(self) -> float:
-        """Bound pods per second, from the first creation to the last binding; 0 if none is bound."""
+        """Bound pods per second, from the first creation to the last binding; 0 if no pod is bound."""
         return self.bound / self.seconds if self.seconds > 0 else 0.0
 
     @property
@@ -51,7 +50,7 @@ class Summary:
         return not (self.bound_twice or self.occupancy.overcommitted_nodes or self.occupancy.unknown_nodes)
 
     def as_json(self) -> dict[str, Any]:
-        """Return the figures by their documented names."""
+        """Return the figures by the names that the documents give them."""
         return {
             "nodes": self.occupancy.nodes,
             "pods": self.pods,

@@ -34,11 +34,13 @@ _POLL_SECONDS = 0.05
 
 @dataclass(frozen=True, slots=True)
 class DemoOptions:
-    """The settings of a demonstration. ``folder``: for logs; ``config``: the scheduler's configuration; ``timeout``:
-    seconds for all work.
+    """The settings of a demonstration.
 
-    ``page``: also start the dashboard, give the cluster what the show needs, and restart solver and bridge if they are
-    killed. ``say``: gets a line for the page's address and for each restart.
+    ``folder`` is for logs. ``config`` is the scheduler's configuration. ``timeout`` is the time for all work, in
+    seconds.
+
+    If ``page``, the dashboard is started, the cluster gets what the show needs, and solver and bridge are restarted
+    when they are killed. ``say`` is called with a line for the page's address and for each restart.
     """
 
     folder: Path
@@ -49,7 +51,10 @@ class DemoOptions:
 
 
 class DemoTimeoutError(Exception):
-    """Not all pods were bound or found to fit nowhere in time; the message says how many were."""
+    """Raised if some pods were neither bound nor found to fit nowhere in time.
+
+    The message says how many were settled.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +68,10 @@ class Demonstration:
     clock: Callable[[], float]
 
     async def go_on(self) -> None:
-        """Keep all processes running until cancelled; with the page, also run the show. Raises ``ChildDiedError``."""
+        """Keep all processes running until cancelled; with the dashboard, also run the show.
+
+        Raises ``ChildDiedError`` if one of them dies.
+        """
         stack, options = self.stack, self.options
         if not options.page:
             await stack.guard(asyncio.Event().wait())
@@ -132,7 +140,7 @@ async def _schedule(
 
 
 def _page_address() -> str:
-    """Return an address for the dashboard, with its usual port if that is free."""
+    """Return an address for the dashboard, with its usual port if no process uses that port."""
     with socket.socket() as tried:
         try:
             tried.bind(("127.0.0.1", _PAGE_PORT))
@@ -151,7 +159,7 @@ def _free_ports(count: int) -> list[int]:
 
 
 class _Demo:
-    """The steps of one demonstration, each done while all processes that it needs run."""
+    """The steps of one demonstration; each step needs some of the processes to run."""
 
     def __init__(
         self,
@@ -170,7 +178,7 @@ class _Demo:
         self.tracker = PodTracker(clock)
 
     async def fill(self) -> None:
-        """Create all objects except the pods."""
+        """Create all objects of the cluster except the pods."""
         load = self._workload
         zones = format_count(load.zones, "zone")
         self._display.stage(
@@ -199,7 +207,7 @@ class _Demo:
         return summarise(tracker, occupancy, (await self._solver.counts()).rounds, meter.use())
 
     def how_far(self, seconds: float) -> str:
-        """Return a text that says how many pods were settled in ``seconds``."""
+        """Return a text that says how many pods were bound or found to fit nowhere within ``seconds``."""
         tracker = self.tracker
         total = len(self._workload.pods)
         return (
@@ -208,7 +216,7 @@ class _Demo:
         )
 
     async def _wait_until_settled(self, creating: asyncio.Task[None]) -> None:
-        """Wait until each pod is bound, or is reported as fitting on no node and the solver is idle."""
+        """Wait until each pod is bound, or is reported as fitting on no node while the solver is idle."""
         tracker, total = self.tracker, len(self._workload.pods)
         while True:
             self._display.show_bound(tracker.bound, total)
@@ -228,7 +236,7 @@ class _Demo:
 
 @asynccontextmanager
 async def following(environment: Environment, tracker: PodTracker) -> AsyncIterator[None]:
-    """Pass all pods and their changes to ``tracker``; it knows all pods when the context begins."""
+    """Pass all pods and their changes to ``tracker``, which knows all pods when the context begins."""
     reflector = Reflector(environment, PODS, tracker.take_changes)
     running = asyncio.create_task(reflector.run())
     try:

@@ -1,4 +1,4 @@
-"""Fills a cluster through its API; a simulated one by the testbed's path for many objects at once."""
+"""Fills a cluster with objects through its API; a simulated cluster takes many objects per request."""
 
 from __future__ import annotations
 
@@ -26,7 +26,10 @@ _OWNER_PATHS = {
 
 
 async def create_cluster(transport: Transport, workload: Workload) -> dict[OwnerKey, str]:
-    """Create all objects except the pods; return the owners' uids. Raises ``KubeError``."""
+    """Create all objects except the pods; return the owners' uids.
+
+    Raises ``KubeError`` if the API server refuses one or does not answer.
+    """
     for name in workload.namespaces:
         await ensure_namespace(transport, name)
     for priority_class in workload.priority_classes:
@@ -41,7 +44,7 @@ async def create_cluster(transport: Transport, workload: Workload) -> dict[Owner
 
 
 async def ensure_namespace(transport: Transport, name: str) -> None:
-    """Create a namespace unless it exists. Raises ``KubeError``."""
+    """Create a namespace unless it exists. Raises ``KubeError`` if that fails."""
     try:
         body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
         await _post(transport, "/api/v1/namespaces", body)
@@ -56,7 +59,10 @@ async def create_pods(
     uids: dict[OwnerKey, str],
     about_to_create: Callable[[Sequence[Object]], None],
 ) -> None:
-    """Create pods in batches; call ``about_to_create`` before each is sent. Raises ``KubeError``."""
+    """Create pods in batches; call ``about_to_create`` before each batch is sent.
+
+    Raises ``KubeError`` if that fails.
+    """
     for begin in range(0, len(pods), _BATCH):
         batch = pods[begin : begin + _BATCH]
         for pod in batch:
@@ -67,7 +73,7 @@ async def create_pods(
 
 
 async def create_in_bulk(transport: Transport, objects: Sequence[Object]) -> None:
-    """Create objects of a simulated cluster; raises ``ApiError`` if any is refused."""
+    """Create many objects of a simulated cluster in one request; raise ``ApiError`` if any is refused."""
     if objects:
         await transport.post(BULK_PATH, b"\n".join(msgspec.json.encode(each) for each in objects))
 

@@ -1,8 +1,8 @@
-"""Runs the show of ``poseidon demo --ui``: work comes and ends until the demonstration is stopped.
+"""Runs the show of ``poseidon demo --ui``: pods come and end until the demonstration is stopped.
 
-A batch of pods arrives every few seconds and ends by itself. In turn there are a gang, a shortage of GPUs, and a node
-that is drained and returns. One pod fits nowhere. As a simulated cluster has no controllers of pods, this module
-removes pods that have ended, and replaces evicted ones.
+Every few seconds, a batch of pods arrives; its pods end by themselves. Three scenes follow each other: a gang, a
+shortage of GPUs, and a node that is drained and returns. One pod fits on no node. A simulated cluster has no
+controllers of pods. So this module removes pods that have ended, and replaces evicted ones.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from poseidon.kube.client.transport import Transport
 Object = dict[str, Any]
 
 BEAT = 3.0
-"""Seconds between two batches."""
+"""Seconds between two batches of pods."""
 
 _GANG, _SHORTAGE, _DRAIN, _TURN = 2, 7, 12, 15
-"""At which batch of a turn gang, shortage and drain begin, and how many batches a turn has."""
+"""The batches of a cycle in which the gang, the shortage and the drain begin, and the number of batches in a cycle."""
 
 _DRAINED_BEATS = 4
 _MERGE = "application/merge-patch+json"
@@ -37,9 +37,10 @@ _NOT_NOW = (404, 409, 429)
 
 
 class Show:
-    """``nodes``: names of all nodes; ``size``: number of pods at the beginning; ``say`` gets a line for each act.
+    """The show: batches of pods that come and end, and scenes such as a drain.
 
-    ``sleep`` replaces the event loop's, for tests.
+    ``nodes`` has the names of all nodes; ``size`` is the number of pods at the beginning; ``say`` is called with a
+    line for each scene. ``sleep`` replaces the event loop's sleep in tests.
     """
 
     def __init__(
@@ -89,10 +90,10 @@ class Show:
             self._say(f"node {node} takes pods again")
             await self._try(self._cordon(node, cordoned=False))
 
-    # --- the parts of acts ---------------------------------------------------------------------------
+    # --- the parts of scenes -------------------------------------------------------------------------
 
     async def _try(self, act: Awaitable[None]) -> None:
-        """Do an act; if a request is refused or not answered, say so and return."""
+        """Play a scene; if a request is refused or not answered, print that and return."""
         try:
             await act
         except KubeError as error:
@@ -109,7 +110,7 @@ class Show:
         await create_in_bulk(self._transport, objects)
 
     async def _remove_ended(self) -> None:
-        """Remove the show's pods that have ended, as a Job's time to live does."""
+        """Remove the show's pods that have ended, as a Job's time to live would."""
         for phase in ("Succeeded", "Failed"):
             for pod in await self._pods(f"/api/v1/namespaces/{NAMESPACE}/pods", f"status.phase={phase}"):
                 await self._ask(self._transport.delete(_path(pod)))
@@ -134,7 +135,7 @@ class Show:
         return list(found.get("items") or ())
 
     async def _ask(self, request: Awaitable[object]) -> bool:
-        """Send a request; return False if another client has made the change already, else True."""
+        """Send a request; return False if another client made the change before, or if a budget refuses it for now."""
         try:
             await request
         except ApiError as error:

@@ -15,10 +15,10 @@ NAMESPACE = "show"
 GPU = "nvidia.com/gpu"
 GPUS_PER_NODE = 4
 RUN_SECONDS = "simulated.poseidon.io/run-seconds"
-"""Annotation by which simulated kubelets end a pod."""
+"""Annotation that says after how many seconds a simulated kubelet ends the pod."""
 
 _EVERY = 50
-"""One in this many nodes has GPUs."""
+"""One in so many nodes has GPUs."""
 
 POD_GROUPS: Object = {
     "apiVersion": "apiextensions.k8s.io/v1",
@@ -53,7 +53,7 @@ def count_gpus(nodes: int) -> int:
 def job_pods(
     name: str, count: int, requests: dict[str, str], *, seconds: float, group: str = "", **spec: Any
 ) -> Iterator[Object]:
-    """Yield the pods of a Job, which run for ``seconds``. ``group``: name of their PodGroup."""
+    """Yield the pods of a Job, each of which runs for ``seconds``. ``group`` is the name of their PodGroup."""
     owner = {"apiVersion": "batch/v1", "kind": "Job", "name": name, "uid": name, "controller": True}
     labels = {"job-name": name} | ({"scheduling.x-k8s.io/pod-group": group} if group else {})
     for number in range(count):
@@ -77,7 +77,7 @@ def job_pods(
 
 
 def make_gang(name: str, members: int, *, seconds: float) -> Sequence[Object]:
-    """Return a PodGroup that needs all of its members, and the members."""
+    """Return a PodGroup that needs all of its pods, and these pods."""
     group = {
         "apiVersion": "scheduling.x-k8s.io/v1alpha1",
         "kind": "PodGroup",
@@ -88,12 +88,12 @@ def make_gang(name: str, members: int, *, seconds: float) -> Sequence[Object]:
 
 
 def make_shortage(name: str, gpus: int, *, seconds: float) -> Iterator[Object]:
-    """Yield pods that request one GPU each, more than there are GPUs."""
+    """Yield pods that request one GPU each; there are more such pods than GPUs."""
     return job_pods(name, gpus + max(2, gpus // 3), {"cpu": "100m", GPU: "1"}, seconds=seconds)
 
 
 def make_misfit() -> Object:
-    """Return a pod that fits on no node: no node has the label that it selects."""
+    """Return a pod that fits on no node, because no node has the label that it selects."""
     return next(job_pods("tape-archive", 1, {"cpu": "100m"}, seconds=60, nodeSelector={"disk": "tape"}))
 
 

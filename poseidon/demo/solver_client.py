@@ -1,4 +1,4 @@
-"""Asks the solver for its counts over gRPC."""
+"""Asks the solver over gRPC how many machines and tasks it has."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _POLL_SECONDS = 0.05
 
 
 class SolverClient:
-    """Asks the solver at ``address`` about ``cluster``: ``async with``."""
+    """Asks the solver at ``address`` about ``cluster``; to be used with ``async with``."""
 
     def __init__(self, address: str, cluster: str) -> None:
         self._channel = aio.insecure_channel(address)
@@ -31,7 +31,7 @@ class SolverClient:
         await self._channel.close(None)
 
     async def counts(self) -> pb.ListStateResponse:
-        """Return the counts of the solver, zeros if it is unreachable or does not know the cluster."""
+        """Return the solver's counts, or zeros if the solver is unreachable or does not know the cluster."""
         request = pb.ListStateRequest(cluster=self._cluster)
         try:
             return await self._stub.ListState(request, timeout=_TIMEOUT_SECONDS)
@@ -45,7 +45,7 @@ class SolverClient:
             raise
 
     async def wait_for(self, condition: Callable[[pb.ListStateResponse], bool]) -> pb.ListStateResponse:
-        """Ask repeatedly until the answer satisfies ``condition``, and return that answer."""
+        """Ask the solver repeatedly until its answer satisfies ``condition``, and return that answer."""
         while not condition(counts := await self.counts()):  # noqa: ASYNC110 - another process cannot set an event
             await asyncio.sleep(_POLL_SECONDS)
         return counts

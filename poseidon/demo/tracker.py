@@ -1,4 +1,4 @@
-"""Records how long pods take from creation to binding, by a watch of the API server."""
+"""Measures how long pods take from creation to binding, by a watch of the API server."""
 
 from __future__ import annotations
 
@@ -30,9 +30,10 @@ class _Life:
 
 
 class PodTracker:
-    """Notes when pods are bound, from the changes that a reflector passes on. ``clock`` gives seconds.
+    """Records when pods are bound, from the changes that a reflector passes on. ``clock`` returns seconds.
 
-    Only pods that were announced by ``about_to_create`` are followed. A pod whose node changes counts as bound twice.
+    Only pods that callers announced with ``about_to_create`` are followed. A pod whose node changes counts as bound
+    twice.
     """
 
     def __init__(self, clock: Callable[[], float]) -> None:
@@ -46,7 +47,10 @@ class PodTracker:
     # --- what callers report --------------------------------------------------------------------------------
 
     def about_to_create(self, names: Iterable[PodName]) -> None:
-        """Announce pods that are about to be created; their latency counts from now on, including the request."""
+        """Announce pods that are about to be created.
+
+        Their time to binding counts from now on, including the request.
+        """
         now = self._clock()
         self._lives.update((name, _Life(now)) for name in names)
 
@@ -91,12 +95,12 @@ class PodTracker:
         return self._bound
 
     def is_bound(self, name: PodName) -> bool:
-        """Return whether an announced pod is bound, or has been."""
+        """Return whether an announced pod is bound, or was bound before."""
         life = self._lives.get(name)
         return life is not None and bool(life.node)
 
     def has_bound_since(self, announced: int) -> bool:
-        """Return whether a pod is bound that is not among the first ``announced`` pods."""
+        """Return whether a pod is bound that was announced later than the first ``announced`` pods."""
         return any(life.node for life in islice(self._lives.values(), announced, None))
 
     @property
@@ -105,8 +109,9 @@ class PodTracker:
         return len(self._waiting)
 
     def reasons(self) -> dict[str, int]:
-        """Return why pods wait: number of pods by the first sentence of their message, as the rest differs from pod
-        to pod.
+        """Return the number of waiting pods by the first sentence of their messages.
+
+        The rest differs from pod to pod.
         """
         messages = (self._lives[name].message for name in self._waiting)
         firsts = (message.partition(". ") for message in messages)
@@ -117,7 +122,7 @@ class PodTracker:
         return sorted(life.bound - life.created for life in self._lives.values() if life.node)
 
     def seconds(self) -> float:
-        """Return the seconds from the first creation to the last binding so far, 0 without any."""
+        """Return the seconds from the first creation to the last binding so far, or 0 without a binding."""
         bound = [life for life in self._lives.values() if life.node]
         if not bound:
             return 0.0
@@ -135,7 +140,7 @@ class PodTracker:
 
 
 def percentile(ordered: Sequence[float], percent: float) -> float | None:
-    """Return the nearest-rank percentile of sorted values, None without any."""
+    """Return the nearest-rank percentile of sorted values, or None if there are no values."""
     if not ordered:
         return None
     return ordered[max(0, math.ceil(percent / 100 * len(ordered)) - 1)]

@@ -1,4 +1,4 @@
-"""Checks a cluster by its API server's objects, independently of the scheduler."""
+"""Checks a cluster by the objects that its API server holds, independently of the scheduler."""
 
 from __future__ import annotations
 
@@ -18,10 +18,12 @@ _PAGE = 1000
 
 @dataclass(frozen=True, slots=True)
 class Occupancy:
-    """Sums of requests, and the capacity, of all nodes. ``bound``: number of pods with a node; ``overcommitted``: a
-    line per node and resource.
+    """What the pods request of all nodes, and what the nodes offer.
 
-    ``unknown_nodes``: nodes that do not exist although pods are bound to them.
+    ``bound`` is the number of pods with a node; ``overcommitted`` has a line for each node and resource with too many
+    requests.
+
+    ``unknown_nodes`` are nodes to which pods are bound although they do not exist.
     """
 
     nodes: int
@@ -33,16 +35,19 @@ class Occupancy:
 
 
 async def read_occupancy(transport: Transport) -> Occupancy:
-    """Read all nodes and pods from the API server; return their occupancy. Raises ``KubeError``."""
+    """Read all nodes and pods from the API server, and return how much of the nodes is requested.
+
+    Raises ``KubeError`` if that fails.
+    """
     nodes = [node async for page in pages(transport, NODES, _PAGE) for node in page.items]
     pods = [pod async for page in pages(transport, PODS, _PAGE) for pod in page.items]
     return occupancy(nodes, pods)
 
 
 def occupancy(nodes: Iterable[Node], pods: Iterable[Pod]) -> Occupancy:
-    """Return the occupancy of nodes: requests of all pods with a node, compared with what the nodes offer.
+    """Return what all pods with a node request, compared with what the nodes offer.
 
-    A resource that pods request and their node does not offer counts as overcommitted too.
+    If a pod requests a resource that its node does not offer, the node counts as overcommitted.
     """
     offered = {
         node.metadata.name: amounts(node.status.allocatable or {}, "status.allocatable", []) for node in nodes

@@ -1,8 +1,7 @@
 """Multiplies the manifests of a small application and a few nodes into the objects of a large cluster.
 
-The nodes of the manifests serve as shapes and are repeated in turn; the replicas of every workload are multiplied by
-the same number. Pods are created as their controllers would create them, because a simulated cluster has no
-controllers.
+The nodes of the manifests are copied in turn, and the replicas of every workload are multiplied by the same number.
+Pods are created as their controllers would create them, because a simulated cluster has no controllers.
 """
 
 from __future__ import annotations
@@ -35,7 +34,9 @@ _EXAMPLE = Path("examples", "01-online-boutique")
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """The objects to create, in this order. ``owners`` are workloads by key; a pod's owner reference has no uid yet.
+    """The objects to create, in this order.
+
+    ``owners`` has the workloads by key; the owner reference of a pod has no uid yet.
 
     ``warnings`` are for people.
     """
@@ -49,24 +50,24 @@ class Workload:
 
     @property
     def shapes(self) -> int:
-        """Number of different kinds of nodes, by what they offer."""
+        """Number of different kinds of nodes, judged by what they offer."""
         return len({repr(sorted(node["status"].get("allocatable", {}).items())) for node in self.nodes})
 
     @property
     def zones(self) -> int:
-        """Number of zones of the nodes."""
+        """Number of zones in which the nodes are."""
         labels = (node["metadata"]["labels"] for node in self.nodes)
         return len({each.get("topology.kubernetes.io/zone", "") for each in labels})
 
 
 class ExampleMissingError(Exception):
-    """The example was not found; the message says where it was looked for and what to do."""
+    """Raised if the example was not found; the message says which folders were searched, and what to do."""
 
 
 def example_paths() -> tuple[str, ...]:
-    """Return the paths of the example's manifests: in the source checkout, else as installed with the package.
+    """Return the paths of the example's manifests: in the source checkout, or else in the installed package.
 
-    Raises ``ExampleMissingError``.
+    Raises ``ExampleMissingError`` if they are in neither.
     """
     checkout = Path(__file__).resolve().parents[2] / _EXAMPLE
     installed = Path(sysconfig.get_path("data"), "share", "poseidon", _EXAMPLE)
@@ -80,10 +81,10 @@ def example_paths() -> tuple[str, ...]:
 
 
 def load_workload(paths: Sequence[str], *, nodes: int, pods: int, scheduler_name: str) -> Workload:
-    """Read manifests and scale them to ``nodes`` nodes and at least ``pods`` pods (0: as they are written).
+    """Read manifests and multiply them to ``nodes`` nodes and at least ``pods`` pods (0: as they are written).
 
-    Pods that run already, or that a controller of the manifests would replace, are left out. Raises
-    ``ManifestError`` with one line per defect; manifests without nodes or without pods to schedule are one.
+    Pods that already run are left out, and so are pods that a controller of the manifests would replace. Raises
+    ``ManifestError`` with one line per defect; it is a defect if there are no nodes, or no pods to schedule.
     """
     warnings: list[str] = []
     documents = _read(paths, warnings)
@@ -115,13 +116,13 @@ def load_workload(paths: Sequence[str], *, nodes: int, pods: int, scheduler_name
 
 
 def _read(paths: Iterable[str], warnings: list[str]) -> list[Document]:
-    """Return all documents; raises ``ManifestError`` if they have faults."""
+    """Return the objects of all files; raise ``ManifestError`` if they have faults."""
     defects: list[str] = []
     documents = as_held(read_documents(paths, defects, warnings))
     take_inventory(documents, defects, [])
     if defects:
         raise ManifestError(defects)
-    # An object may be given twice with the same contents; it is multiplied only once.
+    # A file may give an object twice with the same contents; the object is multiplied only once.
     unique = {(each.kind, *_key(each)): each for each in documents}
     return list(unique.values())
 
@@ -140,7 +141,7 @@ def _count(workloads: list[Document], cluster: list[Document]) -> int:
 
 
 def _scale(document: Document, factor: int) -> list[Document]:
-    """Return the document with ``factor`` times its replicas, or ``factor`` copies of a pod without a controller."""
+    """Return an object with ``factor`` times its replicas, or ``factor`` copies of a pod without a controller."""
     value = copy.deepcopy(document.value)
     if document.kind in _REPLICATED:
         value["spec"]["replicas"] = value["spec"].get("replicas", 1) * factor
@@ -177,7 +178,7 @@ def _node(shape: Object, number: int) -> Object:
 
 
 def _expand(pod: Pod, owners: dict[OwnerKey, Object], scheduler_name: str) -> Object:
-    """Return the body of a pod; ``pod`` holds only the fields that matter to a scheduler."""
+    """Return the JSON body of a pod; ``pod`` holds only the fields that matter to a scheduler."""
     metadata = pod.metadata
     [owner] = metadata.owner_references
     workload = owners[metadata.namespace, owner.kind, owner.name]
@@ -206,7 +207,7 @@ def _expand(pod: Pod, owners: dict[OwnerKey, Object], scheduler_name: str) -> Ob
 
 
 def _make_bare_pod(value: Object, scheduler_name: str) -> Object:
-    """Return the body of a pod that has no owner, as a file states it."""
+    """Return the JSON body of a pod without an owner, as a file states it."""
     metadata = value["metadata"]
     kept = {field: metadata[field] for field in ("name", "labels", "annotations") if field in metadata}
     kept["namespace"] = metadata.get("namespace") or "default"

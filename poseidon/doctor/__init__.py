@@ -1,1 +1,1 @@
-"""The checks of `poseidon doctor`: whether a cluster has all that a bridge needs."""
+"""The checks of `poseidon doctor`, which say whether a cluster has all that a bridge needs."""

@@ -1,4 +1,4 @@
-"""Checks whether the files for TLS with the solver hold certificates that are valid now, and the matching key."""
+"""Checks the TLS files for the solver: certificates that are valid now, and the matching key."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from protos.conventions.tls import TlsFiles
 
 SOON = timedelta(days=7)
-"""A certificate that ends sooner is reported; cert-manager renews after two thirds of the lifetime."""
+"""A certificate that expires sooner is reported; cert-manager renews it after two thirds of its lifetime."""
 
 
 def check_certificates(files: TlsFiles, now: float) -> Iterator[Finding]:
@@ -57,7 +57,7 @@ def _authority(path: Path, content: bytes, now: datetime) -> Finding:
         trusted = load_pem_x509_certificates(content)
     except ValueError as error:
         return Finding(check, Verdict.WRONG, f"{path} holds no certificate (PEM): {error}")
-    # A file may hold several certificates while one is replaced; the one that is valid longest decides.
+    # A file may hold several certificates while one is replaced; the one that is valid longest counts.
     longest = max(trusted, key=lambda each: each.not_valid_after_utc)
     return _in_time(check, path, longest, now)
 

@@ -1,4 +1,4 @@
-"""Checks nodes, clocks, sources of measured use, and the leader's Lease in the cluster."""
+"""Checks the cluster's nodes, clocks, sources of measured use, and the leader's Lease."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from poseidon.leadership.options import LeaderElectionOptions
 from protos.conventions.secrets import redact_credentials, redact_value
 
 MOST_SKEW = 5.0
-"""Most seconds by which clocks may differ: the API server's time has whole seconds, and answers take time."""
+"""The most seconds by which clocks may differ; the API server states whole seconds, and its answers take time."""
 
 _PROMETHEUS_SECONDS = 5.0
 
@@ -27,7 +27,7 @@ _PROMETHEUS_SECONDS = 5.0
 async def cluster_findings(
     transport: Transport, configuration: BridgeConfiguration, namespace: str, wall: Callable[[], float]
 ) -> AsyncIterator[Finding]:
-    """Yield findings about the cluster; ``namespace`` is the bridge's own, which holds its Lease."""
+    """Yield findings about the cluster; ``namespace`` is the bridge's own namespace, which holds its Lease."""
     yield await _clock(transport, wall)
     yield await _nodes(transport)
     election = configuration.leader_election
@@ -115,7 +115,7 @@ async def _source(transport: Transport, group: str, cure: str) -> Finding:
 async def check_served(
     transport: Transport, check: str, group: str, absent: str, verdict: Verdict
 ) -> Finding:
-    """Return a finding on whether an API group is served; ``absent``: the consequence or remedy if it is not."""
+    """Return a finding that says whether an API group is served; ``absent`` is its text if the group is not."""
     try:
         if await transport.find(f"/apis/{group}") is None:
             return Finding(check, verdict, f"not served; {absent}")
@@ -136,7 +136,7 @@ async def _prometheus(url: str) -> Finding:
     except (aiohttp.ClientError, TimeoutError, OSError) as error:
         text = f"{shown}: {redact_credentials(str(error)) or 'no answer'}; correct utilisation.prometheus.url"
         return Finding(check, Verdict.WARNING, text)
-    # The bridge's token decides whether it may ask; this checks only that a server answers.
+    # The bridge's token decides later whether it may read; this check only asks whether a server answers.
     if status in (200, 401, 403):
         return Finding(check, Verdict.OK, f"{shown} answers")
     return Finding(check, Verdict.WARNING, f"{shown}: answers {status}; correct utilisation.prometheus.url")

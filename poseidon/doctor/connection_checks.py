@@ -1,4 +1,7 @@
-"""Checks whether a bridge would find all it needs: API server, rights, definitions, solver. Changes nothing."""
+"""Checks whether a bridge would find all that it needs: API server, rights, definitions of objects, solver.
+
+The checks change nothing.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,7 @@ from poseidon.kube.client.transport import Transport
 from poseidon.pods.visibility import not_understood
 
 OLDEST_MINOR = 30
-"""Oldest supported minor version of Kubernetes 1."""
+"""Oldest supported minor version of Kubernetes: 1.30."""
 
 _REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 _AT_A_TIME = 8
@@ -37,7 +40,7 @@ DEFINITIONS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "numa_fit": ("topology.node.k8s.io",),
     }
 )
-"""API groups whose objects a cost model needs."""
+"""API groups whose objects some cost model needs, by name of the model."""
 
 
 class _Version(msgspec.Struct):
@@ -61,9 +64,9 @@ async def examine(
     namespace: str,
     wall: Callable[[], float] = time.time,
 ) -> AsyncIterator[Finding]:
-    """Yield all findings; ``observer`` is the cluster name that doctor uses at the solver, which no bridge has.
+    """Yield all findings; ``observer`` is a cluster name that no bridge uses at the solver.
 
-    ``namespace`` is the bridge's own, where its Lease is.
+    ``namespace`` is the bridge's own namespace, which holds its Lease.
     """
     reachable = await _api_server(transport)
     yield reachable
@@ -98,7 +101,7 @@ async def _api_server(transport: Transport) -> Finding:
 
 
 async def _rights(transport: Transport, wanted: Wanted) -> Finding:
-    """Ask the API server about rights, several at a time; return the findings."""
+    """Ask the API server about rights, several at the same time; return one finding about them."""
     check = f"rights {wanted.what}"
     asking = asyncio.Semaphore(_AT_A_TIME)
 

@@ -1,4 +1,4 @@
-"""The results of checks."""
+"""Types for the results of `poseidon doctor`'s checks."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ class Verdict(Enum):
 
     OK = "ok"
     WARNING = "warning"
-    """An optional feature does not work."""
+    """An optional feature does not work, but the bridge can run."""
     WRONG = "wrong"
 
 
 class Finding(NamedTuple):
-    """Finding of a check: one line, with the remedy unless all is well."""
+    """Result of one check in one line; unless all is well, it says what to do."""
 
     check: str
     verdict: Verdict
     message: str
 
     def as_json(self) -> dict[str, Any]:
-        """Return the documented JSON object."""
+        """Return the finding as the JSON object that the documents describe."""
         return {"check": self.check, "verdict": self.verdict.value, "message": self.message}

@@ -1,4 +1,4 @@
-"""The rights that a bridge needs, by the folder of ``deploy/`` that grants them; a test compares both."""
+"""Lists the rights that a bridge needs, by the folder of ``deploy/`` that grants them; a test compares the two."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _FOLLOW = ("list", "watch")
 
 
 class Right(NamedTuple):
-    """A verb on a resource of an API group; ``name`` if on one object only, ``namespace`` if within one."""
+    """A verb on a resource of an API group; ``name`` limits it to one object, ``namespace`` to one namespace."""
 
     group: str
     resource: str
@@ -32,7 +32,7 @@ def _rights(group: str, resources: str, *verbs: str) -> frozenset[Right]:
 
 
 def _to_follow(role: str) -> frozenset[Right]:
-    """Return the rights to list and watch the kinds that the role of a folder is for."""
+    """Return the rights to list and watch those kinds of objects that a folder's role covers."""
     return frozenset(
         Right(kind.group, kind.plural, verb) for kind in FOLLOWED if kind.role == role for verb in kind.verbs
     )
@@ -78,8 +78,9 @@ NETWORK = frozenset().union(
 
 
 class Wanted(NamedTuple):
-    """Rights for one purpose, ``what``; ``folder`` of ``deploy/`` grants them. ``needed``: the bridge cannot work
-    without them.
+    """Rights for one purpose (``what``), which the folder ``folder`` of ``deploy/`` grants.
+
+    If ``needed``, the bridge cannot work without them.
     """
 
     what: str
@@ -114,7 +115,7 @@ def iter_wanted(configuration: BridgeConfiguration, namespace: str) -> Iterator[
 
 
 def lease_rights(namespace: str, name: str) -> frozenset[Right]:
-    """Return the rights for leader election by a Lease with this name."""
+    """Return the rights to elect a leader by a Lease with this name."""
     group, resource = "coordination.k8s.io", "leases"
     on_it = {Right(group, resource, verb, namespace, name) for verb in ("get", *_FOLLOW, "patch")}
     return frozenset({Right(group, resource, "create", namespace), *on_it})

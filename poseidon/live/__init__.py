@@ -1,1 +1,1 @@
-"""Reads a running cluster and its solver for commands. Nothing is written."""
+"""Reads a running cluster and its solver for commands. The package writes nothing to the cluster."""

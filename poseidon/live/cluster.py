@@ -1,8 +1,7 @@
 """Reads a live cluster for commands that otherwise read files.
 
-Objects of a live cluster are never refused: they may be older than the API server's present checks, and
-anybody may have written them. Objects that cannot be used are set aside and named, as in the bridge, and the
-rest is used.
+Objects of a live cluster are never refused, because they may be older than the API server's present checks. As in the
+bridge, objects that cannot be used are left out and named in warnings.
 """
 
 from __future__ import annotations
@@ -22,9 +21,9 @@ _PAGE = 500
 
 
 async def read_cluster(transport: Transport, *, suspended: bool = False) -> Manifests:
-    """Return the objects of a cluster that placement reads. Raises ``KubeError`` if the API server does not answer.
+    """Return those objects of a cluster that placement reads. Raises ``KubeError`` if the API server does not answer.
 
-    ``suspended``: include the pods that suspended Jobs in queues would have.
+    If ``suspended``, the pods that suspended Jobs in queues would have are included.
     """
     await transport.get("/version")
     documents: list[Document] = []

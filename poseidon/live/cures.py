@@ -1,7 +1,8 @@
-"""Asks a running solver for changes that would give a waiting pod a node, and puts them in words.
+"""Asks a running solver for changes that would give a waiting pod a node, and describes them in words.
 
-The solver knows tasks, not objects. So whether a pod that would have to move may be evicted is found out here, and if
-not, the solver is asked again. Of the API server only the objects around the pod are read.
+The solver knows tasks, but not the objects that decide whether a pod may be evicted. So this module checks whether
+the pods that a change would move may be evicted. If one may not, it asks the solver again. It reads only the objects
+around these pods from the API server.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     from protos.firmament.v1 import scheduler_pb2 as pb
 
 _MOST_ASKED = 4
-"""How often a solver is asked at most; each answer but the last would move a pod that must stay."""
+"""The most times that a solver is asked; each answer but the last would move a pod that must stay."""
 _MADE_BY_REPLICA_SETS = "pod-template-hash"
 
 
@@ -51,10 +52,10 @@ async def find_cures_of_pod(
     now: float,
     tls: TlsFiles | None = None,
 ) -> tuple[tuple[Cure, ...], tuple[str, ...]]:
-    """Return the cures of a pod that waits in the solver of ``cluster``, and lines about objects that cannot be read.
+    """Return the cures of a pod that waits in the solver for ``cluster``, and lines about objects that cannot be read.
 
-    ``targets``: addresses of solvers, each of which has ``seconds`` for an answer; ``now``: seconds since the epoch.
-    Raises ``NoAnswerError``, ``KubeError`` or ``TlsError``.
+    ``targets`` are the addresses of solvers, each of which has ``seconds`` for an answer; ``now`` is in seconds since
+    the epoch. Raises ``NoAnswerError``, ``KubeError`` or ``TlsError``.
     """
     reader = _Reader(transport)
     around, found = await asyncio.gather(
@@ -67,14 +68,17 @@ async def find_cures_of_pod(
 
 
 class _Reader:
-    """Reads collections. ``problems``: a line for each that cannot be listed, and each object that cannot be read."""
+    """Reads collections of objects from the API server.
+
+    ``problems`` has a line for each collection that cannot be listed, and for each object that cannot be read.
+    """
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
         self.problems: list[str] = []
 
     async def list_all(self, resources: Iterable[Resource[Any]]) -> list[CollectionObjects]:
-        """Return the objects of the collections; those that cannot be read are left out."""
+        """Return the objects of the collections; objects that cannot be read are left out."""
         found = await asyncio.gather(*(list_collection(self._transport, each) for each in resources))
         for each in found:
             if each.problem:
@@ -92,7 +96,7 @@ async def _ask(
     now: float,
     tls: TlsFiles | None,
 ) -> Sequence[pb.Cure]:
-    """Return a solver's cures without those that would move pods that must stay."""
+    """Return a solver's cures, without those that would move a pod that must stay."""
     fixed: set[str] = set()
     found: Sequence[pb.Cure] = ()
     for _ in range(_MOST_ASKED):
@@ -140,7 +144,7 @@ async def _list_fixed(reader: _Reader, nodes: Sequence[str], now: float) -> set[
 
 
 async def _read_around(reader: _Reader, pod: Pod) -> Manifests:
-    """Return the pod with the other pods of its workload, and the storage by which nodes are chosen for it."""
+    """Return the pod with the other pods of its workload, and the storage objects that limit its nodes."""
     resource, owner = POD.resource.narrow_to(pod.metadata.namespace or "default"), pod.metadata.controller()
     made_by = pod.metadata.labels.get(_MADE_BY_REPLICA_SETS)
     if owner is None:
@@ -162,7 +166,7 @@ def _build_manifests(held: Iterable[CollectionObjects]) -> Manifests:
 
 
 def _read_cure(pod: str, cure: pb.Cure) -> Cure:
-    """Return a solver's cure of a pod (``namespace/name``), as yet without words for people."""
+    """Return a solver's cure of a pod (``namespace/name``), still without words for people."""
     steps = tuple(map(_read_step, cure.steps))
     moves = sorted((each.name, each.source, each.target) for each in cure.moves)
     return Cure(

@@ -1,4 +1,4 @@
-"""Explains, from a running solver and its API server, why a pod may or may not run on each node."""
+"""Asks a running solver and its API server why a pod may or may not run on each node."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ async def explain_live(
     tls: TlsFiles | None = None,
     cures_at: float | None = None,
 ) -> PodExplanation:
-    """Explain the pod ``namespace/name`` as the solver of ``cluster`` sees it now; ``targets``: addresses of solvers.
+    """Explain the pod ``namespace/name`` as the solver for ``cluster`` sees it now.
 
-    ``cures_at``: the time, in seconds since the epoch, if cures are sought, too; None if not.
-    For a pod that the solver does not know there are no verdicts, and the outlook says why. Raises ``UnknownPodError``,
-    ``KubeError``, ``MalformedObjectError``, ``NoAnswerError`` or ``TlsError``.
+    ``targets`` are the addresses of solvers. ``cures_at`` is the time, in seconds since the epoch, if cures are
+    sought, too, else None. If the solver does not know the pod, there are no verdicts, and the outlook says why.
+    Raises ``UnknownPodError``, ``KubeError``, ``MalformedObjectError``, ``NoAnswerError`` or ``TlsError``.
     """
     pod = await _read(transport, name)
     if classify_pod(pod) is Disposition.FINISHED:
@@ -60,7 +60,7 @@ async def explain_live(
 
 
 async def _read(transport: Transport, name: str) -> Pod:
-    """Return the pod, read by a list: a bridge's account may list pods, so that works in the bridge's pod too."""
+    """Return the pod, read by a list request, because a bridge's account may list pods but not get one."""
     namespace, _, own = name.partition("/")
     path = f"/api/v1/namespaces/{quote(namespace)}/pods"
     body = await transport.get(path, {"fieldSelector": f"metadata.name={own}"})
@@ -77,7 +77,7 @@ def _say_which_are_driven(cluster: str, driven: set[str]) -> str:
 
 
 def _describe_outlook(pod: Pod, found: pb.Explanation | None) -> Iterator[str]:
-    """Yield lines on why a pod waits, as far as its object shows it."""
+    """Yield lines on why a pod waits, as far as its object shows that."""
     said = next((each.message for each in pod.status.conditions if each.type == "PodScheduled"), "")
     if pod.status.nominated_node_name:
         yield f"It is to get node {pod.status.nominated_node_name}."

@@ -1,4 +1,4 @@
-"""Computes rates, times and counts of a running pair from the metrics of both programs."""
+"""Computes rates, times and counts of a running bridge and its solver, from the metrics that both programs serve."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from protos.conventions.logs import one_line
 
 Labels = tuple[tuple[str, str], ...]
 Values = Mapping[tuple[str, Labels], float]
-"""Values by (name of the sample, its sorted labels)."""
+"""Values of samples by name and sorted labels."""
 
 STAGES = ("snapshot", "network", "solve", "admit")
 
@@ -28,41 +28,41 @@ class Quantiles(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """Figures of a running pair; rates and means are of the time between two readings, or of all time after one."""
+    """Figures of a running bridge and its solver, between two readings, or for all time after a single reading."""
 
     nodes: int
-    """Nodes that the bridge knows."""
+    """Number of nodes that the bridge knows."""
     leads: bool
-    """Whether the bridge leads."""
+    """Whether the bridge is the leader."""
     connected: bool
-    """Whether it has a stream to the solver."""
+    """Whether the bridge has a stream to the solver."""
     refused: bool
-    """Whether the solver refuses it."""
+    """Whether the solver refuses the bridge."""
     queues: Mapping[str, int]
-    """Waiting pods by what they wait for."""
+    """Number of waiting pods by what they wait for."""
     in_flight: int
-    """Bindings in flight."""
+    """Number of bindings that have been sent and not been answered."""
     bound: float
-    """Pods bound per second."""
+    """Number of pods bound per second."""
     bound_in_all: int
-    """Pods bound since the bridge started."""
+    """Number of pods bound since the bridge started."""
     scheduling: Quantiles
     """Seconds from a pod's creation to its binding."""
     answer: Quantiles
-    """Seconds from sending a pod to its placement."""
+    """Seconds from sending a pod to the solver to its placement."""
     binding: Quantiles
-    """Seconds of a binding at the API server."""
+    """Seconds that a binding takes at the API server."""
     rounds: float
-    """Rounds per second."""
+    """Number of rounds per second."""
     stages: Mapping[str, float]
-    """Mean seconds of a round by stage."""
+    """Mean seconds of each stage of a round."""
     arcs: int
-    """Arcs of the last round's network."""
+    """Number of arcs in the last round's network."""
     failures: int
-    """Failed rounds."""
+    """Number of rounds that failed."""
 
     def as_json(self) -> dict[str, Any]:
-        """Return the documented JSON object; times are null if nothing was measured."""
+        """Return the figures as the JSON object that the documents describe; times are null if nothing was measured."""
         return {
             "nodes": self.nodes,
             "leads": self.leads,
@@ -86,7 +86,7 @@ class Figures:
 
 
 def parse_metrics(text: str) -> Values:
-    """Return the finite samples of a page of metrics. Raises ``ValueError`` for a text that is no such page."""
+    """Return the finite samples of a page of metrics. Raises ``ValueError`` if the text is no such page."""
     try:
         return {
             (sample.name, tuple(sorted(sample.labels.items()))): sample.value
@@ -94,13 +94,17 @@ def parse_metrics(text: str) -> Values:
             for sample in family.samples
             if math.isfinite(sample.value)
         }
-    except (ValueError, LookupError, TypeError) as error:  # the parser raises whatever it stumbles over
+    # the parser raises many types of errors for faulty text
+    except (ValueError, LookupError, TypeError) as error:
         why = one_line(str(error))[:100] or "it ends too early"
         raise ValueError(f"what answers is no page of metrics ({why})") from error
 
 
 def compute_figures(now: Values, before: Values | None, seconds: float) -> Figures:
-    """Return the figures of two readings of both programs, ``seconds`` apart; ``before``: None for the first."""
+    """Return the figures of two readings of both programs, ``seconds`` apart.
+
+    ``before`` is None after the first reading.
+    """
     change = _Change(now, before or {})
     since = seconds if before is not None and seconds > 0 else math.inf
     rounds = change.get_growth("firmament_round_duration_seconds_count", stage="total")
@@ -139,13 +143,13 @@ class _Change:
         self._now, self._before = now, before
 
     def get_growth(self, name: str, **labels: str) -> float:
-        """Return the growth of a counter between the readings; a counter that was reset counts from 0."""
+        """Return by how much a counter grew between the readings; a counter that was reset counts from 0."""
         key = (name, tuple(sorted(labels.items())))
         now, before = self._now.get(key, 0.0), self._before.get(key, 0.0)
         return now - before if now >= before else now
 
     def quantiles(self, name: str) -> Quantiles:
-        """Return quantiles of a histogram summed over its labels, as Prometheus' histogram_quantile does."""
+        """Return quantiles of a histogram summed over its labels, computed as by Prometheus' histogram_quantile."""
         buckets: dict[float, float] = {}
         for key in self._now:
             if key[0] == f"{name}_bucket":
@@ -160,7 +164,8 @@ class _Change:
 def _quantile(buckets: list[tuple[float, float]], part: float) -> float:
     """Return the quantile ``part`` (0 to 1) of a histogram, NaN if it is empty.
 
-    ``buckets``: upper edge and count up to that edge, in ascending order; the last edge is infinite.
+    ``buckets`` has the upper edge of each bucket and the count up to that edge, in ascending order; the last edge is
+    infinite.
     """
     if not buckets or not buckets[-1][1]:
         return math.nan

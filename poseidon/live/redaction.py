@@ -1,6 +1,6 @@
-"""Removes the free texts of objects for a support bundle, except those on a list of what placement reads.
+"""Removes free texts from objects for a support bundle, except the texts that placement reads.
 
-Labels stay, as selectors of any object may read them.
+Labels are kept, because selectors of any object may refer to them.
 """
 
 from __future__ import annotations
@@ -71,10 +71,10 @@ ANNOTATIONS: frozenset[str] = frozenset(
         *VOLCANO_QUEUES,
     }
 )
-"""Annotations that placement reads, beside those that begin with ``ANNOTATION_PREFIX``, which are for cost models."""
+"""Annotations that placement reads, besides those for cost models, which begin with ``ANNOTATION_PREFIX``."""
 
 _SPOKEN_FOR = frozenset({"PodScheduled"})
-"""Types of conditions whose messages are kept: schedulers write these from what placement reads."""
+"""Types of conditions whose messages are kept, because schedulers write them from what placement reads."""
 
 _NAMES_OF_CUSTOM_OBJECTS = frozenset(
     {
@@ -120,11 +120,11 @@ _NAMES_OF_CUSTOM_OBJECTS = frozenset(
         "workloads",
     }
 )
-"""Fields of AppGroup and NetworkTopology, whose specs are read as they were written."""
+"""Fields of AppGroup and NetworkTopology; the specs of these objects are read as they were written."""
 
 
 def keep(kind: str, cut: dict[str, Any], annotations: Collection[str] = ()) -> dict[str, Any]:
-    """Return a decoded object (builtins) as a bundle keeps it; ``annotations``: keys that are kept in addition."""
+    """Return a decoded object as a bundle contains it; ``annotations`` has the keys of further annotations to keep."""
     _drop_annotations(cut, annotations)
     if kind in _BY_KIND:
         cut = _BY_KIND[kind](cut)
@@ -139,7 +139,7 @@ def is_kept(annotation: str) -> bool:
 
 
 def _drop_annotations(value: Any, more: Collection[str]) -> None:
-    """Remove annotations from an object and its templates, except those that placement reads, and those in ``more``."""
+    """Remove annotations of an object and its templates, except those that placement reads and those in ``more``."""
     if isinstance(value, list | tuple):
         for each in value:
             _drop_annotations(each, more)
@@ -173,7 +173,7 @@ def _of_custom_object(cut: dict[str, Any]) -> dict[str, Any]:
 
 
 def _keep_known_fields(value: Any) -> Any:
-    """Return a value without the fields whose names placement does not know."""
+    """Return a value without the fields that placement does not know."""
     if isinstance(value, dict):
         return {
             key: _keep_known_fields(each) for key, each in value.items() if key in _NAMES_OF_CUSTOM_OBJECTS

@@ -1,7 +1,8 @@
-"""Watches another scheduler, and asks the running solver where the pods that it binds would cost less.
+"""Watches another scheduler, and asks the running solver on which nodes the pods that it binds would cost less.
 
-Nothing is placed and nothing is written. A solver judges a running pod as if it were waiting. So pods are asked about
-right after they were bound, one by one; what joint placement would have gained does not show.
+The module places no pod and writes nothing. A solver judges a running pod as if the pod were waiting. So it is asked
+about each pod right after the binding, one pod at a time. What a joint placement of several pods would have saved
+stays unknown.
 """
 
 from __future__ import annotations
@@ -20,42 +21,49 @@ from poseidon.live.solver import NoAnswerError, explain_task
 from protos.conventions.tls import TlsFiles
 
 _KNOWN_WITHIN = 20.0
-"""Seconds until which the solver must have heard of a pod that was bound."""
+"""Seconds within which the solver must have learnt of a pod that was bound."""
 _RETRY = 0.25
 _MOST_WAITING = 1000
 EPSILON = 1e-6
 
 
 class Observation(NamedTuple):
-    """A pod that another scheduler has bound, compared with the solver's choice. Costs are sums over all models."""
+    """A pod that another scheduler has bound, compared with the solver's choice.
+
+    Costs are sums over all cost models, in points.
+    """
 
     pod: str
     """Name of the pod, ``namespace/name``."""
     node: str
-    """The node that it was bound to."""
+    """The node to which the pod was bound."""
     best: str
-    """The cheapest node at that time, "" if none was feasible."""
+    """The cheapest node at that time, "" if the pod could use no node."""
     cost: float
-    """Cost at ``node``."""
+    """Cost of the pod on ``node``, in points."""
     best_cost: float
-    """Cost at ``best``."""
+    """Cost of the pod on ``best``, in points."""
     models: Mapping[str, tuple[float, float]]
-    """By model, the costs at ``node`` and at ``best``."""
+    """The costs on ``node`` and on ``best``, by cost model."""
     reasons: tuple[str, ...]
-    """Why the solver would not have used ``node``; empty if it might have."""
+    """Why the solver would not have used ``node``; empty if it could have."""
 
     @property
     def saving(self) -> float:
-        """Points by which ``best`` would have cost less; 0 if ``node`` was as good, or if the solver refuses it."""
+        """Points by which ``best`` would have cost less.
+
+        0 if ``node`` was as good, or if the solver refuses ``node``.
+        """
         if self.reasons or not self.best:
             return 0.0
         return max(self.cost - self.best_cost, 0.0)
 
 
 def compare_with_cheapest(pod: str, node: str, found: Mapping[str, Verdict]) -> Observation | None:
-    """Compare a pod's ``node`` with the cheapest node of the verdicts; None if the solver does not know ``node``.
+    """Compare a pod's ``node`` with the cheapest node of the verdicts.
 
-    Of several cheapest nodes, ``node`` itself is preferred, then the first by name.
+    The result is None if the solver does not know ``node``. Of several cheapest nodes, ``node`` itself is preferred,
+    then the first by name.
     """
     there = found.get(node)
     if there is None:
@@ -71,14 +79,14 @@ def compare_with_cheapest(pod: str, node: str, found: Mapping[str, Verdict]) -> 
 
 @dataclass(slots=True)
 class Report:
-    """Pods seen: ``bound`` ones, the ``observed`` ones that were compared, and those ``unknown`` to the solver."""
+    """Numbers of pods: those ``bound``, those ``observed`` (compared), and those ``unknown`` to the solver."""
 
     bound: int = 0
     observed: list[Observation] = field(default_factory=list)
     unknown: int = 0
 
     def as_json(self) -> dict[str, Any]:
-        """Return the documented JSON object."""
+        """Return the report as the JSON object that the documents describe."""
         elsewhere = [each for each in self.observed if each.saving > EPSILON]
         against = [each for each in self.observed if each.reasons]
         return {
@@ -97,9 +105,7 @@ class Report:
 
 
 def sum_savings_by_model(observed: Iterable[Observation]) -> dict[str, float]:
-    """Return, by model, the points that the cheapest nodes would have saved; negative if the model charges
-    more there.
-    """
+    """Return, by cost model, the points that the cheapest nodes would have saved; negative if they cost more there."""
     found: dict[str, float] = {}
     for each in observed:
         for name, (there, best) in each.models.items():
@@ -120,10 +126,10 @@ def _as_json(each: Observation) -> dict[str, Any]:
 
 
 class Shadow:
-    """Watches pods of other schedulers, and asks the solver about each when it gets a node.
+    """Watches pods of other schedulers, and asks the solver about each pod that gets a node.
 
-    ``names``: values of ``spec.schedulerName`` of the pods that are watched. ``rate``: largest number of questions per
-    second; if more pods wait for their question, only the latest thousand are kept.
+    ``names`` are the values of ``spec.schedulerName`` of the pods to watch. ``rate`` is the largest number of
+    questions per second. If more pods wait for their question, only the latest thousand are kept.
     """
 
     def __init__(
@@ -143,7 +149,7 @@ class Shadow:
         self.report = Report()
 
     def take_changes(self, changes: Sequence[Change[Pod]]) -> None:
-        """Note changed pods, and queue each pod for a question when it gets a node after it was seen without."""
+        """Record changed pods; if a pod that was seen without a node has got one, queue it for a question."""
         for uid, pod in changes:
             if pod is None:
                 self._unbound.discard(uid)
@@ -161,10 +167,11 @@ class Shadow:
             self._came.set()
 
     async def run(self) -> None:
-        """Ask about bound pods until cancelled. Raises ``NoAnswerError`` if no solver answers at the start, or
-        ``TlsError``.
+        """Ask about bound pods until cancelled.
 
-        While no solver answers later, pods count as unknown.
+        Raises ``TlsError``, or ``NoAnswerError`` if no solver answers at the start.
+
+        If no solver answers later, the pods concerned count as unknown.
         """
         await explain_task(self._targets, self._cluster, "", _KNOWN_WITHIN, self._tls)
         while True:

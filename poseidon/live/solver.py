@@ -1,4 +1,4 @@
-"""Asks running solvers; returns their answers or raises an error for people."""
+"""Asks running solvers questions, and returns the answers or raises errors with a text for people."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from protos.firmament.v1 import scheduler_pb2_grpc as pb_grpc
 Answer = TypeVar("Answer")
 
 _MOST_BYTES = 1 << 30
-"""Largest answer: an explanation names every node with the verdict of each model."""
+"""Largest answer in bytes; an explanation names every node with the verdict of each cost model."""
 _KEEPALIVE_SECONDS = 20.0
 _SEARCH_SECONDS = 30.0
-"""How long a solver seeks cures at most."""
+"""The longest time that a solver seeks cures, in seconds."""
 _NOT_KNOWN = (grpc.StatusCode.NOT_FOUND, grpc.StatusCode.FAILED_PRECONDITION)
 """Status codes of a solver that does not know the object in question, or not the whole cluster yet."""
 
 
 class NoAnswerError(Exception):
-    """No solver has answered; the text says why, for each solver, in one line."""
+    """Raised if no solver has answered; the text says why, with one line per solver."""
 
 
 async def explain_task(
     targets: Sequence[str], cluster: str, uid: str, seconds: float, tls: TlsFiles | None = None
 ) -> pb.Explanation | None:
-    """Return the answer of the first solver at ``targets`` that knows a task, None if no answering solver knows it.
+    """Return the answer of the first solver at ``targets`` that knows a task, or None if no answering one knows it.
 
-    Each has ``seconds`` to answer. Raises ``NoAnswerError`` or ``TlsError``.
+    Each solver has ``seconds`` to answer. Raises ``TlsError``, or ``NoAnswerError`` if none answers.
     """
     request = pb.ExplainRequest(cluster=cluster, task=uid)
     return await _ask_in_order(targets, tls, lambda stub: stub.Explain(request, timeout=seconds))
@@ -47,9 +47,10 @@ async def find_cures(
     seconds: float,
     tls: TlsFiles | None = None,
 ) -> pb.FoundCures | None:
-    """Return what would give a waiting task a machine, by the first solver that knows it, as ``explain_task`` does.
+    """Return what would give a waiting task a machine, from the first solver that knows the task.
 
-    ``fixed``: uids of tasks that may not be moved. Each solver has time for a search, and ``seconds`` more.
+    ``fixed`` has the uids of tasks that may not be moved. Each solver may take ``seconds`` in addition to the time of
+    its search.
     """
     request = pb.FindCuresRequest(cluster=cluster, task=uid, fixed=fixed)
     return await _ask_in_order(
@@ -58,9 +59,9 @@ async def find_cures(
 
 
 async def list_clusters(targets: Sequence[str], seconds: float, tls: TlsFiles | None = None) -> set[str]:
-    """Return the names of all clusters of the solvers at ``targets`` that answer.
+    """Return the names of all clusters that the answering solvers at ``targets`` serve.
 
-    Each has ``seconds`` to answer. Raises ``NoAnswerError`` if none does, or ``TlsError``.
+    Each solver has ``seconds`` to answer. Raises ``TlsError``, or ``NoAnswerError`` if none answers.
     """
     names: set[str] = set()
     faults = []
@@ -83,7 +84,7 @@ async def read_state(
 ) -> dict[str, Any]:
     """Return the state of ``cluster``, as the protocol's JSON, from the first solver that serves it.
 
-    Raises ``TlsError``, or ``NoAnswerError``, also if no solver serves the cluster or knows all of it yet.
+    Raises ``TlsError``, or ``NoAnswerError`` if no solver serves the cluster or knows all of it.
     """
     request = pb.ListStateRequest(cluster=cluster, with_tasks=True)
     found = await _ask_in_order(targets, tls, lambda stub: stub.ListState(request, timeout=seconds))
@@ -97,7 +98,7 @@ async def read_state(
 async def _ask_in_order(
     targets: Sequence[str], tls: TlsFiles | None, ask: Callable[[Any], Awaitable[Answer]]
 ) -> Answer | None:
-    """Return the first answer, None if some solver answers that it does not know the object in question."""
+    """Return the first answer; None if no solver answers, but some solver says that it does not know the object."""
     shown = tls.read() if tls is not None else None
     unknown = False
     faults = []
@@ -107,7 +108,7 @@ async def _ask_in_order(
                 return await ask(pb_grpc.SchedulerStub(channel))
             except grpc.aio.AioRpcError as error:
                 if error.code() in _NOT_KNOWN:
-                    unknown = True  # ask the next target: it may serve the cluster
+                    unknown = True  # ask the next solver, which may serve the cluster
                 elif error.code() is grpc.StatusCode.UNIMPLEMENTED:
                     faults.append(f"{target}: is of an older release, which cannot answer this question")
                 else:

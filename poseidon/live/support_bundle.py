@@ -1,9 +1,9 @@
 """Writes a support bundle for a person who helps remotely: the cluster, the programs' pages, and doctor's findings.
 
-Objects are as ``poseidon plan`` reads them, reduced to the fields that the bridge decodes. Containers'
-environments, commands and probes, parameters of storage classes, and other places for secrets are left out.
-Annotations stay only if they are on a list (``poseidon.live.redaction``). Credentials in URLs are removed. If a
-part is unavailable, the bundle says so and contains the rest.
+Objects have the form that ``poseidon plan`` reads, and only the fields that the bridge decodes. Places for secrets
+are left out, such as containers' environments, commands and probes, and parameters of storage classes. Annotations
+are kept only if they are on a list (``poseidon.live.redaction``). Credentials in URLs are removed. If a part is
+unavailable, the bundle says so and contains the rest.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ _MOST_BYTES = 64 << 20
 
 
 class CollectionObjects(NamedTuple):
-    """The objects of one collection of a live cluster, reduced to the fields that are decoded.
+    """The objects of one collection of a live cluster, with only the fields that the bridge decodes.
 
-    ``left_out``: a line for each object that cannot be read; ``problem``: why the collection could not be listed, "" if
-    it was listed.
+    ``left_out`` has a line for each object that cannot be read. ``problem`` says why the collection could not be
+    listed, or is "".
     """
 
     name: str
@@ -60,9 +60,9 @@ class CollectionObjects(NamedTuple):
 async def list_collections(
     transport: Transport, annotations: Sequence[str] = ()
 ) -> AsyncIterator[CollectionObjects]:
-    """Yield the objects of each collection in its first served version; no objects if no version is served.
+    """Yield each collection's objects in its first served version, or no objects if no version is served.
 
-    ``annotations``: keys of annotations that are kept in addition to those that placement reads.
+    ``annotations`` has the keys of annotations that are kept in addition to those that placement reads.
     """
     for resource in COLLECTIONS:
         yield await list_collection(transport, resource, annotations)
@@ -71,7 +71,7 @@ async def list_collections(
 async def list_collection(
     transport: Transport, resource: Resource[Any], annotations: Sequence[str] = ()
 ) -> CollectionObjects:
-    """Return the objects of one collection; as ``list_collections``."""
+    """Return the objects of one collection; the arguments are those of ``list_collections``."""
     try:
         return await _fetch(transport, resource, frozenset(annotations))
     except (KubeError, MalformedObjectError) as error:
@@ -115,13 +115,16 @@ def _name(metadata: ObjectMeta) -> str:
 
 
 def reduce_object(found: KubeStruct, annotations: frozenset[str] = frozenset()) -> dict[str, Any]:
-    """Return an object as a bundle contains it."""
+    """Return an object as a support bundle contains it."""
     cut: dict[str, Any] = msgspec.to_builtins(found)
     return keep(type(found).__name__, cut, annotations)
 
 
 class Part(NamedTuple):
-    """A file of the archive; ``problem``: why it is missing, "" if it is there; ``left_out``: lines on omissions."""
+    """A file of the archive.
+
+    ``problem`` says why the file is missing, "" if it is not; ``left_out`` has lines on what it lacks.
+    """
 
     name: str
     content: bytes
@@ -130,7 +133,7 @@ class Part(NamedTuple):
 
 
 async def cluster_parts(transport: Transport, annotations: Sequence[str]) -> AsyncIterator[Part]:
-    """Yield one file per collection that has objects, to be read by ``poseidon plan -f``."""
+    """Yield a file for each collection that has objects; ``poseidon plan -f`` reads these files."""
     async for held in list_collections(transport, annotations):
         name = f"cluster/{held.name}.json"
         if held.problem:
@@ -162,7 +165,7 @@ async def collect_solver_state(
 
 
 async def page_parts(program: str, url: str) -> AsyncIterator[Part]:
-    """Yield the content of the pages that a program serves at the address of its metrics, as files."""
+    """Yield the pages that a program serves at the address of its metrics, as files."""
     timeout = aiohttp.ClientTimeout(total=_PAGE_SECONDS)
     async with aiohttp.ClientSession(timeout=timeout) as session:
         for page in PAGES:
@@ -176,7 +179,10 @@ async def page_parts(program: str, url: str) -> AsyncIterator[Part]:
 
 
 def round_parts(folder: Path, most: int = MOST_ROUNDS) -> Iterator[Part]:
-    """Yield the files of the latest rounds that a solver has saved in a folder, to be read by ``firmament replay``."""
+    """Yield the files of the latest rounds that a solver has saved in a folder.
+
+    ``firmament replay`` reads these files.
+    """
     try:
         rounds = sorted(each for each in folder.iterdir() if each.is_dir() and each.name.startswith("round-"))
         files = [file for each in rounds[-most:] for file in sorted(each.iterdir())]
@@ -209,7 +215,7 @@ async def _attempt(name: str, make: Callable[[], Awaitable[bytes]]) -> Part:
 
 
 def archive(parts: Sequence[Part], moment: float) -> bytes:
-    """Return the parts as a compressed archive, with a file that lists the content and what could not be collected."""
+    """Return the parts as a compressed archive, with a file that lists its content and what could not be collected."""
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w:gz") as tar:
         for part in (Part("README.txt", _read_me(parts)), *parts):

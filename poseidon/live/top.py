@@ -1,4 +1,4 @@
-"""Draws the figures of a running pair on a terminal."""
+"""Draws the figures of a running bridge and its solver on a terminal."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _WAITING: Mapping[str, str] = {
 
 
 def make_screen(found: Figures) -> RenderableType:
-    """Return the screen: state of the pair, waiting pods by what they wait for, and times."""
+    """Return the screen: the state of both programs, waiting pods by what they wait for, and times."""
     return Group(_line(found), Text(), _waiting(found), Text(), _times(found))
 
 

@@ -48,7 +48,7 @@ def make_write(state: BridgeState, write: DeviceClaimWrite, now: float) -> dict[
 
 
 def apply_report(pods: dict[str, Pod], write: DeviceClaimWrite) -> None:
-    """If a write says so, name its claim in the status of its pod, which is one of ``pods`` (by uid)."""
+    """Name the claim of a write in the status of its pod, if the write says so; ``pods`` has all pods by uid."""
     if write.report is None or not write.join:
         return
     patch = write.report[1]

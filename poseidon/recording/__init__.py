@@ -1,1 +1,1 @@
-"""Records the stream between a bridge and a solver in files, which ``poseidon simulate`` reads."""
+"""Records the messages between a bridge and a solver in files, which ``poseidon simulate`` reads."""

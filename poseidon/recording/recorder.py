@@ -1,6 +1,6 @@
-"""Records a stream to a solver: the event loop queues entries, and a thread compresses and writes them.
+"""Records the messages to and from a solver: the event loop queues entries, a thread compresses and writes them.
 
-It records the messages of the protocol. These contain only what placement reads, so no environment variables, no
+The recorded messages are those of the protocol. They contain only what placement reads: no environment variables, no
 commands, no content of Secrets. If the disk is slow or full, entries are lost, but bindings are never delayed.
 """
 
@@ -22,16 +22,19 @@ from protos.firmament.v1 import scheduler_pb2 as pb
 _log = logging.getLogger(__name__)
 
 _MOST_WAITING = 64 << 20
-"""Limit on the bytes of entries that wait to be written."""
+"""The most bytes of entries that may wait to be written."""
 _BLOCK = 256 << 10
-"""Bytes of entries that are compressed together."""
+"""How many bytes of entries are compressed together."""
 _BATCH = 2000
 """Number of events per message at the beginning of a file."""
 CLOSE_SECONDS = 3.0
 
 
 class StreamRecorder:
-    """Records streams, one after another. Called from the event loop's thread; ``wall``: seconds since the epoch."""
+    """Records one stream of messages after another.
+
+    The event loop's thread calls it; ``wall`` returns the seconds since the epoch.
+    """
 
     def __init__(
         self,
@@ -40,20 +43,21 @@ class StreamRecorder:
         configuration: Mapping[str, Any],
         block_seconds: float = 1.0,
     ) -> None:
-        """Start a recorder. ``block_seconds``: the longest time for which entries are gathered before they are
-        written.
+        """Start a recorder.
+
+        ``block_seconds`` is the longest time for which entries are gathered before they are written.
         """
         self._wall = wall
         text = json.dumps(redact_configuration(configuration), default=str) if configuration else ""
         self._stream = pb.RecordedStream(configuration=text)
         self._state = StreamState()
         self._steps = 0
-        self._whole = False  # a snapshot has been sent
+        self._whole = False  # set when a snapshot has been sent completely
         self._gap = False
         self._thread = _WriterThread(writer, block_seconds)
 
     def begin(self, hello: pb.Hello, welcome: pb.Welcome) -> None:
-        """Record that a stream begins: the solver has answered its greeting."""
+        """Record that a stream begins: the bridge greeted the solver, and the solver answered."""
         del self._stream.needs[:]
         self._stream.needs.extend(welcome.needs)
         self._stream.cluster, self._stream.client = hello.cluster, hello.client
@@ -63,7 +67,7 @@ class StreamRecorder:
         self._put(pb.Recorded(stream=self._stream), begins=True)
 
     def note_sent(self, message: pb.ClientMessage) -> None:
-        """Record a message to the solver that is about to be sent."""
+        """Record a message that is about to be sent to the solver."""
         body = message.WhichOneof("body")
         at = self._wall()
         if self._gap or (self._whole and self._thread.is_full):
@@ -83,15 +87,15 @@ class StreamRecorder:
         self._put(pb.Recorded(at=at, round=kept))
 
     def idle(self) -> bool:
-        """Return whether each entry has been written, or could not be."""
+        """Return whether every queued entry has been written, or could not be written."""
         return self._thread.waiting == 0
 
     def close(self) -> None:
-        """Write the waiting entries as far as time allows."""
+        """Write the queued entries as far as time allows."""
         self._thread.close()
 
     def _begin_file(self, at: float) -> None:
-        """Begin another file with the whole known state, unless the writer is behind."""
+        """Begin another file with the whole known state, unless the writing thread is behind."""
         if not self._whole or self._thread.is_behind:
             return
         self._gap = False
@@ -115,7 +119,7 @@ class StreamRecorder:
 
 
 class _WriterThread:
-    """A thread that writes entries in the order in which they come."""
+    """A thread that writes entries in the order in which they are queued."""
 
     def __init__(self, writer: SegmentWriter, block_seconds: float) -> None:
         self._writer, self._block_seconds = writer, block_seconds
@@ -140,7 +144,7 @@ class _WriterThread:
         return self.waiting > _MOST_WAITING // 2
 
     def put(self, entry: bytes, *, begins: bool) -> bool:
-        """Queue an entry, the first of another file if it ``begins`` one; return whether there was room for it."""
+        """Queue an entry, which ``begins`` another file or not; return whether the queue had room for it."""
         if self.waiting + len(entry) > _MOST_WAITING:
             _log.warning("recording has a gap, entries come faster than they can be written")
             return False
@@ -151,7 +155,7 @@ class _WriterThread:
         return True
 
     def close(self, seconds: float = CLOSE_SECONDS) -> None:
-        """Write the waiting entries, for at most ``seconds``."""
+        """Write the queued entries, for at most ``seconds``."""
         self._queue.put(None)
         self._thread.join(seconds)
 
@@ -182,7 +186,10 @@ class _WriterThread:
                 self._full_file = self._begun_files
 
     def _try(self, work: Callable[[], None]) -> None:
-        """Do a write; log only the first of several failures in a row, and go on, as the next file may succeed."""
+        """Write something.
+
+        Of several failures in a row, log only the first, and go on, because the next file may succeed.
+        """
         try:
             work()
             self._failed = False

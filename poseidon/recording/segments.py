@@ -1,8 +1,9 @@
-"""Reads and writes the files of a recording: compressed blocks of entries. A file that is cut off is read as far as it
-goes.
+"""Reads and writes the files of a recording: compressed blocks of entries.
 
-A folder has files ``recording-NUMBER``, numbered in the order of writing. Each begins with the whole known state, so
-that the oldest can be deleted when all files together would exceed the limit.
+A file whose end is missing is read as far as it goes.
+
+A folder has files ``recording-NUMBER``, numbered in the order of writing. Each file begins with the whole known
+state. So the oldest file can be deleted when all files together would exceed the limit.
 """
 
 from __future__ import annotations
@@ -23,18 +24,18 @@ _BEGINS = b"poseidon recording 1\n"
 _NAME = re.compile(r"recording-(\d{8,})")
 _LENGTH = struct.Struct(">I")
 _FAST = 1
-"""Compression level of zlib: the best level would save a tenth of the size, and take many times as long."""
+"""Compression level of zlib; the best level would save a tenth of the size and take many times as long."""
 _PARTS = 8
 """Number of files of about equal size that a full folder holds."""
 LEAST_LIMIT = 1 << 20
 
 
 class RecordingError(ValueError):
-    """A folder that cannot be written to, or holds no recording; the text is for people."""
+    """Raised if a folder cannot be written to, or holds no recording; the text is for people."""
 
 
 def list_segments(path: Path) -> list[Path]:
-    """Return the files of a recording in order. Raises ``RecordingError``."""
+    """Return the files of a recording in order. Raises ``RecordingError`` if the folder holds none."""
     try:
         found = [(int(match[1]), each) for each in path.iterdir() if (match := _NAME.fullmatch(each.name))]
     except OSError as error:
@@ -45,7 +46,7 @@ def list_segments(path: Path) -> list[Path]:
 
 
 def read_recording(path: Path) -> Iterator[pb.Recorded]:
-    """Yield the entries of all files in order. Raises ``RecordingError``."""
+    """Yield the entries of all files in order. Raises ``RecordingError`` if the folder holds no recording."""
     for each in list_segments(path):
         yield from read_segment(each)
 
@@ -87,17 +88,18 @@ def _read_entries(block: bytes, path: Path) -> Iterator[pb.Recorded]:
 
 
 class SegmentWriter:
-    """Writes files into a folder that never holds more than ``limit`` bytes of them; for one thread.
+    """Writes files into a folder, whose files together never exceed ``limit`` bytes; for use by one thread.
 
-    Numbers continue those of an earlier process. Raises ``RecordingError`` if the folder cannot be written to.
+    The numbers of files continue those of an earlier process. Raises ``RecordingError`` if the folder cannot be
+    written to.
     """
 
     def __init__(self, path: Path, limit: int) -> None:
         self._path, self._limit = path, limit
         self.most = limit // _PARTS
-        """Bytes after which another file should begin."""
+        """Bytes in a file after which another file should begin."""
         self.size = 0
-        """Bytes of the present file."""
+        """Bytes written to the present file."""
         self._file: BinaryIO | None = None
         try:
             path.mkdir(parents=True, exist_ok=True)
@@ -113,20 +115,20 @@ class SegmentWriter:
         self._earlier: dict[Path, int] = {}
 
     def begin(self) -> None:
-        """End the present file and begin the next one. Raises ``OSError``."""
+        """End the present file and begin the next file. Raises ``OSError`` if that fails."""
         self.close()
         self._earlier = {each: each.stat().st_size for each in self._list_files()}
         self._number += 1
         path = self._path / f"recording-{self._number:08d}"
-        # Nobody but the owner may read the file, from its first byte on.
+        # From the first byte on, only the owner may read the file.
         self._file = os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb")
         self.size = 0
         self._append(_BEGINS)
 
     def write(self, entries: Iterable[bytes]) -> None:
-        """Write entries as one block, and start their transfer to the disk. Raises ``OSError``.
+        """Write entries as one block, and start to transfer it to the disk. Raises ``OSError`` if that fails.
 
-        Deletes the oldest files to make room.
+        The oldest files are deleted if the limit would be exceeded.
         """
         block = b"".join(part for each in entries for part in (_LENGTH.pack(len(each)), each))
         if self._file is not None and block:

@@ -1,4 +1,7 @@
-"""Tracks the state that a bridge has sent to a solver; each file of a recording begins with it."""
+"""Tracks the state of the cluster that a bridge has sent to a solver.
+
+Each file of a recording begins with this state.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from protos.firmament.v1 import scheduler_pb2 as pb
 
 
 class TaskKind(NamedTuple):
-    """The properties that tasks of one submission share."""
+    """The properties that all tasks of one submission share."""
 
     task_class: int
     job: str
@@ -22,30 +25,30 @@ class StreamTask(NamedTuple):
     """A task that waits or runs."""
 
     kind: TaskKind
-    """Properties that the task shares with others."""
+    """Properties that the task shares with other tasks."""
     name: str
-    """Name for people."""
+    """Name of the task for people."""
     created: float
-    """Creation in seconds since the epoch, 0 if unknown."""
+    """When the task was created, in seconds since the epoch, 0 if unknown."""
     machine: str = ""
-    """Machine on which it runs, "" while it waits."""
+    """Machine on which the task runs, "" while it waits."""
     placed: float = 0.0
-    """When it got its machine, in seconds since the epoch, 0 while it waits."""
+    """When the task got its machine, in seconds since the epoch, 0 while it waits."""
     assumed: bool = False
-    """Whether its binding is under way."""
+    """Whether the task's binding has begun and not been reported yet."""
     reported: bool = False
-    """Whether the bridge has reported it as running, so that the solver did not place it."""
+    """Whether the bridge reported the task as running, so that the solver did not place it."""
 
 
 class StreamState:
-    """The state of a cluster after the messages of a stream so far, from its snapshot on.
+    """The state of a cluster according to the messages of a stream, from its snapshot on.
 
-    Texts and messages are kept as received. What tasks have in common (`TaskKind`) is stored once.
+    Texts and messages are stored as received. Properties that tasks share (`TaskKind`) are stored once.
     """
 
     def __init__(self) -> None:
         self.tasks: dict[str, StreamTask] = {}
-        """By uid."""
+        """The tasks that wait or run, by uid."""
         self._machines: dict[str, pb.Event] = {}
         self._jobs: dict[str, pb.Event] = {}
         self._classes: dict[int, pb.Event] = {}
@@ -60,7 +63,7 @@ class StreamState:
         self._kinds.clear()
 
     def find_class(self, number: int) -> pb.TaskClass | None:
-        """Return the class with a number, None if it is not defined."""
+        """Return the class with a number, or None if no such class is defined."""
         found = self._classes.get(number)
         return None if found is None else found.task_class
 
@@ -77,7 +80,7 @@ class StreamState:
                 self.note_event(event, at)
 
     def note_reports(self, reports: Iterable[pb.BindingReport]) -> None:
-        """Update the state by reports of bindings."""
+        """Update the state by reports of the bridge on bindings."""
         for report in reports:
             task = self.tasks.get(report.task)
             if task is not None and task.machine == report.machine:
@@ -168,7 +171,7 @@ class StreamState:
         return self._kinds.setdefault(kind, kind)
 
     def list_events(self) -> Iterator[pb.Event]:
-        """Yield events that convey the whole state to a solver without any."""
+        """Yield events that pass the whole state to a solver that knows nothing yet."""
         yield from self._machines.values()
         yield from self._jobs.values()
         yield from self._classes.values()

@@ -1,4 +1,4 @@
-"""Sends the API server the requests that moves need, and repeats failed requests where that may help."""
+"""Sends the requests of moves to the API server, and repeats failed requests if that may help."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ _ITS_OWN_LABELS = frozenset(
         "statefulset.kubernetes.io/pod-name",
     }
 )
-"""Labels whose values differ between the pods of one controller."""
+"""Labels whose values differ between pods of the same controller."""
 
 
 FREED = "firmament.io/freed"
-"""Annotation of a node that was cordoned because all its pods are to be moved away."""
+"""Annotation of a node that was cordoned so that all its pods can be moved away."""
 
 
 NOT_FREED = "firmament.io/not-freed"
@@ -42,35 +42,43 @@ NOT_FREED = "firmament.io/not-freed"
 
 
 class Eviction(NamedTuple):
-    """Answer to an eviction request: ``refusal``, "" if the pod leaves; ``for_now``: a budget may allow it later."""
+    """Answer to an eviction request.
+
+    ``refusal`` says why the pod stays, "" if it leaves; ``for_now`` says whether a budget may allow the eviction
+    later.
+    """
 
     refusal: str = ""
     for_now: bool = False
 
 
 class ClusterAccess:
-    """Reads and changes pods and nodes for moves. Every method raises ``KubeError`` if all tries get no answer."""
+    """Reads and changes pods and nodes in order to move pods.
+
+    Every method raises ``KubeError`` if no try gets an answer.
+    """
 
     def __init__(self, environment: Environment) -> None:
         self._environment = environment
         self._transport = environment.transport
 
     async def pod(self, namespace: str, name: str) -> Pod | None:
-        """Return the present pod; None if there is no readable pod of that name."""
+        """Return the pod as it is now, or None if no readable pod has that name."""
         return await self._find(f"/api/v1/namespaces/{namespace}/pods/{name}", PODS.kind)
 
     async def node(self, name: str) -> Node | None:
-        """Return the present node; None if there is no readable node of that name."""
+        """Return the node as it is now, or None if no readable node has that name."""
         return await self._find(f"{NODES.path}/{name}", NODES.kind)
 
     async def pods_on(self, node: str) -> list[Pod]:
-        """Return the pods that are assigned to a node, including pods that have ended."""
+        """Return the pods that are assigned to a node, including those that have ended."""
         return await self._list(PODS.path, {"fieldSelector": f"spec.nodeName={node}"})
 
     async def siblings(self, pod: Pod) -> list[Pod]:
-        """Return the pods of a pod's controller, including the pod itself while it exists.
+        """Return the pods of a pod's controller, including the pod itself if it still exists.
 
-        The server selects by the pod's labels, except labels with invalid syntax, which old objects may still have.
+        The API server selects them by the pod's labels. Labels with invalid syntax, which old objects may have, are
+        not used.
         """
         metadata = pod.metadata
         same = [
@@ -83,11 +91,11 @@ class ClusterAccess:
         return [each for each in found if each.metadata.controller() == metadata.controller()]
 
     async def announce(self, pod: PodRef, node: str, until: float) -> None:
-        """Annotate a pod: its replacement is meant for ``node`` until a time (seconds since the epoch)."""
+        """Annotate a pod: until a time (seconds since the epoch), its replacement is meant for ``node``."""
         await self.annotate(pod, {MOVE_TO: node, MOVE_UNTIL: format_time(until)})
 
     async def withdraw(self, pod: PodRef) -> None:
-        """Remove the annotations of an announced move from a pod."""
+        """Remove the annotations of a planned move from a pod."""
         await self.annotate(pod, {MOVE_TO: None, MOVE_UNTIL: None})
 
     async def annotate(self, pod: PodRef, annotations: dict[str, str | None]) -> None:
@@ -111,7 +119,10 @@ class ClusterAccess:
         await self._mark(node, {"unschedulable": True}, {FREED: "true", NOT_FREED: None})
 
     async def uncordon(self, node: str, failed_in: str = "") -> None:
-        """Uncordon a node that was to be freed; ``failed_in``: digest of the state in which that failed, else ""."""
+        """Uncordon a node that was not freed.
+
+        ``failed_in`` is the digest of the state in which freeing it failed, else "".
+        """
         annotations = {FREED: None, **({NOT_FREED: failed_in} if failed_in else {})}
         await self._mark(node, {"unschedulable": None}, annotations)
 
@@ -137,7 +148,8 @@ class ClusterAccess:
 
     async def _try(self, ask: Callable[[], Awaitable[T]]) -> T:
         tries = Tries(RetryOptions(), self._environment.random)
-        # Retries here are short. A budget refuses for longer, so the caller repeats that request itself.
+        # The client's retries take little time. A budget refuses for longer, so the caller repeats that request
+        # itself.
         return await tries.persist(
             ask, self._environment.sleep, lambda error: False if is_budget_refusal(error) else None
         )

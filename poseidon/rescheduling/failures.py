@@ -1,7 +1,7 @@
-"""Remembers nodes that could not be freed: they are not tried again until something changes.
+"""Records which nodes could not be freed, so that they are not tried again until something changes.
 
-An annotation of such a node contains a digest of the cluster's state. Pods count by their controllers, so a
-pod that was evicted and came back makes no difference.
+An annotation of such a node contains a digest of the cluster's state. Pods count by their controllers, so the digest
+stays the same if a pod is evicted and comes back.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _CORDON = "node.kubernetes.io/unschedulable"
 
 
 def state_digest(manifests: Manifests) -> str:
-    """Return a digest that changes whenever something in the cluster changes that matters for freeing nodes."""
+    """Return a digest of the cluster's state; every change that matters for freeing nodes changes it."""
     budgets = sorted(
         (
             each.metadata.namespace,
@@ -42,7 +42,7 @@ def list_failed(nodes: Iterable[Node], state: str) -> set[str]:
 
 
 def _node_state(node: Node) -> tuple[object, ...]:
-    """Return the fields of a node that matter for freeing nodes; a cordon for freeing it is ignored."""
+    """Return the fields of a node that matter for freeing nodes, without a cordon that was set to free it."""
     spec, metadata = node.spec, node.metadata
     return (
         metadata.name,
@@ -54,7 +54,7 @@ def _node_state(node: Node) -> tuple[object, ...]:
 
 
 def _pod_states(pods: Iterable[Pod]) -> Iterator[tuple[str, str, str, int]]:
-    """Yield (namespace, controller or pod name, node, number of running pods with these three)."""
+    """Yield (namespace, controller or pod name, node, number of running pods with these three values)."""
     counted: Counter[tuple[str, str, str]] = Counter()
     for pod in pods:
         if classify_pod(pod) is Disposition.BOUND and pod.metadata.deletion_timestamp is None:

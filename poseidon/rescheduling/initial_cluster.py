@@ -1,4 +1,4 @@
-"""The cluster before any move: which pods run where, which may be moved, and which wait."""
+"""Describes the cluster before any move: which pods run where, which may be moved, and which wait."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from poseidon.pods.tasks import scheduler_of
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 RESCHEDULE = "firmament.io/reschedule"
-"""Label of a namespace, and annotation of a pod; the annotation takes precedence."""
+"""Label of a namespace, and annotation of a pod, that allows or forbids moves; the annotation takes precedence."""
 
 ALLOW, DENY = "allow", "deny"
 
 
 class Permission:
-    """Decides by a label or annotation which pods may be moved, as their owners allow it; by default none.
+    """Decides by labels and annotations which pods their owners allow to be moved; by default none.
 
-    ``faults``: lines about statements that are neither ``allow`` nor ``deny``; these allow no moves.
+    ``faults`` has a line about each value that is neither ``allow`` nor ``deny``; such a value allows no moves.
     """
 
     def __init__(self, namespaces: Iterable[Namespace]) -> None:
@@ -62,32 +62,35 @@ class Permission:
 
 @dataclass(frozen=True, slots=True)
 class InitialCluster:
-    """A cluster before moves are planned. Keys of mappings are uids of pods, which are ``namespace/name`` here."""
+    """The cluster before moves are planned.
+
+    The keys of mappings are uids of pods, which are ``namespace/name`` here.
+    """
 
     configuration: BridgeConfiguration
     """The bridge's configuration."""
     now: float
-    """Seconds since the epoch."""
+    """The present time, in seconds since the epoch."""
     scheduler: EmbeddedScheduler
-    """A solver that knows the cluster, in which all pods are placed that ``plan`` places."""
+    """A solver that knows the cluster, with all placements of ``plan`` carried out."""
     events: tuple[pb.Event, ...]
-    """Events that describe the cluster as it is."""
+    """Events that describe the cluster as it is, without the placements of ``plan``."""
     pods: Mapping[str, Pod]
-    """All pods."""
+    """All pods of the cluster, by uid."""
     plan: Plan
-    """Placements of the pods that wait."""
+    """A plan that places the waiting pods."""
     running: RunningPods
-    """The pods that run."""
+    """The pods that run, and why some of them may not be moved."""
     prices: Mapping[str, float]
-    """By pod that may move, the points that moving it costs."""
+    """By uid of a pod that may be moved, the points that moving it costs."""
     released: int
-    """How many pods may be moved by leave of their owners; other rules may still keep them."""
+    """How many pods their owners allow to be moved; other rules may still forbid it."""
     warnings: tuple[str, ...]
     """Warnings for people."""
 
     @property
     def staying(self) -> Mapping[str, str]:
-        """Why running pods may not be moved, by uid; pods that end with their nodes are left out."""
+        """Why running pods may not be moved, by uid; pods that end with their node are left out."""
         stays = self.running.pods.keys() - self.running.goes - self.prices.keys()
         return {uid: self.running.stays.get(uid, "is not released") for uid in stays}
 
@@ -99,7 +102,7 @@ def examine(
     *,
     local_data_may_go: bool = False,
 ) -> InitialCluster:
-    """Return the cluster before moves. Pods that are to be preempted, or are being moved already, may not be moved."""
+    """Return the cluster before moves. Pods that will be preempted, or are already being moved, may not be moved."""
     cluster = build_offline_cluster(manifests, configuration, now)
     events = tuple(cluster.state.snapshot())
     plan = schedule_pods(cluster, manifests)

@@ -1,4 +1,4 @@
-"""Prometheus metrics of plans and moves."""
+"""Prometheus metrics about plans of moves and about the moves themselves."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from poseidon.rescheduling.planning import PlannedMoves
 
 
 class MoveMetrics:
-    """Metrics of plans and moves, registered in ``registry``."""
+    """Prometheus metrics of plans and moves, registered in ``registry``."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()

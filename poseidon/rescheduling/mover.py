@@ -1,10 +1,10 @@
 """Carries out moves, wave by wave: announces each move, evicts the pod, and waits until its replacement has a node.
 
-A plan is older than the cluster, so before each move the pod must still be where the plan has it, and its
-target must accept pods and have room. If a replacement waits too long, its wave stops: no further pod is
-evicted, and the old node is uncordoned if it was cordoned for the moves, so that the replacement can run there.
-If a replacement gets no node in time, or gets the old node, no further wave begins. So any fault costs at most
-the pods of one wave. Nodes to be freed are cordoned before the first wave, and stay cordoned if they get empty.
+The cluster may have changed since it was planned. So before each move, the pod must still be where the plan has it,
+and the target node must accept pods and have room. If a replacement waits too long, its wave stops: no further pod is
+evicted. If the old node was cordoned for the moves, it is uncordoned, so that the replacement can run there. If a
+replacement gets no node in time, or gets the old node, no further wave begins. So any fault costs at most the pods of
+one wave. Nodes to be freed are cordoned before the first wave, and stay cordoned if they become empty.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ from poseidon.rescheduling.moves import MoveOutcome, PlannedMove, Result, Waves
 from poseidon.rescheduling.planning import PlannedMoves
 
 _FIRST_LOOK, _LAST_LOOK = 0.25, 2.0
-"""Seconds between looks for a replacement: at first, and at most."""
+"""Seconds between two looks for a replacement: at the beginning, and at most."""
 
 _BUDGET_PAUSE = 1.0
-"""Seconds until an eviction that a disruption budget refused is tried again; moved pods become ready meanwhile."""
+"""Seconds until an eviction that a disruption budget refused is tried again; meanwhile, moved pods may become ready."""
 
 _KEPT_SECONDS = 600.0
 """Seconds until the announcement of a move expires."""
@@ -41,13 +41,19 @@ _KEPT_SECONDS = 600.0
 _KEEPING_AWAY = ("NoSchedule", "NoExecute")
 
 _STUCK_SECONDS = 5.0
-"""Seconds that a replacement may be unschedulable before its wave stops; schedulers may try the target alone first."""
+"""How many seconds a replacement may be unschedulable before its wave stops.
+
+A scheduler may try only the target at first.
+"""
 
 _STOPPING = (Result.UNPLACED, Result.RETURNED)
 
 
 def explain_change(pod: Pod, move: PlannedMove, now: float) -> str:
-    """Return why a planned move is no longer possible for a pod, "" if it is; ``now``: seconds since the epoch."""
+    """Return why a planned move of a pod is no longer possible, or "" if it is.
+
+    ``now`` is in seconds since the epoch.
+    """
     owner = pod.metadata.controller()
     if pod.terminal or pod.metadata.deletion_timestamp is not None:
         return "the pod is ending"
@@ -62,10 +68,10 @@ def explain_change(pod: Pod, move: PlannedMove, now: float) -> str:
 
 
 def find_refusal(node: Node, there: Iterable[Pod], pod: Pod) -> str:
-    """Return why a pod does not fit on a node together with the pods ``there``, "" if it does.
+    """Return why a pod does not fit on a node together with the pods ``there``, or "" if it does.
 
-    ``there``: pods that are on the node or on their way to it. Checks resources, taints,
-    readiness and cordon only; the scheduler that places the replacement checks the other rules.
+    ``there`` are the pods that are on the node or will come to it. The function checks only resources, taints,
+    readiness and cordon; the scheduler that places the replacement checks all other rules.
     """
     name = node.metadata.name
     if node.spec.unschedulable:
@@ -89,7 +95,10 @@ def _requests(pod: Pod) -> Counter[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Leaving:
-    """A pod whose move is announced. ``others``: uids of its controller's pods before the eviction."""
+    """A pod whose move has been announced.
+
+    ``others`` has the uids that its controller's pods had before the eviction.
+    """
 
     pod: Pod
     ref: PodRef
@@ -100,8 +109,8 @@ class _Leaving:
 class _WaveState:
     """Progress of a wave.
 
-    ``cordoned``: nodes that were cordoned for the moves before the wave; ``given_back``: nodes of these that were
-    uncordoned since; ``stopped``: why no further pod is evicted, "" while the wave goes on.
+    ``cordoned`` are the nodes that were cordoned for the moves before the wave; ``given_back`` are those of them that
+    were uncordoned since. ``stopped`` says why no further pod is evicted, or "" while the wave goes on.
     """
 
     cordoned: frozenset[str]
@@ -114,23 +123,25 @@ class Mover:
     """Carries out planned moves in a cluster."""
 
     access: ClusterAccess
-    """The connection to the cluster."""
+    """Reads and changes the cluster."""
     patience: float
     """Seconds within which a replacement must get a node once the evicted pod has ended."""
     _: KW_ONLY
     report: Callable[[MoveOutcome], None]
-    """Receives each outcome."""
+    """Called with the outcome of each move."""
     record: Callable[[PodRef, str], None]
-    """Records a message about a pod, for people."""
+    """Called with a pod and a message about it for people."""
     wall: Callable[[], float]
-    """Seconds since the epoch."""
+    """Returns the seconds since the epoch."""
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     """Waits for some seconds."""
 
     async def carry_out(self, waves: Waves, cordoned: Collection[str] = ()) -> list[MoveOutcome]:
-        """Make the moves; return the outcomes of the moves that were begun, in order. Raises ``KubeError``.
+        """Make the moves; return the outcomes of the moves that were begun, in order.
 
-        ``cordoned``: nodes that were cordoned for the moves.
+        Raises ``KubeError`` if the API server does not answer.
+
+        ``cordoned`` are the nodes that were cordoned for the moves.
         """
         outcomes: list[MoveOutcome] = []
         for wave in waves.waves:
@@ -144,7 +155,7 @@ class Mover:
         return outcomes
 
     async def _begin(self, move: PlannedMove, coming: dict[str, list[Pod]]) -> _Leaving | MoveOutcome:
-        """Announce a move if it still applies; ``coming``: by target node, the pods of this wave announced before."""
+        """Announce a move if it is still possible; ``coming`` has the announced pods of this wave by target node."""
         namespace, _, name = move.pod.partition("/")
         pod = await self.access.pod(namespace, name)
         if pod is None:
@@ -170,7 +181,10 @@ class Mover:
         return find_refusal(node, [*await self.access.pods_on(target), *coming], pod)
 
     async def _evict(self, ref: PodRef, state: _WaveState) -> str:
-        """Evict a pod, waiting ``patience`` seconds for its disruption budget; return why it stays, "" if it leaves."""
+        """Evict a pod, waiting ``patience`` seconds for its disruption budget.
+
+        Return why it stays, or "" if it leaves.
+        """
         until = self.wall() + self.patience
         while not state.stopped:
             eviction = await self.access.evict(ref)
@@ -206,7 +220,10 @@ class Mover:
     async def _wait_for_replacement(
         self, move: PlannedMove, leaving: _Leaving, state: _WaveState
     ) -> MoveOutcome:
-        """Wait until an evicted pod's replacement has a node or the time is up; return the outcome of the move."""
+        """Wait until an evicted pod's replacement has a node, or until the time is over.
+
+        Return the outcome of the move.
+        """
         deadline = self.wall() + self.patience
         pause, waits_since = _FIRST_LOOK, math.inf
         while True:
@@ -237,7 +254,7 @@ class Mover:
             pause = min(pause * 2, _LAST_LOOK)
 
     async def _stop(self, move: PlannedMove, state: _WaveState) -> None:
-        """Stop the wave: evict no further pod, and uncordon the node of the evicted one so that it can return."""
+        """Stop the wave: evict no further pod, and uncordon the evicted pod's node for its replacement."""
         if not state.stopped:
             state.stopped = f"stopped, as the replacement of {move.pod} has no node"
         if move.source in state.cordoned and move.source not in state.given_back:
@@ -245,7 +262,7 @@ class Mover:
             await self.access.uncordon(move.source)
 
     def _record_replacement(self, move: PlannedMove, pod: Pod) -> MoveOutcome:
-        """Write an event that ``pod`` replaces a moved one; return how the move ended."""
+        """Write an event that ``pod`` replaces a moved pod; return the outcome of the move."""
         node, metadata = pod.spec.node_name, pod.metadata
         ref = PodRef(metadata.uid, metadata.namespace, metadata.name)
         self.record(ref, f"Replaces {move.pod}, which ran on {move.source}")
@@ -265,7 +282,10 @@ def _waits_in_vain(pod: Pod) -> bool:
 
 
 class CarriedOut(NamedTuple):
-    """Outcomes of a plan's moves. ``freed``: nodes that got empty as planned; ``unfreed``: nodes that did not."""
+    """The outcomes of a plan's moves.
+
+    ``freed`` are the nodes that became empty as planned; ``unfreed`` are those that did not.
+    """
 
     outcomes: list[MoveOutcome]
     freed: tuple[str, ...] = ()
@@ -273,10 +293,11 @@ class CarriedOut(NamedTuple):
 
 
 async def carry_out(planned: PlannedMoves, mover: Mover, access: ClusterAccess) -> CarriedOut:
-    """Make the moves of a plan. Raises ``KubeError``.
+    """Make the moves of a plan. Raises ``KubeError`` if the API server does not answer.
 
-    Freed nodes stay cordoned, for the tool that removes machines. A node that could not be freed is uncordoned; if one
-    of its moves was tried, it is annotated with the digest of the cluster's state, so that it is not tried again in it.
+    Freed nodes stay cordoned, so that an autoscaler or another tool can remove them. A node that could not be freed
+    is uncordoned. If one of its moves was tried, the node is annotated with the digest of the cluster's state, so
+    that it is not tried again in the same state.
     """
     for node in planned.given_back:
         await access.uncordon(node)
@@ -294,7 +315,7 @@ async def carry_out(planned: PlannedMoves, mover: Mover, access: ClusterAccess) 
 async def _is_freed(
     node: str, planned: PlannedMoves, outcomes: Sequence[MoveOutcome], access: ClusterAccess
 ) -> bool:
-    """Return whether a node is freed as planned: all its pods have replacements elsewhere, and no pod has come."""
+    """Return whether a node is freed as planned: all its pods have replacements elsewhere, and no new pod is on it."""
     wanted = {move.pod for wave in planned.waves.waves for move in wave if move.source == node}
     made = {each.move.pod: each for each in outcomes if each.result in (Result.MOVED, Result.ELSEWHERE)}
     for name in wanted:

@@ -1,6 +1,6 @@
-"""Planned moves, their order, and their outcomes.
+"""Types for planned moves, their order in waves, and their outcomes.
 
-A move is made only when its target has room, and no two pods of one controller move in the same wave.
+A move is made only when its target node has room, and no two pods of one controller move in the same wave.
 """
 
 from __future__ import annotations
@@ -14,25 +14,25 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class PlannedMove:
-    """A pod that moves from one node to another."""
+    """A pod that is to move from one node to another."""
 
     pod: str
     """Name of the pod, ``namespace/name``."""
     source: str
-    """The node that the pod leaves."""
+    """The node that the pod is to leave."""
     target: str
-    """The node that its replacement should get."""
+    """The node that the pod's replacement should get."""
     why: str
-    """The reason, for people."""
+    """The reason for the move, for people."""
     saves: float
     """Points that the move saves."""
     controller: tuple[str, str, str]
     """Namespace, kind and name of the object that replaces the pod."""
     requests: Mapping[str, int]
-    """Amounts by resource, with one slot for the pod itself."""
+    """Amounts that the pod requests by resource, including 1 of ``pods``."""
 
     def as_json(self) -> dict[str, Any]:
-        """Return the documented JSON object."""
+        """Return the move as the JSON object that the documents describe."""
         return {
             "pod": self.pod,
             "from": self.source,
@@ -46,10 +46,10 @@ class Result(Enum):
     """How a move has ended."""
 
     MOVED = "moved"
-    ELSEWHERE = "elsewhere"  # its replacement runs on another node than was meant
-    RETURNED = "returned"  # its replacement runs on the old node again
+    ELSEWHERE = "elsewhere"  # the pod's replacement runs on another node than planned
+    RETURNED = "returned"  # the pod's replacement runs on the old node again
     REFUSED = "refused"  # the pod was not evicted
-    SKIPPED = "skipped"  # the move was not tried, as the cluster has changed since the plan was made
+    SKIPPED = "skipped"  # the move was not tried, because the cluster has changed since it was planned
     UNPLACED = "unplaced"  # the pod was evicted, and no replacement has a node yet
 
 
@@ -57,7 +57,8 @@ class Result(Enum):
 class MoveOutcome:
     """The outcome of a move.
 
-    ``replacement``: ``namespace/name`` of the new pod, "" for none; ``reason``: why it did not end as planned.
+    ``replacement`` is ``namespace/name`` of the new pod, "" for none; ``reason`` says why the move did not end as
+    planned.
     """
 
     move: PlannedMove
@@ -66,7 +67,7 @@ class MoveOutcome:
     reason: str = ""
 
     def as_json(self) -> dict[str, Any]:
-        """Return the documented JSON object."""
+        """Return the outcome as the JSON object that the documents describe."""
         return {
             **self.move.as_json(),
             "result": self.result.value,
@@ -77,7 +78,7 @@ class MoveOutcome:
 
 @dataclass(frozen=True, slots=True)
 class Waves:
-    """Moves divided into waves: ``waves``, made one after another; ``left``: moves whose targets never have room."""
+    """Moves in ``waves``, made one after another; ``left`` are moves whose target nodes never have room."""
 
     waves: tuple[tuple[PlannedMove, ...], ...]
     left: tuple[PlannedMove, ...]
@@ -88,9 +89,10 @@ def divide_into_waves(
 ) -> Waves:
     """Divide moves into waves of at most ``at_once`` moves, those that save most first, otherwise in the given order.
 
-    The first wave has a single move, as a test. ``free``: free amounts by node and resource before the first wave.
-    Within a wave, a pod takes room on its target before any pod has left its old node, so no node is overcommitted
-    in whatever order the moves of the wave happen. Moves that wait for each other in a circle go to ``left``.
+    The first wave has only one move, as a test. ``free`` has the free amounts before the first wave, by node and
+    resource. Within a wave, each pod takes room on its target before any pod leaves its old node. So no node is
+    overcommitted, whatever the order in which the wave's moves happen. Moves that wait for each other in a circle are
+    added to ``left``.
     """
     room = {node: Counter(amounts) for node, amounts in free.items()}
     waiting = sorted(moves, key=lambda each: -each.saves)

@@ -1,4 +1,4 @@
-"""The objectives of moves: each says which pods should go where, and why."""
+"""Chooses moves for an objective: which pods should move to which nodes, and why."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _LOAD = "load_threshold"
 
 
 class Objective(Enum):
-    """The purpose of moves.
+    """What moves are to achieve.
 
-    ``LOWER_COST``: pods move to nodes where cost models charge less. ``RELIEVE_LOAD``: pods leave nodes that are hot by
-    measured use. ``FREE_NODES``: pods leave nodes that can be emptied. ``MAKE_ROOM``: pods make room for the first
-    waiting pod that moves can help.
+    ``LOWER_COST``: pods move to nodes where cost models charge less. ``RELIEVE_LOAD``: pods leave nodes that are hot
+    by measured use. ``FREE_NODES``: pods leave nodes that can be emptied completely. ``MAKE_ROOM``: pods leave a node
+    so that a waiting pod fits there, the first one that moves can help.
     """
 
     LOWER_COST = "lower-cost"
@@ -31,29 +31,32 @@ class Objective(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ObjectiveOptions:
-    """The objective of moves, and its limits."""
+    """The objective of moves, and the limits on them."""
 
     objective: Objective = Objective.LOWER_COST
     """The objective that moves serve."""
     move_cost: float = 20.0
-    """Points that a move must save for ``LOWER_COST``."""
+    """Points that a move must save if the objective is ``LOWER_COST``."""
     hot: tuple[tuple[str, float], ...] = ()
     """By resource, the percentage of use at which a node counts as hot."""
     nodes: tuple[str, ...] = ()
-    """The nodes that may be freed; empty: all nodes may."""
+    """The nodes that may be freed; empty if all nodes may be freed."""
     tries: int = 200
-    """How many trial rounds are run at most."""
+    """The most trial rounds that are run."""
     most: int = 100
-    """How many moves are planned at most."""
+    """The most moves that are planned."""
     local_data_may_go: bool = False
-    """Whether pods with data in folders of their nodes may move."""
+    """Whether pods with data in folders of their nodes may be moved."""
     failed: frozenset[str] = frozenset()
-    """Nodes that could not be freed before, and nothing that matters has changed since."""
+    """Nodes that could not be freed before, and for which nothing relevant has changed since."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """A pod (uid) that has to move to the node ``target``; ``saves``: points, 0 if moves are not made to save costs."""
+    """A pod (uid) that has to move to the node ``target``.
+
+    ``saves`` is in points, 0 if the aim is not to save costs.
+    """
 
     uid: str
     target: str
@@ -63,7 +66,10 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """Chosen moves, the most important first. ``freed``: nodes that the moves empty; ``notes``: lines for people."""
+    """The chosen moves, the most important first.
+
+    ``freed`` are the nodes that the moves empty; ``notes`` are lines for people.
+    """
 
     moves: tuple[Wanted, ...]
     freed: tuple[str, ...] = ()
@@ -109,7 +115,7 @@ def _free_nodes(standing: InitialCluster, options: ObjectiveOptions) -> Choice:
     )
     return Choice(
         moves,
-        # Only nodes with moves are cordoned: a node that is empty already is the target of no move.
+        # Only nodes with moves are cordoned; a node that is already empty is the target of no move.
         tuple(sorted({nodes[uid] for uid in order} - found.room.keys(), key=natural)),
         (
             *_explain_unfreed(options.nodes, known, found, options.failed),
@@ -119,7 +125,7 @@ def _free_nodes(standing: InitialCluster, options: ObjectiveOptions) -> Choice:
 
 
 def _explain_untried(nodes: Collection[str]) -> Iterator[str]:
-    """Yield a line for each node that is not tried again."""
+    """Yield a line for each node that is not tried again because nothing has changed."""
     for name in sorted(nodes, key=natural):
         yield (
             f"node {name} could not be freed before, and nothing has changed since; "
@@ -130,7 +136,7 @@ def _explain_untried(nodes: Collection[str]) -> Iterator[str]:
 def _explain_unfreed(
     asked: Collection[str], known: Collection[str], found: FreeNodes, failed: Collection[str]
 ) -> Iterator[str]:
-    """Yield a line for each node that was asked for and is not freed: why."""
+    """Yield a line that says why, for each node that the user wanted to free and that is not freed."""
     for name in sorted(set(asked), key=natural):
         if name not in known:
             yield f"node {name} is not known"
@@ -156,7 +162,7 @@ def _make_room(standing: InitialCluster, options: ObjectiveOptions) -> Choice:
 
 
 def _explain_room(waiting: str, moved: str) -> str:
-    """Return why the pod ``moved`` moves; a ``waiting`` pod is named only within the moved pod's own namespace."""
+    """Return why the pod ``moved`` is moved; the ``waiting`` pod is named only if it is in the same namespace."""
     same = waiting.partition("/")[0] == moved.partition("/")[0]
     return f"makes room for {waiting}" if same else "makes room for a pod of another namespace"
 
@@ -187,5 +193,5 @@ _CHOICES = {
 
 
 def choose_moves(standing: InitialCluster, options: ObjectiveOptions) -> Choice:
-    """Return the moves that serve an objective."""
+    """Return the moves that best serve an objective."""
     return _CHOICES[options.objective](standing, options)

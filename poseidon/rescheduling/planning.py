@@ -1,4 +1,4 @@
-"""Plans moves for an objective, in waves."""
+"""Plans the moves that serve an objective, and divides them into waves."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ from poseidon.rescheduling.objectives import (
 
 @dataclass(frozen=True, slots=True)
 class PlannedMoves:
-    """A plan of moves."""
+    """A plan of moves in waves."""
 
     waves: Waves
-    """The moves, wave by wave."""
+    """The moves, in waves."""
     freed: tuple[str, ...]
-    """Nodes that are empty after the moves."""
+    """Nodes that will be empty after the moves."""
     given_back: tuple[str, ...]
-    """Nodes that an earlier plan has cordoned to free them, and that this plan does not free; they are uncordoned."""
+    """Nodes that an earlier plan cordoned to free them, and that this plan does not free; they are uncordoned."""
     released: int
-    """How many pods of our schedulers may be moved by leave of their owners."""
+    """How many pods of this scheduler their owners allow to be moved."""
     notes: tuple[str, ...]
     """Notes for people."""
     warnings: tuple[str, ...]
     """Warnings for people."""
     state: str = ""
-    """Digest of the cluster's state, which changes whenever something changes that matters for freeing nodes."""
+    """Digest of the cluster's state; every change that matters for freeing nodes changes it."""
 
 
 def plan_moves(
@@ -51,8 +51,8 @@ def plan_moves(
 ) -> PlannedMoves:
     """Return a plan of the moves that serve an objective, in waves of at most ``at_once`` moves.
 
-    A trial has placed each pod on its target in the state that holds during its wave: nodes to be freed are cordoned,
-    and all earlier waves have been carried out.
+    A trial round has placed each pod on its target, in the state that holds during its wave: nodes to be freed are
+    cordoned, and all earlier waves have been carried out.
     """
     state = state_digest(manifests)
     failed = list_failed(manifests.nodes, state)
@@ -74,7 +74,7 @@ def _keep_proven(
 ) -> tuple[Waves, tuple[str, ...], list[str]]:
     """Return the moves that reach their targets when made in waves, the nodes that they free, and notes for people.
 
-    If one pod of a node that is to be freed cannot reach its target, none of the node's pods moves.
+    If one pod of a node that is to be freed cannot reach its target, no pod of that node moves.
     """
     free = {each.node: each.free for each in found.plan.nodes}
     moves = [_make_move(found.running.pods[each.uid], each) for each in chosen.moves]
@@ -97,7 +97,7 @@ def _keep_proven(
 
 
 def _list_half_freed(manifests: Manifests, found: InitialCluster) -> set[str]:
-    """Return the nodes that an earlier plan has cordoned, and that still run pods which would have to move."""
+    """Return the nodes that an earlier plan has cordoned, and on which pods still run that would have to move."""
     busy = {node for uid, node in found.running.nodes.items() if uid not in found.running.goes}
     return {
         node.metadata.name

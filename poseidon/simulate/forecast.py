@@ -166,7 +166,7 @@ def _draw_coming(
 
 
 def _draw_run_times(future: Simulation, runs: DrawnRuns, random: np.random.Generator) -> None:
-    """Draw run times for all waiting and running tasks."""
+    """Draw run times for all waiting and running tasks; tasks that begin and end together get the same."""
     tasks, now = future.tasks, future.now
     alive = np.flatnonzero((tasks.state == TaskProgress.WAITING) | (tasks.state == TaskProgress.RUNNING))
     drawn: dict[tuple[int, float], float] = {}

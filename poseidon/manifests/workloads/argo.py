@@ -84,7 +84,10 @@ class _Workflow:
         self._widest: dict[str, Counter[str]] = {}
 
     def widest(self, name: str, depth: int) -> Counter[str]:
-        """Return how many pods of each template run at most for the template ``name``."""
+        """Return how many pods of each template run at most for the template ``name``.
+
+        A template that calls itself is counted up to its first repetition.
+        """
         template = self.templates.get(name)
         if template is None:
             raise NotKnownError(f"spec.templates: {name!r} is not among them")
