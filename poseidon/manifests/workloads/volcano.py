@@ -1,4 +1,7 @@
-"""Reads Volcano's Job (batch.volcano.sh), whose tasks consist of pods."""
+"""Reads Volcano's Job (batch.volcano.sh): tasks that consist of pods.
+
+``minAvailable`` of a Job's pods are placed together, or none of them.
+"""
 
 from __future__ import annotations
 
