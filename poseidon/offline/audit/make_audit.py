@@ -37,9 +37,8 @@ def make_audit(
 ) -> Audit:
     """Audit a cluster; meanwhile, pass lines about the progress to ``note``.
 
-    ``tries`` is the most sets of nodes to try to free; ``budget`` the most moves, or None for any number;
-    ``move_cost`` the points that a move has to save. ``hot`` gives, by resource, the percentage of use above which a
-    node is hot. If ``local_data_may_go``, pods with local data may move.
+    ``tries``: the most sets of nodes to try to free; ``budget``: the most moves, None for any; ``move_cost``: points a
+    move has to save; ``hot``: percentage of use of a hot node, by resource; ``local_data_may_go``: such pods may move.
     """
     note("looking at the cluster")
     cluster = build_offline_cluster(manifests, configuration, now)
@@ -53,8 +52,7 @@ def make_audit(
     ]
     hottest = sorted(cluster.scheduler.iter_hot(hot), key=lambda each: (-each[2], natural(each[0]), each[1]))
     note("placing pods that wait")
-    # this call changes ``cluster``: it places pods and removes victims
-    waiting = schedule_pods(cluster, manifests)
+    waiting = schedule_pods(cluster, manifests)  # also changes ``cluster``: places pods, removes victims
     note("looking for cheaper places")
     trials = make_trials(configuration, now, known, cluster.pods, running, waiting, running.stays)
     leaving = {each.pod for each in waiting.preemptions}
