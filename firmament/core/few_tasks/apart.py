@@ -1,4 +1,4 @@
-"""Finds places for a few tasks that prefer to be apart from others of their group.
+"""Finds places for a few tasks that prefer to be apart from other tasks of their group.
 
 If nothing else changes, the best places of the tasks of one class can be computed exactly (`best_counts`).
 """
@@ -19,10 +19,10 @@ from firmament.solvers.base import Int32
 
 @dataclass(frozen=True, slots=True)
 class Neighbours:
-    """The tasks of a group that run, and what they add to the cost of places near them.
+    """The running tasks of a group, and what they add to the cost of places near them.
 
-    ``on_machine``: int64[M]; ``in_domain``: int64[D]; ``domain``: int64[M]; ``machine_step``, ``domain_step``: units
-    that each task adds for the next one on its machine and in its domain.
+    ``on_machine``: int64[M], tasks per machine; ``in_domain``: int64[D], tasks per domain; ``domain``: int64[M];
+    ``machine_step``, ``domain_step``: cost units that each task adds for the next one on its machine and in its domain.
     """
 
     on_machine: Int64
@@ -40,7 +40,7 @@ class Neighbours:
         return cls(on_machine, in_domain, terms.domain, *steps)
 
     def compute_nearby_cost(self, machines: Int64, counts: Int64) -> float:
-        """Return the units that ``counts[i]`` more tasks on ``machines[i]`` (each once) cost for being near others."""
+        """Return what ``counts[i]`` more tasks on ``machines[i]`` (each once) cost for being near others, in units."""
         before = self.on_machine[machines]
         more = np.bincount(self.domain[machines], weights=counts, minlength=len(self.in_domain))
         near = self.machine_step * (counts * before + counts * (counts - 1) / 2).sum()
@@ -48,9 +48,10 @@ class Neighbours:
 
 
 def find_best_place(units: Int32, near: Neighbours) -> int | None:
-    """Return the machine on which one task costs least, or None; ``units``: int32[M], `CLOSED` where there is no room.
+    """Return the machine on which one task costs least, or None if it fits nowhere.
 
-    Among equally cheap machines, it is the one that ``best_counts`` finds.
+    ``units``: int32[M], cost on each machine, `CLOSED` where the task does not fit. Among equally cheap machines, the
+    result is the one that ``best_counts`` finds.
     """
     charged = units + near.machine_step * near.on_machine
     total = charged + near.domain_step * near.in_domain[near.domain]
@@ -64,10 +65,10 @@ def find_best_place(units: Int32, near: Neighbours) -> int | None:
 def find_best_places(
     units: Int32, tasks: int, near: Neighbours, describe: Callable[[Int64], tuple[Int64, Int64]]
 ) -> tuple[Int64, Int64] | None:
-    """Return machines on which ``tasks`` tasks cost least in total, and how many go to each, or None for lack of room.
+    """Return machines on which ``tasks`` tasks cost least in total, and how many go to each; None if not all fit.
 
     ``describe`` returns for machines (rows, ascending) by how much each task raises the cost of the next one there, and
-    for how many there is room.
+    how many tasks fit.
     """
     rows = np.flatnonzero(units < CLOSED)
     none = np.zeros(len(rows), dtype=np.int64)

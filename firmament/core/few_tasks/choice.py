@@ -1,4 +1,4 @@
-"""Chooses machines for kinds of alike tasks, one kind after another; no machine serves two kinds."""
+"""Chooses machines for kinds of equal tasks, one kind after another; no machine serves two kinds."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _NONE = np.empty(0, dtype=np.int64)
 
 @dataclass(frozen=True, slots=True)
 class AlikeTasks:
-    """Tasks (rows) of one shape; those with a ``group`` prefer to be apart, 0 for none."""
+    """Tasks (rows) of one shape; ``group``: number of a group whose tasks prefer to be apart, 0 for none."""
 
     shape: int
     group: int
@@ -42,15 +42,14 @@ class MachineChoice:
 
     @property
     def units(self) -> int:
-        """Cost of the tasks so far, including the cost of being near each other."""
+        """Cost of the tasks so far in hundredths of a point, including what they pay for being near each other."""
         return self._charged + round(self._nearby)
 
     def add(self, kind: AlikeTasks, units: Int32, near: Neighbours | None) -> bool:
-        """Choose machines for tasks of a kind; ``near``: their group's tasks.
+        """Choose machines for tasks of a kind; return False if there are none, or if other kinds have them.
 
-        ``units``: int32[M], the cost of one task, in hundredths of a point, if no other is added there in the round.
-
-        Returns False if they find no place or need machines that other kinds have.
+        ``near``: the running tasks of the kind's group; ``units``: int32[M], the cost of one task, in hundredths of a
+        point, if no other task is added there in the round.
         """
         if near is not None and (len(kind.tasks) > 1 or near.on_machine.any()):
             return self._add_apart(kind, units, near)
@@ -74,7 +73,7 @@ class MachineChoice:
         return True
 
     def _add_apart(self, kind: AlikeTasks, units: Int32, near: Neighbours) -> bool:
-        """Choose machines for tasks that prefer to be apart; return False as ``add``."""
+        """Choose machines for tasks that prefer to be apart; return False if there are none that no other kind has."""
         count = len(kind.tasks)
         if count == 1:
             best = find_best_place(units, near)
@@ -94,9 +93,7 @@ class MachineChoice:
         return self._take(np.repeat(rows, counts).tolist(), charged, near.compute_nearby_cost(rows, counts))
 
     def _find_cheapest(self, units: Int32, most: int) -> Int64:
-        """Return the rows of the ``most`` cheapest machines; of machines that tie for the last places, a different one
-        each time.
-        """
+        """Return the rows of the ``most`` cheapest machines; the round's seed chooses among equally cheap ones."""
         if most == 1:
             limit = units.min()
             tied = np.flatnonzero(units == limit) if limit < CLOSED else _NONE
@@ -113,7 +110,7 @@ class MachineChoice:
         return np.concatenate([below, tied.take(at, mode="wrap")])
 
     def _describe(self, shape: int, rows: Int64) -> tuple[Int64, Int64]:
-        """Return for machines ``rows`` (ascending) by how much a task raises the next one's cost, and their room."""
+        """Return by how much a task raises the next one's cost on ``rows`` (ascending), and how many tasks fit."""
         cluster = self._context.cluster
         shapes, counts = list(self._counts), np.array(list(self._counts.values()), dtype=np.int64)
         columns = select_columns(cluster, rows, self._scarce, self._now)
@@ -124,7 +121,7 @@ class MachineChoice:
         return crowd, (free // request[asked]).min(axis=1, initial=np.iinfo(np.int64).max)
 
     def _deal_out(self, kind: AlikeTasks, rows: Int64, units: Int32) -> tuple[list[int], int]:
-        """Give each task of a kind to the cheapest of ``rows`` at that moment; return machines and total cost."""
+        """Give each task of a kind to the machine that is then cheapest; return machines and total cost."""
         rows = np.sort(rows)
         described = self._describe(kind.shape, rows)
         crowd, room = described[0].tolist(), described[1].tolist()

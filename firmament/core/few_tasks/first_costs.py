@@ -1,4 +1,4 @@
-"""Caches from round to round what one task of each shape costs on each machine, before other tasks of the round.
+"""Caches from round to round what one task of each shape costs on each machine, without other tasks of the round.
 
 Between two rounds of a few tasks hardly any machine changes. So the costs of a shape are computed once for all
 machines, and later only for machines that have changed. A shape's preferences (labels, taints, images) are also scored
@@ -27,27 +27,27 @@ from firmament.core.state.cluster import Cluster
 from firmament.solvers.base import Int32
 
 CLOSED = int(np.iinfo(np.int32).max)
-"""Cost that marks machines that a task may not use, or that have no room for it; no real cost is as high."""
+"""Cost that marks machines that a task may not use, or where it does not fit; no real cost is as high."""
 
 MOST_SHAPES = 64
 
 MOST_CHANGED = 4
-"""If more than one in this many machines has changed, all costs are recomputed."""
+"""All costs are recomputed if more than one in this many machines has changed."""
 
 
 @dataclass(slots=True)
 class ShapeCosts:
-    """The costs of one task of a shape on each machine if no other is placed there in the round, and where it may go.
+    """What one task of a shape costs on each machine if no other is placed there in the round, and where it may go.
 
-    Callers of ``FirstCosts.get`` must not change it.
+    Callers of ``FirstCosts.get`` must not change this object.
     """
 
     units: Int32
-    """int32[M], cost in units, `CLOSED` where there is no place."""
+    """int32[M], cost in hundredths of a point, `CLOSED` where the task has no place."""
     allowed: Bool
-    """bool[M], machines that rules allow."""
+    """bool[M], machines that the rules allow."""
     refused: Bool | None
-    """bool[M], machines that models refuse; None if they refuse none."""
+    """bool[M], machines that cost models refuse; None if they refuse none."""
     preferred: SoftCost | None
     """Cost of the shape's own preferences, None if it has none."""
     listed: tuple[int, int]
@@ -57,19 +57,19 @@ class ShapeCosts:
 
     @property
     def feasible(self) -> Bool:
-        """bool[M], machines that neither rules nor models refuse, regardless of room."""
+        """bool[M], machines that neither rules nor models refuse, whether or not the task fits there."""
         return self.allowed if self.refused is None else self.allowed & ~self.refused
 
 
 class FirstCosts:
-    """Costs of one task without crowding, by shape, for the latest `MOST_SHAPES` shapes.
+    """Costs of one task without crowding, by shape, for the `MOST_SHAPES` shapes used last.
 
-    They are valid only while all models promise to answer machine by machine and no use is reported, which the caller
-    ensures.
+    The costs are valid only while all models promise to answer machine by machine and no use is reported. The caller
+    ensures both.
     """
 
     def __init__(self, least_machines: int = LEAST_MACHINES) -> None:
-        """``least_machines``: for smaller clusters, no costs are cached or requested."""
+        """``least_machines``: for clusters with fewer machines, no costs are cached or requested."""
         self.least_machines = least_machines
         self._kept: dict[int, ShapeCosts] = {}
         self._facts: tuple[object, ...] = ()
@@ -78,7 +78,7 @@ class FirstCosts:
         self._domains: tuple[str, Int64] | None = None
 
     def clear(self) -> None:
-        """Drop everything: rows of shapes have changed, or memory is needed."""
+        """Drop all costs, because rows of shapes have changed or memory is needed."""
         self._kept.clear()
         self._unruled.clear()
         self._domains = None
@@ -86,7 +86,7 @@ class FirstCosts:
     def drop_outdated(self, context: RoundContext, scarce: tuple[int, ...]) -> None:
         """Drop all costs if something has changed that concerns all machines; call this before ``get``.
 
-        ``scarce``: columns of the scarce resources now.
+        ``scarce``: columns of the resources that are scarce now.
         """
         cluster = context.cluster
         records = cluster.records.changes
@@ -102,7 +102,7 @@ class FirstCosts:
             self._facts = facts
 
     def is_unruled(self, cluster: Cluster, cls: int) -> bool:
-        """Return whether no rule between tasks concerns a class (row): neither its own rules nor those of others."""
+        """Return whether no rule between tasks concerns a class (row), neither its own nor another class's."""
         ruled = list_ruled(cluster)
         for row in ruled[self._unruled.get(cls, 0) :]:
             if row == cls or selects(cluster, row, cls):
@@ -119,9 +119,10 @@ class FirstCosts:
     def get(
         self, context: RoundContext, shape: int, scarce: tuple[int, ...], now: float
     ) -> ShapeCosts | None:
-        """Return what one task of a shape costs on each machine, if no other is added there in the round, or None.
+        """Return what one task of a shape costs on each machine, if no other task is added there in the round, or None.
 
-        None if a model's answer is not machine by machine, or if preferences are scaled by what models refuse.
+        The result is None if a model does not answer machine by machine, or if preferences are scaled by what models
+        refuse.
         """
         machines = context.cluster.machines
         kept = self._kept.pop(shape, None)
@@ -146,7 +147,7 @@ class FirstCosts:
 
 
 def _without_costs(context: RoundContext, shape: int, mark: int) -> ShapeCosts:
-    """Return a shape's entry before models have been asked about any machine."""
+    """Return a shape's entry as it is before models have been asked about any machine."""
     machines = context.cluster.machines
     allowed = context.static_rows.get(shape).feasible
     preferred, listed = _score(context, shape, allowed)
@@ -155,14 +156,14 @@ def _without_costs(context: RoundContext, shape: int, mark: int) -> ShapeCosts:
 
 
 def _score(context: RoundContext, shape: int, allowed: Bool) -> tuple[SoftCost | None, tuple[int, int]]:
-    """Return what a shape's preferences cost, and the change counters of images and storage."""
+    """Return what a shape's preferences cost, and the present change counters of images and storage."""
     machines, content = context.cluster.machines, context.cluster.classes.shapes[shape]
     preferred = context.static_rows.rules.preferences(machines, content, allowed)
     return preferred, (machines.images.changes, machines.storage.changes)
 
 
 def _score_again(context: RoundContext, shape: int, costs: ShapeCosts) -> bool:
-    """Return whether the costs of preferences are still valid; they are not if images or storage have changed."""
+    """Return whether the costs of preferences are still valid; score them again if images or storage changed."""
     machines = context.cluster.machines
     if costs.listed == (machines.images.changes, machines.storage.changes):
         return True
@@ -175,7 +176,7 @@ def _score_again(context: RoundContext, shape: int, costs: ShapeCosts) -> bool:
 def _assess_some(
     context: RoundContext, shape: int, costs: ShapeCosts, rows: Int64, scarce: tuple[int, ...], now: float
 ) -> bool:
-    """Store what one task costs on the machines ``rows`` (ascending, two or more); False: ``get`` must fail."""
+    """Store what one task costs on machines ``rows`` (ascending, two or more); return False if ``get`` must fail."""
     cluster, models = context.cluster, context.configuration.models
     columns = select_columns(cluster, rows, scarce, now)
     place, preferred = costs.allowed[rows], costs.preferred
@@ -200,7 +201,7 @@ def _assess_some(
 
 
 def _note_refused(costs: ShapeCosts, answers: Sequence[Assessment], rows: Int64) -> bool:
-    """Store what models refuse of the machines ``rows``; return False if preferences are scaled by it."""
+    """Store which of the machines ``rows`` models refuse; return False if preferences depend on these refusals."""
     given = [answer.feasible[0] for answer in answers if answer.feasible is not None]
     if given and costs.preferred is not None:
         return False
@@ -212,7 +213,7 @@ def _note_refused(costs: ShapeCosts, answers: Sequence[Assessment], rows: Int64)
 
 
 def select_columns(cluster: Cluster, rows: Int64, scarce: tuple[int, ...], now: float) -> MachineColumns:
-    """Return what models see of the machines ``rows``, in a cluster without reports of use."""
+    """Return what models see of the machines ``rows``, in a cluster without reports of measured use."""
     machines = cluster.machines
     capacity, unstated = machines.capacity[rows], machines.unstated[rows]
     unknown = np.full(len(rows), np.nan)
@@ -235,5 +236,5 @@ def select_columns(cluster: Cluster, rows: Int64, scarce: tuple[int, ...], now: 
 
 
 def _is_constant(answer: Assessment) -> bool:
-    """Return whether an answer is the same figure for every machine and refuses none."""
+    """Return whether a model's answer is the same figure for every machine and refuses no machine."""
     return answer.raw.shape[1] == 1 and answer.feasible is None and answer.is_by_machine(1)

@@ -1,10 +1,11 @@
 """Places a few plain tasks without a network, if the result is certainly optimal.
 
-The tasks of one shape are alike, and on each machine the next task costs at least as much as the one before. So giving
-each task in turn to the machine where it costs least is optimal for the shape alone; the same holds for tasks of one
-class that prefer to be apart from their group (``apart``). If no two of these want the same machine, all these optima
-hold together, since other tasks only make a machine more expensive. If anything else matters (rules between tasks,
-gangs, reservations, limits that tasks share, reports of use, tasks that find no place), the round uses the network.
+The tasks of one shape are equal, and on each machine the next task costs at least as much as the one before. So it is
+optimal for the shape alone to give each task in turn to the machine where it costs least. The same holds for tasks of
+one class that prefer to be apart from their group (``apart``). If no two of these kinds want the same machine, all
+these optima hold together, since other tasks only make a machine more expensive. If anything else matters (rules
+between tasks, gangs, reservations, limits that tasks share, reports of use, tasks that find no place), the round uses
+the network.
 """
 
 from __future__ import annotations
@@ -25,16 +26,17 @@ from firmament.core.rules.registry import is_limited
 from firmament.core.snapshot.grouping import RoundContext, groups_apart
 
 MOST_TASKS = 24
-"""Largest number of tasks of such a round; up to the same number, networks contain only the machines that are
-needed.
+"""Most tasks of a round without a network.
+Up to the same number of tasks, networks contain only the machines that are needed.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class PlacedDirectly:
-    """Tasks and their machines (rows, int64[N] each) as of cluster ``version`` with ``of_machines`` machines.
+    """Tasks and their machines (rows, int64[N] each), placed without a network.
 
-    ``units``: cost of the tasks; ``classes``: number of their classes, by class, priority and spread group.
+    ``version``, ``of_machines``: the cluster's version, and its number of machines, at that time; ``units``: cost of
+    the tasks in hundredths of a point; ``classes``: number of their classes, by class, priority and spread group.
     """
 
     tasks: Int64
@@ -48,7 +50,7 @@ class PlacedDirectly:
 def place_directly(
     context: RoundContext, admitted: AdmittedTasks, costs: FirstCosts, now: float
 ) -> PlacedDirectly | None:
-    """Place all ``admitted`` tasks, or return None if that takes a network."""
+    """Place all ``admitted`` tasks without a network, or return None if they need one."""
     if not _is_plain(context, admitted):
         return None
     cluster, waiting, tasks = context.cluster, admitted.waiting, context.cluster.tasks
@@ -85,7 +87,7 @@ def place_directly(
 
 
 def _is_plain(context: RoundContext, admitted: AdmittedTasks) -> bool:
-    """Return whether only costs, rules about machines and room decide where tasks go."""
+    """Return whether nothing but costs, rules about machines and free capacity decides where tasks go."""
     cluster, configuration = context.cluster, context.configuration
     waiting, reservations, needs = admitted.waiting, context.reservations, configuration.needs
     few = 0 < len(waiting) <= min(MOST_TASKS, len(cluster.machines) // 2)
@@ -100,7 +102,7 @@ def _is_plain(context: RoundContext, admitted: AdmittedTasks) -> bool:
 
 
 def _wants_only_room(context: RoundContext, cls: int, costs: FirstCosts) -> bool:
-    """Return whether only lasting rules about machines decide where tasks of a class (row) may go."""
+    """Return whether only free capacity and lasting rules about machines decide where tasks of a class (row) may go."""
     cluster, rules = context.cluster, context.static_rows.rules
     known = cluster.classes.rows[cls]
     content = cluster.classes.shapes[known.shape]
@@ -110,9 +112,9 @@ def _wants_only_room(context: RoundContext, cls: int, costs: FirstCosts) -> bool
 
 
 def _divide(context: RoundContext, waiting: Int64) -> list[AlikeTasks] | None:
-    """Return the tasks by shape; those that prefer to be apart by class, priority and group.
+    """Return the tasks by shape; tasks that prefer to be apart by class, priority and group.
 
-    None if one group has tasks of two classes, whose places would depend on each other.
+    The result is None if one group has tasks of two classes, whose places would depend on each other.
     """
     cluster = context.cluster
     tasks, known = cluster.tasks, cluster.classes.rows
@@ -131,7 +133,9 @@ def _divide(context: RoundContext, waiting: Int64) -> list[AlikeTasks] | None:
 def _find_neighbours(
     context: RoundContext, costs: FirstCosts, kinds: list[AlikeTasks], feasible: Sequence[Bool]
 ) -> Sequence[Neighbours | None]:
-    """Return for each kind the running tasks of its group, None without a group. ``feasible``: bool[M] each."""
+    """Return for each kind the running tasks of its group, None for a kind without a group. ``feasible``:
+    bool[M] each.
+    """
     none: list[Neighbours | None] = [None] * len(kinds)
     groups = np.array([kind.group for kind in kinds], dtype=np.int64)
     if not groups.any():
@@ -151,7 +155,7 @@ def _find_neighbours(
 
 
 def _count_classes(context: RoundContext, placed: Int64) -> int:
-    """Return the number of classes that the network would have for these tasks."""
+    """Return the number of classes that a network with these tasks would have."""
     tasks = context.cluster.tasks
     columns = [tasks.cls[placed], tasks.priority[placed], tasks.group_priority[placed]]
     groups = groups_apart(context, placed).tolist()

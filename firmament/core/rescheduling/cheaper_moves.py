@@ -1,4 +1,4 @@
-"""Plans moves that lower costs, in the way that suits the models of each task's profile.
+"""Plans moves that lower costs, in the way that suits the cost models of each task's profile.
 
 Tasks whose models look at devices move one by one (`plan_single_moves`), all others by the network of moves
 (`plan_moves`).
@@ -22,7 +22,7 @@ def plan_cheaper_moves(
     """Return the moves that lower costs most, of bound tasks that have ``prices`` (uid -> points for moving it).
 
     ``scheduler``: a trial scheduler; afterwards its tasks are back where they were. Tasks whose models look at devices
-    move after the others. ``options`` hold for both together. Raises ``SolverError``.
+    move after the others. ``options`` hold for both kinds of tasks together. Raises ``SolverError``.
     """
     single, together = scheduler.divide_by_devices(sorted(prices))
     if not single:

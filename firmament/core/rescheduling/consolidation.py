@@ -1,9 +1,9 @@
 """Searches for machines that can be emptied together with few moves; each step is tried with rounds.
 
-Machines are tried in order of moves, many at a time while that succeeds, so that thousands take few tries. A failed try
-says which machines made it fail: if these are few, the others are tried without them. A machine that does not fit is
-skipped, and the search continues with the next ones. Afterwards machines are exchanged for others that take fewer
-moves, or for several others.
+Machines are tried in order of moves, many at a time while that succeeds, so that thousands of machines take few tries.
+A failed try says which machines made it fail: if these are few, the others are tried without them. A machine that
+cannot be emptied is skipped, and the search continues with the next ones. Afterwards machines are exchanged for others
+that take fewer moves, or for several others.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from firmament.core.rescheduling.trials import Trials
 
 UNLIMITED = 2**62
 _IN_VAIN = 100
-"""Unsuccessful exchanges in a row after which no more are tried."""
+"""Number of unsuccessful exchanges in a row after which no more are tried."""
 
 _FEW = 2
-"""If at most one in this many of the tried machines does not fit, the others are tried at once."""
+"""If at most one in this many of the tried machines cannot be emptied, the others are tried at once."""
 
 _OTHERS = 24
-"""Number of machines considered as replacements for one: those with the fewest moves."""
+"""Number of machines considered as replacements for one machine: those with the fewest moves."""
 
 
 def ignore_progress(_: int) -> None:
@@ -35,7 +35,7 @@ def ignore_progress(_: int) -> None:
 class Consolidation:
     """Machines that can be emptied together by ``moves`` (uid -> machine); no choice can empty more than ``most``.
 
-    ``kept``: uid -> machine, for waiting tasks that get a machine that the moves empty; such a machine is none of
+    ``kept``: uid -> machine, for waiting tasks that get a machine that the moves empty; such a machine is not among
     ``machines``.
     """
 
@@ -57,7 +57,7 @@ def consolidate(
     """Return machines that can be emptied together: as many, and with as few moves, as a search finds.
 
     At most ``tries`` tries are made, and the machines have at most ``budget`` tasks. ``waiting`` tasks come first: a
-    machine that they would take once it is empty is not among the result. ``note`` is called with the number of tries
+    machine that they would take once it is empty is not in the result. ``note`` is called with the number of tries
     made.
     """
     moves = {name: trials.moves(name) for name in candidates}
@@ -79,7 +79,7 @@ class _EmptyingSearch:
         self.most = trials.most_emptied(moves.keys())
 
     def _take_machines(self, machines: Sequence[str]) -> bool:
-        """Try to empty more machines; return whether that succeeded."""
+        """Try to empty more machines in addition to those emptied already; return whether that succeeded."""
         if (
             self._budget < UNLIMITED
             and self._total(self._trials.emptied) + self._total(machines) > self._budget
@@ -92,8 +92,8 @@ class _EmptyingSearch:
     def add(self, machines: Sequence[str]) -> None:
         """Empty as many machines as possible in this order: twice as many after a success, half after a failure.
 
-        If at most half of them do not fit, the others are tried at once, and those one by one at the end. A machine
-        that does not fit alone is skipped.
+        If at most half of the machines cannot be emptied, the others are tried at once, and those one by one at the
+        end. A machine that cannot be emptied alone is skipped.
         """
         self._add(machines, late := list[str]())
         self._add(late, None)

@@ -1,13 +1,15 @@
 """Plans moves of running tasks that lower the cost, by the network of moves, and checks them against all other rules.
 
 1. The network finds the moves that pay at a price per move, and proves how much any moves could save.
-2. Machines have vectors of room: moves that do not fit together are given up, and single moves tried instead.
+2. A flow counts tasks and ignores their sizes. So moves that do not fit together are given up, and single moves are
+   tried instead.
 3. Rounds in which each task may only go to its target check all other rules; a task that finds no place stays.
 4. The cost of the placement, including sizes, pairs and spread of tasks, must fall by the price of each move; otherwise
    the moves that gain least are given up.
 
-A plan contains only these moves. So every state of the cluster costs less than the one before by the price of each
-move, and the number of moves between changes from outside is at most what could be saved, divided by that price.
+A plan contains only moves that pass all steps. So every state of the cluster costs less than the one before, by the
+price of each move. The number of moves between changes from outside is at most what could be saved, divided by that
+price.
 """
 
 from __future__ import annotations
@@ -57,7 +59,7 @@ class PricedMove:
 
 @dataclass(frozen=True, slots=True)
 class MovePlan:
-    """Moves that fit together, in order of gain.
+    """Moves that fit together, in order of gain, and what they save.
 
     ``cost_before``, ``cost_after``: points that models charge all tasks that may move, before and after, including
     crowding as by tasks of mean size. ``bound``: a lower bound on the cost of any plan, including the price of each of
@@ -71,15 +73,15 @@ class MovePlan:
 
 
 _TRIES = 8
-"""Limit on tries, each of which gives moves up; with rules between tasks two or three suffice."""
+"""Most tries, each of which gives up moves; with rules between tasks two or three tries suffice."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlanOptions:
-    """Each move has to gain ``move_price`` points besides the task's own price; at most ``most_moves`` are made.
+    """Options of a plan: each move has to gain ``move_price`` points besides the task's own price.
 
-    ``local_moves``: how many are tried in addition to the flow's; ``gap``: how far the proof may be off, as a part of
-    what is saved.
+    ``most_moves``: most moves of the plan; ``local_moves``: how many moves are tried in addition to the flow's;
+    ``gap``: how far the proof may be off, as a part of what is saved.
     """
 
     move_price: float = 5.0
@@ -90,7 +92,7 @@ class PlanOptions:
 
 @dataclass(frozen=True, slots=True)
 class _Single:
-    """Single moves and their tasks: ``task``: int64[A], indices into the snapshot's tasks."""
+    """Moves of single tasks, and the tasks: ``task``: int64[A], indices into the snapshot's tasks."""
 
     moves: Moves
     task: Int64
@@ -104,8 +106,8 @@ def plan_moves(
 ) -> MovePlan:
     """Return the moves that lower costs most, of bound tasks that have ``prices`` (uid -> points for moving it).
 
-    ``scheduler``: a trial scheduler. The tasks of each profile are planned separately, after the moves of the profiles
-    before; ``MovePlan.bound`` is the sum of their bounds. Raises ``SolverError``.
+    ``scheduler``: a trial scheduler. The tasks of each profile are planned separately, after the moves of earlier
+    profiles; ``MovePlan.bound`` is the sum of the profiles' bounds. Raises ``SolverError``.
     """
     plans: list[MovePlan] = []
     divided = scheduler.divide_by_profile(sorted(prices))
@@ -147,7 +149,7 @@ def _plan_profile(
 
 
 def _try(scheduler: Scheduler, problem: CompiledMoves, single: _Single, extra: int) -> _Single:
-    """Return the moves that hold against all rules and all costs of placements; none if that is not found soon."""
+    """Return the moves that keep all rules and pay by all costs of placements; none if a few tries find none."""
     snapshot = problem.running.snapshot
     for _ in range(_TRIES):
         if not len(single.task):
@@ -180,7 +182,7 @@ def _compute_saved(problem: CompiledMoves, single: _Single) -> int:
 
 
 def _least(problem: MoveProblem, moves: Moves) -> list[int]:
-    """Return the half of the moves that gain least."""
+    """Return the indices of the half of the moves that gain least."""
     order = np.lexsort((moves.target, moves.source, moves.row, compute_gains(problem, moves)))
     least: list[int] = order[: (len(order) + 1) // 2].tolist()
     return least
@@ -210,7 +212,7 @@ def _plan(problem: CompiledMoves, single: _Single, found: Found) -> MovePlan:
     )
 
 
-# --- What any number of moves could save: how far the present placement is from the optimum.
+# --- How much any number of moves could save: how far the present placement is from the optimum.
 
 
 _GAP = 0.005
@@ -219,7 +221,7 @@ _GAP = 0.005
 
 @dataclass(frozen=True, slots=True)
 class CostPoint:
-    """``moves`` moves save ``saved`` points if tasks fit by number; no equal number saves more than ``most_saved``."""
+    """What ``moves`` moves save, if tasks count as equally large; no equal number saves more than ``most_saved``."""
 
     moves: int
     saved: float
@@ -232,7 +234,7 @@ def cost_frontier(
     """Return what moves of bound tasks with ``prices`` (uid -> points for moving it) could save, few moves first.
 
     The last point is for any number of moves. Tasks of several profiles move profile by profile, those that save most
-    first, while the others stay. Raises ``SolverError``.
+    first, while all other tasks stay. Raises ``SolverError``.
     """
     curves = []
     for uids in scheduler.divide_by_profile(sorted(prices)):
@@ -255,24 +257,24 @@ def cost_frontier(
     return tuple(found)
 
 
-# --- The problem of moving tasks that each have a price: which may move at all, and what that costs.
+# --- The problem of moving tasks that each have a price: which tasks may move at all, and what a move costs.
 
 
 _NEVER = 10**9
-"""Price in units of a move that nothing can pay: costs of tasks are limited to this."""
+"""Price of a move that no gain can pay, in hundredths of a point: costs of tasks are limited to it."""
 
 
 def compile_priced_moves(scheduler: Scheduler, prices: Mapping[str, float]) -> CompiledMoves | None:
-    """Return the problem of moving the bound tasks, of one profile, that have ``prices`` (uid -> points), or None.
+    """Return the problem of moving the bound tasks, of one profile, that have ``prices`` (uid -> points).
 
-    None if no such task is bound.
+    The result is None if no such task is bound.
     """
     running = scheduler.snapshot_of_running(sorted(prices))
     return None if running is None else compile_moves(running, _prices(scheduler, running.snapshot, prices))
 
 
 def _prices(scheduler: Scheduler, snapshot: Snapshot, prices: Mapping[str, float]) -> Int64:
-    """Return the cost units that moving each task costs: int64[T].
+    """Return what moving each task costs: int64[T], in hundredths of a point.
 
     Pinned tasks stay, and so do tasks whose preferences about other tasks count more than a placement's cost shows.
     """
@@ -287,12 +289,12 @@ def _prices(scheduler: Scheduler, snapshot: Snapshot, prices: Mapping[str, float
     return price
 
 
-# --- From a snapshot of running tasks to the problem of moving them.
+# --- The problem of moving the running tasks of a snapshot.
 
 
 @dataclass(frozen=True, slots=True)
 class CompiledMoves:
-    """``problem`` and the tasks of its rows: ``row``: int64[T], the row of each of the snapshot's tasks."""
+    """A problem of moves, and the tasks of its rows: ``row``: int64[T], the row of each of the snapshot's tasks."""
 
     problem: MoveProblem
     running: RunningSnapshot
@@ -301,7 +303,7 @@ class CompiledMoves:
     def find_tasks(self, moves: Moves) -> tuple[Int64, Int64]:
         """Return which tasks (indices into the snapshot's) ``moves`` move, and their new machines: int64[A] each.
 
-        Of several alike tasks on a machine, the youngest move.
+        Of several equal tasks on a machine, the youngest move.
         """
         home = self.running.home
         order = np.lexsort((-np.arange(len(home)), home, self.row))
@@ -323,10 +325,10 @@ class CompiledMoves:
 
 
 def compile_moves(running: RunningSnapshot, price: Int64) -> CompiledMoves:
-    """Return the problem of moving the snapshot's tasks; ``price``: int64[T], units for moving each.
+    """Return the problem of moving the snapshot's tasks; ``price``: int64[T], units of cost for moving each.
 
-    A machine is barred to a task that could not go there even if all others were gone. The problem ignores pairs, sizes
-    of tasks, and rules between tasks.
+    A task may not go to a machine where it would have no place even if all other tasks were gone. The problem ignores
+    pairs, sizes of tasks, and rules between tasks.
     """
     snapshot = running.snapshot
     problem, residual = snapshot.problem, Residual(snapshot.problem)
@@ -359,13 +361,13 @@ def compile_moves(running: RunningSnapshot, price: Int64) -> CompiledMoves:
     return CompiledMoves(made, running, row)
 
 
-# --- Groups of machines that cost every row the same, so that they differ only in crowding.
+# --- Groups of machines that cost every row the same, so that the machines of a group differ only in crowding.
 
 
 def group_alike(cost: Int32) -> tuple[Int64, Int64]:
     """Group the machines (columns) of a matrix of costs, int32[R, M], by equal columns.
 
-    Returns int64[M]: group of each machine, numbered in order of first members; and int64[G]: these first members.
+    Returns the group of each machine, int64[M], numbered in order of first members, and these first members, int64[G].
     """
     marks = ColumnMarks(cost.shape[1])
     marks.add(cost)

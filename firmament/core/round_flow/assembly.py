@@ -1,5 +1,7 @@
-"""Assembles a round's flow: classes, machines, and the tasks that went from classes to machines; from a round's
-snapshot, or from what was saved of it. Only the names of classes come from the cluster's state.
+"""Assembles a round's flow for people: classes, machines, and the tasks that went from classes to machines.
+
+The data comes from a round's snapshot, or from what was saved of it. Only the names of classes come from the cluster's
+state.
 """
 
 from __future__ import annotations
@@ -32,7 +34,7 @@ from firmament.core.state.cluster import Cluster
 
 @dataclass(frozen=True, slots=True)
 class RoundSummary:
-    """A finished round. ``ended``: seconds since the epoch; ``evictions``: number of tasks evicted."""
+    """A finished round; ``ended``: seconds since the epoch; ``evictions``: number of tasks that were evicted."""
 
     round: int
     ended: float
@@ -42,10 +44,10 @@ class RoundSummary:
 
 @dataclass(frozen=True, slots=True)
 class FlowClass:
-    """A class in the flow of a round."""
+    """A class in the flow of a round, described for people."""
 
     name: str
-    """Name of one of its tasks, or its uid."""
+    """Name of one of the class's tasks; the task's uid if the name is not known."""
     job: str
     """Id of its job."""
     namespace: str
@@ -53,51 +55,53 @@ class FlowClass:
     priority: int
     """Priority of its tasks."""
     tasks: int
-    """Number of tasks."""
+    """Number of its tasks that took part in the round."""
     placed: int
-    """Tasks placed."""
+    """Number of its tasks that the round placed."""
     price: float | None
-    """How many points less the round would have cost with one task less of the class; None if the flow had no
-    prices.
+    """How many points less the round would have cost with one task less of the class.
+    None if the flow had no prices.
     """
     requests: tuple[tuple[str, int], ...]
     """Amount that one task requests, by resource."""
     refusals: tuple[tuple[str, int], ...]
-    """Number of machines by the reason for which they refused a task when the round began."""
+    """Number of machines that refused a task when the round began, by reason."""
     open: int
-    """Number of machines that did not refuse."""
+    """Number of machines that refused no task of the class when the round began."""
     kept_back: tuple[tuple[str, int], ...] = ()
-    """Number of machines by what kept waiting tasks off after the round, most important first; empty if none waits."""
+    """Number of machines by the reason why they refuse waiting tasks after the round, most important reason first.
+    Empty if no task of the class waits.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class RoundFlow:
-    """The flow of a round over C classes, M machines, A arcs with flow, B models."""
+    """The flow of a round over C classes, M machines, A arcs that carry tasks, and B cost models."""
 
     machines: Sequence[str]
     """Names of the machines."""
     machine_price: Float64
-    """float64[M], points that one more place on the machine would have saved."""
+    """float64[M], points that one more task's place on the machine would have saved."""
     machine_room: Int64
-    """int64[M], how many more tasks of the round's mean request fit afterwards."""
+    """int64[M], how many more tasks of the round's mean request fit on each machine afterwards."""
     machine_saturated: Bool
-    """bool[M], machines that some waiting task could use, but with room for none of these tasks."""
+    """bool[M], machines that some waiting task could use, but on which none of these tasks fits."""
     classes: tuple[FlowClass, ...]
-    """The classes."""
+    """The classes that took part in the round."""
     models: tuple[str, ...]
-    """Names of the models."""
+    """Names of the cost models."""
     cls: Int64
-    """int64[A], class of each arc."""
+    """int64[A], class of each arc that carries tasks."""
     machine: Int64
     """int64[A], machine of each arc."""
     count: Int64
-    """int64[A], tasks on each arc."""
+    """int64[A], number of tasks on each arc."""
     cost: Float64
-    """float64[A], points per task."""
+    """float64[A], points that each task on the arc costs."""
     model_cost: Float64
     """float64[B, A], each model's part of ``cost``."""
     uids: Sequence[str] = ()
-    """Ids of the tasks, arc by arc; empty if not requested."""
+    """Uids of the tasks, arc by arc; empty if they were not requested."""
 
 
 _UNKNOWN = ShapeGate((), 0)
@@ -123,7 +127,7 @@ class ClassWords:
 
 @dataclass(frozen=True, slots=True)
 class RoundWords:
-    """The names of a problem's rows for people: machines, resources and classes."""
+    """The names for people of a problem's rows: machines, resources and classes."""
 
     machines: Sequence[str]
     resources: Sequence[str]
@@ -136,7 +140,7 @@ def first_tasks(snapshot: Snapshot) -> list[str]:
 
 
 def class_words(cluster: Cluster, uids: Sequence[str]) -> list[ClassWords]:
-    """Return the names of the classes of these tasks; the uid for a task that is gone."""
+    """Return the names of the classes of these tasks; for a task that is gone, its uid."""
     tasks, classes = cluster.tasks, cluster.classes.rows
     words = []
     for uid in uids:
@@ -199,7 +203,7 @@ def _flow(
     points: Mapping[str, Float64],
     uids: Sequence[str],
 ) -> RoundFlow:
-    """Return the flow of ``placed``, the assignments by class; ``points``: by model, the points of each."""
+    """Return the flow of ``placed``, the assignments by class; ``points``: points of each model, by its name."""
     prices = place_prices(problem, placement)
     full, room = find_saturated(problem, placed)
     return RoundFlow(
@@ -251,7 +255,7 @@ def _classes(
 
 
 def _by_class(problem: PlacementProblem, placed: Assignments) -> Assignments:
-    """Return the assignments class by class, each in the order in which tasks are given to its entries."""
+    """Return the assignments class by class, each in the order in which its tasks are given to the entries."""
     placed = in_delta_order(problem, placed)
     order = np.argsort(placed.cls, kind="stable")
     return placed.select(order)

@@ -1,4 +1,4 @@
-"""Finds the reasons why tasks wait after a round's placements: what keeps them off machines."""
+"""Finds the reasons why tasks wait after a round's placements: why machines do not take them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from firmament.core.rules.node_name import OUTSIDE
 from firmament.core.rules.node_resources import find_refusals_by_resource
 
 MOST_CLASSES = 100
-"""Limit on the classes that are examined; each takes some dozen passes over all machines."""
+"""Most classes that are examined; each takes some dozen passes over all machines."""
 
 LEFT_OVER = "node(s) had room that the round did not use"
 """Reason for machines that refuse nothing: a time limit ended the round, or waiting was cheaper than the place."""
@@ -30,12 +30,11 @@ def find_kept_back(
     resources: Sequence[str],
     static: Callable[[int], list[MachineRefusal]],
 ) -> dict[int, Reasons]:
-    """Return, for each class with waiting tasks after the round, the number of machines by the reason that keeps one
-    more task off.
+    """Return how many machines refuse one more task of each class that has waiting tasks after the round, by reason.
 
-    The most important reason comes first: that of most machines that were open when the round began or, if none was, of
-    the machines that came nearest, see ``_nearest``. ``static``: what refuses a shape besides room. If there are very
-    many classes, only those with most waiting tasks are examined.
+    The most important reason comes first. It is the reason of most machines that were open when the round began; if no
+    machine was open, the reason of most machines that refused least, see ``_nearest``. ``static``: what refuses a shape
+    besides a lack of capacity. If there are very many classes, only those with most waiting tasks are examined.
     """
     waiting = problem.counts.sum(axis=1) - placed.count_per_class(problem.classes)
     if not waiting.any():
@@ -63,7 +62,7 @@ def _causes(board: Board, cls: int, others: Sequence[MachineRefusal], resources:
 
 
 def _nearest(causes: RootCauses) -> Bool:
-    """Return which machines failed only the last filters and, among these, have fewest reasons: bool[M]."""
+    """Return which machines failed only the last filters and, of these, have the fewest reasons: bool[M]."""
     if not causes.refusals:
         return causes.find_refused()
     stages = np.array([cause.reason.stage for cause, _ in causes.refusals])[causes.code]
@@ -73,7 +72,7 @@ def _nearest(causes: RootCauses) -> Bool:
 
 
 def _order(causes: RootCauses, matter: Bool) -> list[tuple[str, int]]:
-    """Return the number of machines by reason; first the reason of most of those that ``matter`` (bool[M])."""
+    """Return the number of machines by reason; first the reason of most machines that ``matter`` (bool[M])."""
     found = [
         (-int((told & matter).sum()), -int(told.sum()), text) for text, told in causes.machines().items()
     ]
@@ -86,7 +85,7 @@ def _outside_pins(problem: PlacementProblem, cls: int) -> Iterator[MachineRefusa
 
 
 def _of_open(problem: PlacementProblem, cls: int, causes: RootCauses) -> Iterator[tuple[str, int]]:
-    """Yield a reason for machines that refuse nothing."""
+    """Yield a reason for the machines that refuse nothing, and their number."""
     machines = int((~causes.find_refused()).sum())
     if machines:
         in_gang = len(problem.gang) > 0 and int(problem.gang[cls]) >= 0

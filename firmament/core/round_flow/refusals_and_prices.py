@@ -1,4 +1,4 @@
-"""What refused a round's classes when it began, what room is left for waiting tasks, and what it is worth."""
+"""Tells what refused a round's classes when it began, what capacity is left for waiting tasks, and what it is worth."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from firmament.core.rules.framework.node_rule import MachineRefusal
 from firmament.core.rules.node_resources import find_refusals_by_resource
 
 MOST_SHAPES = 300
-"""Limit on the shapes that are examined, those of most tasks; each takes some passes over all machines."""
+"""Most shapes that are examined, those with most tasks; each takes some passes over all machines."""
 
 BY_RULES = "node(s) were refused by rules or cost models"
-"""The only reason known for saved rounds that contain nothing but the problem."""
+"""Reason for refusals in saved rounds that contain only the problem, where nothing else is known."""
 
 _MOST_ROOM = 2**31 - 1
 
@@ -39,10 +39,10 @@ def find_gates(
     resources: Sequence[str],
     static: Callable[[int], list[MachineRefusal]] | None = None,
 ) -> dict[int, ShapeGate]:
-    """Return the gates of the shapes with the most tasks when the round began; ``static``: where a shape is refused for
-    other reasons than room.
+    """Return how many machines refuse each shape, and how many are open, for the shapes with most tasks.
 
-    None: all such refusals count as one reason.
+    ``static`` returns where a shape is refused for other reasons than a lack of capacity; None: all such refusals count
+    as one reason.
     """
     refusals = static or (
         lambda shape: [MachineRefusal(Cause(StatedReason(BY_RULES)), ~problem.feasible[shape])]
@@ -59,10 +59,10 @@ def find_gates(
 
 
 def limit_to_capacity(problem: PlacementProblem, capacity: Int64) -> PlacementProblem:
-    """Return ``problem`` without the pairs of a shape and a machine that lacks capacity for it even when empty.
+    """Return ``problem`` without the pairs of a shape and a machine that is too small for the shape even when empty.
 
-    So a further place on such a machine has no value for tasks of this shape.
-    ``capacity``: int64[M, K], total capacity of the machines.
+    So a further place on such a machine has no value for tasks of this shape. ``capacity``: int64[M, K], total capacity
+    of the machines.
     """
     feasible = problem.feasible.copy()
     for column, amounts in enumerate(problem.requests.T):
@@ -71,9 +71,9 @@ def limit_to_capacity(problem: PlacementProblem, capacity: Int64) -> PlacementPr
 
 
 def find_saturated(problem: PlacementProblem, placed: Assignments) -> tuple[Bool, Int64]:
-    """Return which machines at least one task that still waits may use, although no such task fits on them: bool[M].
+    """Return which machines some waiting task may use although no such task fits there: bool[M].
 
-    Also returns int64[M]: how many more tasks of the round's mean request fit there, by resources alone.
+    Also returns int64[M]: how many more tasks of the round's mean request fit on each machine, by resources alone.
     """
     residual = Residual(problem)
     residual.book_assignments(placed)
@@ -92,22 +92,24 @@ def find_saturated(problem: PlacementProblem, placed: Assignments) -> tuple[Bool
 
 
 def largest_shapes(problem: PlacementProblem, counts: Int64) -> Int64:
-    """Return shapes with tasks among ``counts`` (int64[C, WAIT_BUCKETS]), most tasks first, ``MOST_SHAPES`` at most."""
+    """Return the ``MOST_SHAPES`` shapes with most tasks in ``counts`` (int64[C, WAIT_BUCKETS]), most tasks first."""
     tasks = np.bincount(problem.shape, weights=counts.sum(axis=1), minlength=len(problem.requests))
     order = np.argsort(-tasks, kind="stable")[:MOST_SHAPES]
     return order[tasks[order] > 0]
 
 
-# --- The value of places in a round, by the prices of its first flow (see ``node_prices``).
+# --- The value of places in a round, by the prices of the round's first flow (see ``node_prices``).
 #
-# Both figures are derivatives of the flow's cost (Ahuja, Magnanti, Orlin: Network Flows, 9.4). One task of a class less
-# saves the least valid price of the class's node; one more place on a machine saves the most that any task which is
+# Both figures are derivatives of the flow's cost (Ahuja, Magnanti, Orlin: Network Flows, 9.4). One task less of a class
+# saves the least valid price of the class's node. One more place on a machine saves the most that any task which is
 # elsewhere, or waits, gains by moving there.
 
 
 class PlacePrices(NamedTuple):
-    """Points: ``cls``: float64[C], what one task less of a class saves, NaN if the flow does not contain the class;
-    ``machine``: float64[M], what one more place on a machine saves.
+    """What a task less, or a place more, would save, in points.
+
+    ``cls``: float64[C], saving by one task less of a class, NaN if the flow does not contain the class; ``machine``:
+    float64[M], saving by one more place on a machine.
     """
 
     cls: Float64
@@ -117,7 +119,7 @@ class PlacePrices(NamedTuple):
 def place_prices(problem: PlacementProblem, placement: Placement) -> PlacePrices:
     """Return the prices of a round's first flow; NaN and 0 if there was no flow, or if it is not optimal.
 
-    Rules between tasks are part neither of a flow nor of its prices.
+    A flow and its prices contain no rules between tasks.
     """
     cls = np.full(problem.classes, np.nan)
     first = placement.first
@@ -135,8 +137,9 @@ def place_prices(problem: PlacementProblem, placement: Placement) -> PlacePrices
 
 
 def _savings(problem: PlacementProblem, placed: Assignments, prices: Float64) -> Float64:
-    """Return the cost units that one more place saves: float64[M]; ``prices``: float64[C], units per task, NaN if
-    unknown.
+    """Return the cost units that one more place on each machine saves: float64[M].
+
+    ``prices``: float64[C], units per task, NaN if unknown.
     """
     best = np.zeros(problem.machines)
     step = problem.crowd_step()

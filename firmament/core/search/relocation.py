@@ -1,10 +1,11 @@
 """Finds places for tasks that waves have left over, by moving other tasks of the same round.
 
-Networks and waves decide class by class and domain by domain. Where room and rules are tight, a task may stay pending
+Networks and waves decide class by class and domain by domain. If capacity and rules are tight, a task may stay pending
 although it has a place if other tasks go elsewhere. Two moves look for such placements, one after the other:
-``moves/rebuild.py`` places all tasks anew; ``moves/eject.py`` places one task, and the tasks in its way elsewhere.
+``moves/rebuild.py`` places all tasks anew; ``moves/eject.py`` places one task, and the tasks that prevent this
+elsewhere.
 
-The best placement so far is kept, and only if all of it can be placed in a valid order.
+The search keeps the best placement so far, and only if all of it can be placed in an order that rules allow.
 """
 
 from __future__ import annotations
@@ -24,10 +25,10 @@ from firmament.core.search.tuning import RelocationTuning
 def relocate_tasks(
     problem: PlacementProblem, placed: Assignments, seed: int, tuning: RelocationTuning, log: SearchLog
 ) -> Assignments:
-    """Return a placement of more tasks than ``placed``, in a valid order, or ``placed`` itself.
+    """Return a placement of more tasks than ``placed``, in an order that rules allow, or ``placed`` itself.
 
-    Important tasks come first: at least as many of each priority are placed as before, unless more of a higher one are.
-    Deterministic for equal arguments.
+    Important tasks come first: at least as many of each priority are placed as before, unless more of a higher one are
+    placed. Equal arguments give equal results.
     """
     tasks, left = int(problem.counts.sum()), int(problem.counts.sum() - placed.count.sum())
     reason = _find_obstacle(problem, tasks, tuning)
@@ -46,7 +47,7 @@ def relocate_tasks(
 
 
 def _find_obstacle(problem: PlacementProblem, tasks: int, tuning: RelocationTuning) -> Unsupported | None:
-    """Return the reason why the search cannot be made, or None."""
+    """Return the reason why the search cannot be made, or None if it can be."""
     if problem.pairs.steers:
         return Unsupported.PAIRS
     if problem.irrevocable:
@@ -57,9 +58,9 @@ def _find_obstacle(problem: PlacementProblem, tasks: int, tuning: RelocationTuni
 
 
 def _checks_of_a_move(problem: PlacementProblem, placed: Assignments) -> int:
-    """Return how many times as much as usual a move of the remaining tasks costs, by their rules; 1 or more.
+    """Return how many times as much work as usual a move of the remaining tasks takes, by their rules; 1 or more.
 
-    People usually write a handful of rules; for classes with hundreds of rules, fewer moves are tried.
+    People usually write a handful of rules. For classes with hundreds of rules, fewer moves are tried.
     """
     left = np.flatnonzero(problem.counts.sum(axis=1) > placed.count_per_class(problem.classes)).tolist()
     checks = sum(problem.rules.rules(cls).checks for cls in left)
@@ -69,14 +70,14 @@ def _checks_of_a_move(problem: PlacementProblem, placed: Assignments) -> int:
 _USUAL_CHECKS = 16
 """Number of rules of a class up to which all moves are tried."""
 
-# --- An upper bound on how many tasks can be placed; where it is reached, a search is useless.
+# --- An upper bound on how many tasks can be placed; once it is reached, a search is useless.
 
 
 def most_placed(residual: Residual, classes: Int64) -> int:
     """Return an upper bound on how many tasks of ``classes`` fit into ``residual`` together.
 
-    On each machine on which some of them fits, that is the room divided by their smallest request; rules between tasks
-    and limits of models would only lower it.
+    A machine where some of them fits counts with its free amount divided by their smallest request. Rules between tasks
+    and limits of models would only lower this number.
     """
     shapes = np.unique(residual.problem.shape[classes]).tolist()
     fits = residual.fits_of(shapes)
@@ -89,8 +90,9 @@ def most_placed(residual: Residual, classes: Int64) -> int:
 def cannot_be_bettered(problem: PlacementProblem, placed: Assignments) -> bool:
     """Return whether no placement can be better, with more tasks of some priority and no fewer of each higher one.
 
-    False says nothing. To place more tasks of a priority, more tasks of this and all higher priorities together must be
-    placed. So for each priority of a waiting task, it is enough that their number is at its upper bound.
+    If the result is False, a better placement may or may not exist. To place more tasks of a priority, more tasks of
+    this and all higher priorities together must be placed. So for each priority of a waiting task, it is enough that
+    their number is at its upper bound.
     """
     counts = problem.counts.sum(axis=1)
     done = placed.count_per_class(problem.classes)

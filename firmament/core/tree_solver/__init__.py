@@ -1,3 +1,1 @@
-"""Places groups of tasks by rules for every level of a tree of machines: pure functions on arrays of counts per
-leaf.
-"""
+"""Places groups of tasks by rules for every level of a tree of machines, with pure functions on arrays of counts."""

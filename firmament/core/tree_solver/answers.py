@@ -1,7 +1,7 @@
-"""Goes from the leaves up: finds the objective of the best answer to each question, and which child holds which count.
+"""Goes from the leaves up: finds the best answer to each question, and which child of a unit holds which count.
 
-The objective of a placement is one number with a part of 64 bits, sign included, for each thing that is compared (see
-`solver`). Objectives add up over the units of a placement, and the least one is the best.
+Answers are compared by an objective: one number with a part of 64 bits, sign included, for each thing that is compared
+(see `solver`). Objectives add up over the units of a placement, and the least one is the best.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ class LevelAnswers:
 class Comparison:
     """Computes objectives from their parts.
 
-    The parts, from the least important: room of the used leaves; cost; room of the used units of each level above the
-    leaves (lowest level first); how well counts obey each level's rule (lowest level first).
+    The parts, from the least important: how much the used leaves could hold; cost; how much the used units of each
+    level above the leaves could hold (lowest level first); how well counts obey each level's rule (lowest level first).
     """
 
     def __init__(self, rules: Sequence[Rule], asked: Sequence[Questions]) -> None:
@@ -55,7 +55,7 @@ class Comparison:
         self._weights.reverse()
 
     def get_room_bit(self, level: int) -> int:
-        """Return the lowest bit of the part for the room of the used units of a level."""
+        """Return the lowest bit of the part of objectives that says how much a level's used units could hold."""
         leaves = len(self._rules) - 1
         return 0 if level == leaves else PART * (1 + leaves - level)
 
@@ -83,7 +83,8 @@ def answer(
 ) -> list[LevelAnswers]:
     """Return the answers to the questions of each level.
 
-    ``sign``: 1 if units with little room are better, -1 if those with much room are, 0 if room does not matter.
+    ``sign``: 1 if units that could hold few pods are better, -1 if those that could hold many are, 0 if that does not
+    matter.
     """
     comparison = Comparison(rules, asked)
     leaves = len(rules) - 1
@@ -101,7 +102,7 @@ def answer(
 def _of_leaves(
     tree: Tree, found: ReachableShares, comparison: Comparison, cost: Int64, room: Int64, asked: Questions
 ) -> LevelAnswers:
-    """Return the answers to questions about the units right above the leaves."""
+    """Return the answers to questions about the units whose children are leaves."""
     level = len(tree.levels) - 1
     shares, first = found.shares[level], tree.first_children(level)
     objectives: Objectives = np.zeros(len(asked.units), dtype=object)
@@ -142,8 +143,9 @@ def _of_units(
     asked: Sequence[Questions],
     below: Objectives,
 ) -> LevelAnswers:
-    """Return the answers to questions about units whose children are on ``level``; ``below``: the children's
-    objectives.
+    """Return the answers to questions about units whose children are on ``level``.
+
+    ``below``: the objectives of the children's answers.
     """
     first, bit = tree.first_children(level).tolist(), comparison.get_room_bit(level)
     own, theirs = asked[level], asked[level + 1]
@@ -168,7 +170,7 @@ def _of_units(
     return LevelAnswers(objectives, held)
 
 
-# --- Which child of a unit holds which count of a profile: a transportation problem with few kinds of counts, exact.
+# --- Gives each child of a unit a count of a profile: a transportation problem with few kinds of counts, exact.
 
 
 IDLE = 0
@@ -177,10 +179,10 @@ IDLE = 0
 def assign(
     profile: Sequence[int], weights: Sequence[Mapping[int, int]], must: Sequence[bool]
 ) -> tuple[list[int], int]:
-    """Return which count of ``profile`` (largest first) each child gets in the cheapest way, and the cost of that.
+    """Return which count of ``profile`` (largest first) each child gets in the cheapest way, and what that costs.
 
     ``weights``: for each child, the cost of each count that it may hold; ``must``: children that may not be left out.
-    Some way must exist. Of children that are alike, the earlier one gets no smaller count.
+    Some way must exist. Of equal children, the earlier one gets no smaller count.
     """
     needed = Counter(profile)
     if len(needed) == 1:
@@ -194,9 +196,7 @@ def assign(
 def _cheapest(
     count: int, number: int, weights: Sequence[Mapping[int, int]], must: Sequence[bool]
 ) -> list[int]:
-    """Return the cheapest assignment of ``number`` equal counts: to the children that must be used, then the cheapest
-    ones.
-    """
+    """Return the cheapest assignment of ``number`` equal counts to children, first to those that must be used."""
     able = sorted(
         (not must[child], each[count], child) for child, each in enumerate(weights) if count in each
     )
@@ -207,7 +207,7 @@ def _cheapest(
 
 
 def _earlier_first(chosen: list[int], weights: Sequence[Mapping[int, int]], must: Sequence[bool]) -> None:
-    """Among children that are alike, give the larger counts to the earlier ones."""
+    """Give the larger counts to the earlier children, among children that are equal."""
     alike: dict[tuple[bool, tuple[tuple[int, int], ...]], list[int]] = {}
     for child, each in enumerate(weights):
         alike.setdefault((must[child], tuple(sorted(each.items()))), []).append(child)
@@ -220,13 +220,11 @@ def _earlier_first(chosen: list[int], weights: Sequence[Mapping[int, int]], must
 
 
 class _Augmentation:
-    """Finds the cheapest assignment by successive shortest paths (a min-cost flow whose nodes are the different
-    counts).
+    """Finds the cheapest assignment by successive shortest paths (a min-cost flow with a node for each count).
 
-    Each step gives one more child a count, by the cheapest chain of children that change their counts.
-
-    The cheapest child to move from one kind to another is on top of a heap per pair of kinds; entries of children that
-    have moved since are dropped when they come up.
+    Each step gives one more child a count, by the cheapest chain of children that change their counts. A heap per pair
+    of counts has the cheapest child that can change from one to the other on top. Entries of children that have changed
+    since are dropped when they come up.
     """
 
     __slots__ = ("heaps", "held", "kinds", "needed", "weights")
@@ -236,7 +234,7 @@ class _Augmentation:
     ) -> None:
         self.needed = needed
         self.kinds = [IDLE, *sorted(needed, reverse=True)]
-        # Leaving out a child that must be used costs more than any choice among the others.
+        # To leave out a child that must be used costs more than any choice among the other children.
         dear = 1 + 2 * sum(max(map(abs, each.values()), default=0) for each in weights)
         self.weights = [
             {IDLE: dear if required else 0} | {kind: each[kind] for kind in self.kinds[1:] if kind in each}

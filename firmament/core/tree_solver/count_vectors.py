@@ -1,7 +1,8 @@
-"""Finds the best counts for the children of one unit, from any sets of counts that these can hold, exactly.
+"""Finds the best counts for the children of one unit, exactly, whatever sets of counts these can hold.
 
-A *profile* is the counts of the used children, largest first. A packed profile is better the fewer counts it has, and
-then the larger its first, second, ... count is; a spread one the smaller its first, second, ... count is.
+A *profile* is the counts of the used children, largest first. With rule *pack*, a profile is better the fewer counts it
+has, and then the larger its first, second, ... count is. With rule *spread*, it is better the smaller its first,
+second, ... count is.
 """
 
 from __future__ import annotations
@@ -21,10 +22,10 @@ Table = NDArray[np.object_]
 
 
 def best_profile(options: Sequence[tuple[int, bool]], units: int, pack: bool, total: int) -> tuple[int, ...]:
-    """Return the best profile that sums to ``total``, one of the totals of `reachable`; other arguments as there.
+    """Return the best profile that sums to ``total``, one of the totals of `find_reachable`, with its arguments.
 
     If the sets had no gaps, the best profile would be known at once. No other profile is better, so if the children can
-    hold that one despite the gaps, it is the answer. If not, a table is computed.
+    hold that profile despite the gaps, it is the answer. If not, a table is computed.
     """
     within = (2 << total) - 1
     used = drop_unneeded([(counts & within, must) for counts, must in options], units, total)
@@ -40,9 +41,7 @@ def best_profile(options: Sequence[tuple[int, bool]], units: int, pack: bool, to
 
 
 def _solve_without_gaps(sets: Sequence[int], units: int, pack: bool, total: int) -> tuple[int, ...]:
-    """Return the profile that would be best if each child could hold every count from the least of all to its own
-    largest.
-    """
+    """Return the best profile as if each child could hold every count from the least of all to its own largest."""
     union = reduce(or_, sets)
     step = gcd(*list_counts(union))
     most = (
@@ -56,10 +55,10 @@ def _solve_without_gaps(sets: Sequence[int], units: int, pack: bool, total: int)
 def _fill(used: Sequence[tuple[int, bool]], units: int, total: int) -> list[int]:
     """Return for each child its count in the best packing; arbitrary if there is none.
 
-    It is assumed that a child that must be used can hold every count from its own least to its own largest, and any
-    other child every count from the least of all these others to its own largest.
+    The function assumes that a child that must be used can hold every count from its own least to its own largest. It
+    also assumes that any other child can hold every count from the least of all these others to its own largest.
 
-    As few further children are used as possible, those with the largest counts. Of all used ones, the child that can
+    As few further children are used as possible, those with the largest counts. Of all used children, the one that can
     become the largest is filled first, as far as the least counts of the others allow; of equals, the one with the
     larger least count, as that leaves more.
     """
@@ -88,7 +87,8 @@ def _fill(used: Sequence[tuple[int, bool]], units: int, total: int) -> list[int]
 def _level(used: Sequence[tuple[int, bool]], total: int) -> list[int]:
     """Return for each child its count in the most even division: the same for all, as far as their bounds allow.
 
-    It is assumed that each child can hold every count from its own least (0 if it may be left out) to its own largest.
+    The function assumes that each child can hold every count from its own least (0 if it may be left out) to its own
+    largest.
     """
     low = np.array([get_lowest(counts) if must else 0 for counts, must in used], dtype=np.int64)
     high = np.array([counts.bit_length() - 1 for counts, _ in used], dtype=np.int64)
@@ -110,7 +110,7 @@ def _is_allowed(used: Sequence[tuple[int, bool]], units: int, held: Sequence[int
 
 
 def _holds(sets: Sequence[int], profile: Sequence[int]) -> bool:
-    """Return whether children with these sets can hold a profile, by a matching with augmenting paths."""
+    """Return whether children with these sets of counts can hold a profile, by a matching with augmenting paths."""
     if len(profile) > len(sets):
         return False
     order = sorted(sets, key=int.bit_length, reverse=True)
@@ -124,9 +124,7 @@ def _holds(sets: Sequence[int], profile: Sequence[int]) -> bool:
 
 
 def _augment(sets: Sequence[int], profile: Sequence[int], holder: list[int], place: int) -> bool:
-    """Find a child for one more count, moving other counts to other children if necessary; return whether one was
-    found.
-    """
+    """Find a child for one more count, moving other counts to other children if necessary; return whether it worked."""
     came: dict[int, int] = {}
     waiting = [place]
     for current in waiting:
@@ -142,7 +140,7 @@ def _augment(sets: Sequence[int], profile: Sequence[int], holder: list[int], pla
 
 
 def _move(holder: list[int], came: Mapping[int, int], child: int, place: int) -> None:
-    """Move each count on the augmenting path to its next child, so that the new count gets one."""
+    """Move each count on the augmenting path to its next child, so that the new count gets a child."""
     while came[child] != place:
         before = holder.index(came[child])
         holder[child] = came[child]
@@ -151,11 +149,11 @@ def _move(holder: list[int], came: Mapping[int, int], child: int, place: int) ->
 
 
 def _by_table(used: Sequence[tuple[int, bool]], units: int, pack: bool, total: int) -> tuple[int, ...]:
-    """Return the best profile for any sets of counts.
+    """Return the best profile for any sets of counts, by a table.
 
-    A profile is a number with a digit per count: how often that occurs. Comparing profiles is comparing such numbers,
-    and they add up, so a table over (used children, pods so far) finds the best one child by child, in children x
-    counts x pods operations on such numbers.
+    A profile is written as a number with a digit per count: how often the count occurs. The better profile has the
+    larger number, and such numbers add up. So a table over (used children, pods so far) finds the best one child by
+    child, in children x counts x pods operations on such numbers.
     """
     values = list_counts(reduce(or_, (counts for counts, _ in used)))
     digit = max(len(used).bit_length(), 1)
@@ -178,8 +176,9 @@ def _weights(values: Sequence[int], digit: int, pack: bool) -> Mapping[int, int]
 
 
 def _add_child(table: Table, counts: int, must: bool, weight: Mapping[int, int], nothing: int) -> Table:
-    """Return the table with one more child; if it must be used, its least count has been subtracted from the total
-    already.
+    """Return the table extended by one child.
+
+    If the child must be used, its least count has already been subtracted from the total.
     """
     base = get_lowest(counts) if must else 0
     wide = len(table) > 1
@@ -196,7 +195,7 @@ def _add_child(table: Table, counts: int, must: bool, weight: Mapping[int, int],
 
 
 def _decode(key: int, values: Sequence[int], digit: int, pack: bool) -> tuple[int, ...]:
-    """Return the profile that a number stands for."""
+    """Return the profile that the number ``key`` stands for."""
     digits = key % (1 << digit * len(values)) if pack else -key
     mask = (1 << digit) - 1
     profile: list[int] = []
@@ -217,7 +216,7 @@ def make_progression(low: int, high: int, step: int = 1) -> int:
 
 
 def list_counts(counts: int) -> list[int]:
-    """Return the counts in a set, ascending."""
+    """Return the counts in a set (given as bits), ascending."""
     found = []
     while counts:
         lowest = counts & -counts
@@ -258,8 +257,8 @@ def _smear(counts: int, length: int) -> int:
 def find_reachable(options: Sequence[tuple[int, bool]], units: int, size: int) -> int:
     """Return the totals from 1 to ``size`` that children can hold together, as bits.
 
-    ``options``: for each child, the counts that it may get, and whether it has to get one (else it may be left out);
-    ``units``: exactly so many children are used, 0 for any number.
+    ``options``: for each child, the counts that it may get, and whether it must get one; ``units``: exactly this many
+    children are used, 0 for any number.
     """
     if units:
         return _exactly(drop_unneeded(options, units, size), units, size) & ~1
@@ -272,8 +271,8 @@ def find_reachable(options: Sequence[tuple[int, bool]], units: int, size: int) -
 def drop_unneeded(options: Sequence[tuple[int, bool]], units: int, size: int) -> list[tuple[int, bool]]:
     """Return ``options`` without children that no total up to ``size`` needs.
 
-    These are children that can hold nothing and, of alike children that may be left out, all that cannot be used at
-    once.
+    These are children that can hold nothing and, of equal children that may be left out, all beyond the number that can
+    be used at once.
     """
     spare = size - sum(get_lowest(counts) for counts, must in options if must and counts)
     others = units - sum(must for _, must in options) if units else spare

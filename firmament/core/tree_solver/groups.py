@@ -1,4 +1,4 @@
-"""The groups of a round whose tasks are distributed over a tree of machines by rules."""
+"""Defines the groups of a round whose tasks are distributed over a tree of machines by rules."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ class TreeGroup:
     """A group of which a round places all waiting tasks, or none.
 
     ``size``: number of its tasks, waiting or on machines of the tree; ``rules``: one per level; ``held``: int64[L],
-    number of its tasks that are on each leaf already; ``order``: int64[N], the problem class of each waiting task, in
-    the order in which tasks are to be neighbours; ``refused``: why it cannot be placed at all, "" if it can.
+    number of its tasks that are on each leaf already; ``order``: int64[N], the problem's class of each waiting task, in
+    the order in which tasks are to be neighbours; ``refused``: why the group cannot be placed at all, "" if it can.
     """
 
     name: str
@@ -37,7 +37,7 @@ AnyGroup: TypeAlias = TreeGroup | NestedGroup
 
 @dataclass(frozen=True, slots=True)
 class GroupTerms:
-    """The tree of a round and its groups, by number of the gang."""
+    """The tree of machines of a round, and the groups that are distributed over it, by number of the gang."""
 
     tree: Tree
     """The tree of machines."""
@@ -48,13 +48,13 @@ class GroupTerms:
     position: Int64
     """int64[M], the leaf of each machine; L, the number of leaves, for machines outside the tree."""
     counted: Int64 = field(default_factory=lambda: np.empty(0, dtype=np.int64))
-    """int64[A], columns of the resources by which the rooms of units are compared; empty: all resources."""
+    """int64[A], columns of the resources by which it is compared how much units can hold; empty: all resources."""
     domains: NestedDomains = NO_DOMAINS
     """The domains of the labels that trees of groups name."""
     nested: Mapping[int, NestedGroup] = field(default_factory=dict)
     """The trees of groups, by number of the gang."""
     resources: tuple[str, ...] = ()
-    """Names of the resources, by column; () without trees of groups."""
+    """Names of the resources, by column; empty without trees of groups."""
 
     @property
     def every(self) -> Mapping[int, AnyGroup]:
@@ -62,13 +62,14 @@ class GroupTerms:
         return {**self.groups, **self.nested} if self.nested else self.groups
 
     def find_grouped(self, gang: Int64) -> Bool:
-        """Return which of ``gang`` (int64[A], numbers) are tree groups or trees of groups: bool[A]."""
+        """Return which of these gangs (numbers, int64[A]) are tree groups or trees of groups: bool[A]."""
         every = self.every
         return np.isin(gang, list(every)) if every else np.zeros(len(gang), dtype=np.bool_)
 
     def rank_machines(self, machines: int) -> Int64:
-        """Return the position of each machine in the order of the tree: int64[M]; without groups, in the
-        order of rows.
+        """Return the position of each machine in the order of the tree: int64[M].
+
+        Without groups, machines are in the order of their rows.
         """
         if not self.every:
             return np.arange(machines)

@@ -1,6 +1,4 @@
-"""Goes from the root down: finds which shares of which units the best placement may involve, and their best
-profiles.
-"""
+"""Goes from the root down: finds which shares of units the best placement may involve, and their best profiles."""
 
 from __future__ import annotations
 
@@ -20,7 +18,7 @@ Profile = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Questions whose units have regular children, as arrays with one row per question.
+    """Questions about units with regular children, as arrays with one row per question.
 
     ``positions``: int64[R], the number of each question; ``children``: int64[R, C], units, valid where ``exists``:
     bool[R, C]; ``profiles``: int64[R, C], the best counts of the children, largest first.
@@ -34,11 +32,10 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class Questions:
-    """Questions about one level: question q asks how ``shares[q]`` pods are best divided over the children of
-    ``units[q]``.
+    """Questions about one level: question q asks how to divide ``shares[q]`` pods over the children of ``units[q]``.
 
     The children are on this level. ``units`` and ``shares``: int64[Q], sorted by both, without repetition. The best
-    profile of a question is in ``batches`` or, by number of the question, in ``others``.
+    profile (counts of the children) of a question is in ``batches`` or, by number of the question, in ``others``.
     """
 
     units: Int64
@@ -57,8 +54,8 @@ class Questions:
 def ask(tree: Tree, found: ReachableShares, rules: Sequence[Rule], size: int) -> list[Questions]:
     """Return the questions of each level, beginning with the root's: how is ``size`` divided over the first level?
 
-    The best profile of a share does not depend on the rest of the tree (what `solver` compares adds up over units). So
-    the questions about a child are only those for counts in the profiles of its parent's questions.
+    The best profile of a share does not depend on the rest of the tree, as what `solver` compares adds up over units.
+    So the questions about a child are only those for counts in the profiles of its parent's questions.
     """
     units, shares = np.zeros(1, dtype=np.int64), np.full(1, size, dtype=np.int64)
     asked = []
@@ -96,7 +93,7 @@ def _answer(
 def _list_child_questions(asked: Questions, shares: Shares, first: Int64, size: int) -> tuple[Int64, Int64]:
     """Return the questions about the children: each child with every count of its parent's profiles that it can hold.
 
-    Units and shares, int64[Q] each, sorted.
+    The result is units and shares, int64[Q] each, sorted.
     """
     codes = []
     for batch in asked.batches:

@@ -1,6 +1,7 @@
-"""Computes, from the leaves up, which shares of a group each unit of a tree can hold under the strict rules.
+"""Computes, from the leaves up, how many of a group's pods each unit of a tree can hold under the strict rules.
 
-Regular units of a level, whose shares form a progression, are kept as arrays; all others as sets.
+Units of a level are kept as arrays if they are regular, that is if their possible counts form a progression; all other
+units as sets.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from firmament.core.tree_solver import regular
 from firmament.core.tree_solver.count_vectors import find_reachable, make_progression
 from firmament.core.tree_solver.tree import CountLimits, Rule, Tree, limits
 
-CELLS = 1 << 21  # of one batch of rows
+CELLS = 1 << 21  # cells of one batch of rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,8 +24,8 @@ class Shares:
     """How many pods of a group, besides 0, each unit (machine, rack, zone ...) of a level can be given.
 
     A *regular* unit can be given ``least``, ``least + step``, ... up to ``high`` (int64[units], 0: nothing); ``least``
-    is a multiple of ``step``. The sets of ``others`` are any (see `counts`). ``must``: bool[units], units that hold
-    pods of the group already and cannot be left out; they are never regular.
+    is a multiple of ``step``. ``others``: the counts of all other units, as any sets (see `counts`). ``must``:
+    bool[units], units that hold pods of the group already and cannot be left out; such units are never regular.
     """
 
     least: int
@@ -43,12 +44,12 @@ class Shares:
     def options(self, units: range) -> list[tuple[int, bool]]:
         """Return for each unit the numbers of pods that it can hold (bits), and whether it must stay used.
 
-        `reachable` takes them. A unit must stay used if it holds pods of the group already.
+        The result is an argument for `find_reachable`. A unit must stay used if it holds pods of the group already.
         """
         return [(self.counts(unit), bool(self.must[unit])) for unit in units]
 
     def highest(self) -> Int64:
-        """Return int64[units]: the largest number of pods that each unit can hold; 0 if it can hold none."""
+        """Return the largest number of pods that each unit can hold: int64[units]; 0 if it can hold none."""
         highest = self.high.copy()
         for unit, counts in self.others.items():
             highest[unit] = max(counts.bit_length() - 1, 0)
@@ -81,14 +82,15 @@ def batches(first: Int64, parents: Int64) -> Iterator[tuple[Int64, Int64, Bool]]
 
 
 def compute_caps(shares: Shares, children: Int64, exists: Bool) -> Int64:
-    """Return the most pods that each child can hold, in steps: int64[R, C]; 0 where there is no child, or
-    it can hold none.
+    """Return the most pods that each child can hold, in steps: int64[R, C].
+
+    The entry is 0 if there is no child, or if it can hold none.
     """
     return np.where(exists, shares.high[children] // shares.step, 0)
 
 
 ENDLESS = 1 << 40
-"""Slots of a leaf that count as no limit."""
+"""Number of slots of a leaf that counts as no limit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +98,8 @@ class ReachableShares:
     """The numbers of a group's pods that the units of a tree can hold.
 
     ``shares``: for each level, the counts that its units can hold by the rules; ``room``: for each level, int64[units],
-    the pods that fit on each unit without rules, with those that are there; ``whole``: the set of sizes that the tree
-    can hold (bits, see `count_vectors`).
+    the pods that fit on each unit without rules, including those that are there; ``whole``: the set of sizes that the
+    tree can hold (bits, see `count_vectors`).
     """
 
     shares: Sequence[Shares]
@@ -106,7 +108,7 @@ class ReachableShares:
 
 
 def reach(tree: Tree, slots: Int64, size: int, rules: Sequence[Rule], held: Int64) -> ReachableShares:
-    """Return the shares of every unit of ``tree``; arguments as of `ExactSolver.place`."""
+    """Return how many pods every unit of ``tree`` can hold; arguments are as for `ExactSolver.place`."""
     bounds = [limits(rule) for rule in rules]
     room = room_of(tree, slots, held)
     must = [there > 0 for there in tree.sums(held)]
@@ -124,13 +126,13 @@ def reach(tree: Tree, slots: Int64, size: int, rules: Sequence[Rule], held: Int6
 def room_of(tree: Tree, slots: Int64, held: Int64) -> list[Int64]:
     """Return the slots of the leaves below each unit, plus the group's pods that are there: int64[units] per level.
 
-    Slots are clipped so that sums stay within 64 bits for tasks that ask for nothing.
+    Slots are limited so that sums stay within 64 bits, even for tasks that request nothing.
     """
     return tree.sums(np.clip(slots, 0, ENDLESS) + held)
 
 
 def _of_leaves(bound: CountLimits, size: int, held: Int64, room: Int64) -> Shares:
-    """Return the counts that each leaf can hold: any count up to its room that the rule allows."""
+    """Return the counts that each leaf can hold: any count that fits and that the rule allows."""
     high = np.minimum(room, min(bound.high or size, size)) // bound.step * bound.step
     must = held > 0
     others = {
@@ -147,7 +149,8 @@ def _totals(
 ) -> tuple[Bool, dict[int, int]]:
     """Return the totals that the children of each parent can hold together, and that the parent's ``bound`` allows.
 
-    They are rows of bool[parents, size + 1] for parents whose children are all regular, and sets for the others.
+    The totals are rows of bool[parents, size + 1] for parents whose children are all regular, and sets for other
+    parents.
     """
     simple = find_regular(below, first)
     top = size // below.step
@@ -168,7 +171,7 @@ def _totals(
 
 
 def _columns(rows: Bool, others: dict[int, int], must: Bool) -> Shares:
-    """Return shares in which rows that are progressions with one least and one step are arrays, and all others sets."""
+    """Return shares where rows that are progressions with one least and one step are arrays, and all others sets."""
     some = rows.any(axis=1)
     lowest = np.argmax(rows, axis=1)
     highest = rows.shape[1] - 1 - np.argmax(rows[:, ::-1], axis=1)
@@ -194,5 +197,5 @@ def _columns(rows: Bool, others: dict[int, int], must: Bool) -> Shares:
 
 
 def _bits(row: Bool) -> int:
-    """Return a row of truth values as a set."""
+    """Return a row of truth values as a set of numbers (bits)."""
     return int.from_bytes(np.packbits(row, bitorder="little").tobytes(), "little")

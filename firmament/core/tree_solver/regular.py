@@ -1,8 +1,8 @@
-"""Profiles of many units at once, whose children are regular: each can hold 0 or any count from a least to its own cap.
+"""Computes profiles for many units at once whose children can each hold 0 or any count from a least to a cap.
 
-Everything here counts in steps (the factor that all counts share). Rows are parents, columns their children by falling
-cap, 0 for children that cannot be used. Children with larger caps can hold whatever others can, so only the number of
-used children has to be found: the best profile is that of the children with the largest caps.
+All counts in this module are in steps (the factor that all counts share). Rows are parents, columns their children by
+falling cap, 0 for children that cannot be used. A child with a larger cap can hold whatever another child can, so only
+the number of used children has to be found: the best profile uses the children with the largest caps.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from cost_models.interface import Bool, Int64
 def find_totals(caps: Int64, least: int, units: int, size: int) -> Bool:
     """Return the totals that each row's children can hold together: bool[rows, size + 1].
 
-    ``units``: exactly so many children are used, 0 for any number. K children hold any total from K times the least to
-    the sum of the K largest caps.
+    ``units``: exactly this many children are used, 0 for any number. K children hold any total from K times the least
+    to the sum of the K largest caps.
     """
     rows, children = caps.shape
     used = np.arange(1, children + 1)
@@ -33,10 +33,10 @@ def find_totals(caps: Int64, least: int, units: int, size: int) -> Bool:
 
 
 def pack_profiles(caps: Int64, least: int, units: int, shares: Int64) -> Int64:
-    """Return the best packed profile of each row that sums to its share: int64[rows, children].
+    """Return the best profile by rule *pack* of each row that sums to its share: int64[rows, children].
 
     As few children are used as the caps allow; each takes as much as it can while the least remains for the next ones.
-    Every row can hold its share.
+    Every row must be able to hold its share.
     """
     before = np.cumsum(caps, axis=1) - caps
     column = np.arange(caps.shape[1])
@@ -49,8 +49,8 @@ def pack_profiles(caps: Int64, least: int, units: int, shares: Int64) -> Int64:
 def spread_profiles(caps: Int64, least: int, units: int, shares: Int64) -> Int64:
     """Return the most even profile of each row that sums to its share: int64[rows, children].
 
-    As many children are used as the least allows, filled to one level like connected vessels; the rest goes to the
-    first children with room for one more. Every row can hold its share.
+    As many children are used as the least allows, filled to one level like connected vessels. What remains goes to the
+    first children that can take one more. Every row must be able to hold its share.
     """
     column = np.arange(caps.shape[1])
     number = units or np.minimum((caps > 0).sum(axis=1), shares // least)[:, None]
@@ -66,12 +66,12 @@ def spread_profiles(caps: Int64, least: int, units: int, shares: Int64) -> Int64
 
 
 def assign_counts(profiles: Int64, caps: Int64, cost: Int64, room: Int64) -> Int64:
-    """Assign the counts of each row of ``profiles`` to leaves; return int64[rows, children]: the count of each leaf.
+    """Assign the counts of each row of ``profiles`` to leaves; return the count of each leaf: int64[rows, children].
 
     ``caps``, ``cost`` (per pod), ``room`` and the result have the leaves in their own order. The assignment has the
-    least total cost; of several such, the one whose used leaves have the least room. Counts are assigned from the
-    largest down, each to the best remaining leaf that can hold it. Exchanging two leaves' counts towards that order
-    never costs more, since a leaf that can hold a count can hold any smaller one.
+    least total cost; of several such, the one whose used leaves can hold least. Counts are assigned from the largest
+    down, each to the best remaining leaf that can hold it. Exchanging two leaves' counts towards that order never costs
+    more, since a leaf that can hold a count can hold any smaller one.
     """
     order = np.lexsort((room, cost), axis=1)
     able = np.take_along_axis(caps, order, axis=1)

@@ -1,18 +1,21 @@
-"""A complete solver: if any placement keeps the rules it finds the best one.
+"""Places a group over a tree exactly: if any placement keeps the rules, the solver finds the best one.
 
-*Best* is a comparison in this order, each point deciding where those before are equal:
+*Best* is a comparison in this order; each point decides if all points before it are equal:
 
 1. Level by level from the top, how well the counts of its units obey the level's rule, all units of the level together.
-   Pack: fewer used units, then the larger the largest, the second largest, ... count. Spread: the smaller the largest,
-   the second largest, ... count. Hard rules leave nothing to compare.
-2. Level by level from the top, without the leaves: the room of the used units, all together. "best-fit" wants little
-   room, so that small groups do not break up empty domains; "roomiest" wants much; "cheapest" does not compare it.
-   Room is what ``counted`` says.
-3. The sum of ``cost`` over the pods.
-4. The room of the used leaves, as in 2.
+   With rule *pack*, fewer used units are better, then a larger largest, second largest, ... count. With rule *spread*,
+   a smaller largest, second largest, ... count is better. Hard rules leave nothing to compare.
 
-Among placements that are equal in all this, the order of the tree decides, the same way each time; of siblings that are
-alike, the earlier one gets no fewer pods.
+2. Level by level from the top, without the leaves: how many pods the used units could hold, all together. With
+   "best-fit", fewer is better, so that small groups do not break up empty domains; with "roomiest", more is better;
+   "cheapest" does not compare this number. ``counted`` says by which resources pods count.
+
+3. The sum of ``cost`` over the pods.
+
+4. How many pods the used leaves could hold, as in point 2.
+
+Among placements that are equal in all four points, the order of the tree decides, the same way each time. Of siblings
+that are alike, the earlier one gets no fewer pods.
 """
 
 from __future__ import annotations
@@ -38,8 +41,9 @@ _SIGN = {"best-fit": 1, "roomiest": -1, "cheapest": 0}
 
 @dataclass(frozen=True, slots=True)
 class ExactSolver:
-    """Finds the best placement of a group, as the module defines it; ``choice``: which of otherwise equal domains are
-    used.
+    """Finds the best placement of a group, as the module defines it.
+
+    ``choice``: which of otherwise equal domains are used.
     """
 
     choice: Choice = "best-fit"
@@ -54,15 +58,14 @@ class ExactSolver:
         held: Int64,
         counted: Int64 | None = None,
     ) -> Int64 | Shortage:
-        """Return int64[L], how many of the group's pods each leaf holds, or why the group cannot be placed.
+        """Return how many of the group's pods each leaf holds, int64[L], or why the group cannot be placed.
 
         ``slots``: int64[L], how many more pods each leaf takes (below 0 counts as 0); ``size``: all pods of the group;
         ``rules``: one per level, top to bottom; ``cost``: int64[L], charged for each pod on the leaf, at most 2**62 in
         sum; ``held``: int64[L], pods of the group that are there already and stay; ``counted``: int64[L], how many more
-        pods each leaf takes by the resources that count where rooms are compared, None for ``slots``.
-
-        The answer, int64[L], sums to ``size``, is nowhere below ``held`` nor above ``held + slots``, and keeps every
-        strict rule. It is the same for the same input.
+        pods each leaf takes by the resources by which domains are compared, None for ``slots``. The answer, int64[L],
+        sums to ``size``, is nowhere below ``held`` nor above ``held + slots``, and keeps every strict rule. Equal input
+        gives equal answers.
         """
         enough = int((np.clip(slots, 0, size) + held).sum()) >= size
         found = reach(tree, slots, size, rules, held) if enough else None
@@ -73,17 +76,17 @@ class ExactSolver:
         return divide(tree, found, size, rules, cost, _SIGN[self.choice])
 
 
-# --- Divides a group over a tree whose reachable shares are known.
+# --- Divides a group over a tree if it is known how many pods each unit can hold.
 
 
 def divide(
     tree: Tree, found: ReachableShares, size: int, rules: Sequence[Rule], cost: Int64, sign: int
 ) -> Int64:
-    """Return int64[L], the counts of the leaves in the best placement of ``size`` pods; ``found`` proves that one
-    exists.
+    """Return how many of ``size`` pods each leaf holds in the best placement: int64[L]; ``found`` proves there is one.
 
-    Questions go down the tree, answers come back up, and the placement is read from the answers, beginning at the
-    root. ``sign``: 1 if domains with little room are better, -1 for those with much, 0 if that does not matter.
+    Questions go down the tree, answers come back up, and the placement is read from the answers, beginning at the root.
+    ``sign``: 1 if domains that could hold few pods are better, -1 for those that could hold many, 0 if that does not
+    matter.
     """
     asked = ask(tree, found, rules, size)
     answers = answer(tree, found, rules, cost, sign, asked)
@@ -101,13 +104,13 @@ def divide(
     return shares
 
 
-# --- Why a group cannot be placed: the level and the rule that cannot be kept, and how many pods could be placed.
+# --- Says why a group cannot be placed: the level and the rule that cannot be kept, and how many pods could be placed.
 
 
 def find_shortage(tree: Tree, slots: Int64, size: int, rules: Sequence[Rule], held: Int64) -> Shortage:
-    """Return why a group cannot be placed; arguments as of `ExactSolver.place`.
+    """Return why a group cannot be placed; arguments are as for `ExactSolver.place`.
 
-    Rules are added from the leaves up; the first level that leaves no placement gets the blame.
+    Rules are added from the leaves up; the first level that leaves no placement is named as the reason.
     """
     there = int(held.sum())
     if there > size:
@@ -138,18 +141,18 @@ def _count_with_verb(number: int, noun: str) -> str:
 
 
 def _describe_fit(room: int, size: int) -> str:
-    """Return how many of a group fit: ``1 of 4 pods fits``, ``0 of 1 pod fits``."""
+    """Return how many pods of a group fit, in words: ``1 of 4 pods fits``, ``0 of 1 pod fits``."""
     return f"{room} of {format_number(size, 'pod')} {'fits' if 1 in (room, size) else 'fit'}"
 
 
 def _running(held: Int64) -> str:
-    """Return a remark on pods of the group that run already, "" if there are none."""
+    """Return a remark about pods of the group that run already, "" if there are none."""
     there = int(held.sum())
     return f" ({there} of them running)" if there else ""
 
 
 def _obstacle(tree: Tree, level: int, size: int, rule: Rule, found: ReachableShares) -> str:
-    """Return a text that says why the rule of a level cannot be kept, with figures."""
+    """Return a text that says, with figures, why the rule of a level cannot be kept."""
     highest = found.shares[level].highest()
     able, most = int((highest > 0).sum()), int(highest.max(initial=0))
     whose = (
@@ -177,7 +180,7 @@ def _obstacle(tree: Tree, level: int, size: int, rule: Rule, found: ReachableSha
 
 
 def _each(rule: Rule) -> str:
-    """Return the range and the factor of a rule, in words."""
+    """Return the range and the factor of a rule in words."""
     parts = []
     if rule.least or rule.most:
         parts.append(f"{max(rule.least, 1)} to {rule.most}" if rule.most else f"at least {rule.least}")
@@ -186,14 +189,13 @@ def _each(rule: Rule) -> str:
     return ", ".join(parts)
 
 
-# --- Rules that cannot be kept on a tree however empty it is.
+# --- Finds rules that a tree cannot keep however empty it is.
 
 
 def list_inconsistencies(
     rules: Sequence[Rule], levels: Sequence[str], size: int, units: Sequence[int]
 ) -> tuple[str, ...]:
-    """Return a line for people on each of a group's rules that the tree cannot keep however empty it is; () if there
-    is none.
+    """Return a line for people on each rule of a group that no tree of this size can keep; () if there is none.
 
     ``rules``, ``levels`` (names) and ``units`` (how many there are): top to bottom. Only the size of the tree counts,
     so a group without a complaint may still find no place.
@@ -209,7 +211,7 @@ def list_inconsistencies(
 
 
 def _alone(rule: Rule, size: int, units: int) -> str:
-    """Return what is wrong with a single rule, independent of the others."""
+    """Return what is wrong with one rule, whatever the other rules are; "" if nothing is."""
     if rule.hard:
         short = rule.kind == "spread" and units < size
         wanted = f"hard spread wants a unit for each of {format_number(size, 'pod')}"
@@ -247,8 +249,9 @@ def _alone(rule: Rule, size: int, units: int) -> str:
 def _together(
     rules: Sequence[Rule], levels: Sequence[str], size: int, units: Sequence[int]
 ) -> tuple[str, ...]:
-    """Return a line on the first level, from the leaves up, whose rules allow no group of this size even on empty
-    units.
+    """Return a line on the first level, from the leaves up, whose rules allow no group of this size; () if none.
+
+    Units count as empty.
     """
     loose = [Rule() for _ in rules]
     for level in range(len(rules) - 1, -1, -1):
@@ -281,7 +284,7 @@ def _possible(rules: Sequence[Rule], size: int, units: Sequence[int]) -> int:
 
 
 def _around(possible: int, size: int) -> list[int]:
-    """Return the largest possible size below ``size`` and the smallest above, as far as these exist."""
+    """Return the largest possible size below ``size`` and the smallest one above, if they exist."""
     below, above = possible & ((1 << size) - 1), possible >> size
     found = [below.bit_length() - 1] if below else []
     return found + ([size + get_lowest(above)] if above else [])

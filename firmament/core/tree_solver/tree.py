@@ -1,4 +1,4 @@
-"""The tree of machines, with named units on named levels, as arrays; and the rules of levels."""
+"""Defines the tree of machines as arrays, with named units on named levels, and the rules of levels."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _DIGITS = re.compile(r"(\d+)")
 class Tree:
     """Units of every level in depth-first order, siblings by name (numbers in names count as numbers).
 
-    ``levels``: names top to bottom, without the root; the last one is that of the leaves. ``names``: per level, of
-    its units; ``parents``: per level, int64[units], the number of each unit's parent on the level above (0, the root,
-    on the first level). ``rows``: int64[L], the machine of each leaf. Children of one unit follow each other, and
-    every unit has some leaf below it.
+    ``levels``: names top to bottom, without the root; the last one is that of the leaves. ``names``: per level, the
+    names of its units; ``parents``: per level, int64[units], the number of each unit's parent on the level above (0,
+    the root, on the first level). ``rows``: int64[L], the machine of each leaf. Children of one unit follow each other,
+    and every unit has some leaf below it.
     """
 
     levels: tuple[str, ...]
@@ -45,7 +45,7 @@ class Tree:
         return np.searchsorted(self.parents[level], np.arange(above + 1)).astype(np.int64)
 
     def sums(self, leaf_values: Int64) -> list[Int64]:
-        """Return for each level int64[units]: the sum of ``leaf_values`` (int64[L]) over the leaves below each unit."""
+        """Return the sum of ``leaf_values`` (int64[L]) over the leaves below each unit: int64[units] per level."""
         sums = [np.asarray(leaf_values, dtype=np.int64)]
         for level in range(len(self.levels) - 1, 0, -1):
             # Every unit has a child, so no slice is empty.
@@ -53,7 +53,7 @@ class Tree:
         return sums[::-1]
 
     def leaf_path(self, leaf: int) -> tuple[str, ...]:
-        """Return the names from the first level down to a leaf, which identify it."""
+        """Return the names of units from the first level down to a leaf; they identify the leaf."""
         names, unit = [], leaf
         for above in range(len(self.levels) - 1, -1, -1):
             names.append(self.names[above][unit])
@@ -64,7 +64,7 @@ class Tree:
 def build_tree(levels: Sequence[str], paths: Mapping[tuple[str, ...], int]) -> Tree:
     """Return the tree whose leaves are ``paths`` (a name per level, top to bottom) with their machines.
 
-    Raises ValueError if there is no level or a path has not one name per level.
+    Raises ValueError if there is no level, or if a path does not have one name per level.
     """
     if not levels:
         raise ValueError("a tree needs at least one level")
@@ -96,11 +96,11 @@ def build_tree(levels: Sequence[str], paths: Mapping[tuple[str, ...], int]) -> T
 
 
 def _natural(name: str) -> tuple[tuple[int, int | str], ...]:
-    """Return a key by which n2 comes before n10."""
+    """Return a key that sorts numbers in names as numbers, so that n2 comes before n10."""
     return tuple((0, int(part)) if part.isdecimal() else (1, part) for part in _DIGITS.split(name) if part)
 
 
-# --- Rules for levels of a tree, what they demand of counts, and why no placement is found.
+# --- Rules for levels of a tree, what they demand of counts, and why a group has no placement.
 
 
 Rule: TypeAlias = LevelRule
@@ -108,10 +108,10 @@ Rule: TypeAlias = LevelRule
 
 @dataclass(frozen=True, slots=True)
 class CountLimits:
-    """The counts that a rule allows a unit strictly, whatever is best.
+    """The counts of pods per unit that a rule allows, whatever is best.
 
-    ``units``: exactly so many units are used, 0 for any number; a used unit holds ``low`` to ``high`` pods (``high`` 0:
-    no bound), a multiple of ``step``.
+    ``units``: exactly this many units are used, 0 for any number; a used unit holds ``low`` to ``high`` pods (``high``
+    0: no limit), a multiple of ``step``.
     """
 
     units: int
@@ -121,24 +121,25 @@ class CountLimits:
 
 
 def limits(rule: Rule) -> CountLimits:
-    """Return the counts that a rule allows; the lower bound is at least 1, and both bounds are multiples of
-    the step.
+    """Return the counts of pods per unit that a rule allows.
+
+    The lower bound is at least 1, and both bounds are multiples of the step.
     """
     if rule.hard:
         return CountLimits(1, 1, 0, 1) if rule.kind == "pack" else CountLimits(0, 1, 1, 1)
     step = max(rule.factor, 1)
     low = -(-max(rule.least, 1) // step) * step
-    # An upper bound below the lower one says that the range holds no multiple, so that no count is allowed.
+    # An upper bound below the lower one means that the range holds no multiple, so that no count is allowed.
     high = rule.most // step * step or (low - 1 if rule.most else 0)
     return CountLimits(rule.partitions, low, high, step)
 
 
 @dataclass(frozen=True, slots=True)
 class Shortage:
-    """Why a group cannot be placed.
+    """The reason why a group cannot be placed.
 
-    ``level``: the level whose rule cannot be kept, "" if there is too little room without rules; ``message``: one line
-    for people; ``placeable``: how many of the group's pods could be placed by the rules.
+    ``level``: the level whose rule cannot be kept, "" if too few pods fit even without rules; ``message``: one line for
+    people; ``placeable``: how many of the group's pods could be placed by the rules.
     """
 
     level: str

@@ -319,9 +319,7 @@ class SlotsPerClass:
 
 @dataclass(frozen=True, slots=True)
 class Units:
-    """Gangs and single tasks that could leave; ``tasks``: int64[N], by unit; ``first``: int64[U + 1], where units
-    begin.
-    """
+    """Gangs and single tasks that could leave: ``tasks``: int64[N]; ``first``: int64[U + 1], where each begins."""
 
     tasks: Int64
     first: Int64

@@ -1,7 +1,7 @@
-"""Improves the moves of a flow by one or two moves at a time, with the true sizes of tasks.
+"""Improves the moves that a flow proposes by one or two moves at a time, with the true sizes of tasks.
 
-A task goes to the cheapest machine with room, or to a cheaper one from which another task moves away to make room, if
-the two moves together gain more (an ejection chain of two).
+A task goes to the cheapest machine where it fits. Or it goes to a cheaper machine from which another task moves away
+for it, if the two moves together gain more (an ejection chain of two).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from firmament.core.rescheduling.move_network.problem import BARRED, MoveProblem
 from firmament.core.search.driver import SearchBudget, search
 
 _EJECTING = 8
-"""Number of machines without room that are considered for a task: those on which it would gain most."""
+"""Number of machines without space that are considered for a task: those on which it would gain most."""
 
 
 def add_local_moves(
@@ -33,10 +33,10 @@ def add_local_moves(
 
 
 class _LocalMove(NamedTuple):
-    """The gain if a task of a home moves to a machine; ``ejected``: home and new machine of a task that makes room for
-    it.
+    """A move of one task of a home (tasks of one row on one machine) to another machine; ``gain``: in units of cost.
 
-    ``hoped``: an upper bound of the gain. The gain is 0 if there is no such machine.
+    ``ejected``: home and new machine of a task that moves away for it; ``hoped``: an upper bound of the gain. The gain
+    is 0 if there is no such machine.
     """
 
     gain: int
@@ -47,9 +47,10 @@ class _LocalMove(NamedTuple):
 
 
 class LocalMoves:
-    """A local search that moves one task at a time to another machine, or two if one makes room for the other.
+    """A local search that moves one task at a time to another machine, or two tasks if one moves away for the other.
 
-    ``left``: int64[P], tasks still at each home; ``there``: int64[M], tasks on each machine; ``room``: int64[M, K].
+    ``left``: int64[P], tasks still at each home; ``there``: int64[M], tasks on each machine; ``room``: int64[M, K],
+    free amounts.
     """
 
     name = "local_moves"
@@ -71,7 +72,7 @@ class LocalMoves:
         heapq.heapify(self._queue)
 
     def evaluate(self, budget: SearchBudget) -> _LocalMove | None:
-        """Return the best move of the home whose tasks may gain most; None if no home is left whose tasks may gain."""
+        """Return the best move of the home whose tasks may gain most, or None if no task may gain any more."""
         if not self._queue or self._total >= self._most:
             return None
         budget.spend()
@@ -84,14 +85,14 @@ class LocalMoves:
         return change.gain > 0 and not (self._queue and change.gain < min(-self._queue[0][0], change.hoped))
 
     def apply(self, change: _LocalMove) -> None:
-        """Make the move, and put the home back in the queue, as another of its tasks may gain as much."""
+        """Make the move, and put the home back into the queue, as another of its tasks may gain as much."""
         if change.ejected is not None:
             self._move(*change.ejected)
         self._move(change.home, change.target)
         heapq.heappush(self._queue, (-change.gain, change.home))
 
     def undo(self, change: _LocalMove) -> None:
-        """Put the home back in the queue if its move gains."""
+        """Put the home back into the queue if its move gains."""
         if change.gain > 0:
             heapq.heappush(self._queue, (-change.gain, change.home))
 
@@ -112,7 +113,7 @@ class LocalMoves:
         )
 
     def _compute_hopes(self) -> Int64:
-        """Return an upper bound on the gain of a task of each home, ignoring room: int64[P]."""
+        """Return an upper bound on the gain of a task of each home, as if every task fitted everywhere: int64[P]."""
         problem = self._problem
         marginal = problem.marginal(np.arange(problem.machine_count), self._there)
         least = least_costs(problem, marginal)[problem.home_row]
@@ -139,7 +140,9 @@ class LocalMoves:
         return best
 
     def _eject(self, home: int, target: int, gain: int, best: _LocalMove) -> _LocalMove:
-        """Return the better of ``best`` and of moving a task off ``target`` for the home's task (``gain``)."""
+        """Return the better of ``best`` and of a move of the home's task that another task on ``target``
+        makes way for.
+        """
         problem, row = self._problem, int(self._problem.home_row[home])
         lacking = np.maximum(problem.requests[row] - self._room[target], 0)
         for other in self._by_machine[self._starts[target] : self._starts[target + 1]].tolist():
@@ -155,15 +158,16 @@ class LocalMoves:
         return best
 
     def _saves(self, home: int) -> int:
-        """Return units that leaving the home saves, minus the price of moving."""
+        """Return the units of cost that leaving the home saves, minus the price of moving."""
         problem, source = self._problem, self._problem.home_machine[[home]]
         before = int(problem.marginal(source, self._there[source] - 1)[0])
         row = int(problem.home_row[home])
         return int(problem.home_cost[home]) + before - int(problem.price[row]) - self._extra
 
     def _costs(self, home: int) -> Int64:
-        """Return the cost of a task of a home on each machine: int64[M]; at least ``BARRED`` at home and where
-        barred.
+        """Return the cost of a task of a home on each machine: int64[M].
+
+        The cost is at least ``BARRED`` at home, and where the task may not go.
         """
         problem = self._problem
         row = int(problem.home_row[home])
@@ -173,7 +177,7 @@ class LocalMoves:
         return cost
 
     def _has_room(self, row: int) -> Bool:
-        """Return which machines have room for a task of a row: bool[M]."""
+        """Return which machines have enough free for a task of a row: bool[M]."""
         room = np.ones(self._problem.machine_count, dtype=np.bool_)
         for column in np.flatnonzero(self._problem.requests[row]).tolist():
             room &= self._room[:, column] >= self._problem.requests[row, column]

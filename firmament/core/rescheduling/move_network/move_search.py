@@ -39,10 +39,10 @@ from firmament.solvers.base import Solver
 class SearchOptions:
     """The size of the network at first, and how much is added in each later step.
 
-    Each row begins with ``first`` columns, plus one for each task that would rather be elsewhere; ``more``, plus a
-    quarter of the latter, are added in each of at most ``iterations`` iterations. Each machine may become fuller by
-    ``steps`` tasks at first, and by ``wider`` times as many where that was used up. The search ends when the bound
-    exceeds what is saved by at most the part ``gap`` of it.
+    Each row begins with ``first`` columns, plus one for each task that would cost less elsewhere. In each of at most
+    ``iterations`` iterations, ``more`` columns are added, plus a quarter of the number of such tasks. Each machine may
+    become fuller by ``steps`` tasks at first, and by ``wider`` times as many once these are used up. The search ends
+    when the bound exceeds what is saved by at most the part ``gap`` of it.
     """
 
     first: int = 30
@@ -55,16 +55,17 @@ class SearchOptions:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The best moves at a price per move, with a bound that proves it. Sizes of tasks and rules between tasks are
-    ignored.
+    """The best moves at a price per move, with a bound that proves it.
+
+    Sizes of tasks and rules between tasks are ignored.
     """
 
     extra_price: int
-    """Units that each move has to save in addition to its row's price."""
+    """Units of cost that each move has to save in addition to its row's price."""
     moves: Moves
-    """The moves."""
+    """The moves that save most."""
     saved: int
-    """Units that the moves save beyond ``extra_price`` for each."""
+    """Units of cost that the moves save beyond ``extra_price`` for each."""
     most_saved: int
     """Upper bound on what any set of moves saves, in units of cost."""
     prices: Int64
@@ -74,31 +75,29 @@ class Found:
     columns: MoveColumns
     """Columns of the network, with which the search at another price begins."""
     homes: Int64
-    """int64[H], homes in the network."""
+    """int64[H], homes (tasks of one row on one machine) in the network."""
     solves: int
-    """Number of solves."""
+    """Number of times that the solver was called."""
 
 
 class MoveSearch:
-    """Finds the moves that pay for one price per move after another; falling prices reuse earlier results."""
+    """Finds the moves that pay, for one price per move after another; falling prices reuse earlier results."""
 
     def __init__(self, problem: MoveProblem, solver: Solver, options: SearchOptions) -> None:
         self.problem, self.solver, self.options = problem, solver, options
-        #: int64[M]: an upper bound on tasks per machine, and their present number
+        #: int64[M] each: an upper bound on the tasks of each machine, and their present number.
         self.most_on, self.there = problem.most_on(), problem.tasks_on()
-        #: present cost of all tasks in units
+        #: Present cost of all tasks, in hundredths of a point.
         self.now = problem.cost_now()
-        #: int64[M]: crowding cost of one more task
+        #: int64[M]: crowding cost of one more task on each machine.
         self.marginal = problem.marginal(np.arange(problem.machine_count), self.there)
-        #: bool[M]: machines that take no more tasks
+        #: bool[M]: machines that take no more tasks.
         self.full = self.there >= self.most_on
 
     def find_moves(self, extra_price: int, before: Found | None = None) -> Found:
         """Return the moves with the largest net saving if each costs ``extra_price`` in addition to its row's price.
 
-        Raises what the solver raises.
-
-        ``before``: the result at another price.
+        ``before``: the result at another price. Errors of the solver are raised.
         """
         return _MoveGeneration(self, extra_price, before).run()
 
@@ -113,7 +112,7 @@ class MoveSearch:
 
 @dataclass(frozen=True, slots=True)
 class _SolvedMoves:
-    """A network of moves with its flow, its prices (int64[M]) and the units that it saves."""
+    """A network of moves with its flow, its prices (int64[M]) and the units of cost that the flow saves."""
 
     network: MoveNetwork
     flows: Int64
@@ -141,11 +140,12 @@ class _MoveGeneration:
         self._solves = 0
 
     def run(self) -> Found:
-        """Solve, price and widen until the proof is tight, or iterations run out."""
+        """Solve, price and widen the network until the proof is tight enough, or iterations run out."""
         found, proved = generate_columns(self, self._solve(self._begin), self._options.iterations)
         prices = found.prices
         if not proved:
-            # If several prices are valid in the network, another one may give a better bound for the moves outside it.
+            # If several prices are valid in the network, another price may give a better bound for the moves outside
+            # it.
             lower = self._prices(found.network, found.flows, greatest=False)
             least = least_costs(self._problem, lower)
             bound = self._compute_bound(lower, least)
@@ -156,7 +156,7 @@ class _MoveGeneration:
         return Found(self._extra, moves, found.saved, *proof, self._columns, self._homes, self._solves)
 
     def price(self, flow: _SolvedMoves) -> MoveColumns | None:
-        """Return columns where tasks would rather be, or None if the flow saves all that can be saved."""
+        """Return columns where tasks would cost less, or None if the flow saves all that can be saved."""
         limits = np.minimum(self._worth(flow.prices), self._cheapest(flow.prices))
         more = self._options.more + (self._eager / 4).astype(np.int64)
         wanted, self._least = cheapest_places(self._problem, flow.prices, limits, more)
@@ -186,18 +186,18 @@ class _MoveGeneration:
         return self._search.now - least_cost(self._problem, prices, least, self._extra, self._search.most_on)
 
     def _compute_paid(self, prices: Int64) -> Int64:
-        """Return what a task of each home could pay for another place without a loss: int64[P]."""
+        """Return what a task of each home could pay for another place without a loss: int64[P], in units of cost."""
         problem = self._problem
         stays = problem.home_cost + prices[problem.home_machine]
         paid: Int64 = stays - problem.price[problem.home_row] - self._extra
         return paid
 
     def _leaving(self, prices: Int64) -> Int64:
-        """Return the homes that some task would rather leave at these prices."""
+        """Return the homes that some task would leave for another place at these prices."""
         return np.flatnonzero(self._compute_paid(prices) > self._least[self._problem.home_row])
 
     def _count_eager(self, prices: Int64) -> Float64:
-        """Return how many tasks of each row would rather be elsewhere at these prices: float64[R]."""
+        """Return how many tasks of each row would move elsewhere at these prices: float64[R]."""
         problem, homes = self._problem, self._leaving(prices)
         eager: Float64 = np.zeros(problem.row_count)
         np.add.at(eager, problem.home_row[homes], problem.home_count[homes])
@@ -222,8 +222,8 @@ class _MoveGeneration:
         int64[M].
 
         A full machine costs what its first task would have to be paid to leave; a full machine without tasks is closed.
-        Of the network's valid prices, the ``greatest`` are taken: machines outside it then attract less, so fewer
-        columns are missing.
+        Of the network's valid prices, the ``greatest`` are taken: machines outside the network then attract less, so
+        fewer columns are missing.
         """
         problem, search = self._problem, self._search
         prices = search.marginal.copy()
@@ -247,7 +247,7 @@ class _MoveGeneration:
 
 
 _PRICES = 8
-"""Bisections of the range of prices: the number of moves hardly changes between the last two."""
+"""Number of bisections of the range of prices; the number of moves hardly changes between the last two."""
 
 
 def best_moves(
@@ -255,9 +255,8 @@ def best_moves(
 ) -> tuple[Moves, Found]:
     """Return at most ``most`` single moves that fit together and save most beyond ``extra_price`` for each.
 
-    Also returns the flow at ``extra_price``, whose bound holds for any number of moves. Raises what the solver raises.
-
-    ``local_moves``: how many local moves are tried in addition to the flow's moves.
+    Also returns the flow at ``extra_price``, whose bound holds for any number of moves. ``local_moves``: how many local
+    moves are tried in addition to the flow's moves. Errors of the solver are raised.
     """
     found = search.find_moves(extra_price)
     best = _fitting(problem, found, extra_price, most, local_moves)
@@ -279,7 +278,7 @@ def best_moves(
 
 
 def _fitting(problem: MoveProblem, found: Found, extra_price: int, most: int, local_moves: int) -> Moves:
-    """Return the flow's moves as far as they fit, the most profitable ones if not all do, with local moves added."""
+    """Return the flow's moves as far as they fit, the most profitable ones if not all fit, with local moves added."""
     single = found.moves.one_by_one()
     single = single.select(np.flatnonzero(find_admitted(problem, single)))
     if single.total > most:
@@ -293,7 +292,7 @@ def _fitting(problem: MoveProblem, found: Found, extra_price: int, most: int, lo
 
 @dataclass(frozen=True, slots=True)
 class FrontierPoint:
-    """Moves that save ``saved`` units net of their price; no equal number of moves saves more than ``most_saved``."""
+    """Moves that save ``saved`` units without their price; no equal number of moves saves more than ``most_saved``."""
 
     found: Found
     moves: int
@@ -302,12 +301,12 @@ class FrontierPoint:
 
 
 def compute_frontier(search: MoveSearch, points: int) -> list[FrontierPoint]:
-    """Return the plans at ``points`` prices per move, from few moves to all that pay. Raises what the solver raises.
+    """Return the plans at ``points`` prices per move, from few moves to all that pay.
 
     Prices fall evenly over the gains of single moves, so that about equally many moves join from point to point. A plan
     that is optimal at a price p is the best of its number k of moves. No plan of any other number n saves more than
     that plan does at price p, plus p for each of the n moves. So a point's bound is the least of the bounds by all
-    prices.
+    prices. Errors of the solver are raised.
     """
     plans: list[Found] = []
     before: Found | None = None
@@ -334,7 +333,7 @@ def _falling_prices(search: MoveSearch, points: int) -> list[int]:
     quantiles = np.quantile(gains, 1.0 - shares**2, method="lower").astype(np.int64)
     quantiles[-1] = 0
     prices = np.unique(quantiles)
-    if len(prices) < points:  # many gain the same; what they gain in chains, or in a crowd, lies between
+    if len(prices) < points:  # many tasks gain the same; gains of chains and crowds lie between
         even = np.linspace(0, int(gains.max()), points - len(prices) + 2).astype(np.int64)
         prices = np.union1d(prices, even[1:-1])
     falling: list[int] = prices[::-1].tolist()

@@ -1,15 +1,16 @@
-"""The network of moves, which contains only differences to the present placement.
+"""Builds the network of moves, which contains only differences to the present placement.
 
-    machine ──price for moving, less what it costs here──► row of tasks ──what it costs there──► group of machines
+    machine ──price for moving, minus the cost on this machine──► row of tasks ──cost there──► group of machines
     group of machines ──► machine
-    machine ──crowding, in steps──► the rest of the world ──crowding that is saved, in steps──► machine
+    machine ──crowding, in steps──► node for everything else ──crowding that is saved, in steps──► machine
 
-A flow is a set of moves: no flow is the present placement, and a unit around the last two arcs makes one machine fuller
-and another emptier. The flow is a circulation, so its cost is minus what the moves save. The network contains only what
-may be part of a gain: machines that a task might leave, and arcs to machines that a task might go to.
+A flow is a set of moves: no flow is the present placement, and a unit of flow around the last two arcs makes one
+machine fuller and another emptier. The flow is a circulation, so its cost is minus what the moves save. The network
+contains only what may be part of a gain: machines that a task might leave, and arcs to machines that a task might go
+to.
 
-Source: Firmament (OSDI 2016), section 4, has a node for each running task; here, alike tasks on one machine share an
-arc.
+Source: Firmament (OSDI 2016), section 4, has a node for each running task; in this network, alike tasks on one machine
+share an arc.
 """
 
 from __future__ import annotations
@@ -27,12 +28,12 @@ from firmament.solvers.base import FlowProblem
 
 @dataclass(frozen=True, slots=True)
 class MoveNetwork:
-    """A network, and what its arcs mean.
+    """A network of moves, and what its arcs mean.
 
     The arcs of ``flow`` come in blocks: homes that may be left (``homes``: int64[H], indices of the problem's homes),
     ``columns``, groups to their members (``members``: int64[N], machines), steps by which machines become fuller
     (``step_machine``: int64[F], machines), and steps by which they become emptier. The nodes are the R rows, the G
-    groups, the ``machines`` that occur (int64[M'], in order), and the rest of the world.
+    groups, the ``machines`` that occur (int64[M'], in order), and one node for everything else.
     """
 
     flow: FlowProblem
@@ -44,11 +45,11 @@ class MoveNetwork:
 
     @property
     def rest(self) -> int:
-        """The node that stands for everything outside the network (the rest of the world)."""
+        """The node that stands for everything outside the network."""
         return len(self.flow.supplies) - 1
 
     def moves(self, problem: MoveProblem, flows: Int64) -> Moves:
-        """Return the moves that a flow stands for; departures and places are matched by row, then machine."""
+        """Return the moves that a flow stands for; departures and places are matched by row, then by machine."""
         left, came, reached = np.split(
             flows, np.cumsum([len(self.homes), len(self.columns), len(self.members)])
         )[:3]
@@ -82,7 +83,8 @@ def build_move_network(
 ) -> MoveNetwork:
     """Build the network of some homes (int64[H]) and columns; each move costs ``extra_price`` besides the row's price.
 
-    ``most_on``: int64[M], as in the problem; ``steps``: int64[M], tasks by which each machine may become fuller.
+    ``most_on``: int64[M], as in the problem; ``steps``: int64[M], number of tasks by which each machine may become
+    fuller.
     """
     row, machine = problem.home_row[homes], problem.home_machine[homes]
     count = problem.home_count[homes]
@@ -113,7 +115,7 @@ def build_move_network(
 
 
 def _steps(problem: MoveProblem, machines: Int64, start: Int64, number: Int64) -> StepArcs:
-    """Return int64[M'] each: what the ``number[i]`` tasks after the first ``start[i]`` cost on ``machines[i]``.
+    """Return what the ``number[i]`` tasks after the first ``start[i]`` cost on ``machines[i]``: int64[M'] each.
 
     Steps of equal cost are merged.
     """
@@ -122,30 +124,29 @@ def _steps(problem: MoveProblem, machines: Int64, start: Int64, number: Int64) -
 
 
 def _units(rows: Int64, machines: Int64, flows: Int64) -> tuple[Int64, Int64]:
-    """Return int64[F] each: rows and machines of the units of flow, sorted by row, then machine."""
+    """Return the rows and the machines of the units of flow, sorted by row, then by machine: int64[F] each."""
     order = np.lexsort((machines, rows))
     times = flows[order]
     return np.repeat(rows[order], times), np.repeat(machines[order], times)
 
 
-# --- Prices of machines at an optimal set of moves: the cost of one more task there.
+# --- Prices of machines at an optimal set of moves: the cost of one more task on each machine.
 #
-# They are distances from and to all machines outside the network, in the residual network, found by relaxing all arcs
-# at once. As the flow is optimal, there is no negative cycle.
+# The prices are distances from and to the node for everything else, in the residual network. They are found by relaxing
+# all arcs at once. As the flow is optimal, there is no negative cycle.
 
 
 FAR = np.int64(2**50)
-"""Distance where there is no path."""
+"""Distance between nodes without a path."""
 
 _MOST_SWEEPS = 2_000
 
 
 def machine_prices(network: MoveNetwork, flows: Int64) -> tuple[Int64, Int64]:
-    """Return int64[M'] each: least and greatest valid price of each machine; at least ``FAR`` if unbounded.
+    """Return the least and the greatest valid price of each machine: int64[M'] each.
 
-    The least price is at most minus ``FAR`` if unbounded.
-
-    Prices that are all least, all greatest, or all the same mixture of both are valid together.
+    A greatest price is at least ``FAR`` if it is unbounded, and a least price is then at most minus ``FAR``. Prices
+    that are all least, all greatest, or all the same mixture of both are valid together.
     """
     problem = network.flow
     open_, used = flows < problem.capacities, flows > 0

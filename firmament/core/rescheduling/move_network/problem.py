@@ -1,4 +1,4 @@
-"""The running tasks, the places they may move to, and the costs there, as columns of arrays."""
+"""Defines the problem of moving running tasks: the places they may move to, and the costs there, as arrays."""
 
 from __future__ import annotations
 
@@ -13,39 +13,39 @@ from firmament.core.flow.network.network import sum_steps
 from firmament.solvers.base import Int32
 
 BARRED = np.int32(2**30)
-"""Cost where a task may not go, above all other costs."""
+"""Cost of a task where it may not go; above all other costs."""
 
 
 @dataclass(frozen=True, slots=True)
 class MoveProblem:
     """Running tasks and what they would cost elsewhere; immutable.
 
-    R rows of alike tasks (one shape and price for moving), M machines in G groups of equal costs, K resources, P homes.
-    A home is a (row, machine) pair; homes are sorted, and no pair occurs twice.
+    There are R rows of alike tasks (one shape and price for moving), M machines in G groups of equal costs, K resources
+    and P homes. A home is a pair (row, machine); homes are sorted, and no pair occurs twice.
     """
 
     cost: Int32
-    """int32[R, G], units for one task, ``BARRED`` if it may not go there."""
+    """int32[R, G], cost of one task in hundredths of a point, ``BARRED`` if it may not go there."""
     group: Int64
     """int64[M], group of each machine."""
     price: Int64
-    """int64[R], units for moving one task, not negative."""
+    """int64[R], price for moving one task, in hundredths of a point, at least 0."""
     requests: Int64
     """int64[R, K], requests of one task."""
     free: Int64
-    """int64[M, K], what is free besides all tasks at their present places."""
+    """int64[M, K], free amounts with all tasks at their present places."""
     crowd: Int64
-    """int64[M], units by which a task raises the cost of each later one, in steps of ``step`` tasks."""
+    """int64[M], units of cost by which a task raises the cost of each later one, in steps of ``step`` tasks."""
     home_row: Int64
     """int64[P], row of each home's tasks."""
     home_machine: Int64
     """int64[P], machine of each home."""
     home_count: Int64
-    """int64[P], number of tasks."""
+    """int64[P], number of tasks of each home."""
     home_cost: Int64
-    """int64[P], present cost of one task in units."""
+    """int64[P], present cost of one task of each home, in hundredths of a point."""
     step: int = 1
-    """Tasks per step of ``crowd``."""
+    """Number of tasks per step of ``crowd``."""
 
     @property
     def row_count(self) -> int:
@@ -63,11 +63,11 @@ class MoveProblem:
         return len(self.crowd)
 
     def tasks_on(self) -> Int64:
-        """Return the number of this problem's tasks on each machine now: int64[M]."""
+        """Return how many of this problem's tasks are on each machine now: int64[M]."""
         return np.bincount(self.home_machine, self.home_count, self.machine_count).astype(np.int64)
 
     def compute_tasks_and_room_after(self, moves: Moves) -> tuple[Int64, Int64]:
-        """Return int64[M]: tasks on each machine after ``moves``, and int64[M, K]: what is free then."""
+        """Return the tasks on each machine after ``moves``, int64[M], and what is free then, int64[M, K]."""
         there, room = self.tasks_on(), self.free.copy()
         amounts = self.requests[moves.row] * moves.count[:, None]
         np.subtract.at(there, moves.source, moves.count)
@@ -92,16 +92,16 @@ class MoveProblem:
         return np.maximum(most, self.tasks_on())
 
     def home_of(self, rows: Int64, machines: Int64) -> Int64:
-        """Return int64[A]: the index, in the home columns, of ``rows[i]`` on ``machines[i]``, which must exist."""
+        """Return the index of the home of ``rows[i]`` on ``machines[i]``, which must exist: int64[A]."""
         keys = self.home_row * self.machine_count + self.home_machine
         return np.searchsorted(keys, rows * self.machine_count + machines)
 
     def crowding(self, tasks: Int64) -> Int64:
-        """Return int64[M]: the crowding cost of ``tasks`` (int64[M]) on each machine, in hundredths of a point."""
+        """Return the crowding cost of ``tasks`` (int64[M]) on each machine: int64[M], in hundredths of a point."""
         return self.crowd * sum_steps(tasks, self.step)
 
     def marginal(self, machines: Int64, before: Int64) -> Int64:
-        """Return int64[A]: the crowding cost of a task on ``machines[i]`` that comes after ``before[i]`` others."""
+        """Return the crowding cost of a task on ``machines[i]`` that comes after ``before[i]`` others: int64[A]."""
         return self.crowd[machines] * (before // self.step * self.step)
 
     def cost_now(self) -> int:
@@ -111,7 +111,7 @@ class MoveProblem:
 
 @dataclass(frozen=True)
 class Moves:
-    """``count[i]`` tasks of ``row[i]`` go from ``source[i]`` to ``target[i]``, machines: int64[A] each."""
+    """Moves: ``count[i]`` tasks of ``row[i]`` go from machine ``source[i]`` to machine ``target[i]``: int64[A] each."""
 
     row: Int64
     source: Int64
@@ -142,14 +142,14 @@ def compute_saved(problem: MoveProblem, moves: Moves) -> int:
 
 
 def _compute_saved_apart(problem: MoveProblem, moves: Moves) -> Int64:
-    """Return the cost units that a task of each entry saves, crowding aside, less the price of its move: int64[A]."""
+    """Return the units that a task of each entry saves without crowding, minus the price of its move: int64[A]."""
     before = problem.home_cost[problem.home_of(moves.row, moves.source)]
     after = problem.cost[moves.row, problem.group[moves.target]].astype(np.int64)
     saves: Int64 = before - after - problem.price[moves.row]
     return saves
 
 
-# --- Which moves fit together in every resource: a flow counts tasks, but machines have vectors of room.
+# --- Moves that fit together in every resource; a flow counts tasks, but machines have amounts of several resources.
 
 
 def compute_gains(problem: MoveProblem, moves: Moves) -> Int64:
@@ -164,17 +164,16 @@ def compute_gains(problem: MoveProblem, moves: Moves) -> Int64:
 
 
 def find_admitted(problem: MoveProblem, moves: Moves, without: Iterable[int] = ()) -> Bool:
-    """Return which single moves can still be made, without overcommitting a machine, if the entries ``without`` are
-    not: bool[A].
+    """Return which single moves can still be made if the entries ``without`` are not made: bool[A].
 
-    A task that stays uses room on its machine, so tasks that would have come there stay as well, those that gain least
-    first. A machine that is already overcommitted takes no task.
+    No machine becomes overcommitted. A task that stays uses its machine, so some tasks that would have come there stay
+    as well, those that gain least first. A machine that is already overcommitted takes no task.
     """
     return _Admission(problem, moves).give_up(without)
 
 
 class _Admission:
-    """Gives up moves; ``room``: int64[M, K], what is free after all moves that are kept."""
+    """Gives up moves until the others fit; ``room``: int64[M, K], what is free after all moves that are kept."""
 
     def __init__(self, problem: MoveProblem, moves: Moves) -> None:
         self._moves = moves
@@ -217,22 +216,22 @@ class _Admission:
             self.room[self._moves.source[entry]] -= self._requests[entry]
 
 
-# --- Where tasks would rather be at given prices of machines, by scans of all pairs of rows and groups of machines.
+# --- Places where tasks would cost less at given prices of machines, by scans of all pairs of rows and groups.
 
 
 DEAREST = 10**9
-"""Prices of machines are limited to this, so that the sum of a cost and a price fits into 32 bits."""
+"""Limit on prices of machines, so that the sum of a cost and a price fits into 32 bits."""
 
 
 @dataclass(frozen=True, slots=True)
 class MoveColumns:
-    """Pairs of rows and groups of machines where their tasks may go: int64[A] each, sorted, each pair once."""
+    """Pairs of rows and groups of machines where tasks of the row may go: int64[A] each, sorted, each pair once."""
 
     row: Int64
     group: Int64
 
     def merge(self, other: MoveColumns, groups: int) -> MoveColumns:
-        """Return the union of these columns and ``other``; ``groups``: number of groups."""
+        """Return the union of these columns and ``other``; ``groups``: number of groups of machines."""
         keys = np.union1d(self.row * groups + self.group, other.row * groups + other.group)
         return MoveColumns(keys // groups, keys % groups)
 
@@ -248,7 +247,7 @@ def group_prices(problem: MoveProblem, prices: Int64) -> Int64:
 
 
 def least_costs(problem: MoveProblem, prices: Int64) -> Int64:
-    """Return for each row the least sum of cost and machine's price over its places: int64[R].
+    """Return for each row the least sum of a place's cost and its machine's price: int64[R].
 
     ``prices``: int64[M]. The sum is at least ``BARRED`` if tasks of the row may go nowhere.
     """
@@ -259,12 +258,11 @@ def least_costs(problem: MoveProblem, prices: Int64) -> Int64:
 def cheapest_places(
     problem: MoveProblem, prices: Int64, limits: Int64, most: Int64
 ) -> tuple[MoveColumns, Int64]:
-    """Return pairs that cost less than the row's limit (int64[R]), including the price of the group's cheapest machine.
+    """Return pairs of row and group that cost less than the row's limit (int64[R]) at the group's cheapest machine.
 
-    Of each row, the cheapest ``most`` (int64[R]) are returned; ``prices``: int64[M].
-
-    Also returns the result of ``least_costs``. Among groups of equal cost for a row, those from a place of the row's
-    own on are chosen, so that not all rows choose the same groups.
+    The cost includes the price of that machine. Of each row, the cheapest ``most`` (int64[R]) pairs are returned;
+    ``prices``: int64[M]. Also returns the result of ``least_costs``. Among groups of equal cost, each row begins at
+    another group, so that not all rows choose the same groups.
     """
     groups = problem.group_count
     charged = np.maximum(group_prices(problem, prices), -DEAREST).astype(np.int32)
@@ -290,17 +288,16 @@ def cheapest_places(
 
 # --- An upper bound on what any moves can save: a Lagrangian bound that holds for all prices of machines.
 #
-# Each task alone stays, at its cost and the price of its machine, or moves to where cost, machine price and price for
-# moving are least; each machine alone takes as many tasks as pay. Only limits on the number of tasks per machine count,
-# so the bound also holds with all other limits; how tight it is depends on the prices.
+# Each task by itself stays, at its cost and the price of its machine, or moves to where cost, machine price and price
+# for moving are least. Each machine by itself takes as many tasks as pay. Only limits on the number of tasks per
+# machine count, so the bound also holds with all other limits. How tight it is depends on the prices.
 
 
 def least_cost(problem: MoveProblem, prices: Int64, least: Int64, extra_price: int, most_on: Int64) -> int:
-    """Return a lower bound, in units, of the cost of all tasks, with a price of ``extra_price`` per move.
+    """Return a lower bound of the cost of all tasks, in units, with a price of ``extra_price`` per move.
 
-    The row's price is charged as well.
-
-    ``prices``: int64[M], any; ``least``: int64[R], result of ``least_costs`` at these prices; ``most_on``: int64[M].
+    The row's price is charged as well. ``prices``: int64[M], any prices of machines; ``least``: int64[R], result of
+    ``least_costs`` at these prices; ``most_on``: int64[M], most tasks per machine.
     """
     stays = problem.home_cost + prices[problem.home_machine]
     moves = problem.price[problem.home_row] + extra_price + least[problem.home_row]

@@ -1,9 +1,9 @@
 """Improves whole applications: places their tasks anew, one after another, as long as that lowers the cost.
 
-The largest applications come first. Each application is searched in two alternating ways, with all else fixed: every
-task moves to where it costs least until no move lowers the cost; then a part of the application is removed and placed
-in another order, which is kept if it is cheaper (ruin and recreate, Schrimpf et al. 2000). The number of moves limits
-the search, not time, so that equal rounds have equal results.
+The largest applications come first. Two kinds of search alternate for each application, while all other tasks stay. In
+the first, every task moves to where it costs least until no move lowers the cost. In the second, a part of the
+application is removed and placed in another order; the result is kept if it is cheaper (ruin and recreate, Schrimpf et
+al. 2000). The number of moves limits the search, not time, so that equal rounds have equal results.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ def improve_applications(
 ) -> Assignments:
     """Move tasks of applications in ``placed`` to lower the cost; book the moves, and return all tasks in order.
 
-    Classes with rules stay where they are. ``pairs``: the pairs of ``board``. Deterministic for equal arguments.
+    Classes with rules about other tasks stay where they are. ``pairs``: the pairs of ``board``. Equal arguments give
+    equal results.
     """
     reason = Unsupported.LEDGERS if board.problem.irrevocable else Unsupported.RULES
     staying = pairs.rules.kind >= 0
@@ -47,7 +48,7 @@ def improve_applications(
 
 
 class _ApplicationSearch:
-    """Searches one application after another, and divides the budget among them."""
+    """Searches one application after another, and divides the budget of moves among the applications."""
 
     def __init__(
         self,
@@ -121,7 +122,7 @@ class _ApplicationSearch:
         )
 
     def _machines(self, classes: Int64, hosts: Int64) -> Int64:
-        """Return the rows of the machines to choose from, ascending."""
+        """Return the rows of the machines from which the tasks of some classes choose, ascending."""
         problem = self._residual.problem
         if problem.machines <= self._tuning.all_machines:
             return np.arange(problem.machines)
@@ -129,7 +130,7 @@ class _ApplicationSearch:
         return np.unique(np.concatenate([hosts, *(self._few(shape) for shape in shapes)]))
 
     def _few(self, shape: int) -> Int64:
-        """Return a shape's cheapest machines of each domain, as they were when the search began."""
+        """Return a shape's cheapest machines in each domain, as of the beginning of the search."""
         found = self._cheapest.get(shape)
         if found is None:
             problem, domain = self._residual.problem, self._pairs.terms.domain
@@ -141,19 +142,19 @@ class _ApplicationSearch:
 
 
 def _by_group(pairs: PairState, kind: Int64, machine: Int64) -> dict[int, tuple[Int64, Int64]]:
-    """Return kinds and machines of tasks by application."""
+    """Return the kinds and machines of tasks, grouped by application."""
     group = pairs.terms.group[kind]
     return {int(group[rows[0]]): (kind[rows], machine[rows]) for rows in group_rows(group)}
 
 
 _PATIENCE = 40
-"""Rebuildings in a row without a gain, after which the search of an application ends."""
+"""Number of rebuildings in a row without a gain after which the search of an application ends."""
 
 
 class RebuildApplication:
     """A move that removes part of an application, places it in another order, then moves single tasks.
 
-    A change is the state before it, and whether all tasks found places.
+    A change consists of the state before the move, and whether all tasks found places.
     """
 
     name = "application"
@@ -186,7 +187,7 @@ class RebuildApplication:
         return self._app.machines[self._best]
 
     def evaluate(self, budget: SearchBudget) -> tuple[ApplicationBoard, Int64, bool]:
-        """Rebuild all tasks in each of some orders, twice, then random parts; with noise from the second time on."""
+        """Rebuild all tasks in each of some orders, twice, then random parts; after the first orders with noise."""
         before, at = self._board.copy(), self._at.copy()
         count, orders = len(self._index), self._orders
         if self._number < 2 * len(orders):
@@ -202,7 +203,7 @@ class RebuildApplication:
         return before, at, done
 
     def accepts(self, change: tuple[ApplicationBoard, Int64, bool]) -> bool:
-        """Return whether the new placement is the best so far."""
+        """Return whether the new placement is the best so far; store it if it is."""
         return change[2] and self._keep()
 
     def apply(self, change: tuple[ApplicationBoard, Int64, bool]) -> None:
@@ -220,13 +221,13 @@ class RebuildApplication:
         return True
 
     def _noise(self) -> Float64:
-        """Return units per machine that divert a rebuilding: some domains look more expensive than they are."""
+        """Return random costs per machine, in units, by which domains look more expensive than they are."""
         domain = self._board.domain
         scale = self._best_cost / max(1, len(self._index)) * self._random.random()
         return (self._random.random(int(domain.max()) + 1) * scale)[domain]
 
     def _part(self) -> Int64:
-        """Return the tasks to remove: all of some classes, all in some domain, or a random part."""
+        """Return the tasks to remove: all tasks of some classes, all tasks in some domain, or a random part."""
         choice = int(self._random.integers(3))
         if choice == 0:
             classes = self._random.random(len(self._app.classes)) < 0.3
@@ -239,7 +240,7 @@ class RebuildApplication:
         return chosen if len(chosen) else np.arange(len(self._index))
 
     def _rebuild(self, units: Int64, noise: Float64 | None, budget: SearchBudget) -> bool:
-        """Remove tasks and place them again in order; return False if one finds no place."""
+        """Remove tasks and place them again in this order; return False if one of them finds no place."""
         for unit in units.tolist():
             self._board.withdraw(int(self._index[unit]), int(self._at[unit]))
         return all(self._place(unit, noise, budget) for unit in units.tolist())
@@ -257,7 +258,7 @@ class RebuildApplication:
         return True
 
     def _settle(self, budget: SearchBudget) -> None:
-        """Move single tasks to where they cost least, until no move lowers the cost."""
+        """Move single tasks to where they cost least, until no such move lowers the cost."""
         moved = True
         while moved and budget.left >= len(self._index):
             moved = False

@@ -1,7 +1,7 @@
-"""Places one waiting task on a machine, and moves the tasks in its way elsewhere.
+"""Places one waiting task on a machine, and moves the tasks that prevent this to other machines.
 
-If a task in the way finds no place, it waits instead, and the next step tries to place it. So the search walks over
-placements of equal size (an ejection chain) until one more task fits.
+If such a task finds no place, it waits instead, and the next step tries to place it. So the search goes from one
+placement to another of equal size (an ejection chain) until one more task fits.
 """
 
 from __future__ import annotations
@@ -11,8 +11,9 @@ from firmament.core.search.driver import SearchBudget
 
 
 class EjectTasks:
-    """Places a waiting task and moves the tasks in its way; the change is the step and the value after it (None if a
-    task could not be moved).
+    """Places a waiting task and moves the tasks that prevent this to other machines.
+
+    The change is a pair: the step, and the value after it (None if a task could not be moved).
     """
 
     name = "eject"
@@ -21,7 +22,7 @@ class EjectTasks:
         self._now = arrangement
 
     def evaluate(self, budget: SearchBudget) -> tuple[Step, Value | None] | None:
-        """Place a random waiting task, and the tasks in its way elsewhere; return None if no task could be placed."""
+        """Place a random waiting task, and move tasks that prevent this; return None if none can be placed."""
         now = self._now
         classes = now.list_hopeful()
         if not classes:
@@ -52,11 +53,11 @@ class EjectTasks:
         self._now.value = change[1] or self._now.value
 
     def undo(self, change: tuple[Step, Value | None]) -> None:
-        """Return all tasks to their former places."""
+        """Return all tasks to the machines where they were before the change."""
         self._now.undo(change[0])
 
     def _by_choice(self, classes: list[int]) -> list[int]:
-        """Return classes, those with the fewest places first."""
+        """Return classes, ordered by their number of possible places, the fewest first."""
         return sorted(classes, key=lambda cls: (len(self._now.list_places(cls)), cls))
 
     def _make_way(self, cls: int, machine: int, step: Step) -> bool:

@@ -1,10 +1,10 @@
-"""Exchanges tasks of different sizes between machines, so that use becomes more even.
+"""Exchanges tasks of different sizes between machines, so that the machines' use becomes more even.
 
-A flow decides how many tasks each machine takes, and counts all of them as equally large. It leaves open which sizes go
-where: exchanging a large task for a small one costs the network as much on one machine as it saves on the other. Here,
-pairs of tasks change places wherever that lowers the cost of the sums of sizes
-(``firmament.core.flow.heights_and_prices``): the fullest machines give large tasks to the emptiest, and take small ones
-for them.
+A flow decides how many tasks each machine takes, and counts all of them as equally large. It does not decide which
+sizes go where: exchanging a large task for a small one costs the network as much on one machine as it saves on the
+other. This search exchanges pairs of tasks wherever that lowers the cost of the sums of sizes
+(``firmament.core.flow.heights_and_prices``): the fullest machines give large tasks to the emptiest, and take small
+tasks for them.
 """
 
 from __future__ import annotations
@@ -25,19 +25,18 @@ from firmament.core.search.movable import find_movable, find_staying
 from firmament.core.search.tuning import ExchangeTuning
 
 GOLDEN = 0.6180339887498949
-"""Part of their number by which pairs are shifted from turn to turn (golden section), so that no two turns form equal
-pairs."""
+"""Pairs are shifted by this part of their number (golden section) each turn, so that no two turns form equal pairs."""
 
 STEPS = np.iinfo(np.uint16).max
-"""Number of steps into which heights are rounded to choose pairs, from the lowest machine to the highest."""
+"""Number of steps, from the lowest machine to the highest, into which heights are rounded when pairs are chosen."""
 
 
 def exchange_sizes(
     problem: PlacementProblem, placed: Assignments, tuning: ExchangeTuning, log: SearchLog
 ) -> Assignments:
-    """Exchange tasks of ``placed`` while that lowers ``placement_cost``; the order of the other tasks is kept.
+    """Exchange tasks of ``placed`` while that lowers ``placement_cost``; all other tasks keep their order.
 
-    Deterministic; returns ``placed`` itself if nothing can be saved.
+    Equal arguments give equal results; the function returns ``placed`` itself if nothing can be saved.
     """
     heights = problem.heights
     if not heights.charges or not len(placed.cls):
@@ -59,10 +58,10 @@ def exchange_sizes(
 
 
 class _TaskPlaces:
-    """Places of single tasks, sorted by machine: ``cls``, ``machine``: int64[N].
+    """The places of single tasks, sorted by machine: ``cls``, ``machine``: int64[N].
 
-    ``used``: int64[U], machines with places, ascending; ``first``, ``count``: int64[U], index of the first place of
-    each machine, and their number.
+    ``used``: int64[U], machines with places, ascending; ``first``, ``count``: int64[U], for each of these machines, the
+    index of its first place and the number of its places.
     """
 
     def __init__(self, placed: Assignments) -> None:
@@ -73,9 +72,8 @@ class _TaskPlaces:
 
     def assignments(self) -> Assignments:
         """Return the number of tasks of each class on each machine, sorted by class, then machine."""
-        order = np.argsort(
-            _narrow(self.cls), kind="stable"
-        )  # stable: tasks of a class stay sorted by machine
+        # The sort is stable, so that tasks of a class stay sorted by machine.
+        order = np.argsort(_narrow(self.cls), kind="stable")
         cls, machine = self.cls[order], self.machine[order]
         first = np.flatnonzero(np.r_[True, (cls[1:] != cls[:-1]) | (machine[1:] != machine[:-1])])
         return Assignments(cls[first], machine[first], np.diff(first, append=len(cls)))
@@ -85,8 +83,8 @@ class _TaskPlaces:
 class Exchanges:
     """The exchanges of one turn that lower the cost.
 
-    ``shapes``, ``machines``, ``places``: int64[2, P], of both tasks of each pair; ``rise``: float64[2, P], by how much
-    the machines rise; ``saved``: what all exchanges save in sum.
+    ``shapes``, ``machines``, ``places``: int64[2, P], those of both tasks of each pair; ``rise``: float64[2, P], by how
+    much the machines' heights rise; ``saved``: what all exchanges together save, in units of cost.
     """
 
     shapes: Int64
@@ -100,7 +98,7 @@ class ExchangeSizes:
     """A move that exchanges many pairs of tasks at once, on ``slots``, whose ``cls`` it changes.
 
     Machines are numbered by their index in ``slots.used``. Arrays of pairs are int64[P], or [2, P] for both machines of
-    each pair: first the one that gives its large task, then the one that takes it.
+    each pair: first the machine that gives its large task, then the one that takes it.
     """
 
     name = "exchange"
@@ -123,9 +121,10 @@ class ExchangeSizes:
         self._room = ExchangeRoom(problem, placed, used)
         self._height, self._growth = height.take(used), heights.growth.take(used)
         self._rate = heights.rate.take(used, axis=1)
-        # For each place, the shape of the task in it.
+        # The shape of the task in each place.
         self._shape = problem.shape.take(slots.cls)
-        # One size per shape, for all machines, chooses the pairs; gains are computed with the size on each machine.
+        # One size per shape, for all machines, decides which pairs are tried; gains are computed with the size on each
+        # machine.
         self._relative = heights.amount @ (self._rate / self._growth).mean(axis=1)
         present = self._relative[np.bincount(self._shape, minlength=len(heights.amount)) > 0]
         self._smallest, self._largest = float(present.min()), float(present.max())
@@ -158,7 +157,7 @@ class ExchangeSizes:
         """Do nothing, as evaluating changes nothing."""
 
     def _uneven(self) -> float:
-        """Return an upper bound of what can be saved: by making all machines with places equally high."""
+        """Return an upper bound on what can be saved: the gain if all machines with places were equally high."""
         return float((np.square(self._height - self._height.mean()) / (2 * self._growth)).sum())
 
     def _pairs(self, turn: int) -> tuple[Int64, Int64]:
@@ -187,7 +186,7 @@ class ExchangeSizes:
         rise = self._rise(shapes, machines)
         growth = self._growth.take(machines)
         gain = -(rise * ((self._height.take(machines) + rise / 2) / growth + 0.5)).sum(axis=0)
-        # Other costs are computed only where sizes alone would gain, as the flow has left little else to save.
+        # Other costs are computed only for pairs where sizes alone gain, as the flow has left little else to save.
         first = np.flatnonzero(gain > 0)
         shapes, machines = shapes.take(first, axis=1), machines.take(first, axis=1)
         gain = gain.take(first) + self._gain_beside_heights(shapes, machines)
@@ -203,7 +202,7 @@ class ExchangeSizes:
         )
 
     def _rise(self, shapes: Int64, machines: Int64) -> Float64:
-        """Return by how much machines rise if their tasks of ``shapes`` are exchanged: float64[2, P]."""
+        """Return by how much the heights of machines rise if tasks of ``shapes`` are exchanged: float64[2, P]."""
         rise = np.zeros(machines.shape)
         for amount, rate in zip(self._heights.amount.T, self._rate, strict=True):
             of_both = amount.take(shapes)
@@ -212,7 +211,7 @@ class ExchangeSizes:
         return rise
 
     def _gain_beside_heights(self, shapes: Int64, machines: Int64) -> Float64:
-        """Return how much less tasks cost after the exchange, apart from heights: float64[P]."""
+        """Return how much less tasks cost after the exchange if heights do not count: float64[P]."""
         rows = self._slots.used.take(machines)
         now_and_then = np.concatenate((shapes, shapes[::-1])).ravel(), np.concatenate((rows, rows)).ravel()
         other = entries(self._cost, *now_and_then) - self._heights.sum_charged(*now_and_then)
@@ -222,12 +221,12 @@ class ExchangeSizes:
 
 
 def _coarse(heights: Float64) -> NDArray[np.uint16]:
-    """Return heights rounded to 16 bits: exact enough to choose pairs, and sorted in linear time."""
+    """Return heights rounded to 16 bits, which is exact enough to choose pairs, and can be sorted in linear time."""
     lowest = heights.min()
     span = float(heights.max() - lowest) or 1.0
     return ((heights - lowest) * (STEPS / span)).astype(np.uint16)
 
 
 def _narrow(numbers: Int64) -> NDArray[Any]:
-    """Return non-negative numbers in as few bits as they need: 16-bit numbers are sorted in linear time."""
+    """Return non-negative numbers in as few bits as they need: 16-bit numbers can be sorted in linear time."""
     return numbers.astype(np.min_scalar_type(numbers.max()))

@@ -1,4 +1,4 @@
-"""Places all tasks of a round anew, in random orders in which tasks left over before come early.
+"""Places all tasks of a round anew, in random orders in which tasks that were left over before come early.
 
 (Squeaky wheel optimisation, Joslin and Clements 1999.)
 """
@@ -18,8 +18,9 @@ from firmament.core.search.driver import SearchBudget
 
 @dataclass(frozen=True, slots=True)
 class Rebuilding:
-    """A placement of all tasks from scratch in one ``step``; ``value``: of the result; ``left``: classes of the tasks
-    that found no place.
+    """A placement of all tasks from scratch.
+
+    ``step``: the changes made; ``value``: the value of the result; ``left``: classes of the tasks that found no place.
     """
 
     step: Step
@@ -40,7 +41,7 @@ class RebuildAll:
         self._turn = 0
 
     def evaluate(self, budget: SearchBudget) -> Rebuilding | None:
-        """Place all tasks from scratch as far as there is room; return None if no waiting task could be placed."""
+        """Place all tasks from scratch, as many as fit; return None if no waiting task could ever be placed."""
         now = self._now
         if not now.list_hopeful():
             return None
@@ -62,13 +63,12 @@ class RebuildAll:
         return Rebuilding(step, now.compute_value(), queue, before)
 
     def _draw_order(self) -> list[int]:
-        """Return the classes of all tasks, in the order in which to place them."""
+        """Return the classes of all tasks, in a random order in which to place the tasks."""
         now = self._now
         queue = [cls for cls in sorted(now.all) for _ in range(now.all[cls])]
         urgency = now.random.random(len(queue))
-        if (
-            self._turn % 2
-        ):  # whole classes after one another: tasks that want others near find them placed, with room beside them
+        # Every other turn places whole classes one after another, so that tasks which want others near find them.
+        if self._turn % 2:
             urgency = 0.2 * urgency + now.random.random(now.problem.classes)[queue]
         self._turn += 1
         urgency += np.array([self._left_over[cls] for cls in queue]) * 0.5
@@ -76,11 +76,11 @@ class RebuildAll:
         return [queue[index] for index in order.tolist()]
 
     def accepts(self, change: Rebuilding) -> bool:
-        """Return whether the new placement is no worse than the one before."""
+        """Return whether the new placement is no worse than the one before it."""
         return change.value >= self._now.value
 
     def apply(self, change: Rebuilding) -> None:
-        """Store the new placement's value; keep the placement if it is the best, in an allowed order of tasks."""
+        """Store the new placement's value; keep the placement if it is the best, in an order that rules allow."""
         self._now.value = change.value
         if self._now.is_best(change.value):
             self._now.keep(
@@ -88,6 +88,6 @@ class RebuildAll:
             )
 
     def undo(self, change: Rebuilding) -> None:
-        """Return to the placement before."""
+        """Return to the placement before the change."""
         self._left_over.update(change.left)
         self._now.board, self._now.on, self._now.waiting = change.before

@@ -1,9 +1,9 @@
-"""Moves single tasks of groups that prefer to be apart, many at once; for when there are too many groups to plan each.
+"""Moves single tasks of groups that prefer to be apart, many at once, if there are too many groups to plan each.
 
-In each turn, groups give tasks away from domains that have more than their share of the group, and from machines that
-have more than they need to. Each of these tasks considers a few of the cheapest places in a domain that lacks a task,
-other places than the next task considers, and goes where it costs least including spread, if that is less than at its
-present place. In large clusters nearly all places cost the same, so a few are enough.
+In each turn, groups give up tasks in domains that have more than their share of the group, and on machines that have
+more tasks of the group than necessary. Each of these tasks considers a few of the cheapest places in a domain that
+lacks a task, and the next task considers other places. A task goes where it costs least including spread, if that is
+less than at its present place. In large clusters nearly all places cost the same, so a few are enough.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from firmament.core.search.driver import SearchBudget
 from firmament.core.search.tuning import SpreadTuning
 
 PREFERENCE = 1e-3
-"""Part of a step by which a domain is preferred that would otherwise lose a task."""
+"""Part of a step by which the domain is preferred that has the task at present."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +38,9 @@ class Departures:
 
 
 class SpreadTasks:
-    """A move of many single tasks: those of movable classes with groups.
+    """A move of many single tasks at once, of classes that may move and have groups.
 
-    ``cls``, ``machine``: int64[N], of each task; ``machine`` is written to.
+    ``cls``, ``machine``: int64[N], of each task; the move writes to ``machine``.
     """
 
     name = "spread"
@@ -71,7 +71,7 @@ class SpreadTasks:
         self._turn, self._done = 0, False
 
     def evaluate(self, budget: SearchBudget) -> Departures | None:
-        """Return the tasks that should move now, or None if none or hardly any should."""
+        """Return the tasks that should move now, or None if no tasks or hardly any should."""
         budget.spend()
         if self._done:
             return None
@@ -81,11 +81,11 @@ class SpreadTasks:
         return found
 
     def accepts(self, change: Departures) -> bool:
-        """Return whether any task moves."""
+        """Return whether the change moves any task."""
         return len(change.leaving) > 0
 
     def apply(self, change: Departures) -> None:
-        """Move the tasks."""
+        """Move the tasks of the change to their new machines."""
         leaving, target = change.leaving, change.target
         if not change.last:
             self._room.move(self._shape[leaving], self.machine[leaving], target)
@@ -95,7 +95,7 @@ class SpreadTasks:
         """Do nothing, as evaluating changes nothing."""
 
     def _find_departures(self, turn: int) -> Departures | None:
-        """Return the moves that gain most for each task, or None if none gains."""
+        """Return the moves that gain most for each task, or None if no move gains."""
         crowding, tuning = self._crowding(), self._tuning
         open_to = self._room.open_to_some(self._shapes)
         spots = _PlacesByDomain(self._terms, self._typical + crowding, open_to, tuning.least_places)
@@ -125,14 +125,14 @@ class SpreadTasks:
         return Departures(leaving, target, last=not again)
 
     def _crowding(self, fewer: int = 0) -> Int64:
-        """Return int64[M]: the crowding cost of the next task on each machine, or of one there (``fewer``: 1)."""
+        """Return the crowding cost of the next task on each machine, or (``fewer``: 1) of the last: int64[M]."""
         placed = self._room.placed - fewer
         if self._step > 1:
             placed = placed // self._step * self._step
         return self._problem.crowd * placed
 
     def _leaving(self, spots: _PlacesByDomain, near: GroupCounts, charge: Int64) -> tuple[Int64, Int64]:
-        """Return the tasks that should move, sorted by group, and the domain that each should go to.
+        """Return the tasks that should move, sorted by group, and the domain that each of them should go to.
 
         ``charge``: int64[N], what each task costs at its place without its neighbours.
         """
@@ -146,7 +146,7 @@ class SpreadTasks:
             shares[apart] = even_shares(height, present[apart])
         surplus = np.maximum(present - shares, 0)
         even = -(-near.in_domain.sum(axis=1) // len(terms.domain))
-        crowded = near.before >= even[group]  # more of the group on the machine than if spread evenly
+        crowded = near.before >= even[group]  # more tasks of the group on the machine than in an even spread
         order = order_by(-charge)
         order = order[order_by((key * 2 + ~crowded)[order])]
         key = key[order]
@@ -182,13 +182,14 @@ class SpreadTasks:
 
 
 class _PlacesByDomain:
-    """Machines with room by domain, the cheapest first; those of domain d are ``machine[first[d]:first[d + 1]]``.
+    """Machines that can take tasks, by domain, the cheapest first.
 
-    ``price``: float64[D], mean cost of the places that tasks will consider, infinite if there are none.
+    Those of domain d are ``machine[first[d]:first[d + 1]]``. ``price``: float64[D], mean cost of the places that tasks
+    will consider, infinite if there are none.
     """
 
     def __init__(self, terms: SpreadTerms, cost: Int64, is_open: Bool, least: int) -> None:
-        """``cost``: int64[M], of a task on each machine; ``is_open``: bool[M], whether there is room.
+        """``cost``: int64[M], cost of a task on each machine; ``is_open``: bool[M], whether it can take one.
 
         ``least``: number of places whose mean cost is the price.
         """
@@ -205,7 +206,7 @@ class _PlacesByDomain:
                 self.price[each] = cost[cheapest].mean()
 
     def has_places(self, domains: Int64) -> Bool:
-        """Return domains in which some machine has room: bool[A]."""
+        """Return which of these domains have a machine that can take a task: bool[A]."""
         return np.diff(self.first)[domains] > 0
 
     def choices(self, domains: Int64, turn: int, tuning: SpreadTuning) -> Int64:
@@ -225,11 +226,11 @@ class _PlacesByDomain:
 
 
 class GroupCounts:
-    """How many tasks of each group are on each machine, and in each domain (``in_domain``: int64[G, D]).
+    """The number of tasks of each group on each machine, and in each domain (``in_domain``: int64[G, D]).
 
-    ``pairs``: group x ``width`` + machine, ascending; ``count``: tasks of each pair; ``table``: the same counts as a
-    [G x M] array, None if that is too large. ``there``: int64[N], for each task, the tasks of its group on its machine;
-    ``before``: int64[N], those of them that do not move or are in earlier rows.
+    ``pairs``: group x ``width`` + machine, ascending; ``count``: tasks of each pair; ``table``: the same counts as a [G
+    x M] array, None if that is too large. ``there``: int64[N], for each task, the tasks of its group on its machine;
+    ``before``: int64[N], how many of these do not move or are in earlier rows.
     """
 
     def __init__(self, terms: SpreadTerms, group: Int64, machine: Int64, most_cells: int) -> None:
@@ -262,15 +263,15 @@ class GroupCounts:
         return np.where(self.pairs[place] == keys, self.count[place], 0)
 
     def first_of_each(self, groups: Int64, machines: Int64) -> Bool:
-        """Return which entries are the first of their group and machine: bool[A]."""
+        """Return which entries are the first with their group and machine: bool[A]."""
         return rank(groups * np.int64(self.width) + machines) == 0
 
 
 def even_shares(height: Float64, present: Int64) -> Int64:
-    """Return the counts per domain that level each group's tasks (``present``: int64[G, D], where they are now).
+    """Return the counts per domain that level each group's tasks; ``present``: int64[G, D], their counts now.
 
     ``height``: float64[G, D], cost in steps of a group's first task in each domain; each further task costs one step
-    more. The sums of rows are kept; among equally good distributions, the one nearest to the present is returned.
+    more. The sums of rows stay the same. Among equally good distributions, the one nearest to the present is returned.
     """
     if present.shape[1] == 1:
         return present.copy()
@@ -285,8 +286,8 @@ def even_shares(height: Float64, present: Int64) -> Int64:
 def _level(height: Float64, tasks: Int64) -> Float64:
     """Return the level to which ``tasks`` (int64[G]) units of water rise on columns of ``height``: float64[G].
 
-    With the k lowest columns under water, the level is the mean of their heights plus the tasks over k; the right k has
-    the lowest level, as a column above the water raises that mean.
+    If the k lowest columns are under water, the level is the mean of their heights plus the tasks over k. The right k
+    has the lowest level, as a column above the water raises that mean.
     """
     lowest = np.sort(height, axis=1)
     levels = (np.cumsum(lowest, axis=1) + tasks[:, None]) / np.arange(1, height.shape[1] + 1)

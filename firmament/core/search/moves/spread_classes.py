@@ -1,13 +1,13 @@
-"""Default spread: moves tasks of one group apart after the flow, where that lowers the cost.
+"""Moves tasks of one group (default spread) apart after the flow, where that lowers the cost.
 
-The network counts the tasks of all classes on a machine together, and contains no groups. That keeps it small: with a
-node for each group and zone, and steps for each group and machine, it would have several times as many arcs. So tasks
-move after the solve. Few have to: in a large cluster many places cost nearly the same, and the flow chose among them at
-random.
+The network counts the tasks of all classes on a machine together, and contains no groups. That keeps the network small:
+with a node for each group and zone, and steps for each group and machine, it would have several times as many arcs. So
+tasks move after the solve. Few have to move: in a large cluster many places cost nearly the same, and the flow chose
+among them at random.
 
-If there are few groups, each of their classes is placed anew as a whole, at its best places while all other tasks
-stay (`best_counts`); otherwise single tasks move (`moves.spread`). Nothing else changes: classes keep their number of
-tasks, every limit holds, and ``placement_cost`` falls.
+If there are few groups, each of their classes is placed anew as a whole, at its best places while all other tasks stay
+(`best_counts`). Otherwise single tasks move (`moves.spread`). Nothing else changes: classes keep their number of tasks,
+every limit holds, and ``placement_cost`` falls.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ from firmament.core.search.tuning import SpreadTuning
 def spread_tasks(
     problem: PlacementProblem, placed: Assignments, tuning: SpreadTuning, log: SearchLog
 ) -> Assignments:
-    """Move tasks of groups apart while that lowers ``placement_cost``; the order of the other tasks is kept.
+    """Move tasks of groups apart while that lowers ``placement_cost``; all other tasks keep their order.
 
-    Some tasks stay: those with rules about other tasks, those that such rules select, pinned ones, and those that a
-    ledger counts. Deterministic; returns ``placed`` itself if nothing may move.
+    Some tasks stay: those with rules about other tasks, those that such rules select, pinned tasks, and those that a
+    ledger counts. Equal arguments give equal results; the function returns ``placed`` itself if nothing may move.
     """
     terms = problem.spread
     if not terms.groups or not len(placed.cls):
@@ -67,18 +67,16 @@ def spread_tasks(
 
 @dataclass(frozen=True, slots=True)
 class ClassPlaces:
-    """New places of a class: the machine of each of its tasks ``own`` (indices), int64[A] each;
-    ``machines`` None: they stay.
-    """
+    """New places of a class: ``own``: int64[A], indices of its tasks; ``machines``: int64[A], None if they stay."""
 
     own: Int64
     machines: Int64 | None = None
 
 
 class SpreadClasses:
-    """A move that gives the tasks of one class after another new places, all at once.
+    """A move that gives all tasks of a class new places at once, one class after another.
 
-    ``cls``, ``machine``: int64[N], of each task; ``machine`` is written to.
+    ``cls``, ``machine``: int64[N], of each task; the move writes to ``machine``.
     """
 
     name = "spread_classes"
@@ -130,7 +128,7 @@ class SpreadClasses:
         return change.machines is not None
 
     def apply(self, change: ClassPlaces) -> None:
-        """Move the tasks of the change."""
+        """Move the tasks of the change to their new machines."""
         if change.machines is not None:
             source, target = _compare(self._machine[change.own], change.machines)
             shape = self._problem.shape[self._cls[change.own[0]]]
@@ -142,40 +140,40 @@ class SpreadClasses:
 
 
 def _compare(before: Int64, after: Int64) -> tuple[Int64, Int64]:
-    """Return the machines that tasks leave, and the machines that they go to: multisets of equal size."""
+    """Return the machines that tasks leave, and the machines that they go to: as many entries in each."""
     width = int(max(before.max(), after.max())) + 1
     more = np.bincount(after, minlength=width) - np.bincount(before, minlength=width)
     return np.repeat(np.arange(width), np.maximum(-more, 0)), np.repeat(np.arange(width), np.maximum(more, 0))
 
 
-# --- The best places for all tasks of one class whose group prefers to be apart, with all else fixed.
+# --- The best places for all tasks of one class whose group prefers to be apart, while all other tasks stay.
 
 
 FEW_DOMAINS = 16
-"""Largest number of domains for which each domain is searched for places that are too expensive."""
+"""Largest number of domains for which places that are too expensive are left out, domain by domain."""
 
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """K places for tasks, one row each."""
+    """K places for tasks of one class, one row for each machine."""
 
     charge: Float64
-    """float64[K], cost of a task without crowding and neighbours."""
+    """float64[K], cost of a task there without crowding and neighbours."""
     growth: Float64
-    """float64[K], units by which each task of the round raises the cost of the next one."""
+    """float64[K], units of cost by which each task of the round raises the cost of the next one."""
     crowd: Int64
-    """int64[K], tasks of the round that are there now."""
+    """int64[K], number of tasks of the round that are there now."""
     room: Int64
-    """int64[K], how many tasks still fit; at least 1."""
+    """int64[K], how many more tasks fit there; at least 1."""
     near: Int64
-    """int64[K], tasks of the group that are there."""
+    """int64[K], number of tasks of the group that are there."""
     domain: Int64
     """int64[K], domain of each place."""
     crowd_step: int
-    """Tasks per step of ``growth``."""
+    """Number of tasks per step of ``growth``."""
 
     def select(self, rows: Int64) -> Places:
-        """Return some of the places."""
+        """Return the places in these rows."""
         columns = ("charge", "growth", "crowd", "room", "near", "domain")
         return replace(self, **{name: getattr(self, name)[rows] for name in columns})
 
@@ -183,7 +181,7 @@ class Places:
 def best_counts(
     places: Places, tasks: int, in_domain: Int64, machine_step: float, domain_step: float
 ) -> Int64 | None:
-    """Return how many of ``tasks`` each place gets at the least total cost, int64[K], or None if there is no room.
+    """Return how many of ``tasks`` each place gets at the least total cost: int64[K]; None if they do not all fit.
 
     ``in_domain``: int64[D], other tasks of the group in each domain. The result is exact: a place's cost is convex, and
     so is a domain's cost in its tasks, so the cheapest steps are the best ones.
@@ -205,10 +203,10 @@ def best_counts(
 
 
 def worth_a_look(places: Places, tasks: int, domains: int, machine_step: float) -> Int64:
-    """Return rows, ascending, on which a first task costs no more than on its domain's ``tasks``-th cheapest row.
+    """Return rows, ascending, where a first task costs no more than on its domain's ``tasks``-th cheapest row.
 
-    No other row can be best for one of these tasks. Returns all rows if there are many domains, or hardly more places
-    than tasks.
+    No other row can be best for one of these tasks. If there are many domains, or hardly more places than tasks, all
+    rows are returned.
     """
     if domains > FEW_DOMAINS or len(places.room) < 2 * tasks:
         return np.arange(len(places.room))
@@ -226,7 +224,7 @@ def worth_a_look(places: Places, tasks: int, domains: int, machine_step: float) 
 def _cheapest(
     places: Places, tasks: int, in_domain: Int64, machine_step: float, domain_step: float, depth: int
 ) -> Int64 | None:
-    """Return ``best_counts`` with at most ``depth`` tasks per place, or None if these do not take all tasks."""
+    """Return ``best_counts`` with at most ``depth`` tasks per place, or None if not all tasks fit then."""
     step = np.arange(depth)
     open_to = step < places.room[:, None]
     if np.count_nonzero(open_to) < tasks:

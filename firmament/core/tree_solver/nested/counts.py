@@ -1,4 +1,4 @@
-"""Sums over a tree of groups: the tasks of each group, with those of the groups in it."""
+"""Sums over a tree of groups: counts the tasks of each group together with those of the groups in it."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from firmament.core.tree_solver.nested.trees import LinkedGroup
 
 
 def sum_by_shape(group: LinkedGroup, shape_of: Sequence[int], counts: Sequence[int]) -> list[dict[int, int]]:
-    """Return for each group the number of tasks by shape, with those of the groups in it.
+    """Return for each group the number of its tasks by shape, with those of the groups in it.
 
-    A *part* is the tasks of one class in one group. ``shape_of``: each part's shape; ``counts``: each part's tasks.
+    A *part* is the tasks of one class in one group. ``shape_of``: each part's shape; ``counts``: each part's number of
+    tasks.
     """
     total: list[dict[int, int]] = [{} for _ in group.names]
     for number in reversed(range(len(total))):

@@ -1,8 +1,8 @@
 """Chooses domains for groups that share them: vector packing, by best fit and then by moves and swaps.
 
 The search lowers the amounts by which domains are overfull. A move takes one group to another domain, a swap exchanges
-two groups; a group that has just been moved stays for a while (tabu search, Glover 1989). The outcome depends on
-nothing but the input.
+two groups. A group that has just been moved stays for a while (tabu search, Glover 1989). Equal input gives equal
+results.
 """
 
 from __future__ import annotations
@@ -14,15 +14,16 @@ import numpy as np
 from cost_models.interface import Bool, Float64, Int64
 
 STAY = 6
-"""Steps for which a group stays where it was moved to."""
+"""Number of steps for which a group stays where it was moved to."""
 
 
 @dataclass(slots=True)
 class DomainChoice:
     """A problem of I items and D domains; amounts are shares of what the largest domain has of each resource.
 
-    ``demand``: float64[I, K]; ``room``: float64[D, K]; ``able``: bool[I, D], domains that can take an item alone;
-    ``apart``: int64[I], items that share a number other than -1 must take different domains.
+    ``demand``: float64[I, K], what each item needs; ``room``: float64[D, K], what each domain has; ``able``: bool[I,
+    D], domains that can take an item alone; ``apart``: int64[I], items that share a number other than -1 must take
+    different domains.
     """
 
     demand: Float64
@@ -31,17 +32,17 @@ class DomainChoice:
     apart: Int64
     random: np.random.Generator
     tried: int = 0
-    """How many items have been tried elsewhere so far."""
+    """How often an item has been tried in another domain so far."""
 
     def is_too_many(self) -> bool:
-        """Return whether more items must be apart than there are domains that take one of them."""
+        """Return whether more items must be apart than there are domains that take at least one of these items."""
         return any(
             int((self.apart == number).sum()) > int(self.able[self.apart == number].any(axis=0).sum())
             for number in np.unique(self.apart[self.apart >= 0]).tolist()
         )
 
     def choose_domains(self, steps: int, order: Int64 | None = None) -> Int64 | None:
-        """Return int64[I], the domain of each item, so that no domain is overfull; None if no such choice was found."""
+        """Return a domain for each item so that no domain is overfull, int64[I]; None if none was found."""
         if not self.able.any(axis=1).all():
             return None
         at = self._best_fit(order)
@@ -84,7 +85,7 @@ class DomainChoice:
         return over
 
     def _conflicts(self, at: Int64) -> Float64:
-        """Return how many items too many are in each domain of those that must be apart: float64[D]."""
+        """Return how many items too many each domain has of those that must be apart: float64[D]."""
         found = np.zeros(len(self.room))
         bound = np.flatnonzero(self.apart >= 0)
         if len(bound):
@@ -93,7 +94,7 @@ class DomainChoice:
         return found
 
     def _improve(self, at: Int64, load: Float64, until: Int64, crowded: Int64, step: int) -> bool:
-        """Make the best move or swap that takes an item out of one of the crowded domains; return whether to go on."""
+        """Make the best move or swap that takes an item out of a crowded domain; return whether to continue."""
         source = int(crowded[int(self.random.integers(len(crowded)))])
         items = np.flatnonzero((at == source) & (self.able.sum(axis=1) > 1))
         free = items[until[items] <= step]

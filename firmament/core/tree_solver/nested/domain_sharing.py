@@ -15,21 +15,20 @@ from firmament.core.tree_solver.nested.room import NestedRoom
 from firmament.core.tree_solver.nested.trees import LinkedGroup, NestedDomains
 
 Item: TypeAlias = tuple[int, int]
-"""(group, how many of its labels have been given domains)."""
+"""A group, and how many of its labels have been given domains."""
 
 
 @dataclass(frozen=True, slots=True)
 class DomainProblem:
-    """The problem of assigning each of I groups one of D domains; several groups may share a domain as far as its
-    resources reach.
+    """The problem of assigning one of D domains to each of I groups.
 
-    There are K resources.
+    Several groups may share a domain as far as its K resources suffice.
     """
 
     items: Sequence[Item]
     """The groups, each with the number of its labels that have been given domains."""
     bound: tuple[bool, ...]
-    """For each item, whether it needs a domain of this label itself; else it needs one of a finer label."""
+    """For each item, whether it needs a domain of this label itself; otherwise it needs one of a finer label."""
     machines: Sequence[Int64]
     """The machines of each domain."""
     shapes: list[int]
@@ -44,9 +43,7 @@ class DomainProblem:
     """int64[I], items that share a number other than -1 must take different domains."""
 
     def pose_choice(self, random: np.random.Generator) -> DomainChoice:
-        """Return the problem of choosing domains, with amounts as shares of what the largest domain has of each
-        resource.
-        """
+        """Return the problem of choosing domains, with amounts as shares of the largest domain's resources."""
         asked = self.amount.any(axis=0)
         scale = np.maximum(self.free.max(axis=0, initial=0), 1)[asked]
         demand: Float64 = self.amount[:, asked] / scale
@@ -63,7 +60,7 @@ def pose_domain_problem(
     key: int,
     where: Int64,
 ) -> DomainProblem:
-    """Return how ``items`` share the domains of the label ``key`` on the machines ``where``.
+    """Return the problem of how ``items`` share the domains of the label ``key`` on the machines ``where``.
 
     ``demand``: for each group, the number of its tasks by shape; ``bound``: as in `DomainProblem`.
     """

@@ -1,6 +1,4 @@
-"""Searches places for the tasks that the groups of a tree need, and then for more of their tasks where there is
-room.
-"""
+"""Places the tasks that the groups of a tree need, and then as many more of their tasks as fit."""
 
 from __future__ import annotations
 
@@ -13,7 +11,7 @@ from firmament.core.tree_solver.nested.search import NestedSearch
 
 
 class ElasticSearch(NestedSearch):
-    """A search that first places only the tasks that groups need, or takes over places found by a joint packing."""
+    """A search that first places only the tasks that groups need, or continues from a joint packing's places."""
 
     def is_elastic(self) -> bool:
         """Return whether some group needs fewer tasks, or groups, than it has."""
@@ -48,7 +46,7 @@ class ElasticSearch(NestedSearch):
         return counts
 
     def adopt(self, booked: Sequence[tuple[int, Int64, Int64]]) -> None:
-        """Adopt places that another search has found and booked."""
+        """Continue from places that another search has found and booked."""
         self._taken = [*booked]
         machines: dict[int, list[Int64]] = {}
         for part, rows, _ in booked:
@@ -64,9 +62,7 @@ class ElasticSearch(NestedSearch):
                     self._chosen[number, key] = int(codes[0])
 
     def add_more(self) -> None:
-        """Place the remaining tasks where there is room: first tasks of groups that have places, then further
-        groups.
-        """
+        """Place the remaining tasks as far as they fit: first those of groups that have places, then further groups."""
         # Placed groups stay in the domains that were found for them.
         placed = np.zeros(len(self.group.part_class), dtype=np.int64)
         for part, _, counts in self._taken:
@@ -100,7 +96,7 @@ class ElasticSearch(NestedSearch):
         )
 
     def _find_domain(self, number: int, key: int) -> int | None:
-        """Return the domain of a label that a group has been given or has tasks in; None if there is neither."""
+        """Return the domain of a label that a group has been given or has tasks in; None if there is no such domain."""
         if (number, key) in self._chosen:
             return self._chosen[number, key]
         held = self.domains.code[key][list(self.group.held[number])]

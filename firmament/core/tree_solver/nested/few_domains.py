@@ -1,4 +1,4 @@
-"""Chooses as few domains as possible for equal tasks that do not fit into one."""
+"""Chooses as few domains as possible for equal tasks that do not all fit into one domain."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from cost_models.interface import Int64
 def choose_few_domains(
     codes: Sequence[Int64], slots: Int64, count: int, where: Int64
 ) -> tuple[Int64, Int64 | None]:
-    """Return machines of ``where`` for ``count`` equal tasks, and the rank in which they are to be filled.
+    """Return machines of ``where`` for ``count`` equal tasks, and the rank in which to fill them.
 
-    The rank is None if it does not matter. ``codes``: int64[M] per label, the coarsest first, the domain of each
-    machine, -1 for none; ``slots``: int64[M], the tasks that each machine takes. Label by label, the machines left are
-    those of the fewest domains that take all tasks: the roomiest domains, and last the tightest that takes the rest. A
-    label is left out if its domains do not take all tasks.
+    The rank is None if the order does not matter. ``codes``: int64[M] per label, the coarsest first, the domain of each
+    machine, -1 for none; ``slots``: int64[M], the tasks that each machine takes. Label by label, only the machines of
+    the fewest domains that take all tasks remain. These are the domains that take most, and last the smallest one that
+    takes the remaining tasks. A label is left out if its domains do not take all tasks.
     """
     rank: Int64 | None = None
     for code in codes:
@@ -36,9 +36,7 @@ def choose_few_domains(
 
 
 def _choose(room: Int64, count: int) -> list[int]:
-    """Return the fewest domains whose ``room`` (int64[D]) takes ``count`` tasks, in the order in which they are
-    filled.
-    """
+    """Return the fewest domains that take ``count`` tasks, in order of filling; ``room``: int64[D], tasks they take."""
     order = np.argsort(-room, kind="stable")
     before = np.cumsum(room[order]) - room[order]
     full = int(np.searchsorted(before + room[order], count))

@@ -1,10 +1,10 @@
-"""Places all groups of a tree jointly: gives domains to the groups that need them, then solves each domain on its own.
+"""Places all groups of a tree jointly: gives domains to the groups that need them, then solves each domain by itself.
 
 The items to be placed on some machines are groups that still need a domain of some label, and tasks. Groups are given
-domains by the total room of these (`DomainChoice`); then each domain with its groups is a problem of its own, down to
-tasks on single machines. If a domain cannot be solved, it is taken to be smaller, and the groups choose again. If that
-fails, all ways are tried by patterns: which kinds of groups each domain gets. A result for one domain holds for all
-domains that are alike.
+domains by what the domains have in sum (`DomainChoice`). Then each domain with its groups is a problem of its own, down
+to tasks on single machines. If a domain cannot be solved, it is taken to be smaller, and the groups choose again. If
+that fails, all ways are tried by patterns: which kinds of groups each domain gets. A result for one domain holds for
+all domains that are alike.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from firmament.core.tree_solver.nested.task_packing import Booked, TaskPacking
 from firmament.core.tree_solver.nested.trees import LinkedGroup, NestedDomains
 
 ITEMS_PER_EFFORT = 256
-"""How many other items an item is compared with for one unit of effort."""
+"""Number of other items with which an item is compared for one unit of effort."""
 CHOICES = 24
-"""The most choices of domains that are tried for one set of groups."""
+"""Most choices of domains that are tried for one set of groups."""
 FIRST_CHOICES = 3
-"""The number of choices that are tried before all ways are tried by patterns."""
+"""Number of choices that are tried before all ways are tried by patterns."""
 SHRINK = 0.985
-"""The factor by which the room of a domain shrinks, for the next choice, if its groups did not fit."""
+"""Factor by which a domain counts as smaller, for the next choice, if its groups did not fit."""
 
 
 class JointPacking:
@@ -84,7 +84,7 @@ class JointPacking:
         rest = self._solve_items([*later], where) if later else []
         more = self._pack(parts, where) if rest is not None and parts else []
         if rest is None or more is None:
-            self.is_certain = False  # other domains for the first items could leave room for these
+            self.is_certain = False  # with other domains for the first items, these might fit
             self._room.undo(mark)
             return None
         return found + rest + more
@@ -95,9 +95,7 @@ class JointPacking:
         return found
 
     def _unfold(self, items: Sequence[Item]) -> tuple[list[Item], list[int]]:
-        """Return the groups in ``items`` that need a domain of some label, and the parts whose tasks may use all
-        machines.
-        """
+        """Return the groups in ``items`` that need a domain of some label, and the parts that may use all machines."""
         bound: list[Item] = []
         parts: list[int] = []
         todo = list(items)
@@ -131,7 +129,7 @@ class JointPacking:
     # --- groups to domains ---------------------------------------------------------------------------------------
 
     def _share_out(self, items: Sequence[Item], key: int, where: Int64) -> Booked | None:
-        """Give each item a domain of a label, solve the domains, and book all; or return None, and book nothing."""
+        """Give each item a domain of a label, solve the domains, and book all places; return None if that fails."""
         bound = [self._next(item) == key for item in items]
         sharing = pose_domain_problem(
             self._group, self._domains, self._room, self._demand, items, bound, key, where
@@ -212,8 +210,7 @@ class JointPacking:
     def _solve_domain(
         self, sharing: DomainProblem, looks: Sequence[Hashable], domain: int, inside: Sequence[int]
     ) -> tuple[Booked | None, bool]:
-        """Return places for items in a domain, without booking them; or None, and whether it is certain that there are
-        none.
+        """Return places for items in a domain, without booking them; or None, and whether that is certain.
 
         Machines are numbered within the domain, parts among the parts of the items.
         """
@@ -235,8 +232,9 @@ class JointPacking:
         return self._solved[key]
 
     def _order(self, sharing: DomainProblem, inside: Sequence[int]) -> list[tuple[int, int, bool]]:
-        """Return items ordered by kind: (group, how many of its labels have domains, whether this label is its
-        next).
+        """Return items ordered by kind, each as a group and two facts about its labels.
+
+        The facts are how many of its labels have domains, and whether the present label is its next one.
         """
         items = [(*sharing.items[index], sharing.bound[index]) for index in inside]
         return sorted(items, key=lambda item: (self._kinds[item[0]], item))
@@ -244,7 +242,7 @@ class JointPacking:
     def _book(
         self, sharing: DomainProblem, looks: Sequence[Hashable], inside: dict[int, list[int]]
     ) -> Booked:
-        """Book the places that were found for the items in each domain, and return them."""
+        """Book the places that were found for the items in each domain, and return these places."""
         booked: Booked = []
         for domain, indexes in inside.items():
             found, _ = self._solve_domain(sharing, looks, domain, indexes)

@@ -1,4 +1,4 @@
-"""Finds which groups, and which domains, are alike, so that results for one hold for the others."""
+"""Finds which groups, and which domains, are alike, so that results for one hold for all of them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from firmament.core.tree_solver.nested.trees import LinkedGroup, NestedDomains
 def number_kinds(
     group: LinkedGroup, keys: Sequence[Sequence[int]], shape_of: Sequence[int], counts: Sequence[int]
 ) -> list[int]:
-    """Return the kind of each group: a number equal for groups that are alike, with the groups in them.
+    """Return the kind of each group: a number that is equal for groups that are alike, with the groups in them.
 
     ``keys``: the labels of each group; ``counts``: the tasks of each part. A group with tasks on machines has a kind of
     its own.
@@ -31,8 +31,9 @@ def number_kinds(
 
 
 def number_alike(group: LinkedGroup, shape_of: Sequence[int]) -> list[int]:
-    """Return a number for each group that is equal for groups with equal rules, needs and tasks, with the groups in
-    them. A group with tasks on machines has a number of its own.
+    """Return a number for each group; it is equal if rules, needs and tasks are, also those of the groups inside.
+
+    A group with tasks on machines has a number of its own.
     """
     known: dict[Hashable, int] = {}
     looks = [0] * len(group.names)
@@ -70,7 +71,7 @@ def describe_marked(
 
 
 def list_parts(group: LinkedGroup, number: int) -> list[int]:
-    """Return the parts of a group and of the groups in it; groups of one kind have theirs in the same order."""
+    """Return the parts of a group and of the groups in it; groups of one kind have their parts in the same order."""
     found: list[int] = []
     todo = [number]
     while todo:
@@ -83,7 +84,7 @@ def list_parts(group: LinkedGroup, number: int) -> list[int]:
 def describe_domain(
     domains: NestedDomains, room: NestedRoom, shapes: Sequence[int], machines: Int64
 ) -> Hashable:
-    """Return a key that is equal for domains with the same room for ``shapes``, and with the same domains in them."""
+    """Return a key that is equal for domains that hold the same of ``shapes`` and contain the same domains."""
     codes = []
     for code in domains.code[:, machines]:
         _, order = np.unique(code, return_inverse=True)

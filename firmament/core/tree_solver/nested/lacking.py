@@ -1,6 +1,6 @@
 """Counts how many tasks a tree of groups lacks until each of its groups has what it needs.
 
-A group of tasks is whole with ``least`` tasks, a group of groups with ``least`` whole groups.
+A group of tasks is whole if it has ``least`` tasks. A group of groups is whole if ``least`` of its groups are.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from firmament.core.model import JobGroup
 from firmament.core.reasons import format_number
 
 NEVER = 2**40
-"""More than any number of tasks: stands for a group that has too few groups in it."""
+"""A number above any number of tasks; it stands for a group that has too few groups in it."""
 
 
 def find_children(groups: Sequence[JobGroup]) -> dict[str, list[JobGroup]]:
-    """Return the groups in each group, by its name, and the roots by ""; groups of tasks have no entry."""
+    """Return the groups in each group, by its name, and the roots under ""; groups of tasks have no entry."""
     children: dict[str, list[JobGroup]] = {}
     for each in groups:
         children.setdefault(each.parent, []).append(each)
@@ -23,9 +23,10 @@ def find_children(groups: Sequence[JobGroup]) -> dict[str, list[JobGroup]]:
 
 
 def count_missing(groups: Sequence[JobGroup], have: Mapping[str, int]) -> dict[str, int]:
-    """Return the fewest further tasks that make each group whole, by its name, and all roots, by "".
+    """Return the fewest further tasks that make each group whole, by its name, and all roots under "".
 
-    ``have``: by name, the tasks that a group has already. `NEVER` or more: some group has too few groups in it.
+    ``have``: by name, the tasks that a group has already. A result of `NEVER` or more means that some group has too few
+    groups in it.
     """
     children = find_children(groups)
     missing: dict[str, int] = {}
@@ -41,7 +42,7 @@ def count_missing(groups: Sequence[JobGroup], have: Mapping[str, int]) -> dict[s
 
 
 def list_whole(groups: Sequence[JobGroup], have: Mapping[str, int]) -> set[str]:
-    """Return the names of the groups that are whole, and whose groups above are whole, too."""
+    """Return the names of the groups that are whole, and whose groups above are all whole, too."""
     missing = count_missing(groups, have)
     whole: set[str] = set()
     for each in groups:
@@ -51,9 +52,7 @@ def list_whole(groups: Sequence[JobGroup], have: Mapping[str, int]) -> set[str]:
 
 
 def explain_incomplete(groups: Sequence[JobGroup], have: Mapping[str, int], name: str) -> str:
-    """Return what group ``name`` lacks or, if it is whole, the nearest group above it that lacks something; "" if none
-    does.
-    """
+    """Return what group ``name`` lacks, or else what the nearest group above lacks; "" if nothing is lacking."""
     missing = count_missing(groups, have)
     children = find_children(groups)
     known = {each.name: each for each in groups}

@@ -1,9 +1,9 @@
-"""Fills bins with items of few kinds: bin after bin, each with one of the patterns that it takes.
+"""Fills bins with items of few kinds: one bin after another gets one of the patterns that it takes.
 
-A pattern says how many items of each kind a bin gets. All bins together may leave over no more than all that is free
-less all that is requested. If that is little, few patterns remain. The search tries them depth first, first those that
-leave over least, and remembers which remaining items had no solution from which bin on (compare the patterns of the
-cutting stock problem, Gilmore and Gomory 1961). It is bounded by effort, and depends on nothing but its input.
+A pattern says how many items of each kind a bin gets. All bins together may leave over at most what is free minus what
+is requested. If that is little, few patterns remain. The search tries them depth first, first those that leave over
+least. It remembers which remaining items had no solution from which bin on (compare the patterns of the cutting stock
+problem, Gilmore and Gomory 1961). Effort limits the search, and equal input gives equal results.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ import numpy as np
 from cost_models.interface import Bool, Float64, Int64
 
 MOST_PATTERNS = 20_000
-"""The most patterns of one bin; with more there is no search."""
+"""Most patterns of one bin; if there are more, no search is made."""
 MOST_BINS = 400
-"""The most bins; with more there is no search."""
+"""Most bins; if there are more, no search is made."""
 PATTERNS_A_STEP = 1_000
 """Number of patterns that are compared for one unit of effort."""
 STYLES = ((2.0, 0.0), (0.5, 0.0), (0.5, 0.5), (2.0, 0.5), (1.0, 1.0))
-"""For each attempt, the weight of large items, and the noise, in the order in which patterns are tried."""
+"""For each attempt, the weight of large items, and the random noise, by which patterns are ordered."""
 NODES_A_BIN = 12
-"""The most search nodes (bins that are filled) of one attempt, per bin."""
+"""Most search nodes (bins that are filled) of one attempt, per bin."""
 FEWEST_NODES = 300
-"""The number of search nodes that every attempt may use."""
+"""Number of search nodes that every attempt may use, however few bins there are."""
 
 
 @dataclass(slots=True)
@@ -38,25 +38,25 @@ class Effort:
 
 
 Check: TypeAlias = Callable[[int, Int64], tuple[bool, bool]]
-"""Takes a bin and a pattern (int64[S]); returns whether the bin takes the pattern, and whether that is certain."""
+"""A function of a bin and a pattern (int64[S]) that returns whether the bin takes it, and whether that is certain."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bins:
-    """S kinds of items, to be put into B bins, with K resources."""
+    """A packing problem: S kinds of items, to be put into B bins, with K resources."""
 
     free: Int64
     """int64[K, B], the free amounts of each bin."""
     requests: Int64
     """int64[S, K], the request of an item of each kind."""
     counts: Int64
-    """int64[S], items of each kind."""
+    """int64[S], number of items of each kind."""
     most: Int64
-    """int64[S, B], the most items of a kind that a bin takes by bounds other than ``free``."""
+    """int64[S, B], the most items of a kind that a bin takes by limits other than ``free``."""
     likeness: Sequence[Hashable]
     """For each bin, a value that is equal for bins between which ``check`` makes no difference."""
     apart: Int64
-    """int64[S]: of all kinds that share a number other than -1, a bin takes one item in all."""
+    """int64[S]: of all kinds that share a number other than -1, a bin takes only one item in all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,9 +86,7 @@ def fill_bins(bins: Bins, effort: Effort, random: np.random.Generator, check: Ch
 
 
 class _PatternSearch:
-    """The bins in the order in which they are filled, the patterns of each kind of bin, and remainders without
-    solution.
-    """
+    """Searches patterns bin after bin, in a fixed order of bins, and notes remaining items without a solution."""
 
     def __init__(self, bins: Bins, effort: Effort, random: np.random.Generator, check: Check | None) -> None:
         self._effort, self._random, self._check = effort, random, check
@@ -129,7 +127,7 @@ class _PatternSearch:
         self._failed: set[tuple[int, bytes]] = set()
 
     def _list_patterns(self, at: int) -> tuple[Int64, Int64] | None:
-        """Return int64[P, S], the patterns that fit a bin, and int64[P, K], what each leaves over; None: too many."""
+        """Return the patterns that fit a bin, int64[P, S], and what each leaves over, int64[P, K]; None: too many."""
         pattern = np.zeros((1, len(self._counts)), dtype=np.int64)
         left = self._capacity[:, at][None]
         for kind, request in enumerate(self._requests):
@@ -153,8 +151,9 @@ class _PatternSearch:
         return pattern[kept], waste[kept]
 
     def run(self, large: float, noise: float) -> list[tuple[int, Int64]] | None:
-        """Search once; return the bins and their patterns, or None; ``is_exhausted`` then says whether all ways were
-        tried.
+        """Search once; return the bins and their patterns, or None.
+
+        After None, ``is_exhausted`` says whether all ways were tried.
         """
         nodes = max(FEWEST_NODES, NODES_A_BIN * len(self._bin))
         chosen: list[tuple[int, Int64]] = []
@@ -198,7 +197,7 @@ class _PatternSearch:
     def _iter_patterns(
         self, depth: int, left: Int64, slack: Int64, large: float, noise: float
     ) -> Iterator[tuple[Int64, Int64]]:
-        """Yield the patterns of a bin that can be used now, and what each leaves over; the best ones first."""
+        """Yield the patterns of a bin that can be used now, and what each leaves over, the best patterns first."""
         if depth >= len(self._bin):
             return
         pattern, waste = self._patterns[self._kind[depth]]
@@ -215,7 +214,7 @@ class _PatternSearch:
             yield pattern[row], waste[row]
 
     def _find_full(self, at: int, pattern: Int64, left: Int64) -> Bool:
-        """Return whether a bin with a pattern has no room for another item: bool[P].
+        """Return whether a bin filled by a pattern cannot take another item: bool[P].
 
         Other patterns need not be tried, as an item from a later bin could always be added.
         """

@@ -1,8 +1,8 @@
-"""Poses a tree of groups as a problem, and searches places for it in several ways.
+"""Poses the placement of a tree of groups as a problem, and searches places for it in several ways.
 
-The natural order is tried first, which suffices as long as there is much room; then all groups are placed jointly; then
-many other orders are tried. If not all tasks can be placed, those that the groups need are placed, and more where there
-is room.
+The natural order of the groups is tried first, which suffices if much capacity is free. Then all groups are placed
+jointly. Then many other orders are tried. If not all tasks can be placed, the tasks that the groups need are placed,
+and as many more as fit.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from firmament.core.tree_solver.nested.trees import LinkedGroup, NestedDomains
 ORDERS = tuple(range(1, 24))
 """The orders (turns of `NestedSearch`) that are tried last."""
 STEPS = 3_000
-"""The most steps of one search."""
+"""Most steps of one search for places of a tree."""
 FIRST_STEPS = 4
-"""The most steps per group of the search in the natural order."""
+"""Most steps per group of the search in the natural order."""
 EFFORT = 4_000
-"""The most effort of a joint packing."""
+"""Most effort that a joint packing may spend, see `Effort`."""
 
 
 @dataclass(frozen=True, slots=True)
 class NestedProblem:
-    """A tree of groups, and the room for its tasks.
+    """A tree of groups, and what machines can take of its tasks.
 
-    ``shape_of``: for each part, its shape in ``room``, in which places that are found are booked; ``hints``: as in
+    ``shape_of``: for each part, its shape in ``room``, where the places that are found are booked; ``hints``: as in
     `NestedSearch`.
     """
 
@@ -44,13 +44,14 @@ class NestedProblem:
     hints: Hints = field(default_factory=dict)
 
     def find_places(self, steps: SearchSteps) -> NestedPlaces | None:
-        """Return places for all tasks, or else for those that the groups need and as many more as fit; None if none are
-        found.
+        """Return places for all tasks, or else for those that the groups need and as many more as fit.
+
+        The result is None if the search finds no places.
         """
         return self.search_places(steps)[0]
 
     def search_places(self, steps: SearchSteps) -> tuple[NestedPlaces | None, bool]:
-        """Return the result of ``find_places``, and if that is None, whether it is certain that there are no places."""
+        """Return the result of ``find_places``; if it is None, also whether it is certain that there are no places."""
         mark = self.room.mark()
         search = ElasticSearch(self.group, self.domains, self.room, self.shape_of, steps, self.hints)
         found, certain = False, True
@@ -74,8 +75,9 @@ class NestedProblem:
         return None, False
 
     def _place_all(self, search: ElasticSearch, steps: SearchSteps) -> tuple[bool, bool]:
-        """Place all tasks by a joint packing or, unless it proves that there are no places, by searches in other
-        orders.
+        """Place all tasks by a joint packing, or else by searches in other orders; return whether that succeeded.
+
+        If the packing proves that there are no places, no search is made. Also returns whether a failure is certain.
         """
         found, certain = self._pack(search, steps, self.group.part_count.tolist())
         return found or (not certain and search.search(ORDERS)), certain
@@ -90,9 +92,9 @@ class NestedProblem:
         return search.search((0, *ORDERS), least=True)
 
     def _pack(self, search: ElasticSearch, steps: SearchSteps, counts: Sequence[int]) -> tuple[bool, bool]:
-        """Place ``counts`` tasks of each part by a joint packing.
+        """Place ``counts`` tasks of each part by a joint packing; return whether places were found and booked.
 
-        Returns whether places were found and booked, and if not, whether it is certain that there are none.
+        Also returns, if none were found, whether it is certain that there are none.
         """
         effort = Effort(min(EFFORT, steps.left))
         given, certain = effort.left, False
@@ -111,7 +113,7 @@ class NestedProblem:
     def has_enough_domains(self, *, least: bool = False) -> bool:
         """Return whether there are enough domains for the child groups that must each have one of their own.
 
-        ``least``: count only children of root groups, and only as many as each root needs at least.
+        ``least``: whether to count only children of root groups, and only as many as each root needs at least.
         """
         group = self.group
         if not any(group.apart):
@@ -134,12 +136,12 @@ class NestedProblem:
         return True
 
     def _has_tasks(self, number: int) -> bool:
-        """Return whether a group, or one in it, has tasks that run or wait."""
+        """Return whether a group, or a group in it, has tasks that run or wait."""
         inside = self.group.list_subtree(number)
         return bool(self.group.held[number]) or any(self.group.parts[each] for each in inside)
 
     def has_room_for_all(self) -> bool:
-        """Return whether all machines together have slots and resources for all tasks, leaving groups aside."""
+        """Return whether all machines together can take all tasks, as if there were no groups."""
         group, room = self.group, self.room
         wanted = np.zeros(len(room.requests), dtype=np.int64)
         for part, shape in enumerate(self.shape_of):

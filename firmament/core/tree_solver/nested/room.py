@@ -1,4 +1,4 @@
-"""The room that machines have left while places for a tree of groups are searched; bookings can be undone."""
+"""Keeps what machines have left while places for a tree of groups are searched; bookings can be undone."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ import numpy as np
 from cost_models.interface import Float64, Int64
 
 PlaceCost: TypeAlias = Callable[[Int64], Int64]
-"""Returns the cost of a task on each of some machines."""
+"""A function that returns the cost of a task on each of some machines."""
 
 MANY = 2**40
-"""Number of slots that stands for no limit."""
+"""Number of slots that means "no limit"."""
 
 ENDLESS = 2**62
-"""A sum over machines that is not exceeded where enough of a resource is assumed everywhere."""
+"""Limit on a sum over all machines, if enough of a resource is assumed on each of them."""
 
 
 class NestedRoom:
-    """Room for tasks of S shapes on M machines.
+    """What M machines have left for tasks of S shapes.
 
     ``free``: int64[K, M], free amounts; ``requests``: int64[S, K]; ``most``: int64[S, M], the most tasks of a shape
-    that a machine takes by bounds other than ``free``; ``cost``: the cost of a task of each shape; ``resources``: names
-    of the resources, () if nobody asks for them. ``slots``: int64[S, M], how many tasks of one shape alone each machine
+    that a machine takes by limits other than ``free``; ``cost``: the cost of a task of each shape; ``resources``: names
+    of the resources, () if they are not needed. ``slots``: int64[S, M], how many tasks of one shape alone each machine
     takes now.
     """
 
@@ -38,7 +38,7 @@ class NestedRoom:
     ) -> None:
         used = np.flatnonzero(requests.any(axis=0))
         self._used = used
-        #: names of the resources that tasks request, () if they are not known
+        #: Names of the resources that tasks request, () if they are not known.
         self.resources = tuple(resources[each] for each in used.tolist()) if resources else ()
         self.free = free[used].copy()
         self.requests = requests[:, used]
@@ -49,7 +49,7 @@ class NestedRoom:
         self._idle = np.where(self.requests > 0, 0, MANY)[:, :, None]
         self.slots = self._count(self.everything)
         total = np.maximum(self.free, 0).sum(axis=1).astype(np.float64)
-        #: float64[S], size of a task of each shape: the largest share that it takes of all that is free of a resource
+        #: float64[S], size of a task of each shape: the largest share that it takes of a resource's free total.
         self.size: Float64 = (self.requests / np.maximum(total, 1)).max(axis=1, initial=0.0)
         self._journal: list[tuple[Int64, Int64, Int64, Int64]] = []
 
@@ -58,18 +58,14 @@ class NestedRoom:
         return np.maximum(np.minimum(fitting, self._left[:, machines]), 0)
 
     def is_as_free_as(self, free: Int64) -> bool:
-        """Return whether machines have as much free as in ``free`` (int64[K, M]) of all resources that tasks
-        request.
-        """
+        """Return whether all resources that tasks request are as free as in ``free`` (int64[K, M])."""
         return np.array_equal(self.free, free[self._used])
 
     def with_plenty(self, places: Sequence[int], tasks: int) -> NestedRoom:
-        """Return the room as it is now, but with enough of some resources (places in ``resources``) for so many
-        ``tasks`` on every machine.
-        """
+        """Return a copy with enough for ``tasks`` tasks of some resources (indices) on every machine."""
         free = self.free.copy()
         enough = self.requests.max(axis=0, initial=0) * tasks
-        most = ENDLESS // max(1, free.shape[1])  # what all machines have together is summed up
+        most = ENDLESS // max(1, free.shape[1])  # the amounts of all machines are summed up
         free[list(places)] = np.minimum(enough, most)[list(places), None]
         return NestedRoom(free, self.requests, self._left, self.cost)
 
@@ -91,7 +87,7 @@ class NestedRoom:
         self.slots[:, machines] = self._count(machines)
 
     def undo(self, mark: int) -> None:
-        """Give back all that was booked since ``mark``."""
+        """Undo all bookings made since ``mark``."""
         while len(self._journal) > mark:
             machines, free, left, slots = self._journal.pop()
             self.free[:, machines] = free
@@ -99,9 +95,7 @@ class NestedRoom:
             self.slots[:, machines] = slots
 
     def find_waste(self, shape: int, machines: Int64) -> Float64:
-        """Return what each machine would have left if it were filled with tasks of a shape, in sizes of a task:
-        float64[A].
-        """
+        """Return what each machine would have left if tasks of a shape filled it, in sizes of a task: float64[A]."""
         asked = np.flatnonzero(self.requests[shape])
         if not len(asked):
             return np.zeros(len(machines))

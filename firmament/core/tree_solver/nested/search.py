@@ -2,9 +2,9 @@
 
 From the roots down, each group takes the tightest domain that may hold it, and the groups in it are placed there, the
 largest first. A group that finds no place is moved before its siblings, and they choose again ("squeaky wheel"
-optimization, Joslin and Clements 1999); after some turns the group above takes its next domain. If that fails, the
-search begins anew in other orders. It is bounded by steps, one for each group that is tried in a domain, and depends on
-nothing but its input.
+optimization, Joslin and Clements 1999). After some turns the group above takes its next domain. If that fails, the
+search begins anew in other orders. The number of steps is limited, one for each group that is tried in a domain, and
+equal input gives equal results.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from firmament.core.tree_solver.nested.room import NestedRoom
 from firmament.core.tree_solver.nested.trees import LinkedGroup, NestedDomains
 
 Hints: TypeAlias = dict[tuple[int, int], tuple[Int64, int, Int64]]
-"""By (group, label): the machines on which a domain was searched, the domain that was found, and its machines there."""
+"""By (group, label): the machines where a domain was searched, the domain that was found, and its machines there."""
 
 TURNS = 6
-"""The most times that the groups in a group choose domains again."""
+"""Most times that the groups in a group choose domains again."""
 
 
 @dataclass(slots=True)
 class SearchSteps:
-    """The steps that searches may still take (``left``)."""
+    """Number of steps that searches may still take (``left``)."""
 
     left: int
 
@@ -50,7 +50,7 @@ class NestedPlaces:
 
 
 class NestedSearch:
-    """A search for places of one tree.
+    """A search for places of one tree of groups.
 
     ``shape_of``: for each part, its shape in ``room``. Places that are found are booked in ``room``. ``hints``: domains
     that were found for a tree of the same kind in the same ``room``; they are tried first, and updated.
@@ -83,11 +83,10 @@ class NestedSearch:
     # --- the whole tree -------------------------------------------------------------------------------------------
 
     def search(self, turns: Sequence[int], *, least: bool = False, limit: int = 0) -> bool:
-        """Place all tasks or, with ``least``, the tasks that the groups need; return whether places were found and
-        booked.
+        """Place all tasks or, with ``least``, those that the groups need; return whether they were placed and booked.
 
-        Each of ``turns`` has another order; turn 0 has the natural one. ``limit``: the most steps per group; 0: all
-        that are left.
+        Each of ``turns`` has another order of groups; turn 0 has the natural one. ``limit``: most steps per group; 0:
+        all that are left.
         """
         kept = max(0, self.steps.left - limit * len(self.group.names)) if limit else 0
         self.steps.left -= kept
@@ -110,7 +109,7 @@ class NestedSearch:
         return False
 
     def _begin(self, turn: int) -> None:
-        """Set the order of groups for a turn: the largest first, from turn 2 on with noise."""
+        """Set the order of groups for a turn: the largest first, from turn 2 on with random noise."""
         self._noise = np.random.default_rng(turn) if turn > 1 else None
         self._style = turn
         sizes = [self._weigh(number) for number in range(len(self.group.names))]
@@ -172,8 +171,9 @@ class NestedSearch:
         return False
 
     def _fill_in_order(self, number: int, order: Sequence[int], where: Int64) -> int | None:
-        """Place the groups in a group, in ``order``; return the first that finds no place, None if all that are needed
-        do.
+        """Place the groups in a group, in ``order``; return the first that finds no place.
+
+        Returns None if all groups that are needed find places.
         """
         spare = len(order) - int(self.group.least[number]) if self._least else 0
         wanted = len(order) - max(0, spare)
@@ -181,7 +181,7 @@ class NestedSearch:
         for child in order:
             if self._least and found >= wanted:
                 return None
-            # Groups that lack members do not count as placed, so none is tried.
+            # Groups that lack members do not count as placed, so they are not tried.
             if (self.group.completable[child] or not self._least) and self._fill(child, where):
                 found += 1
             elif spare > 0:
@@ -197,10 +197,9 @@ class NestedSearch:
     # --- choosing domains ----------------------------------------------------------------------------------------
 
     def _iter_candidates(self, number: int, key: int, where: Int64) -> Iterator[tuple[int, Int64]]:
-        """Yield the domains of a label that may hold a group, each with its machines among ``where``; the tightest
-        first.
+        """Yield the domains of a label that may hold a group, the tightest first, with their machines in ``where``.
 
-        For a group with tasks on machines, that is only the domain where most of them are.
+        For a group with tasks on machines, only the domain with most of these tasks is yielded.
         """
         parent = int(self.group.parent[number])
         separate = parent >= 0 and self.group.apart[parent]
@@ -238,7 +237,7 @@ class NestedSearch:
             yield candidate, inside[at == candidate]
 
     def _select(self, values: Int64, machines: Int64) -> Int64:
-        """Return ``values`` (int64[M]) of ``machines``; without a copy if these are all machines."""
+        """Return ``values`` (int64[M]) of ``machines``; not a copy if these are all machines."""
         return values if machines is self.everything else values.take(machines)
 
     def _list_siblings_domains(self, number: int, parent: int, key: int) -> list[int]:
@@ -252,9 +251,7 @@ class NestedSearch:
         return taken
 
     def _find_roomy(self, number: int, machines: Int64, code: Int64, domains: int) -> np.ndarray:
-        """Return which domains have enough slots for each shape of a group, and enough of each resource in all:
-        bool[D].
-        """
+        """Return which domains have enough slots for each shape of a group, and enough of each resource: bool[D]."""
         needed = self._count_needed(number)
         able = np.ones(domains, dtype=np.bool_)
         for shape, count in needed.items():
@@ -269,7 +266,7 @@ class NestedSearch:
         return able
 
     def _count_needed(self, number: int) -> dict[int, int]:
-        """Return by shape which tasks of a group must be placed: all, or with ``least`` only as many as it needs."""
+        """Return by shape how many tasks of a group must be placed: all, or with ``least`` only as many as it needs."""
         if not self._least:
             return self._total[number]
         inside = self.group.children[number]
@@ -286,7 +283,7 @@ class NestedSearch:
         return needed
 
     def _measure(self, number: int, machines: Int64, code: Int64, domains: int) -> Float64:
-        """Return the amount that is free in each domain of the resource that is scarcest for the group: float64[D]."""
+        """Return how much is free in each domain of the resource that is scarcest for the group: float64[D]."""
         total = self._total[number]
         amounts = sum(self.room.requests[shape] * count for shape, count in total.items())
         free = np.maximum(self.room.free, 0)
@@ -318,7 +315,7 @@ class NestedSearch:
         return True
 
     def _choose_fewest(self, number: int, counts: dict[int, int]) -> dict[int, int]:
-        """Return how many tasks of each part are taken to make a group whole."""
+        """Return how many tasks of each part are taken to give a group as many as it needs."""
         left = max(0, int(self.group.least[number]) - self.group.have[number])
         chosen = {}
         for part, count in counts.items():
@@ -331,7 +328,7 @@ class NestedSearch:
     ) -> int:
         """Place ``count`` tasks of one part on ``where`` or, with ``all_of_it``, none; return how many are placed.
 
-        Machines with a lower ``rank`` (int64 of each of ``where``) are filled first.
+        Machines with a lower ``rank`` (int64, one per machine of ``where``) are filled first.
         """
         shape = self.shape_of[part]
         slots = self.room.slots[shape, where]
@@ -355,9 +352,7 @@ class NestedSearch:
         return count
 
     def _rank_machines(self, shape: int, machines: Int64, slots: Int64) -> Int64:
-        """Return the order in which machines are filled: the fullest first or, in other turns, those where least is
-        wasted.
-        """
+        """Return the order in which to fill machines: the fullest first or, in other turns, those with least waste."""
         cost = self.room.cost[shape](machines)
         if self._style % 3 == 0:
             return np.lexsort((cost, slots))

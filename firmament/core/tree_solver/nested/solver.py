@@ -8,14 +8,15 @@ from firmament.core.tree_solver.nested.shortages.explanation import explain_shor
 from firmament.core.tree_solver.tree import Shortage
 
 NO_PLACES = Shortage("", "no places were found", 0)
-"""The answer where nobody asks why."""
+"""The answer if the caller does not need the reason."""
 
 
 def solve_nested(
     problem: NestedProblem, steps: SearchSteps, *, explain: bool = True
 ) -> NestedPlaces | Shortage:
-    """Return places for a tree, or why it has none; ``steps``: those left in the round; ``explain``: if it is False,
-    `NO_PLACES` stands for any reason.
+    """Return places for a tree of groups, or why it has none.
+
+    ``steps``: the steps that are left in the round; ``explain``: if it is False, `NO_PLACES` stands for any reason.
     """
     given = SearchSteps(max(min(STEPS, steps.left), 4 * len(problem.group.names)))
     before = given.left

@@ -1,4 +1,4 @@
-"""Packs tasks on machines, all of which they may use: in some greedy orders, then by patterns."""
+"""Packs tasks on machines that each of them may use: in some greedy orders, then by patterns."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from firmament.core.tree_solver.nested.pattern_search import Bins, Effort, fill_
 from firmament.core.tree_solver.nested.room import NestedRoom
 
 Booked: TypeAlias = list[tuple[int, Int64, Int64]]
-"""(part, machines, tasks on each machine) of each booking."""
+"""Bookings, each as (part, machines, tasks on each machine)."""
 
 PACKINGS = 5
-"""The number of greedy orders that are tried for tasks of several shapes."""
+"""Number of greedy orders that are tried for tasks of several shapes."""
 
 
 class TaskPacking:
@@ -29,7 +29,7 @@ class TaskPacking:
     def pack(self, parts: Sequence[int], where: Int64) -> tuple[Booked | None, bool]:
         """Find and book places for all tasks of ``parts`` on the machines ``where``; return the places and True.
 
-        If none are found, return None, and whether it is certain that there are none.
+        If the search finds none, return None, and whether it is certain that there are none.
         """
         parts = [part for part in parts if self._counts[part]]
         counts: dict[int, int] = {}
@@ -109,7 +109,7 @@ class TaskPacking:
         return shape, machines, counts
 
     def _deal(self, parts: Sequence[int], found: Booked) -> Booked:
-        """Divide the places of each shape among the parts with that shape."""
+        """Divide the places of each shape among the parts that have the shape."""
         by_shape = {shape: (machines, counts) for shape, machines, counts in found}
         given: dict[int, int] = {}
         dealt: Booked = []

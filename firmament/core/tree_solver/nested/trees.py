@@ -1,4 +1,4 @@
-"""A round's trees of groups, as arrays: which group is in which, what each group needs, and where its tasks may go."""
+"""Defines a round's trees of groups as arrays: which group is in which, what each needs, and where its tasks may go."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class NestedDomains:
     """The labels of machines in whose domains groups are kept together.
 
     ``keys``: names of the labels; ``code``: int64[Y, M], the number of each machine's value of a label, -1 if it has
-    none; ``values``: for each label, the values by number.
+    none; ``values``: for each label, its values by number.
     """
 
     keys: tuple[str, ...]
@@ -29,8 +29,8 @@ class NestedDomains:
 class Division:
     """A rule about how the members of a group (its tasks, or the groups in it) are divided over domains.
 
-    ``label``: the label (row of `NestedDomains`) of the domains. Each group in the group stays in one of them.
-    ``binds_held``: members that break the rule where they are may not stay so, even if no other joins them.
+    ``label``: the label (row of `NestedDomains`) of the domains. Each group in the group stays in one of these domains.
+    ``binds_held``: whether members that break the rule where they are may not stay, even if no other joins them.
     """
 
     group: int
@@ -48,8 +48,8 @@ NO_DOMAINS = NestedDomains((), np.empty((0, 0), dtype=np.int64), ())
 class NestedGroup:
     """A tree of groups whose tasks are placed together.
 
-    Of its G groups, parents come before the groups in them. Its waiting tasks form P parts: tasks of one class and one
-    group. Groups of groups have no tasks of their own.
+    It has G groups; parents come before the groups in them. Its waiting tasks form P parts: tasks of one class and one
+    group. A group that contains groups has no tasks of its own.
     """
 
     name: str
@@ -59,11 +59,11 @@ class NestedGroup:
     parent: Int64
     """int64[G], the number of the group that contains each group, -1 for roots."""
     least: Int64
-    """int64[G], how many of its tasks, or groups, each group needs to be whole, with those that are on machines."""
+    """int64[G], how many tasks, or groups, each group needs to be whole, including those that are on machines."""
     within: tuple[tuple[int, ...], ...]
-    """For each group, the labels (rows of `NestedDomains`) of which all its tasks must share one value."""
+    """For each group, the labels (rows of `NestedDomains`) whose value all its tasks must share."""
     rather_within: tuple[tuple[int, ...], ...]
-    """For each group, the labels of which all its tasks should share one value."""
+    """For each group, the labels whose value all its tasks should share if possible."""
     apart: tuple[bool, ...]
     """For each group, whether the groups in it must be in different domains of their labels."""
     part_class: Int64
@@ -73,8 +73,8 @@ class NestedGroup:
     part_count: Int64
     """int64[P], the number of waiting tasks of each part."""
     part_to_come: Bool
-    """bool[P], whether the tasks of a part do not exist yet: room is found for them, but they are not placed. Such
-    parts come last.
+    """bool[P], whether the tasks of a part do not exist yet. Such parts come last.
+    The search finds places for such tasks, but they are not placed.
     """
     held_group: Int64
     """int64[H], the group of each task that is on a machine already."""
@@ -87,15 +87,15 @@ class NestedGroup:
     fewest: int = 0
     """The fewest waiting tasks that may be placed, of all groups together; the groups may need more."""
     divided: tuple[Division, ...] = ()
-    """The rules by which members of groups are divided over domains. A second rule of a group divides the members that
-    share a domain by its first, and so on.
+    """The rules by which members of groups are divided over domains.
+    A second rule of a group divides the members that share a domain by its first rule, and so on.
     """
     asked_group: Int64 = field(default_factory=lambda: _NOBODY)
-    """int64[A], the group of each task that has been asked to leave its machine, and may stay after all. It counts in
-    its domain, and not to what its group needs.
+    """int64[A], the group of each task that has been asked to leave its machine, and may stay after all.
+    Such a task counts in its domain, but not as a task that its group needs.
     """
     asked_machine: Int64 = field(default_factory=lambda: _NOBODY)
-    """int64[A], the machine of each task that has been asked to leave it."""
+    """int64[A], the machine of each task that has been asked to leave."""
 
     def make_key(self) -> tuple[object, ...]:
         """Return a key that is equal for trees that differ only in names and classes."""
@@ -128,7 +128,8 @@ class LinkedGroup(NestedGroup):
     def link(cls, group: NestedGroup, like: LinkedGroup | None = None) -> LinkedGroup:
         """Return a `LinkedGroup` with the fields of ``group``.
 
-        ``like``: a group whose ``looks`` are equal; what has been derived of it holds for this one.
+        ``like``: a group that is equal but for names and classes; what has been derived for it holds for the new group,
+        too.
         """
         own = {name: getattr(group, name) for name in _FIELDS}
         linked = cls(**own)
@@ -137,7 +138,7 @@ class LinkedGroup(NestedGroup):
         return linked
 
     def find_whole(self, have: Sequence[int]) -> list[bool]:
-        """Return for each group whether it is whole, if the groups have ``have`` tasks of their own."""
+        """Return for each group whether it has enough members, if the groups have ``have`` tasks of their own."""
         whole = [False] * len(self.names)
         least = self.least.tolist()
         for number in reversed(range(len(whole))):
@@ -153,14 +154,14 @@ class LinkedGroup(NestedGroup):
 
     @cached_property
     def whole(self) -> tuple[bool, ...]:
-        """For each group, whether it has what it needs on machines."""
+        """For each group, whether it has what it needs on machines already."""
         return tuple(self.find_whole(self.have))
 
     @cached_property
     def completable(self) -> tuple[bool, ...]:
-        """For each group, whether it can be whole with the tasks that wait.
+        """For each group, whether it can have what it needs once its waiting tasks are placed.
 
-        Tasks to come can complete a group that has tasks; a group of such tasks alone would help nobody.
+        Tasks that do not exist yet can complete a group that has tasks; a group of such tasks alone does not count.
         """
         known, counts = (~self.part_to_come).tolist(), self.part_count.tolist()
         there = [
@@ -170,7 +171,7 @@ class LinkedGroup(NestedGroup):
 
     @cached_property
     def children(self) -> tuple[tuple[int, ...], ...]:
-        """For each group, the groups in it."""
+        """For each group, the groups that it contains directly."""
         inside: list[list[int]] = [[] for _ in self.names]
         for number, parent in enumerate(self.parent.tolist()):
             if parent >= 0:
@@ -186,7 +187,7 @@ class LinkedGroup(NestedGroup):
 
     @cached_property
     def roots(self) -> tuple[int, ...]:
-        """The groups without a parent."""
+        """The groups that no other group contains."""
         return tuple(np.flatnonzero(self.parent < 0).tolist())
 
     @cached_property
@@ -216,8 +217,8 @@ class LinkedGroup(NestedGroup):
 
     @cached_property
     def held(self) -> tuple[tuple[int, ...], ...]:
-        """For each group, the machines of the tasks that it and the groups in it have on machines already, with those
-        that have been asked to leave.
+        """For each group, the machines of tasks that it and the groups in it have on machines already.
+        Tasks that have been asked to leave are included.
         """
         found: list[list[int]] = [[] for _ in self.names]
         groups = [*self.held_group.tolist(), *self.asked_group.tolist()]

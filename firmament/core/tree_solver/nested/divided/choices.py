@@ -1,7 +1,7 @@
-"""Lists the choices of a division: which members of a group share a domain, and which find none.
+"""Lists the ways to divide a group's members: which members share a domain, and which find none.
 
-A choice deals the members into *shares*, each of which is to go to a domain of its own. Members that are alike are
-counted, not told apart.
+A choice divides the members into *shares*, each of which is to go to a domain of its own. Equal members are counted,
+not told apart.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from firmament.core.tree_solver.nested.divided.profiles import DomainRoom, itera
 from firmament.core.tree_solver.tree import Rule, limits
 
 DEALINGS = 48
-"""The most ways in which members of several kinds are dealt into the shares of one profile."""
+"""Most ways in which members of several kinds are divided into the shares of one profile (list of sizes)."""
 COMBINATIONS = 200
-"""The most combinations of kinds that are tried for one share."""
+"""Most combinations of kinds that are tried for one share."""
 
 
 @dataclass(frozen=True, slots=True)
 class MemberCounts:
-    """The members of a group that is divided.
+    """The members of a group that is divided over domains by a rule.
 
-    ``waiting``: the number of members of each kind that are not in a domain yet; ``held``: the domains in which members
-    are already, with the number of these; ``least``: how many members the group needs; ``rooms``: the room of the
-    domains, for each place where the group may be.
+    ``waiting``: for each kind, the number of members that are not in a domain yet; ``held``: the domains in which
+    members are already, with the number of these; ``least``: how many members the group needs; ``rooms``: how many
+    members the domains can take, for each place where the group may be.
     """
 
     waiting: tuple[int, ...]
@@ -38,8 +38,8 @@ class MemberCounts:
 class MemberShare:
     """The members that share a domain.
 
-    ``domain``: the domain, -1 for one that is still to be found; ``new``: for each kind, the number of waiting members;
-    ``size``: the number of all members.
+    ``domain``: number of the domain, -1 if it is still to be found; ``new``: for each kind, the number of waiting
+    members; ``size``: the number of all members in the share.
     """
 
     domain: int
@@ -51,8 +51,9 @@ class MemberShare:
 class DivisionChoice:
     """One way to divide members.
 
-    ``left``: how many members find no place; ``is_whole``: whether the group then has what it needs.
-    ``keeps_rule``: the counts are as the rule says. If not, only members that have domains already are in the shares.
+    ``left``: how many members find no place; ``is_whole``: whether the group then has the members that it needs.
+    ``keeps_rule``: whether the counts are as the rule says. If they are not, only members that have domains already are
+    in the shares.
     """
 
     shares: tuple[MemberShare, ...]
@@ -62,17 +63,17 @@ class DivisionChoice:
 
 
 class DivisionChoices:
-    """The choices of one division, listed as far as they are asked for: those that leave out few members first."""
+    """The choices of one division, listed as far as they are asked for; those that leave out few members first."""
 
     def __init__(self, rule: Rule, members: MemberCounts, *, binds_held: bool = False) -> None:
         """``binds_held``: as in `Division`."""
         self._found: list[DivisionChoice] = []
         self._rest = _iterate_choices(self, rule, members, binds_held=binds_held)
         self.is_complete = True
-        """Whether no choice has been left out so far."""
+        """Whether all choices have been listed so far, and none left out by a limit."""
 
     def get(self, rank: int) -> DivisionChoice | None:
-        """Return a choice by its rank, None if there are fewer choices."""
+        """Return a choice by its rank; None if there are fewer choices."""
         if rank >= len(self._found):
             self._found += islice(self._rest, rank + 1 - len(self._found))
         return self._found[rank] if rank < len(self._found) else None
@@ -106,11 +107,11 @@ def _iterate_choices(
 def iterate_dealings(
     sizes: Sequence[int], waiting: Sequence[int], domains: Sequence[int]
 ) -> Iterator[tuple[tuple[tuple[int, ...], ...], bool]]:
-    """Yield the ways to deal members of several kinds into shares of ``sizes``, the most even one first.
+    """Yield the ways to divide members of several kinds into shares of ``sizes``, the most even way first.
 
-    ``waiting``: the members of each kind, as many as ``sizes`` in all. Of ways that differ only by an exchange of
-    shares with one size and one number in ``domains``, one is given. A way has for each share the members of each kind;
-    with it comes whether none has been left out before it.
+    A way states for each share the members of each kind; with it comes whether no way has been left out before it.
+    ``waiting``: the members of each kind, as many as ``sizes`` in all. Of ways that only exchange shares with equal
+    size and equal number in ``domains``, one is given.
     """
     if len(waiting) < 2:
         if waiting or not any(sizes):
@@ -143,8 +144,9 @@ def iterate_dealings(
 
 
 def _combine(size: int, left: Sequence[int]) -> list[tuple[tuple[int, ...], bool]]:
-    """Return the ways to take ``size`` of the members ``left`` of each kind, the most even first; with each, whether
-    these are all.
+    """Return the ways to take ``size`` of the members ``left`` of each kind, the most even first.
+
+    With each comes whether these are all ways.
     """
     total = sum(left)
     even = [count * size / total if total else 0.0 for count in left]
@@ -165,7 +167,7 @@ def _combine(size: int, left: Sequence[int]) -> list[tuple[tuple[int, ...], bool
 
 
 def _round(even: Sequence[float], size: int, left: Sequence[int]) -> tuple[int, ...]:
-    """Return whole numbers near ``even`` that sum to ``size``, none larger than in ``left``."""
+    """Return whole numbers near ``even`` that sum to ``size``, no number larger than the one in ``left``."""
     counts = [int(each) for each in even]
     order = sorted(range(len(even)), key=lambda kind: counts[kind] - even[kind])
     while (missing := size - sum(counts)) > 0:

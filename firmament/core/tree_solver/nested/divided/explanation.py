@@ -23,18 +23,18 @@ from firmament.core.tree_solver.nested.trees import Division, LinkedGroup
 from firmament.core.tree_solver.tree import Rule, Shortage, limits
 
 TESTS = 16
-"""The most tests of sets of rules of a level, each of which divides the whole tree."""
+"""Most tests of sets of rules of a level; each test divides the whole tree."""
 EXPLAINED = 64
-"""The most numbers of members between what a group needs and what it has, for a message to say what is lacking."""
+"""A message says what is lacking if a group may get at most this many different numbers of members."""
 NAMED_ROOMS = 4
-"""The most domains whose room a message names."""
+"""Most domains for which a message says how much they can take."""
 
 
 def explain_divisions(problem: NestedProblem, steps: SearchSteps) -> Shortage:
-    """Return why a tree with divisions finds no places.
+    """Return why a tree of groups with divisions finds no places.
 
-    Without any division it may find none either; then that is why. Else the rules are added level by level, from the
-    tasks up; the first level that leaves no placement is named.
+    If the tree finds no places without any division either, the reason is the one found then. Otherwise the rules are
+    added level by level, from the tasks up; the first level that leaves no placement is named.
     """
     group, room = problem.group, problem.room
     mark = room.mark()
@@ -48,13 +48,14 @@ def explain_divisions(problem: NestedProblem, steps: SearchSteps) -> Shortage:
         placed, certain = _try_with(problem, active)
         if not placed:
             return _blame(problem, active, level, certain=certain)
-    # These searches found places, so only the limit on steps made the first search fail.
+    # These searches found places, so the first search only failed because of the limit on steps.
     return Shortage("", "no way was found to divide its groups by their rules", 0)
 
 
 def _list_levels(group: LinkedGroup) -> list[list[Division]]:
-    """Return the divisions level by level, from the tasks up; on each level first those over the first label of each
-    group.
+    """Return the divisions level by level, from the tasks up.
+
+    On each level, those over the first label of each group come first.
     """
     levels: dict[tuple[int, int], list[Division]] = {}
     before = Counter[int]()
@@ -65,14 +66,14 @@ def _list_levels(group: LinkedGroup) -> list[list[Division]]:
 
 
 def _find_above(group: LinkedGroup, division: Division) -> Division | None:
-    """Return the division of a group before this one, None if it is the first."""
+    """Return the division of the same group that comes before this one, None if it is the first."""
     own = [each for each in group.divided if each.group == division.group]
     place = own.index(division)
     return own[place - 1] if place else None
 
 
 def _try_with(problem: NestedProblem, divisions: Sequence[Division]) -> tuple[bool, bool]:
-    """Return whether a tree with ``divisions`` alone finds places, and if not, whether that is certain."""
+    """Return whether a tree with ``divisions`` alone finds places; if it finds none, also whether that is certain."""
     mark = problem.room.mark()
     if not divisions:
         return True, True  # the tree without divisions has places
@@ -110,7 +111,7 @@ def _blame(
 
 
 def _find_rules(problem: NestedProblem, active: Sequence[Division], level: Sequence[Division]) -> SmallestSet:
-    """Return the smallest set of rules of a level (places in it) without which the tree has places."""
+    """Return the smallest set of rules of a level (indices in it) without which the tree has places."""
     group, looks = problem.group, number_alike(problem.group, problem.shape_of)
 
     def helps(dropped: Sequence[int]) -> bool:

@@ -1,4 +1,4 @@
-"""Finds the members of a group that is divided over domains, and how many of them each domain may have."""
+"""Finds the members of a group that is divided over domains, and how many of them each domain can take."""
 
 from __future__ import annotations
 
@@ -17,20 +17,18 @@ from firmament.core.tree_solver.nested.room import NestedRoom
 from firmament.core.tree_solver.nested.trees import Division, LinkedGroup, NestedDomains
 
 PLACES = 64
-"""The most domains of the labels of a group, and of the groups above it, in which the room for its members is told
-apart.
-"""
+"""Most places (domains of a group's labels, and of the groups above it) in which it is counted what fits."""
 
 MANY_PLACES = 100_000
-"""The largest number of a place before places are numbered anew."""
+"""Limit on the numbers of places; above it, places are numbered anew."""
 
 
 @dataclass(frozen=True, slots=True)
 class FoundMembers:
-    """The members of a group that is divided.
+    """The members of a group that is divided over domains.
 
-    ``kinds``: for each kind, the members that wait: one part of tasks, or groups that are alike. ``held``: by domain,
-    the groups that are there already, if the members are groups; ``stuck``: those of them that lack members.
+    ``kinds``: for each kind, the members that wait: one part of tasks, or equal groups. ``held``: by domain, the groups
+    that are there already, if the members are groups; ``stuck``: those of them that lack members.
     """
 
     members: MemberCounts
@@ -81,20 +79,20 @@ def find_members(
     )
     rooms = tuple(dict.fromkeys(found_rooms))
     stuck = frozenset(each for found in held.values() for each in found if not completable[each])
-    # Tasks that are to leave, and groups that lack members, are in domains, but the group needs others instead of them.
+    # Tasks that are to leave, and groups that lack members, occupy domains, but the group needs other members instead.
     needed = int(group.least[number]) + (len(stuck) if group.children[number] else useless)
     return FoundMembers(MemberCounts(waiting, count_held, needed, rooms), tuple(kinds), held, stuck)
 
 
 def _is_elastic(group: LinkedGroup, number: int) -> bool:
-    """Return whether a group without tasks on machines, or one in it, needs less than it has."""
+    """Return whether a group without tasks on machines, or a group in it, needs fewer members than it has."""
     inside = group.children[number]
     there = len(inside) or sum(group.part_count[list(group.parts[number])].tolist())
     return bool(group.least[number] < there) or any(_is_elastic(group, child) for child in inside)
 
 
 def _list_places(group: LinkedGroup, number: int, domains: NestedDomains) -> list[Int64]:
-    """Return the machines of each place where a group may be: domains of its labels, and of those of groups above."""
+    """Return the machines of each place for a group: domains of its labels, and of those of groups above it."""
     allowed = np.ones(domains.code.shape[1], dtype=np.bool_)
     keys: dict[int, None] = {}
     at = number
@@ -129,7 +127,7 @@ def _find_room(
     waiting: Sequence[int],
     needs: Sequence[Mapping[int, int]],
 ) -> DomainRoom:
-    """Return how many members the domains of a label may have on the machines ``where``, at most.
+    """Return how many members the domains of a label can take at most on the machines ``where``.
 
     ``needs``: for each kind, the tasks of a member by shape; none for members that may have fewer.
     """

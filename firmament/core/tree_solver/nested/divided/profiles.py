@@ -1,8 +1,9 @@
 """Lists the ways to divide a number of members over domains: how many go to each, whichever domains these are.
 
-A *profile* is the counts of the used domains. Packed profiles are better the fewer counts they have, and then the
-larger the largest, second largest, ... count is; spread ones the smaller the largest, second largest, ... count is. All
-allowed counts are multiples of one number between two bounds, so each partial profile is known to lead to a whole one.
+A *profile* is the counts of the used domains. With rule *pack*, a profile is better the fewer counts it has, and then
+the larger its largest, second largest, ... count is. With rule *spread*, it is better the smaller its largest, second
+largest, ... count is. All allowed counts are multiples of one number between two bounds, so each partial profile is
+known to lead to a whole one.
 """
 
 from __future__ import annotations
@@ -18,14 +19,14 @@ from firmament.core.tree_solver.tree import CountLimits
 Profile = tuple[int, ...]
 
 MERGED = 16
-"""The number of sizes of spread profiles that are compared at a time."""
+"""Number of sizes of *spread* profiles that are compared at a time."""
 SORTED = 64
-"""The number of profiles that are put in order where members are in domains already."""
+"""Number of profiles that are put in order at a time, if some domains have members already."""
 
 
 @dataclass(frozen=True, slots=True)
 class DomainRoom:
-    """How many members domains may have at most, by their room.
+    """How many members domains can take.
 
     ``held``: the members that some domains have already; ``held_most``: the most members of each of these; ``most``:
     the most members of each further domain, the largest first.
@@ -42,7 +43,7 @@ def iterate_profiles(
     """Yield the profiles that divide ``total`` members in one of ``rooms``, the best ones first, each once.
 
     Counts of the domains that have members come first, then the others, the largest first. All ``rooms`` have the same
-    ``held``. Where members are in domains already, the order is kept among `SORTED` profiles at a time.
+    ``held``. If domains have members already, the order only holds among `SORTED` profiles at a time.
     """
     if not rooms or total % limits.step:
         return
@@ -82,7 +83,7 @@ def _iterate_in_room(limits: CountLimits, pack: bool, total: int, room: DomainRo
 
 
 class _Counting:
-    """The counts that the domains of one room may have, in multiples of the limits' step."""
+    """The counts that the domains of one place may have, in multiples of the limits' step."""
 
     def __init__(self, limits: CountLimits, pack: bool, total: int, room: DomainRoom) -> None:
         step = limits.step
@@ -99,7 +100,7 @@ class _Counting:
         self._negated = [-each for each in self._most]
 
     def list_sizes(self) -> range:
-        """Return how many further domains may be used."""
+        """Return how many further domains may be used, besides those that have members."""
         if any(low > high for low, high in self._held):
             return range(0)
         least, most = (sum(bounds[end] for bounds in self._held) for end in (0, 1))
@@ -111,7 +112,7 @@ class _Counting:
         return range(number, number + 1) if first <= number <= last else range(0)
 
     def iterate(self, size: int) -> Iterator[Profile]:
-        """Yield the profiles with ``size`` further domains."""
+        """Yield the profiles that use ``size`` domains besides those that have members."""
         length = len(self._held) + size
         if not length:
             return
@@ -135,7 +136,7 @@ class _Counting:
             todo.append(iter(self._list_counts(len(counts), size, left, last)))
 
     def _list_counts(self, place: int, size: int, left: int, last: int) -> Sequence[int]:
-        """Return the counts that one domain may have, if ``left`` are to be divided over it and those after it."""
+        """Return the counts that one domain may have, if ``left`` members go to it and to the domains after it."""
         if place < len(self._held):
             low, high = self._held[place]
             after = self._held[place + 1 :]

@@ -1,8 +1,8 @@
-"""Searches places for a tree of groups some of which are divided over domains by rules.
+"""Searches places for a tree of groups in which rules divide some groups over domains.
 
-Each rule has choices: how many members share a domain, and which members these are. For each combination of choices,
-the best ones first, the tree is one of groups that must be apart, for which places are searched as for any other tree.
-If a group has several rules, the second one divides what shares a domain by the first, and so on.
+Each rule has choices: how many members share a domain, and which members these are. Each combination of choices, the
+best ones first, makes the tree one of groups that must be apart; its places are searched as for any other tree. If a
+group has several rules, the second one divides what shares a domain by the first, and so on.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from firmament.core.tree_solver.nested.search import NestedPlaces, SearchSteps
 from firmament.core.tree_solver.nested.trees import Division
 
 VARIANTS = 400
-"""The most combinations of choices that are tried for one tree."""
+"""Most combinations of choices that are tried for one tree."""
 MORE = 8
-"""The number of combinations that are tried after the first that has places, if it leaves tasks out."""
+"""Number of combinations that are tried after the first that has places, if that one leaves out tasks."""
 SHARE = 4
-"""The part of a tree's steps that one combination may take, as a divisor."""
+"""Divisor: one combination may take at most this part of a tree's steps."""
 
 
 class DividedSearch:
-    """A search for places of a tree with divisions; those that are found are booked in the problem's room."""
+    """A search for places of a tree with divisions; places that it finds are booked in the problem's free amounts."""
 
     def __init__(self, problem: NestedProblem) -> None:
         self._problem = problem
@@ -52,11 +52,11 @@ class DividedSearch:
 
     @property
     def found(self) -> Sequence[FoundMembers]:
-        """The members of each group that is divided, in the order of the first divisions of groups."""
+        """The members of each group that is divided, in the order of the groups' first divisions."""
         return self._found
 
     def find_places(self, steps: SearchSteps) -> tuple[NestedPlaces | None, bool]:
-        """Return places, or None, and whether it is certain then that there are none."""
+        """Return places or None; with None, also whether it is certain that there are no places."""
         problem, room = self._problem, self._problem.room
         groups = len(problem.group.names)
         given = SearchSteps(max(min(STEPS, steps.left), SHARE * groups))
@@ -95,8 +95,9 @@ class DividedSearch:
             self._problem.room.take(self._problem.shape_of[part], machines, counts)
 
     def _iterate_variants(self) -> Iterator[Variant]:
-        """Yield the trees for all combinations of choices that may have places; best first, by the sum of ranks and by
-        how many members are left out.
+        """Yield the trees for all combinations of choices that may have places, the best first.
+
+        Better are combinations that leave out fewer members, then those with a lower sum of ranks.
         """
         group, domains = self._problem.group, self._problem.domains
         if any(choices.get(0) is None for choices in self._choices):
@@ -111,7 +112,7 @@ class DividedSearch:
                 self._divisions, self._found, self._choices, ranks, strict=True
             ):
                 choice = choices.get(rank)
-                assert choice is not None  # only ranks that exist are noted
+                assert choice is not None  # the search only notes ranks that exist
                 chosen[division.group] = ChosenDivision(division, found, choice)
             variant = build_variant(group, domains, chosen)
             if len(variant.part_of):
@@ -128,7 +129,7 @@ class DividedSearch:
 
 
 def _search(problem: NestedProblem, steps: SearchSteps) -> tuple[NestedPlaces | None, bool]:
-    """Return places for a tree, with or without divisions, or None and whether it is certain that there are none."""
+    """Return places for a tree with or without divisions, or None; with None, also whether that is certain."""
     if problem.group.divided:
         return DividedSearch(problem).find_places(steps)
     return problem.search_places(steps)

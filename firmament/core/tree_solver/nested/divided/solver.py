@@ -13,7 +13,7 @@ from firmament.core.tree_solver.tree import Shortage
 def solve_tree(
     problem: NestedProblem, steps: SearchSteps, *, explain: bool = True
 ) -> NestedPlaces | Shortage:
-    """Return places for a tree, or why it has none; as `solve_nested`, but the tree may have divisions."""
+    """Return places for a tree, or why it has none; like `solve_nested`, but for trees with divisions, too."""
     if not problem.group.divided:
         return solve_nested(problem, steps, explain=explain)
     found, _ = DividedSearch(problem).find_places(steps)

@@ -1,4 +1,4 @@
-"""Builds trees in which each share of a group's members is a group of its own, in a domain that no other share has."""
+"""Builds trees in which each share of a group's members is a group of its own, in a domain of its own."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from firmament.core.tree_solver.nested.trees import Division, LinkedGroup, Neste
 
 @dataclass(frozen=True, slots=True)
 class ChosenDivision:
-    """A division, with the members of its group, and how they are divided."""
+    """A division by a rule, with the members of its group, and the choice how they are divided."""
 
     division: Division
     found: FoundMembers
@@ -24,7 +24,7 @@ class ChosenDivision:
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """A tree without the first division of each group; ``part_of``: for each of its parts, the original one."""
+    """A tree without the first division of each group; ``part_of``: for each of its parts, the original tree's part."""
 
     group: LinkedGroup
     part_of: tuple[int, ...]
@@ -33,14 +33,15 @@ class Variant:
 def build_variant(
     group: LinkedGroup, domains: NestedDomains, chosen: Mapping[int, ChosenDivision]
 ) -> Variant:
-    """Return the tree in which groups are divided as in ``chosen`` (by group). Members that find no place are not in
-    it.
+    """Return the tree in which groups are divided as in ``chosen`` (by group).
+
+    Members that find no place in the choice are not in this tree.
     """
     return _Builder(group, domains, chosen).build()
 
 
 class _Builder:
-    """Lists the groups and parts of a variant; parents come before the groups in them."""
+    """Lists the groups and parts of a variant of a tree; parents come before the groups in them."""
 
     def __init__(
         self, group: LinkedGroup, domains: NestedDomains, chosen: Mapping[int, ChosenDivision]
@@ -99,7 +100,7 @@ class _Builder:
         *,
         apart: bool = False,
     ) -> int:
-        """Add a group, with the wishes of the original group ``number``; return its number."""
+        """Add a group, with the preferred labels of the original group ``number``; return its number in the variant."""
         self._names.append(name)
         self._parent.append(parent)
         self._least.append(least)
@@ -126,7 +127,7 @@ class _Builder:
         self._asked += [(own, machine) for machine in self._asked_tasks[number]]
 
     def _add_kept(self, number: int, parent: int, found: FoundMembers) -> None:
-        """Add a group with those of its groups that are in domains already, and stay in these."""
+        """Add a group with those groups in it that are in domains already, and stay there."""
         group = self._group
         name, least, within = group.names[number], int(group.least[number]), group.within[number]
         own = self._append(name, parent, least, within, number, apart=group.apart[number])
@@ -137,7 +138,7 @@ class _Builder:
             self._within[place] = tuple(dict.fromkeys((*self._within[place], *labels)))
 
     def _add_divided(self, number: int, parent: int) -> None:
-        """Add a group with a group in it for each share of its members."""
+        """Add a group that contains one group for each share of its members."""
         group, chosen = self._group, self._chosen[number]
         choice, found, label = chosen.choice, chosen.found, chosen.division.label
         name = group.names[number]
@@ -160,7 +161,7 @@ class _Builder:
             place = self._append(f"part {index + 1} of {name}", own, needed, (label,), number)
             if share.domain >= 0:
                 place_of[share.domain] = place
-            # If members join the group, those that it has must be as its further rules say, too.
+            # If members join the group, its present members must obey its further rules, too.
             self._divided += [
                 Division(place, each.label, each.rule, binds_held=choice.keeps_rule)
                 for each in self._list_further(number)
@@ -174,12 +175,12 @@ class _Builder:
             booked += [(place_of.get(int(code[machine]), own), machine) for machine in tasks[number]]
 
     def _list_further(self, number: int) -> list[Division]:
-        """Return the divisions of a group beyond the first, which divide each of its shares."""
+        """Return the divisions of a group beyond the first; they divide each of its shares."""
         return [each for each in self._group.divided if each.group == number][1:]
 
 
 def _leave_out_incomplete(variant: Variant) -> Variant:
-    """Return a variant without the waiting tasks of groups that cannot get what they, and the groups above, need."""
+    """Return a variant without the waiting tasks of groups that cannot get what they or the groups above them need."""
     group = variant.group
     there = np.bincount(group.held_group, minlength=len(group.names))
     np.add.at(there, group.part_group, group.part_count)

@@ -1,4 +1,4 @@
-"""Counts how many tasks of a tree's groups find room, leaving the rules of other groups aside."""
+"""Counts how many tasks of a tree's groups fit, whatever the rules of other groups say."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from firmament.core.tree_solver.nested.trees import LinkedGroup
 
 
 def count_placed(problem: NestedProblem, free: LinkedGroup) -> int:
-    """Return how many tasks of the tree find room, ignoring all groups, if the largest are placed first."""
+    """Return how many tasks of the tree fit as if there were no groups, if the largest are placed first."""
     room, placed = problem.room, 0
     mark = room.mark()
     for part in sorted(range(len(problem.shape_of)), key=lambda part: -room.size[problem.shape_of[part]]):
@@ -34,10 +34,10 @@ def count_tasks(group: LinkedGroup, number: int) -> int:
 
 
 def count_in_domain(problem: NestedProblem, group: LinkedGroup, number: int, key: int) -> tuple[int, str]:
-    """Return how many tasks of a group the roomiest domain of a label takes, leaving the groups in it aside.
+    """Return how many tasks of a group the best domain of a label takes, as if there were no groups in it.
 
-    If the group has tasks on machines, only the domain with most of these counts, and its value is returned too; else
-    "".
+    If the group has tasks on machines, only the domain with most of these counts, and its value is returned, too;
+    otherwise the value is "".
     """
     best, room, parts = 0, problem.room, _list_parts(group, number)
     code = problem.domains.code[key]

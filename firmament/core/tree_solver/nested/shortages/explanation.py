@@ -21,11 +21,11 @@ from firmament.core.tree_solver.nested.trees import LinkedGroup
 from firmament.core.tree_solver.tree import Shortage
 
 NAMED = 3
-"""The most groups that a message names after the first, if there are more."""
+"""Most groups that a message names after the first; if there are more, it gives their number."""
 
 
 def explain_shortage(problem: NestedProblem, steps: SearchSteps) -> Shortage:
-    """Return why a tree without divisions finds no places.
+    """Return why a tree of groups without divisions finds no places.
 
     The groups' labels are added level by level, from the tasks up; the first level that leaves no placement is named.
     """
@@ -38,15 +38,13 @@ def explain_shortage(problem: NestedProblem, steps: SearchSteps) -> Shortage:
         return Shortage("", f"{words} even without its rules about domains{lack}", loose)
     reason = find_level_reason(problem, free, steps)
     if reason is None:
-        # These searches found places, so only the limit on steps made the first search fail.
+        # These searches found places, so the first search only failed because of the limit on steps.
         return Shortage("", "no way was found to place all of its groups", 0)
     return _describe(problem, reason)
 
 
 def name_resources(problem: NestedProblem, scarce: Sequence[int]) -> str:
-    """Return " (Insufficient cpu)" for scarce resources (places in the room), in kube-scheduler's words; "" for
-    none.
-    """
+    """Return the lack of scarce resources (indices in the room) as kube-scheduler says it; "" for none."""
     names = " and ".join(lack_of(problem.room.resources[each]).words for each in scarce)
     return f" ({names})" if names else ""
 
@@ -78,13 +76,13 @@ def _describe(problem: NestedProblem, reason: LevelReason) -> Shortage:
 
 
 def list_names(names: Sequence[str]) -> str:
-    """Return "a, b, and 3 more"."""
+    """Return names as a list for people: "a, b, and 3 more"."""
     listed = [*names[:NAMED], f"{len(names) - NAMED} more"] if len(names) > NAMED + 1 else [*names]
     return " and ".join(listed) if len(listed) < 3 else f"{', '.join(listed[:-1])}, and {listed[-1]}"
 
 
 def _describe_one(problem: NestedProblem, group: LinkedGroup, number: int) -> tuple[str, int]:
-    """Return what a group needs and what there is, with the number of its tasks that find room."""
+    """Return in words what a group needs and what there is, and how many of its tasks fit."""
     size = count_tasks(group, number)
     pods, name = format_number(size, "pod"), group.names[number]
     most, value = min(
@@ -101,9 +99,7 @@ def _describe_one(problem: NestedProblem, group: LinkedGroup, number: int) -> tu
 
 
 def _find_few_domains(problem: NestedProblem, group: LinkedGroup, level: Sequence[int]) -> Shortage | None:
-    """Return the shortage of a label that has fewer domains than a group has groups that must be apart; None without
-    one.
-    """
+    """Return the shortage of a label with fewer domains than a group has groups that must be apart, or None."""
     for parent in sorted({int(group.parent[number]) for number in level}):
         if parent < 0 or not group.apart[parent]:
             continue

@@ -1,6 +1,4 @@
-"""Finds the level at which a tree of groups fails, and the smallest set of labels, and of resources, without which it
-would not.
-"""
+"""Finds the level of labels at which a tree of groups fails, and the smallest sets of labels and resources to blame."""
 
 from __future__ import annotations
 
@@ -17,18 +15,18 @@ from firmament.core.tree_solver.nested.shortages.smallest_sets import SmallestSe
 from firmament.core.tree_solver.nested.trees import LinkedGroup
 
 TESTS = 64
-"""The most tests of sets of labels, each of which searches places for the whole tree."""
+"""Most tests of sets of labels; each test searches places for the whole tree."""
 TESTED_GROUPS = 1_000
-"""The most groups in all these tests; two tests are made anyway."""
+"""Most groups in all tests of a tree together; two tests are made in any case."""
 RESOURCE_TESTS = 16
-"""The most tests of sets of resources, of trees of at most so many groups in all these tests as well."""
+"""Most tests of sets of resources; `TESTED_GROUPS` limits these tests as well."""
 SIZED = 32
-"""The most groups of a level whose size is compared with the domains."""
+"""Most groups of a level whose size is compared with the domains."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bond:
-    """A label that keeps a group together: all its tasks must be in one of the label's domains."""
+    """A label that keeps a group together: all tasks of the group must be in one of the label's domains."""
 
     group: int
     label: int
@@ -36,13 +34,13 @@ class Bond:
 
 @dataclass(frozen=True, slots=True)
 class LevelReason:
-    """The level whose groups' labels leave no places, as the reason why a tree of groups has none.
+    """The level of groups whose labels leave no places, as the reason why a tree of groups has none.
 
-    Without labels, and with those of the levels below alone, the tree has places. ``bonds``: the smallest set of labels
-    of the level's groups without which there are places; ``alone``: the labels among these that leave no place even if
-    no other group of the level has labels. ``resources``: the smallest set of resources, by place in the
-    room, of which enough everywhere would do, too; () if none is known. ``is_certain``: there is no place, rather than
-    none was found.
+    Without labels, and with only the labels of the levels below, the tree has places. ``bonds``: the smallest set of
+    labels of the level's groups without which there are places; ``alone``: those of them that leave no place even if no
+    other group of the level has labels. ``resources``: the smallest set of resources, as indices in the room, of which
+    enough everywhere would also give places; () if none is known. ``is_certain``: whether it is certain that there is
+    no place.
     """
 
     bound: LinkedGroup
@@ -64,8 +62,9 @@ def find_out(problem: NestedProblem, group: LinkedGroup, steps: SearchSteps) -> 
 
 
 def find_level_reason(problem: NestedProblem, free: LinkedGroup, steps: SearchSteps) -> LevelReason | None:
-    """Return the deepest level whose labels, with those of the levels below, leave no place, and why; None if no level
-    does. ``free``: the tree without labels.
+    """Return the deepest level whose labels, with those of the levels below, leave no place, and why; or None.
+
+    ``free``: the tree without labels.
     """
     group = problem.group
     active = list(free.within)
@@ -94,7 +93,7 @@ def find_level_reason(problem: NestedProblem, free: LinkedGroup, steps: SearchSt
 def _find_bonds(
     problem: NestedProblem, bound: LinkedGroup, level: Sequence[Bond], steps: SearchSteps
 ) -> SmallestSet:
-    """Return the smallest set of the bonds of a level without which the tree has places, by their places in it."""
+    """Return the smallest set of a level's bonds without which the tree has places, as indices in the level."""
     looks = number_alike(bound, problem.shape_of)
 
     def helps(dropped: Sequence[int]) -> bool:
@@ -124,8 +123,10 @@ def count_tests(group: LinkedGroup) -> int:
 
 
 def find_scarce_resources(problem: NestedProblem, group: LinkedGroup, steps: SearchSteps) -> tuple[int, ...]:
-    """Return the smallest set of resources (places in the room) of which enough on every machine would give a tree
-    places; () if there is no such set, or too many tests would be needed to find it.
+    """Return the smallest set of resources of which enough on every machine would give a tree places.
+
+    The resources are indices in the room. The result is () if there is no such set, or if too many tests would be
+    needed to find it.
     """
     room = problem.room
     asked = np.flatnonzero(room.requests.any(axis=0)).tolist()

@@ -1,8 +1,8 @@
 """Finds the smallest set of constraints without which a search succeeds.
 
-Dropping more constraints never makes a search fail, so each constraint whose presence alone makes it fail is in every
-such set. Sets of one size are tried before larger ones; of sets that are alike one is tried. Where that takes too many
-tests, a set is given of which none can be left out.
+Dropping more constraints never makes a search fail. So each constraint that makes it fail alone is in every such set.
+Sets of one size are tried before larger ones; of sets that are alike one is tried. If that takes too many tests, the
+result is a set of which no member can be left out.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ from dataclasses import dataclass, field
 from itertools import combinations, islice
 
 LISTED = 1_000
-"""The most sets of one size that are looked at, most of which are like others."""
+"""Most sets of one size that are considered; most of them are like others."""
 
 
 class _TooManyTestsError(Exception):
-    """The number of tests has been used up."""
+    """Signals that no test is left."""
 
 
 @dataclass(frozen=True, slots=True)
 class SmallestSet:
     """Constraints (numbers, ascending) without which a search succeeds.
 
-    ``alone``: those of them that make it fail even if they are the only ones.
+    ``alone``: those of them that make the search fail even if they are the only ones.
     """
 
     members: tuple[int, ...]
@@ -33,7 +33,7 @@ class SmallestSet:
 
 @dataclass(slots=True)
 class _Trials:
-    """Tests sets, each kind of set once; keeps the smallest that helps."""
+    """Tests sets of constraints, each kind of set once, and keeps the smallest set that helps."""
 
     helps: Callable[[Sequence[int]], bool]
     describe: Callable[[Sequence[int]], Hashable]
@@ -42,9 +42,7 @@ class _Trials:
     known: dict[Hashable, bool] = field(default_factory=dict)
 
     def test(self, members: Sequence[int]) -> bool:
-        """Return whether the search succeeds without ``members``; raises `_TooManyTestsError` if that may not be
-        tested.
-        """
+        """Return whether the search succeeds without ``members``; raises `_TooManyTestsError` if no test is left."""
         look = self.describe(members)
         if look not in self.known:
             if self.left <= 0:
@@ -65,9 +63,9 @@ def find_smallest_set(
 ) -> SmallestSet:
     """Return the smallest set, among ``count`` constraints, without which a search succeeds.
 
-    It must fail with all of them, and succeed without all. ``helps``: whether it succeeds without some;
-    ``describe``: a key that is equal only for sets that are alike; ``tests``: how often ``helps`` may be called,
-    and as often again to leave constraints out of a set one by one; ``likely``: a set that is tried first.
+    The search must fail with all constraints, and succeed without any. ``helps``: returns whether it succeeds without
+    some; ``describe``: returns a key that is equal only for sets that are alike; ``tests``: how often ``helps`` may be
+    called, and as often again to leave constraints out of a set one by one; ``likely``: a set that is tried first.
     """
     every = tuple(range(count))
     trials = _Trials(helps, describe, tests, every)
@@ -88,7 +86,7 @@ def find_smallest_set(
 
 
 def _find_by_size(trials: _Trials, count: int, alone: set[int]) -> tuple[int, ...]:
-    """Return the first set that helps, by size; every set contains ``alone``."""
+    """Return the first set that helps, in order of size; every set contains ``alone``."""
     others = [each for each in range(count) if each not in alone]
     for more in range(0 if alone else 1, len(others)):
         sets = combinations(others, more)
@@ -106,7 +104,7 @@ def _leave_out(trials: _Trials) -> None:
     kept: list[int] = []
     left = [*trials.best]
     while left:
-        # The fewest first members, with those that must stay, that help: the last of them must stay, too.
+        # Find the fewest first members that help together with those that must stay: the last of them must stay, too.
         low, high = 0, len(left)
         while low < high:
             middle = (low + high) // 2
