@@ -1,5 +1,5 @@
-"""Topology groups, which are placed by rules at the levels of a cluster's tree, and the tree itself; without I/O.
+"""Reads topology groups and the cluster's tree of nodes, and finds the statuses to write; does no I/O.
 
-These modules read ConfigMaps, and return specs, faults, ranks and updates. ``bridge`` and ``offline`` call them and
+These modules take ConfigMaps, and return specs, faults, ranks and updates. ``bridge`` and ``offline`` call them and
 carry out the results.
 """

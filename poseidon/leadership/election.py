@@ -1,13 +1,14 @@
-"""Decides who leads, by one Lease; sans I/O.
+"""Decides which process leads, by one Lease; does no I/O.
 
-The rules are those of client-go's ``leaderelection``: a Lease may be taken over if nobody holds it, or if this
-process has seen no renewal for as long as the Lease states; a leader stops when it has not renewed for
-``renew_deadline``. A Lease that states more than ``longest_lease`` counts as if it stated that: its holder is no
-bridge, or a bridge with another configuration. Clocks of different machines are never compared: only changes of the
-Lease count, and when they are seen here.
+The rules are those of client-go's ``leaderelection``: a process may take over a Lease if no process holds it, or if it
+has seen no renewal for as long as the Lease states. A leader stops if it has not renewed the Lease for
+``renew_deadline``. A Lease that states more than ``longest_lease`` counts as if it stated ``longest_lease``: its holder
+is no bridge, or has another configuration. Clocks of different machines are never compared: only the times matter at
+which this process sees changes of the Lease.
 
-A fencing number goes with the Lease, in an annotation: each leader's is larger than that of all before it, and at least
-the milliseconds since the epoch, which bridges without a Lease use. Solvers refuse drivers with smaller ones.
+A fencing number goes with the Lease, in an annotation: each leader's number is larger than those of all earlier
+leaders, and at least the milliseconds since the epoch, which bridges without a Lease use. Solvers refuse drivers with
+smaller numbers.
 """
 
 from __future__ import annotations
@@ -39,11 +40,11 @@ class Role(Enum):
     STANDBY = "standby"
     LEADER = "leader"
     ENDED = "ended"
-    """The process has led, or has released the Lease, and never leads again."""
+    """The process has lost or released the Lease, and never leads again."""
 
 
 class LeaseWrite(NamedTuple):
-    """A Lease to write: it replaces the version that its metadata name; if they name none, it is created.
+    """A Lease to write. It replaces the resource version in its metadata; without one, it is created.
 
     ``begun``: time of the decision, by the election's ``clock``.
     """
@@ -55,8 +56,8 @@ class LeaseWrite(NamedTuple):
 class Election:
     """A candidate of an election.
 
-    ``identity``: name of this candidate, unlike all others; ``clock``: monotonic seconds; ``wall``: seconds since the
-    epoch; ``random``: spreads the tries of candidates that wait for the same moment.
+    ``identity``: a name that no other candidate has; ``clock``: monotonic seconds; ``wall``: seconds since the epoch;
+    ``random``: varies the times at which candidates try, so that not all try at once.
     """
 
     def __init__(
@@ -86,7 +87,7 @@ class Election:
 
     @property
     def holder(self) -> str:
-        """The holder of the Lease that was seen last, "" if nobody held it."""
+        """The holder of the Lease as last seen, "" if no process held it."""
         return self._seen.spec.holder_identity if self._seen is not None else ""
 
     @property
@@ -99,9 +100,9 @@ class Election:
         return self.role is Role.LEADER and self._clock() < self._deadline
 
     def observe(self, lease: Lease | None) -> None:
-        """Note the Lease as a watch shows it, which may be out of date; None: it is deleted.
+        """Note the Lease as a watch shows it, which may be out of date; None: it was deleted.
 
-        A leader that sees another holder renews at once, which shows who holds the Lease.
+        A leader that sees another holder renews the Lease at once, which shows who holds it.
         """
         if self.role is not Role.LEADER:
             self.read(lease)
@@ -109,7 +110,7 @@ class Election:
             self._try_at = self._clock()
 
     def read(self, lease: Lease | None) -> None:
-        """Note the Lease as the API server returned it just now, None if there is no Lease."""
+        """Note the present Lease from the API server's answer, None if there is no Lease."""
         former = self._seen
         if former is None or lease is None or lease.spec != former.spec:
             self._seen_at = self._clock()
@@ -127,10 +128,9 @@ class Election:
         return max(self._try_at, self._seen_at + stated)
 
     def next_write(self) -> LeaseWrite | None:
-        """Return the Lease to write now, to lead or to go on leading; None if it is too early or this process has
-        ended.
+        """Return the Lease to write now to become or stay leader; None if it is too early or this process has ended.
 
-        A leader that has not renewed in time loses the lead here.
+        If a leader has not renewed in time, this call ends its lead.
         """
         now = self._clock()
         if self.role is Role.LEADER and now >= self._deadline:
@@ -145,7 +145,8 @@ class Election:
     def note_written(self, write: LeaseWrite, lease: Lease) -> None:
         """Note a successful write, after which this process leads; ``lease``: the Lease as the API server returned it.
 
-        The leader's time counts from the begin of ``write``, as others cannot have seen the Lease earlier.
+        The leader's time counts from the beginning of ``write``, because other processes cannot have seen the Lease
+        earlier.
         """
         self.read(lease)
         if self.role is Role.ENDED:
@@ -161,9 +162,7 @@ class Election:
         self._try_at = min(self._try_at, self._clock() + _RETRY_AT_ONCE)
 
     def release(self) -> Lease | None:
-        """End the candidacy for ever; return the Lease to write so that others can take over at once, None
-        without the lead.
-        """
+        """End the candidacy for ever; return the Lease to write for a quick takeover, None if it did not lead."""
         led = self.may_write()
         self.role = Role.ENDED
         if not led or self._seen is None:

@@ -25,18 +25,18 @@ from poseidon.leadership.options import LeaderElectionOptions
 _log = logging.getLogger(__name__)
 
 _PATIENCE = 2.0
-"""Longest time for a write other than a renewal, in seconds."""
+"""Longest time in seconds for a write that is no renewal."""
 _NAMESPACE_FILE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 
 
 class LeadershipLostError(Exception):
-    """This process has lost the lead. It must stop: another process may have decided differently meanwhile."""
+    """This process has lost the lead. It must stop, because another process may lead by now."""
 
 
 class Elector:
     """A candidate of the election by the Lease that ``options`` name.
 
-    ``identity``: name of this candidate, unlike all others. ``environment`` must allow writes at any time.
+    ``identity``: a name that no other candidate has. ``environment`` must allow writes at any time.
     """
 
     def __init__(self, environment: Environment, options: LeaderElectionOptions, identity: str) -> None:
@@ -51,7 +51,9 @@ class Elector:
         )
         self._transport = environment.transport
         self._clock = environment.clock
-        self._renewal_seconds = options.renew_deadline / 2  # a request that hangs leaves time for another
+        self._renewal_seconds = (
+            options.renew_deadline / 2
+        )  # half, so that a second try has time if the first request hangs
         self._collection = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases"
         self._path = f"{self._collection}/{options.resource_name}"
         self._wake = asyncio.Event()
@@ -151,7 +153,7 @@ class Elector:
             _log.warning('lease not written, trying again lease=%s error="%s"', self._path, error)
 
     async def _replace(self, lease: Lease) -> Lease:
-        """Replace the version of the Lease that ``lease`` names, or create the Lease if it names no version."""
+        """Replace the Lease if it still has the resource version in ``lease``; without a version, create it."""
         metadata, spec = msgspec.to_builtins(lease.metadata), msgspec.to_builtins(lease.spec)
         body = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata, "spec": spec}
         if not lease.metadata.resource_version:
@@ -209,7 +211,7 @@ class OnlyBridge:
 
 
 Leadership: TypeAlias = Elector | OnlyBridge
-"""The two kinds of leadership, which tell a bridge whether it leads."""
+"""The two kinds of leadership: by an election, or of a bridge that runs alone."""
 
 
 def own_namespace(path: Path = _NAMESPACE_FILE) -> str:

@@ -1,4 +1,4 @@
-"""The section ``leaderElection`` of the configuration: how bridges of a cluster elect their leader."""
+"""Defines the section ``leaderElection`` of the configuration: how bridges of a cluster elect their leader."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from pydantic import Field, StrictBool, StrictStr, model_validator
 from protos.conventions.configuration import PositiveDuration, Section
 
 JITTER = 1.2
-"""Largest factor on the pause before the next try, as in client-go."""
+"""Largest random factor of the pause before the next try, as in client-go."""
 
 LONGEST_LEASE = 120.0
-"""A Lease may state this many seconds, whatever is configured here."""
+"""Duration in seconds that a Lease may always state, whatever is configured."""
 LONGEST_MULTIPLE = 4.0
-"""A Lease may state this multiple of the duration that is configured here, if that is more than ``LONGEST_LEASE``."""
+"""Multiple of the configured duration that a Lease may state, if that is more than ``LONGEST_LEASE``."""
 
 _NAME = r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$"
 
@@ -22,10 +22,10 @@ _NAME = r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$"
 class LeaderElectionOptions(Section):
     """The section ``leaderElection``, with the names and defaults of kube-scheduler, but off by default.
 
-    ``lease_duration`` (15 s): how long others wait after the last renewal that they saw before they take over.
-    ``renew_deadline`` (10 s): how long the leader goes on without a renewal. ``retry_period`` (2 s): the pause
-    between renewals. ``resource_name`` and ``resource_namespace`` name the Lease; without a namespace it is in that of
-    the pod, or ``default`` outside a cluster.
+    ``lease_duration`` (15 s): how long other bridges wait after the last renewal that they saw before they take over.
+    ``renew_deadline`` (10 s): how long the leader goes on without a renewal. ``retry_period`` (2 s): the pause between
+    renewals. ``resource_name`` and ``resource_namespace`` name the Lease; without a namespace it is in that of the pod,
+    or ``default`` outside a cluster.
     """
 
     leader_elect: StrictBool = False
@@ -47,7 +47,7 @@ class LeaderElectionOptions(Section):
 
     @property
     def longest_lease(self) -> float:
-        """The longest duration of a Lease, in seconds, that is honoured; a longer one is treated as this.
+        """The longest duration of a Lease, in seconds, that is honoured; a longer one is cut to this.
 
         Durations configured for bridges of one cluster may differ by the factor ``LONGEST_MULTIPLE`` at most.
         """

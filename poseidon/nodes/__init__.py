@@ -1,1 +1,1 @@
-"""Turns nodes into machines, and remembers which of them the solver knows."""
+"""Translates nodes into machines, and remembers which machines the solver knows."""

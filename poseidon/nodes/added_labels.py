@@ -1,4 +1,4 @@
-"""Labels that machines have beside those of their nodes, and which of them have changed."""
+"""Keeps labels that machines have in addition to those of their nodes, and finds which have changed."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class AddedLabels:
     def _take_changed(
         self, make: Callable[[str, Mapping[str, str]], dict[str, str]]
     ) -> Iterator[tuple[str, Mapping[str, str]]]:
-        """Yield nodes whose added labels have changed, with these, once; ``make`` returns those of a node."""
+        """Yield the nodes whose added labels have changed, with these; ``make`` returns a node's added labels."""
         todo, self._todo = self._todo, set()
         for name in sorted(todo):
             labels = make(name, self._nodes[name])

@@ -1,4 +1,4 @@
-"""HyperNodes of Volcano as labels of machines: in which HyperNode of each tier a node is."""
+"""Adds labels to machines that name their HyperNode (of Volcano) in each tier."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from poseidon.pod_rules.label_selectors import matches_labels
 _log = logging.getLogger(__name__)
 
 HYPER_NODE = "HyperNode"
-"""The type of members that are no nodes."""
+"""The type of a HyperNode's members that are HyperNodes themselves."""
 LONGEST_PATTERN = 256
 MOST_REPETITIONS = 3
-"""Bounds of a pattern: each repetition may multiply the time that a long name takes."""
+"""Limits of a pattern, because each repetition may multiply the time to match a long name."""
 _REPEATED_GROUP = re.compile(r"\)[*+{]")
 _REPETITION = re.compile(r"[*+]|\{\d*,")
 
@@ -60,7 +60,7 @@ class HyperNodes(AddedLabels):
         yield from self._take_changed(self._compile().make_labels)
 
     def _compile(self) -> _Members:
-        """Return who is in which HyperNode; found out anew once for all changes since the last time."""
+        """Return the members of all HyperNodes, computed again if HyperNodes have changed."""
         if self._members is None:
             self._members = _Members({each.metadata.name: each for each in self._found.values()})
             self._todo.update(self._nodes)
@@ -68,7 +68,7 @@ class HyperNodes(AddedLabels):
 
 
 class _Members:
-    """Who is in which HyperNode; ``found``: these by name."""
+    """The members of all HyperNodes; ``found``: HyperNodes by name."""
 
     def __init__(self, found: Mapping[str, HyperNode]) -> None:
         self._tier = {name: each.spec.tier for name, each in found.items()}
@@ -92,7 +92,7 @@ class _Members:
         self.tiers = Tiers(levels, names) if found else NO_TIERS
 
     def _add(self, name: str, member: HyperNodeMember) -> str:
-        """Note a member; returns what is wrong with its selector, "" for nothing."""
+        """Add a member; return what is wrong with its selector, "" for nothing."""
         exact, regex = member.selector.exact_match, member.selector.regex_match
         if member.type == HYPER_NODE:
             if exact is not None:
@@ -110,7 +110,7 @@ class _Members:
         return ""
 
     def make_labels(self, node: str, labels: Mapping[str, str]) -> dict[str, str]:
-        """Return the labels of a node: by tier the HyperNode of the highest tier up to it."""
+        """Return the labels of a node: for each tier, its HyperNode of the highest tier up to that one."""
         inside = {*self._list_all(node, labels)}
         ranked = sorted(inside, key=lambda name: (-self._tier[name], name))
         found = {}
@@ -121,7 +121,7 @@ class _Members:
         return found
 
     def _list_all(self, node: str, labels: Mapping[str, str]) -> Iterator[str]:
-        """Yield the HyperNodes that a node is in, and those that these are in."""
+        """Yield the HyperNodes that contain a node, directly or through other HyperNodes."""
         direct = [*self._exact.get(node, ())]
         direct += [name for pattern, name in self._patterns if pattern.search(node)]
         for member, name in self._selecting:
@@ -137,7 +137,7 @@ class _Members:
 
 
 def _find_pattern_fault(pattern: str) -> str:
-    """Return why a pattern is not used, "" if it is: it is a cluster's name pattern, and takes little time."""
+    """Return why a pattern is refused, such as because it may take too much time; "" if it is accepted."""
     if len(pattern) > LONGEST_PATTERN:
         return f"is longer than {LONGEST_PATTERN} characters"
     if not pattern:

@@ -1,9 +1,9 @@
-"""The images on nodes, and which of them are large and common enough to matter.
+"""Keeps the images on nodes, and finds which are large and common enough to affect scores.
 
-kube-scheduler's ImageLocality multiplies the size of an image by the share of nodes that have it, and sums
-this over a pod's containers; below 23 MiB it scores nothing. In a large cluster hardly any image reaches
-that. If the solver got all others, every application would be a class of its own, and most of what describes
-nodes would be images.
+kube-scheduler's ImageLocality multiplies the size of an image by the share of nodes that have it, and sums this over a
+pod's containers; below 23 MiB it scores nothing. In a large cluster hardly any image reaches that. If the solver got
+all images, every application would be a class of its own, and images would be the largest part of each node's
+description.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ LEAST_SUM = 23 * 2**20
 """Bytes below which the images of a pod score nothing (kube-scheduler's ImageLocality)."""
 
 MOST_CONTAINERS = 64
-"""Containers of a pod, as a power of two, beyond which no image is looked for that counts only together."""
+"""Largest number of containers of a pod (a power of two) for which images are summed."""
 
 
 @dataclass(slots=True, eq=False)
 class _Held:
-    """An image as some nodes report it; those that report the same share one object."""
+    """An image as some nodes report it; nodes that report the same share one object."""
 
     names: tuple[str, ...]
     size: int
@@ -36,8 +36,8 @@ class _Held:
 class NodeImages:
     """Images by node, and the names that pods have used so far.
 
-    A name is *heavy* once its image could score for pods with this many containers; it stays so as long as
-    pods use it.
+    A name is *heavy* once its image could affect scores of pods with some number of containers; it stays heavy as long
+    as pods use it.
     """
 
     def __init__(self) -> None:
@@ -59,7 +59,7 @@ class NodeImages:
             self._count(before, -1)
 
     def forget(self, node: str) -> None:
-        """Forget a node that is gone."""
+        """Forget a node that has been deleted."""
         self._count(self._nodes.pop(node, ()), -1)
 
     def want(self, names: Iterable[str]) -> None:
@@ -80,10 +80,9 @@ class NodeImages:
         return bool(self._stale) or len(self._nodes) != self._counted_nodes
 
     def take_heavy(self) -> tuple[Mapping[str, int], list[str]]:
-        """Return the image names that have become heavier since the last call, and the nodes that must be described
-        again.
+        """Return the image names that have become heavier since the last call, and the nodes to describe again.
 
-        For each name: the fewest containers, as a power of two, of a pod for which it can score.
+        For each name, the number is the fewest containers (a power of two) of a pod whose score the image can affect.
         """
         heavier: dict[str, int] = {}
         found: set[_Held] = set()

@@ -1,4 +1,4 @@
-"""The nodes of the cluster as machines, and which of them the solver knows."""
+"""Keeps the nodes of the cluster as machines, and which machines the solver knows."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from poseidon.pods.visibility import filter_by_prefix
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 _MOST = MAX_AMOUNT - 1
-"""The most that a node may offer: less than requests that are not counted exactly, which hence fit nowhere."""
+"""Largest amount that a node may offer. Requests too large to be counted exactly are larger, so they fit nowhere."""
 
 _NO_ALLOCATABLE = "missing, so nothing fits on the node; give cpu, memory and pods"
 
@@ -24,8 +24,8 @@ _NO_ALLOCATABLE = "missing, so nothing fits on the node; give cpu, memory and po
 def machine(node: Node, annotations: frozenset[str] = frozenset()) -> tuple[pb.Machine, tuple[Defect, ...]]:
     """Return the machine of a node, and the node's defects.
 
-    The solver always accepts the message: amounts and taints that make no sense are left out, and a node that
-    reports no allocatable resources offers none. It contains the annotations meant for models, and those in
+    The solver always accepts the message: malformed amounts and taints are left out, and a node that reports no
+    allocatable resources offers none. The message contains the annotations meant for cost models, and those in
     ``annotations``.
     """
     defects: list[Defect] = []
@@ -38,7 +38,7 @@ def machine(node: Node, annotations: frozenset[str] = frozenset()) -> tuple[pb.M
         name: min(amount, _MOST)
         for name, amount in amounts(allocatable or {}, "status.allocatable", defects, down=True).items()
     }
-    # Allocatable states what the kubelet gives to pods; only models use the other facts.
+    # Allocatable states what the kubelet gives to pods; only cost models use the other facts.
     ignored: list[Defect] = []
     hardware = amounts(node.status.capacity, "status.capacity", ignored, down=True)
     taints = [
@@ -70,7 +70,7 @@ def machine(node: Node, annotations: frozenset[str] = frozenset()) -> tuple[pb.M
 
 
 def is_ready(node: Node) -> bool:
-    """Return whether the node's Ready condition is True; a node without one, as people write them, is ready."""
+    """Return whether the node's Ready condition is True; a node without this condition, as in files, is ready."""
     return all(
         condition.status == "True" for condition in node.status.conditions if condition.type == "Ready"
     )
@@ -97,8 +97,7 @@ class _Offers(NamedTuple):
 class Machines:
     """Machines by name, with the changes that the current stream has not sent yet.
 
-    A uid identifies a node, so that the late end of an earlier node does not remove a new one of the same
-    name.
+    A uid identifies a node, so that the late deletion of an earlier node does not remove a new node of the same name.
     """
 
     def __init__(self) -> None:
@@ -116,7 +115,7 @@ class Machines:
         return name in self._outbox
 
     def get(self, name: str) -> pb.Machine | None:
-        """Return a machine as it is now, or None. A machine that has changed is another object."""
+        """Return the present message of a machine, or None. After each change it is another object."""
         return self._outbox.get(name)
 
     def total(self, resource: str) -> int:
@@ -137,7 +136,7 @@ class Machines:
         ]
 
     def put(self, uid: str, machine: pb.Machine) -> bool:
-        """Add or replace a node. Returns whether its name is new."""
+        """Add or replace a node; return whether its name is new."""
         name = machine.name
         known = name in self._outbox
         self._names.put(uid, name)
@@ -155,8 +154,8 @@ class Machines:
     ) -> None:
         """Set what a machine offers in addition to its node's report; this replaces earlier additions.
 
-        ``attached``: volumes that are attached to it, of those that several pods use; ``rooms``: where it reaches some
-        for volumes that are still to be made.
+        ``attached``: attached volumes that several pods use; ``rooms``: storage that the machine reaches, for volumes
+        that are still to be made.
         """
         if amounts or attached or rooms:
             self._offers[name] = _Offers(amounts, tuple(attached), tuple(rooms))
@@ -166,15 +165,13 @@ class Machines:
             self._describe(name)
 
     def add_labels(self, name: str, labels: Mapping[str, str], source: str = "") -> None:
-        """Set the labels that a machine has in addition to its node's; they replace earlier ones of the
-        same ``source``.
-        """
+        """Set labels of a machine in addition to its node's; they replace earlier ones from the same ``source``."""
         self._labels.setdefault(name, {})[source] = labels
         if name in self._reported:
             self._describe(name)
 
     def show_images(self, name: str, images: Iterable[pb.Image]) -> None:
-        """Set the images of a machine that matter now; they replace the ones before."""
+        """Set the images of a machine that affect scores; they replace the earlier ones."""
         machine = pb.Machine()
         machine.CopyFrom(self._reported[name])
         del machine.images[:]
@@ -193,7 +190,7 @@ class Machines:
         return name
 
     def forget_told(self) -> None:
-        """Begin a stream: its solver knows no machine."""
+        """Begin a stream to a solver that knows no machine."""
         self._told_gone.clear()
         self._outbox.begin_stream()
 
@@ -207,7 +204,7 @@ class Machines:
         return self._outbox.changed
 
     def take_removed(self) -> list[str]:
-        """Return the names of machines that the solver knows and that are gone, each once."""
+        """Return the names of machines that the solver knows and that were removed, each once."""
         gone = self._outbox.take_gone()
         self._told_gone.update(gone)
         return gone

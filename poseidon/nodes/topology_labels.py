@@ -1,4 +1,4 @@
-"""Topologies of Kueue as labels of machines: in which domain of each level a node is."""
+"""Adds labels to machines that name their domain in each level of Kueue's Topologies."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Turns NodeResourceTopology objects into records for models that align tasks with NUMA zones."""
+"""Translates NodeResourceTopology objects into records for cost models that align tasks with NUMA zones."""

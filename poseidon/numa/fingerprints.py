@@ -1,4 +1,4 @@
-"""Fingerprints of the pods on a node, as exporters of NodeResourceTopology compute them.
+"""Computes fingerprints of the pods on a node, as exporters of NodeResourceTopology do.
 
 Source: k8stopologyawareschedwg/podfingerprint, version 1: ``pfp0`` ``v001`` and, in hexadecimal, xxHash64 over the
 sorted hashes of the pods, each as 8 bytes, little endian. A pod's hash is xxHash64 of its name, seeded with the
@@ -24,7 +24,7 @@ _PRIME_5 = 0x27D4EB2F165667C5
 
 
 def of_hashes(hashes: Iterable[int]) -> str:
-    """Return the fingerprint of pods by their hashes."""
+    """Return the fingerprint of pods, given the hashes of the pods."""
     return f"{PREFIX}{xxhash64(b''.join(each.to_bytes(8, 'little') for each in sorted(hashes))):016x}"
 
 
@@ -57,7 +57,7 @@ def xxhash64(data: bytes, seed: int = 0) -> int:
 
 
 def _mix_rest(total: int, data: bytes, at: int) -> int:
-    """Return the state after the last bytes, fewer than 32."""
+    """Return the state of the hash after the last bytes, which are fewer than 32."""
     while at + 8 <= len(data):
         total ^= _round(0, _word(data, at, 8))
         total = (_rotate(total, 27) * _PRIME_1 + _PRIME_4) & _MASK

@@ -1,8 +1,8 @@
-"""Turns NodeResourceTopology objects into records for models that align tasks with NUMA zones.
+"""Translates NodeResourceTopology objects into records for cost models that align tasks with NUMA zones.
 
-Only the fields that scheduler-plugins' NodeResourceTopologyMatch reads count: policy and scope from the first of the
-deprecated ``topologyPolicies``, then from attributes, which overwrite policy and scope separately; zones of type Node
-called ``node-<number>``, 0 to 63. Values that the plugin would skip are skipped here too, and reported.
+Only the fields that scheduler-plugins' NodeResourceTopologyMatch reads are read. Policy and scope come from the first
+of the deprecated ``topologyPolicies``; attributes override each of them. Zones are those of type Node called
+``node-<number>``, 0 to 63. Values that the plugin would skip are skipped and reported.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ EXCLUSIVE = "with-exclusive-resources"
 """The fingerprint method that leaves out pods without exclusive resources."""
 
 LATEST = 8
-"""How many of the latest pods of a node a fingerprint may lack and still be recognised."""
+"""Number of a node's latest pods that may be missing in a fingerprint that is still recognised."""
 
 _DEPRECATED = re.compile(r"(SingleNUMANode|Restricted|BestEffort)(Container|Pod)Level", re.ASCII)
 _DEPRECATED_POLICIES = {
@@ -74,10 +74,10 @@ class CountedPod(NamedTuple):
 def make_record(
     found: NodeResourceTopology, on_node: Callable[[], Sequence[CountedPod]]
 ) -> tuple[bytes, tuple[Defect, ...]]:
-    """Return a NodeResourceTopology as the solver gets it, the JSON of a record, and the object's faults.
+    """Return the JSON of a NodeResourceTopology's record for the solver, and the object's faults.
 
-    ``on_node`` returns the pods on the node in the order in which they came. If the object states a fingerprint, and
-    that is the fingerprint of these pods without a few of the latest, the record names the latter as missing.
+    ``on_node`` returns the pods on the node in order of arrival. If the object states the fingerprint of these pods
+    without a few of the latest, the record names these latest pods as missing.
     """
     record, defects = topology_record(found)
     stated, method = record.pop("fingerprint", ""), record.pop("fingerprintMethod", "")
@@ -91,7 +91,7 @@ def make_record(
 
 
 def _missing(stated: str, pods: Sequence[CountedPod]) -> list[str] | None:
-    """Return the uids of the latest pods that a stated fingerprint lacks; None if it is not that of the other pods."""
+    """Return the uids of the latest pods that a stated fingerprint lacks; None if it does not match the others."""
     hashes = [pod_hash(*each.name.split("/", 1)) for each in pods]
     for missing in range(min(LATEST, len(pods)) + 1):
         counted = len(pods) - missing
@@ -218,9 +218,9 @@ def devices_of(found: NodeResourceTopology) -> frozenset[str]:
 def has_exclusive(task_class: pb.TaskClass, devices: frozenset[str]) -> bool:
     """Return whether tasks of a class have exclusive resources.
 
-    These are any of ``devices``, and for tasks of QoS class Guaranteed whole CPUs, memory and huge pages. Devices of
-    init containers count only for Guaranteed tasks: exporters ask the kubelet, which lists the devices of running
-    containers.
+    Exclusive resources are any of ``devices`` and, for tasks of QoS class Guaranteed, whole CPUs, memory and huge
+    pages. Devices of init containers count only for Guaranteed tasks: exporters ask the kubelet, which lists the
+    devices of running containers.
     """
     guaranteed = task_class.qos == "Guaranteed"
     for container in task_class.containers:
@@ -241,9 +241,7 @@ def _is_native(resource: str) -> bool:
 def node_topology_resource(
     on_node: Callable[[str], Sequence[PodRecord]], classes: ClassTable
 ) -> CustomResource[NodeResourceTopology]:
-    """Return the kind of records made of NodeResourceTopologies; ``on_node`` returns a node's pods in order
-    of arrival.
-    """
+    """Return the kind of records for NodeResourceTopologies; ``on_node`` returns a node's pods in order of arrival."""
 
     def pods(node: str) -> list[CountedPod]:
         return [

@@ -1,7 +1,7 @@
-"""Keeps Kubernetes' trees of groups: CompositePodGroups, with PodGroups or further CompositePodGroups in them.
+"""Keeps Kubernetes' trees of groups: CompositePodGroups that contain PodGroups or further CompositePodGroups.
 
-Each object names its parent, and objects come in any order. A tree waits while its root, or a group on the way to the
-root, does not exist yet.
+Each object names its parent, and objects come in any order. A tree waits until its root, and each group between the
+root and its PodGroups, exists.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ MOST_LEVELS = 4
 """Most levels of a tree, including its PodGroups, as in Kubernetes."""
 
 FARTHEST_ROOT = 4 * MOST_LEVELS
-"""How many groups above a group are followed to find the root of its tree."""
+"""Most levels above a group that are searched for the root of its tree."""
 
 MAX_COUNT = 2**31 - 1
-"""The largest number that the objects' fields hold."""
+"""The largest number that the objects' fields can contain."""
 
 NativeGroup: TypeAlias = NativePodGroup | CompositePodGroup
 
@@ -39,11 +39,11 @@ class GroupNode:
     parent: str = ""
     """Name of the parent group, "" for a root."""
     least: int = 0
-    """How many of its pods, or child groups, are placed together; 0: each is placed by itself."""
+    """How many of its pods, or child groups, must be placed together; 0: each is placed by itself."""
     within: tuple[str, ...] = ()
-    """Node labels: for each, all pods of the group must be on nodes with one value."""
+    """Keys of node labels: for each, all pods of the group must be on nodes with equal values."""
     rather_within: tuple[str, ...] = ()
-    """Node labels: for each, the pods should be on nodes with one value, if possible."""
+    """Keys of node labels: for each, the pods should be on nodes with equal values, if possible."""
     apart: bool = False
     """Whether no two child groups may have the same value of their ``within`` labels."""
     disrupted_whole: bool = False
@@ -51,12 +51,14 @@ class GroupNode:
     expected: int = 0
     """How many pods, or child groups, the group will have, 0 if unknown."""
     expected_alike: bool = False
-    """Whether the pods that do not exist yet request what the existing ones do; of child groups: whether all that are
-    expected begin together.
+    """Whether pods that do not exist yet request the same as existing ones.
+
+    For a group of groups: whether all expected child groups begin together.
     """
     divided: tuple[tuple[str, LevelRule], ...] = ()
-    """Node labels, each with the rule by which the group's pods, or child groups, are divided over its values; the
-    second rule divides those that share a value of the first label, and so on.
+    """Keys of node labels, each with the rule that divides the group's pods, or child groups, over the label's values.
+
+    The second rule divides those that share a value of the first label, and so on.
     """
 
     def to_proto(self) -> pb.JobGroup:
@@ -117,10 +119,10 @@ class CompositeTrees:
                 del self._inside[parent]
 
     def find_root(self, key: ObjectKey) -> ObjectKey:
-        """Return the root of a group's tree, which need not exist; a group without parent is its own root.
+        """Return the root of a group's tree, which may not exist yet; a group without parent is its own root.
 
-        In a circle of groups, the root is the first by name. In a tree that is far too deep, some group on the way is
-        returned: such a tree is refused anyway, and a chain of thousands must not be walked for each of its groups.
+        If groups form a circle, the root is the first by name. If the tree is far too deep, a group below the root is
+        returned: such a tree is refused anyway, and following thousands of parents for each group would take too long.
         """
         path = [key]
         while len(path) <= FARTHEST_ROOT:
@@ -140,7 +142,7 @@ class CompositeTrees:
     def walk(self, key: ObjectKey) -> Iterator[ObjectKey]:
         """Yield a group and the groups below it, parents first, each once.
 
-        The walk ends some levels below ``MOST_LEVELS``, as a deeper tree is refused anyway.
+        This ends some levels below ``MOST_LEVELS``, because a deeper tree is refused anyway.
         """
         seen, level = {key}, [key]
         for _ in range(FARTHEST_ROOT + 2):
@@ -238,19 +240,20 @@ def _name_parent(key: ObjectKey, found: NativeGroup) -> ObjectKey | None:
 
 
 def _get_rules(found: NativeGroup) -> str:
-    """Return the text of a group's rules by level, "" for none."""
+    """Return the text of a group's rules by topology level, "" for none."""
     return found.metadata.annotations.get(CONSTRAINTS_ANNOTATION, "")
 
 
 def _read_levels(key: ObjectKey, found: NativeGroup) -> tuple[GroupLevels, str]:
-    """Return the rules by level of a group, and what is wrong with them ("" for nothing)."""
+    """Return a group's rules by topology level, and what is wrong with them ("" for nothing)."""
     return read_group_levels(found.metadata.annotations, of_groups=key.kind == COMPOSITE_POD_GROUP)
 
 
 def _separate(node: GroupNode, keys: tuple[str, ...]) -> list[GroupNode]:
-    """Return a group that has a value of each of ``keys`` to itself among the groups of its parent.
+    """Return a group changed so that no other group of its parent shares its values of the labels ``keys``.
 
-    If it has other labels, which groups beside it may share, it is put into a group that has ``keys`` alone.
+    If the group has further labels, whose values other groups may share, a new parent group with only ``keys`` is
+    added.
     """
     if not keys:
         return [node]
@@ -270,18 +273,18 @@ def read_least(found: NativeGroup) -> int:
 
 
 _ALL = ("PodGroup", "All", "all")
-"""The ``spec.disruptionMode`` of groups that are disrupted as a whole, as text or as the key of a union."""
+"""Values of ``spec.disruptionMode`` for groups that are disrupted as a whole: a string or an object's key."""
 
 
 def is_disrupted_whole(mode: object) -> bool:
-    """Return whether a ``spec.disruptionMode`` means "as a whole": text to v1alpha2, ``all: {}`` since v1alpha3."""
+    """Return whether a ``spec.disruptionMode`` means "as a whole": a string or, since v1alpha3, ``all: {}``."""
     return (
         mode in _ALL if isinstance(mode, str) else isinstance(mode, dict) and not mode.keys().isdisjoint(_ALL)
     )
 
 
 def find_disrupted_whole(nodes: Sequence[GroupNode], name: str) -> str:
-    """Return the outermost group that is disrupted as a whole, of ``name`` and those that contain it; "" for none."""
+    """Return the outermost group that contains group ``name``, or is it, and is disrupted as a whole; "" for none."""
     known = {node.name: node for node in nodes}
     found = ""
     while name in known:
@@ -292,7 +295,7 @@ def find_disrupted_whole(nodes: Sequence[GroupNode], name: str) -> str:
 
 
 def count_fewest(nodes: Sequence[GroupNode]) -> int:
-    """Return the least number of pods with which every group of a tree that is needed has its minimum."""
+    """Return the smallest number of pods with which a tree has its minimum: in each needed group its own minimum."""
     inside: dict[str, list[int]] = {}
     for node in reversed(nodes):
         below = inside.get(node.name)
@@ -302,9 +305,10 @@ def count_fewest(nodes: Sequence[GroupNode]) -> int:
 
 
 def take_off(nodes: Sequence[GroupNode], done: Mapping[str, int]) -> tuple[GroupNode, ...]:
-    """Return a tree whose groups need fewer pods, by ``done``: the number of succeeded pods by group.
+    """Return a tree whose groups need fewer pods; ``done`` has the number of succeeded pods by group.
 
-    The pods that such a group has left need not be a multiple of what they were divided by.
+    In a group with succeeded pods, rules that demand multiples of a number are dropped, because the remaining pods need
+    not be such a multiple.
     """
     return tuple(
         replace(

@@ -44,7 +44,7 @@ MAX_SECONDS = 2**31 - 1
 """The largest numbers that the objects' fields hold."""
 
 MIN_PARALLELISM = "kueue.x-k8s.io/job-min-parallelism"
-"""Annotation of a Job: how many of its pods are enough to begin."""
+"""Annotation of a Job: the number of its pods that are enough to begin."""
 
 _PERCENT = re.compile(r"(\d{1,9})%?", re.ASCII)
 
@@ -61,7 +61,7 @@ Source: TypeAlias = (
 )
 Described: TypeAlias = DescribedMap[GroupSpec]
 Known: TypeAlias = Source | Described
-"""The object that describes a group, or the ConfigMap that is used for it."""
+"""The object or the ConfigMap that describes a group."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,9 +69,9 @@ class Demand:
     """The requirements of a group of pods, read from its object."""
 
     min_members: int = 0
-    """How many pods must be placed together; 0 or 1: no gang."""
+    """How many pods must be placed together; 0 or 1: the group is no gang."""
     seconds: float = 0.0
-    """Time-out in seconds; 0: as configured."""
+    """Seconds within which the gang must be placed; 0: as configured."""
     size: int = 0
     """How many pods the group will have, 0 if unknown."""
     problem: str = ""
@@ -79,31 +79,32 @@ class Demand:
     ignored: str = ""
     """Requirements of the object that are not supported, for people, "" for none."""
     topology_keys: tuple[str, ...] = ()
-    """Node labels; for each, all pods must be on nodes with one value."""
+    """Keys of node labels; for each, all pods must be on nodes with equal values."""
     disrupted_whole: bool = False
     """Whether evicting one of its pods evicts all."""
     priority: int | None = None
-    """The group's priority among groups, None if not stated."""
+    """The priority of the group, which decides between pods of equal priority; None if not stated."""
     by_role: Mapping[str, int] = field(default_factory=dict)
-    """How many pods of each role are needed; besides, ``min_members`` pods are needed in all."""
+    """Number of pods needed of each role; in addition, ``min_members`` pods are needed in all."""
     roles: str = "pods"
-    """The name for its roles that people use."""
+    """The word for its roles in messages."""
     least_room: Mapping[str, int] = field(default_factory=dict)
-    """Amounts by resource that all nodes together must have free."""
+    """Amounts by resource that must be free on all nodes together."""
     priority_class: str = ""
     """Name of the PriorityClass that gives the group's priority, "" for none."""
     nodes: tuple[GroupNode, ...] = ()
     """The groups of a tree, () for a plain group; ``min_members`` is then the smallest number that makes it whole."""
     preemption_policy: str | None = None
-    """With ``Never`` its pods evict no others, whatever they state themselves; "": as ``priority_class`` says; None: as
-    each pod says.
+    """``Never``: the group's pods never evict others, even if their own policies allow it.
+
+    "": the policy of ``priority_class`` applies; None: the policy of each pod applies.
     """
     kept_terms: tuple[KeptTerm, ...] = ()
-    """Pod affinities that the tree keeps, so that they need not be looked at."""
+    """Pod affinities that the tree's rules already guarantee, so that placement need not check them."""
 
 
 def name_group_in_tree(demand: Demand, member: Membership, part: MemberPart) -> str:
-    """Return the name of the group in a tree that a pod is in: the only group, or the one that its part names."""
+    """Return the name of a pod's group in a tree: the tree's only group, or the one that ``part`` names."""
     alone = len(demand.nodes) == 1 and member.source.kind != VOLCANO_POD_GROUP
     return demand.nodes[0].name if alone else part.role
 
@@ -142,7 +143,7 @@ def read_sigs_group_demand(found: SigsPodGroup) -> Demand:
 
 
 def read_annotated_demand(stated: Collection[GangTerms]) -> Demand | None:
-    """Read a gang by what its pods state; None if no pod states how many are placed together."""
+    """Return the demand of a gang that its pods state; None if no pod states how many are placed together."""
     count, problem = least_members(stated)
     problem = problem or next(
         filter(None, (list_bundled_gangs(each, "")[1] for each in sorted(set(stated)))), ""
@@ -155,7 +156,7 @@ def read_annotated_demand(stated: Collection[GangTerms]) -> Demand | None:
 
 
 def combine_demands(gangs: Mapping[str, Demand | None]) -> Demand:
-    """Return the demand of gangs that are placed together, by the demand of each; None for a gang that is not known."""
+    """Return the demand of gangs that are placed together; ``gangs``: the demand of each, None if unknown."""
     problems = [f"gang {name}: {each.problem}" for name, each in gangs.items() if each and each.problem]
     unknown = [name for name, each in gangs.items() if each is None]
     if unknown:
@@ -202,7 +203,7 @@ def read_least_room(stated: object) -> tuple[Mapping[str, int], str]:
 
 
 def read_described_demand(found: DescribedMap[GroupSpec]) -> Demand:
-    """Read the ConfigMap of a topology group by its last data without faults."""
+    """Return the demand of a topology group, by the last faultless data of its ConfigMap."""
     if found.spec is None:
         return Demand(problem=found.problem)
     return Demand(found.spec.size, size=found.spec.size)
@@ -256,13 +257,13 @@ def read_tree_demand(root: CompositePodGroup, nodes: tuple[GroupNode, ...], prob
 
 
 def _read_policy(found: NativePodGroup | CompositePodGroup) -> str:
-    """Return the stated policy, else that of the class if admission has not resolved the class, as in files."""
+    """Return the stated preemption policy; "" if that of the PriorityClass applies, as in files without admission."""
     spec = found.spec
     return spec.preemption_policy or ("PreemptLowerPriority" if spec.priority is not None else "")
 
 
 def list_ignored_by_native(found: NativePodGroup) -> str:
-    """Return which settings of a PodGroup of Kubernetes have no effect here, in words for people, "" for none."""
+    """Return, for people, which settings of Kubernetes' own PodGroup this scheduler ignores, "" for none."""
     if found.spec.scheduling_policy.gang is None and is_disrupted_whole(found.spec.disruption_mode):
         return (
             "spec.disruptionMode is honoured for gangs alone: each pod may be evicted by itself; "
@@ -277,9 +278,9 @@ def list_ignored_by_native(found: NativePodGroup) -> str:
 
 
 def read_owner_demand(found: ScaledOwner, share: str) -> Demand:
-    """Return the demand of an owner: that ``share`` of its pods, a percentage, are placed together.
+    """Return the demand of an owner of which a percentage of pods (``share``) must be placed together.
 
-    The pods state it in an annotation.
+    The pods state the percentage in an annotation.
     """
     percent, problem = _percent(share)
     if problem:
@@ -291,7 +292,7 @@ def read_owner_demand(found: ScaledOwner, share: str) -> Demand:
 def read_queued_owner_demand(found: ScaledOwner) -> Demand:
     """Return the demand of an owner in a queue: all pods that it wants now are placed, and evicted, together.
 
-    A Job may state that fewer are enough (``kueue.x-k8s.io/job-min-parallelism``).
+    A Job may state that fewer pods are enough (``kueue.x-k8s.io/job-min-parallelism``).
     """
     size = count_wanted(found)
     stated = found.metadata.annotations.get(MIN_PARALLELISM)
@@ -306,7 +307,7 @@ def read_queued_owner_demand(found: ScaledOwner) -> Demand:
 
 
 def share_problem(member: Membership) -> str:
-    """Return what is wrong with the share in a pod's annotation, "" for nothing."""
+    """Return what is wrong with the percentage in a pod's annotation, "" for nothing."""
     return _percent(member.share)[1] if member.share else ""
 
 
@@ -333,7 +334,7 @@ def _percent(share: str) -> tuple[int, str]:
 
 
 def count_wanted(found: ScaledOwner) -> int:
-    """Return how many pods an owner wants now; pods of a Job that have succeeded are not replaced."""
+    """Return how many pods an owner wants now. A Job does not replace pods that have succeeded."""
     spec = found.spec
     if spec.replicas is not None:
         return _clamp(spec.replicas)

@@ -1,4 +1,4 @@
-"""A group of pods: its requirements, what its pods state about it, and how far each pod has progressed."""
+"""Defines a group of pods: its requirements, what its pods state about it, and how far each pod has progressed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from poseidon.pods import tasks as pod_translation
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 GroupKey: TypeAlias = tuple[ObjectKey, str, str]
-"""Identity of a group: its source, and the part and copy there."""
+"""Identity of a group: the object that describes it, and the part and copy within that object."""
 
 
 @dataclass(slots=True)
@@ -25,41 +25,41 @@ class Group:
     """A group with pods that this scheduler places."""
 
     member: Membership
-    """Which group it is."""
+    """The identity of the group, as its pods state it."""
     job: pb.Job
-    """Its job for the solver, without its demand."""
+    """The group's job for the solver, without the numbers that it demands."""
     owners: str
-    """Its owners, for people."""
+    """Names of its pods' owners, for people."""
     progress: dict[str, Progress] = field(default_factory=dict)
     """Progress of its pods, by uid."""
     counts: Counter[Progress] = field(default_factory=Counter)
     """Number of pods by progress."""
     first_placed: float = math.inf
-    """When the first of its pods got its node, in seconds since the epoch."""
+    """When the first of its pods got a node, in seconds since the epoch."""
     members: dict[str, Member] = field(default_factory=dict)
     """Its members by uid, if it may be a topology group or its pods have roles."""
     admitted: frozenset[str] = frozenset()
     """Uids of the members that have a part in a topology group."""
     beyond: frozenset[str] = frozenset()
-    """Uids of members that are more than the group needs now."""
+    """Uids of surplus members: more than the group needs now."""
     parts: dict[str, MemberPart] = field(default_factory=dict)
     """The parts of its pods in the group, by uid."""
     stated: Counter[MemberPart] = field(default_factory=Counter)
     """Number of pods by part."""
     offered: Offered = field(default_factory=Offered)
-    """Which members the solver gets, if the group's pods have roles."""
+    """The members that are sent to the solver, if the group's pods have roles."""
     schedulers: WaitingMembers = field(default_factory=WaitingMembers)
     """Its waiting pods, with the schedulers that they name."""
     demand_without_pods: Demand | None = None
-    """Its requirements by its object alone; None until they are read, and again when the object changes."""
+    """Its requirements by its object alone; None if they must be read, as after a change of the object."""
     in_topology: tuple[object, Demand] | None = None
-    """Its requirements with those about topology, and what these follow from; None until they are read."""
+    """Its requirements with those about topology, and the data from which they were read; None if they must be read."""
     demand: Demand | None = None
-    """Its requirements, if these depend on its pods; None until they are found, and again when a pod changes."""
+    """Its requirements, if these depend on its pods; None if they must be read, as after a change of a pod."""
 
     @property
     def key(self) -> GroupKey:
-        """Identity of a group: its source, and the part and copy there."""
+        """Identity of a group: the object that describes it, and the part and copy within that object."""
         return group_key(self.member)
 
 

@@ -1,4 +1,4 @@
-"""Groups of pods: the job of each group for the solver, and why its pods wait."""
+"""Finds, for each group of pods, its job for the solver, and why its pods wait."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from protos.firmament.v1 import scheduler_pb2 as pb
 
 
 class GroupChange(NamedTuple):
-    """The present job of a group for the solver, and by uid of each pod why it is held back ("" if it is not)."""
+    """The present job of a group for the solver, and why each of its pods is held back, by uid ("" if it is not)."""
 
     group: Group
     job: pb.Job
@@ -37,21 +37,19 @@ class GroupChange(NamedTuple):
 
 
 class Groups(GroupMembers):
-    """Groups of pods, with what each requires of the solver, and why its pods wait."""
+    """Groups of pods: the requirements that the solver gets for each group, and why its pods wait."""
 
     find_topologies: Callable[[str], Sequence[TopologyLevels]] | None = None
-    """Returns the topologies of the flavors of a pod's queue; None: nobody reads queues."""
+    """Returns the topologies of the flavors of a pod's queue; None if queues are not read."""
 
     def queues_changed(self) -> None:
-        """Mark the groups in queues as changed, because the topologies of their flavors may be others."""
+        """Mark the groups in queues as changed, because the topologies of their flavors may have changed."""
         for key, group in self._groups.items():
             if group.member.whole or group.member.source.kind == KUEUE_POD_GROUP:
                 self._changed[key] = self._moved[key] = None
 
     def demand(self, group: Group) -> Demand | None:
-        """Return the requirements of a group, including those of its queue about topology; None while its
-        object is not known.
-        """
+        """Return a group's requirements, with those about its queue's topology; None while its object is unknown."""
         demand = super().demand(group)
         if demand is None or demand.problem or self.find_topologies is None:
             return demand
@@ -113,12 +111,12 @@ class Groups(GroupMembers):
         return Counter(self._find_role(group, uid) for uid in done if uid in group.parts)
 
     def _find_role(self, group: Group, uid: str) -> str:
-        """Return the name of the group in a tree that a pod is in, or of its role in a group without tree."""
+        """Return the name of a pod's group in a tree, or its role in a group that is no tree."""
         demand, part = self.demand_without_pods(group), group.parts.get(uid, NO_PART)
         return part.role if demand is None else name_group_in_tree(demand, group.member, part)
 
     def place_in_tree(self, group: Group, uid: str) -> TreePlace:
-        """Return the group in a tree that a pod is in ("" without tree), and whether the pod must not evict others."""
+        """Return a pod's group in a tree ("" if there is no tree), and whether the pod must not evict others."""
         demand = self.demand_without_pods(group)
         if demand is None:
             return NO_TREE
@@ -139,18 +137,18 @@ class Groups(GroupMembers):
         )
 
     def _explain_topology(self, group: Group) -> str:
-        """Return what is wrong with what the pods of a group in a queue state about topology, "" for nothing."""
+        """Return what is wrong with the topology that the pods of a group in a queue state, "" for nothing."""
         demand = self.demand(group) if self.find_topologies is not None else None
         return f"{group.member.source}: {demand.problem}" if demand is not None and demand.problem else ""
 
     def _explain_missing_pods(self, group: Group) -> str:
-        """Return which pods a group lacks, if the solver cannot find that out, in words for people; "" for none."""
+        """Return, for people, which pods a group lacks, if the solver cannot find that out; "" for none."""
         foreign = self._foreign.iter_members(group.key)
         demand = self.demand_without_pods(group)
         if demand is None or not (foreign or group.schedulers or demand.by_role):
             return ""
         if demand.by_role:
-            # Only for roles are members chosen anew here: a pod that has joined a topology group stays a member.
+            # Members are chosen again only for groups with roles: a pod of a topology group stays a member.
             self._settle(group.key)
         placed = group.counts[Progress.PLACED] + group.counts[Progress.RUNNING]
         done = group.counts[Progress.SUCCEEDED]
@@ -164,7 +162,7 @@ class Groups(GroupMembers):
         return f"gang {group.member.name} {words}" if words else ""
 
     def not_honoured(self, group: Group) -> str:
-        """Return which settings of a group have no effect here, in words for people, "" for none."""
+        """Return, for people, which settings of a group have no effect, "" for none."""
         demand = self.demand_without_pods(group)
         if demand is None or demand.problem:
             return ""
@@ -189,7 +187,7 @@ class Groups(GroupMembers):
         return Colocation(group.job.id, demand.topology_keys)
 
     def list_admitted(self, group: Group) -> dict[str, Member]:
-        """Return, by uid, the pods that a topology group places: its members up to its size, without surplus ones."""
+        """Return, by uid, the members of a topology group that are placed: at most as many as its size."""
         self._settle(group.key)
         return {uid: each for uid, each in group.members.items() if uid in group.admitted}
 
@@ -211,7 +209,7 @@ class Groups(GroupMembers):
         return f"beyond size: group {group.member.name} has its {format_count(spec.size, 'pod')}{going}"
 
     def take_changes(self) -> list[GroupChange]:
-        """Return the groups whose demand may have changed since the last call."""
+        """Return the groups whose requirements may have changed since the last call, with their jobs."""
         for key in [*self._unsettled]:
             with self._quarantine_faults(key):
                 self._settle(key)
@@ -232,11 +230,11 @@ class Groups(GroupMembers):
         return GroupChange(group, self.job(group), waits)
 
     def set_priority(self, group: Group, task: Task) -> Task:
-        """Return a task of a group with the priority that its group has among groups.
+        """Return a task with the priority of its group, which decides between tasks of equal priority.
 
-        A topology group has the priority that it states, else the task's own; other groups have one only if their
-        object states it. Anybody who may write such an object can state one, so it never replaces the priority of
-        the pod itself.
+        If a topology group states no priority, the task's own is used; other groups have a priority only if their
+        object states one. Anybody who may write such an object can state a priority, so it never replaces the pod's own
+        priority.
         """
         spec, demand = self.topology(group), self.demand_without_pods(group)
         stated = None

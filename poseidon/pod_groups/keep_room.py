@@ -1,4 +1,4 @@
-"""Reads for how long the room of a group's pods is kept after these are gone, for those that replace them."""
+"""Reads for how long the room of a group's pods is kept for their replacements after the pods are deleted."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from poseidon.kube.api.metadata import ObjectMeta
 from poseidon.pod_groups.demands import Known
 
 KEEP_ROOM = "firmament.io/keep-room-seconds"
-"""Annotation of a pod, or of the object of its group: for so many seconds the pod's room is kept."""
+"""Annotation of a pod, or of the object of its group: the seconds for which the pod's room is kept."""
 
 _LONGEST = 10**6
-"""Seconds; more than any configuration allows."""
+"""Largest number of seconds that is read; more than any configuration allows."""
 
 
 def read_keep_seconds(metadata: ObjectMeta) -> float | None:
-    """Return how many seconds an object states; None if it states nothing, or no whole number."""
+    """Return the seconds that an object states in its annotation; None if it states no whole number."""
     stated = metadata.annotations.get(KEEP_ROOM, "")
     if not (stated.isascii() and stated.isdecimal() and len(stated) <= len(str(_LONGEST))):
         return None

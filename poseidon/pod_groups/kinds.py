@@ -1,4 +1,4 @@
-"""The watched kinds of objects that describe groups, by the kind in ``ObjectKey``."""
+"""Lists the watched kinds of objects that describe groups, by the kind in ``ObjectKey``."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Reads Koordinator's gangs from annotations of pods and of PodGroups of ``scheduling.sigs.k8s.io``.
 
-The keys and their meaning are those of ``apis/extension/coscheduling.go`` and of the plugin Coscheduling
-there. Namespace and name identify a gang; a PodGroup of this name counts before its pods' annotations. Both
-modes mean the same here, because a gang is decided all or nothing.
+The keys and their meanings are those of Koordinator's ``apis/extension/coscheduling.go`` and plugin Coscheduling.
+Namespace and name identify a gang; a PodGroup of this name takes precedence over its pods' annotations. Both of
+Koordinator's modes have the same effect, because this scheduler places a gang's minimum or nothing.
 """
 
 from __future__ import annotations
@@ -42,20 +42,20 @@ MOST_GANGS = 64
 
 
 class GangTerms(NamedTuple):
-    """The terms of a gang, as a pod or PodGroup states them; "" if not stated."""
+    """The requirements of a gang, as a pod or PodGroup states them; "" if not stated."""
 
     least: str = ""
     """How many pods are placed together."""
     least_key: str = ""
     """The label or annotation that states ``least``, for people."""
     waiting_time: str = ""
-    """Time-out."""
+    """Time within which the gang must be placed, as text."""
     mode: str = ""
-    """Strict or NonStrict."""
+    """The mode: Strict or NonStrict."""
     policy: str = ""
-    """Which pods count as placed."""
+    """The match policy: which pods count as placed."""
     topology: str = ""
-    """Topology requirements."""
+    """Requirements about network topology, which this scheduler ignores."""
     groups: str = ""
     """Gangs that are placed together with this one, as JSON."""
 
@@ -64,13 +64,13 @@ NO_TERMS = GangTerms()
 
 
 def gang_name(metadata: ObjectMeta) -> str:
-    """Return the name of the gang that a pod is in, in its own namespace; "" for none."""
+    """Return the name of a pod's gang, which is in the pod's namespace; "" for none."""
     labels = metadata.labels
     return labels.get(LABEL) or labels.get(_NAME_LABEL) or metadata.annotations.get(_NAME, "")
 
 
 def gang_terms(metadata: ObjectMeta) -> GangTerms:
-    """Return the terms of its gang that a pod or a PodGroup states."""
+    """Return the requirements of a gang that a pod or a PodGroup states."""
     labels, given = metadata.labels, metadata.annotations
     least_key = f"label {_LEAST_LABEL}" if labels.get(_LEAST_LABEL) else f"annotation {_LEAST}"
     least = labels.get(_LEAST_LABEL) or given.get(_LEAST)
@@ -88,7 +88,7 @@ def gang_terms(metadata: ObjectMeta) -> GangTerms:
 def list_bundled_gangs(terms: GangTerms, own: str) -> tuple[tuple[str, ...], str]:
     """Return the gangs (``namespace/name``, sorted) that are placed together with ``own``, () if ``own`` is alone.
 
-    ``own`` is among them. The second value says what is wrong with the annotation, "" for nothing.
+    The result includes ``own``. The second value says what is wrong with the annotation, "" for nothing.
     """
     if not terms.groups.strip():
         return (), ""
@@ -126,12 +126,12 @@ def least_members(stated: Iterable[GangTerms]) -> tuple[int | None, str]:
 
 
 def waiting_seconds(stated: Iterable[GangTerms]) -> float:
-    """Return in how many seconds a gang must be whole: the longest stated time; 0.0 for the configured one."""
+    """Return the seconds within which a gang must be placed: the longest stated time; 0.0: as configured."""
     return max((_seconds(terms.waiting_time) or 0.0 for terms in set(stated)), default=0.0)
 
 
 def list_ignored_terms(stated: Iterable[GangTerms]) -> str:
-    """Return the stated terms of a gang that have no effect here, in words for people, "" for none."""
+    """Return, for people, the stated requirements of a gang that this scheduler ignores, "" for none."""
     found: dict[str, None] = {}
     for terms in sorted(set(stated)):
         checks: Mapping[str, str] = {
@@ -155,7 +155,7 @@ def list_ignored_terms(stated: Iterable[GangTerms]) -> str:
 
 
 def _seconds(text: str) -> float | None:
-    """Return the seconds of a duration as Go writes it, such as 1m30s; None for any other text."""
+    """Return the seconds of a duration in Go's format, such as 1m30s; None for any other text."""
     parts = _DURATION.findall(text)
     if not parts or "".join(parts) != text or len(text) > 64:
         return None

@@ -1,6 +1,6 @@
-"""Reads the rules by level that a group in a tree has in its annotation ``sakkara.group.constraints``.
+"""Reads a group's rules by topology level from its annotation ``sakkara.group.constraints``.
 
-Levels are named by keys of node labels. The format is that of topology groups (KEP-4986, Sakkara).
+The annotation names levels by keys of node labels. Its format is that of topology groups (KEP-4986, Sakkara).
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ Divided: TypeAlias = tuple[tuple[str, LevelRule], ...]
 class GroupLevels:
     """The rules of one group, as keys of node labels.
 
-    ``within``, ``rather_within``: all pods of the group must, or should, share one value; ``apart``: each group in it
-    has a value of its own; ``divided``: the labels over whose values the pods, or the groups, of the group are divided,
-    with their rules; the second rule divides what shares a value of the first label, and so on.
+    ``within``: all pods of the group must be on nodes with equal values. ``rather_within``: they should be. ``apart``:
+    each child group has values that no other child group has. ``divided``: rules that divide the group's pods, or child
+    groups, over a label's values; the second rule divides those that share a value of the first label, and so on.
     """
 
     within: tuple[str, ...] = ()
@@ -41,7 +41,7 @@ NO_LEVELS = GroupLevels()
 def read_group_levels(annotations: Mapping[str, str], *, of_groups: bool) -> tuple[GroupLevels, str]:
     """Return the rules of a group, and what is wrong with them ("" for nothing).
 
-    ``of_groups``: whether the group has groups in it, instead of pods.
+    ``of_groups``: whether the group contains groups instead of pods.
     """
     text = annotations.get(CONSTRAINTS_ANNOTATION, "")
     if not text:

@@ -1,4 +1,4 @@
-"""Finds out which pods are in which group, from the pods and from the objects that describe groups."""
+"""Finds out which pods are in which group, by the pods and by the objects that describe groups."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ from poseidon.pods.tasks import PriorityResolver
 
 
 class GroupMembers:
-    """Groups and their members, by what pods state. Pods and the objects that describe groups may arrive in any order.
+    """Groups and their members, by what pods state.
 
-    Objects of the same name are told apart by uid. A group whose demands cannot be read goes to ``quarantine``.
-    ``priorities`` resolves PriorityClasses.
+    Pods and the objects that describe groups may arrive in any order. ``quarantine`` sets a group aside if its
+    requirements cannot be read. ``priorities`` resolves PriorityClasses.
     """
 
     def __init__(
@@ -62,9 +62,9 @@ class GroupMembers:
         self._bundled: dict[ObjectKey, tuple[str, ...]] = {}
         self._divided: dict[ObjectKey, tuple[VolcanoSubGroups, ...]] = {}
         self.one_scheduler = True
-        """Whether all pods are for one scheduler, even if they name different ones."""
+        """Whether this scheduler places all pods, whatever scheduler they name."""
         self.find_owner_gang: Callable[[str, Pod], Membership | None] = _find_none
-        """Returns the gang of a pod that does not name one itself, by its owner; None for no gang."""
+        """Returns the gang of a pod that names none itself, by the pod's owner; None for no gang."""
         self._sources = Sources()
         self._groups: dict[GroupKey, Group] = {}
         self._of_source: dict[ObjectKey, dict[GroupKey, None]] = {}
@@ -92,7 +92,7 @@ class GroupMembers:
         self._regroup(key)
 
     def put_described(self, namespace: str, name: str, found: Described | None) -> None:
-        """Set the ConfigMap that is used for a topology group, None for none."""
+        """Set the ConfigMap that describes a topology group; None: no ConfigMap describes it."""
         self._mark(self._sources.put_described(namespace, name, found))
 
     def remove_source(self, uid: str) -> None:
@@ -106,7 +106,7 @@ class GroupMembers:
             self._regroup(key)
 
     def take_regrouped(self) -> list[tuple[str, Pod]]:
-        """Return the pods that an object has put into another group since the last call; call ``put_pod`` for each."""
+        """Return the pods whose group an object has changed since the last call; call ``put_pod`` for each."""
         regrouped, self._regrouped = self._regrouped, {}
         return [*regrouped.items()]
 
@@ -130,7 +130,7 @@ class GroupMembers:
         self._regrouped.update((uid, pod) for uid, pod in self._gang_pods.items() if gang_key(pod) == key)
 
     def _divide_anew(self, key: ObjectKey) -> None:
-        """Mark the pods of a PodGroup of Volcano whose rules for subgroups have changed."""
+        """Mark the pods of a Volcano PodGroup for regrouping, if its rules for subgroups have changed."""
         known = self._sources.find(Membership(key))
         now = known[1] if known is not None and isinstance(known[1], VolcanoPodGroup) else None
         divided = now.spec.sub_group_policy if now is not None and is_tree(now) else None
@@ -143,7 +143,7 @@ class GroupMembers:
             self._regrouped.update((uid, self._gang_pods[uid]) for uid in self._groups[group].progress)
 
     def set_tiers(self, tiers: Tiers) -> None:
-        """Set the tiers of HyperNodes, and mark the groups of Volcano, whose demands depend on these."""
+        """Set the tiers of HyperNodes, and mark Volcano's groups, whose requirements depend on tiers, as changed."""
         if tiers == self._sources.tiers:
             return
         self._sources.tiers = tiers
@@ -181,7 +181,7 @@ class GroupMembers:
         self._drop_foreign(uid)
         group = self._of_pod.get(uid)
         if group is not None and (member is None or group_key(member) != group.key):
-            # ``_leaf_of`` keeps the pod's own PodGroup, which may move to yet another tree.
+            # ``_leaf_of`` keeps the pod's own PodGroup, which may move to another tree later.
             self._gang_pods.pop(uid, None)
             self._regrouped.pop(uid, None)
             self._leave_group(uid)
@@ -191,7 +191,7 @@ class GroupMembers:
         if group is None:
             group = self._of_pod[uid] = self._group(member, pod)
         if member.share != group.member.share:
-            # The newest pod counts: the template of its owner has changed.
+            # The newest pod decides, because the template of its owner has changed.
             group.member = member
             self._changed[group.key] = None
         if member.whole or member.source.kind in COUNTED_BY_POD:
@@ -210,10 +210,10 @@ class GroupMembers:
         return group
 
     def _find_group(self, uid: str, pod: Pod) -> Membership | None:
-        """Return the group that a pod names, else the group with which it shares a domain, else its owner's in a queue.
+        """Return the group that a pod names, else the one with which it shares a domain, else its owner's in a queue.
 
-        A group with a domain comes before a queue: most of its pods are created only once the first pod has a node, so
-        that pod cannot wait for all pods of its owner.
+        A group with a domain takes precedence over a queue: most of its pods are created only after the first pod has a
+        node, so that pod cannot wait for all pods of its owner.
         """
         return find_membership(pod) or find_domain_group(pod) or self.find_owner_gang(uid, pod)
 
@@ -225,7 +225,7 @@ class GroupMembers:
                 del self._native_pods[leaf]
 
     def put_foreign(self, uid: str, pod: Pod) -> None:
-        """Add or update a pod of another scheduler: while it waits, its group may not become whole here."""
+        """Add or update a pod of another scheduler. While it waits, its group may lack members here."""
         member = find_membership(pod) if progress_of(pod) is Progress.WAITING else None
         if member is None or member.share:
             self._drop_foreign(uid)
@@ -295,7 +295,7 @@ class GroupMembers:
             key = group.key
             del self._groups[key]
             if self._of_job.get(group.job.id) is group:
-                # Another group may have taken this job: owners in several namespaces may state one uid.
+                # Another group may have this job by now: owners in several namespaces may state the same uid.
                 del self._of_job[group.job.id]
             self._changed.pop(key, None)
             self._moved.pop(key, None)
@@ -310,7 +310,7 @@ class GroupMembers:
         return self._of_pod.get(uid)
 
     def of_job(self, job: str) -> Group | None:
-        """Return the group with this job, None if the job is no group's."""
+        """Return the group with this job, None if there is none."""
         return self._of_job.get(job)
 
     def _group(self, member: Membership, pod: Pod) -> Group:
@@ -325,7 +325,7 @@ class GroupMembers:
         return group
 
     def _settle(self, key: GroupKey) -> None:
-        """Decide which pods of a topology group, or of a group with roles, have a part in it."""
+        """Decide which pods of a topology group, or of a group with roles, are placed as its members."""
         if key not in self._unsettled:
             return
         self._unsettled.discard(key)
@@ -367,7 +367,7 @@ class GroupMembers:
         """Whether ``take_changes`` or ``take_moved`` has something to return."""
         return bool(self._changed or self._moved or self._unsettled)
 
-    # --- what groups ask for -------------------------------------------------------------------------------
+    # --- requirements of groups --------------------------------------------------------------------------
 
     def demand(self, group: Group) -> Demand | None:
         """Return the requirements of a group; None while its object is not known."""
@@ -378,7 +378,7 @@ class GroupMembers:
         return group.demand
 
     def demand_without_pods(self, group: Group) -> Demand | None:
-        """Return the requirements of a group; for a PodGroup of Volcano, quickly, without what its pods state."""
+        """Return a group's requirements; for a Volcano PodGroup without what its pods state, to save time."""
         if group.member.source.kind != VOLCANO_POD_GROUP:
             return self.demand(group)
         if group.demand_without_pods is None:

@@ -50,19 +50,19 @@ KUEUE_GROUP_SIZE = "kueue.x-k8s.io/pod-group-total-count"
 """Annotation with the number of pods of a group in Kueue."""
 
 JOB_SET_DOMAIN = "alpha.jobset.sigs.k8s.io/exclusive-topology"
-"""Annotation of a JobSet's pods: the node label of which each Job's pods share a value that no other Job has."""
+"""Annotation of a JobSet's pods: the node label whose value all pods of a Job share, and no other Job has."""
 
 JOB_SET_BY_SELECTOR = "alpha.jobset.sigs.k8s.io/node-selector"
-"""Annotation of a JobSet's pods whose domains are given by labels on nodes, so that they form no group here."""
+"""Annotation of a JobSet's pods whose domains are given by labels on nodes. Such pods form no group here."""
 
 LWS = "leaderworkerset.sigs.k8s.io"
 """Prefix of labels and annotations of LeaderWorkerSets' pods."""
 
 LWS_DOMAIN, SUBGROUP_DOMAIN = f"{LWS}/exclusive-topology", f"{LWS}/subgroup-exclusive-topology"
-"""Annotations of LeaderWorkerSets' pods: the node label of which the pods of a group, or a subgroup, share a value."""
+"""Annotations of LeaderWorkerSets' pods: the node label whose value all pods of a group, or a subgroup, share."""
 
 YUNIKORN_KEY = "yunikorn.apache.org/task-group-name"
-"""Annotation with the name of a gang of YuniKorn, which is not supported."""
+"""Annotation with the name of a gang of YuniKorn; such gangs are not supported."""
 
 FOREIGN_GANG_ANNOTATIONS = frozenset({*ANNOTATIONS, *VOLCANO_KEYS, VOLCANO_TASK, YUNIKORN_KEY, KAI_GROUP})
 """Annotations of pods and groups that name or describe gangs of other schedulers."""
@@ -71,7 +71,7 @@ _LABELS = frozenset({*LABELS, *VOLCANO_KEYS, POD_GANG_LABEL})
 """Labels of pods that name gangs of other schedulers."""
 
 GANG_ANNOTATION = "firmament-gang-scheduling"
-"""Annotation with the share, in percent, of the owner's pods that are placed together, as in the original Poseidon."""
+"""Annotation with the percentage of the owner's pods that are placed together, as in the original Poseidon."""
 
 MIRROR_ANNOTATION = "kubernetes.io/config.mirror"
 """Annotation of pods that represent static pods in the API; kubelets run these from files."""
@@ -80,23 +80,23 @@ POD_GROUP = "PodGroup"
 WORKLOAD = "Workload"
 NATIVE_POD_GROUP = "PodGroup (scheduling.k8s.io)"
 COMPOSITE_POD_GROUP = "CompositePodGroup"
-"""A tree of PodGroups of Kubernetes, by its root."""
+"""Kind of trees of Kubernetes' own PodGroups, named by the root."""
 SIGS_POD_GROUP = "PodGroup (scheduling.sigs.k8s.io)"
-"""Described by an object, or else by its pods' own annotations."""
+"""Kind of Koordinator's gangs, described by an object, or else by their pods' own annotations."""
 VOLCANO_POD_GROUP = "PodGroup (scheduling.volcano.sh)"
 KAI_POD_GROUP = "PodGroup (scheduling.run.ai)"
 POD_GANG = "PodGang (scheduler.grove.io)"
 BUNDLE = "Gangs (gang.scheduling.koordinator.sh)"
-"""Several gangs of Koordinator that are placed together."""
+"""Kind of several gangs of Koordinator that are placed together."""
 YUNIKORN = "Gang (yunikorn.apache.org)"
 LEADER_WORKER_GROUP = "Group (leaderworkerset.x-k8s.io)"
-"""A leader with its workers, described by their own annotations."""
+"""Kind of a leader with its workers, described by their own annotations."""
 DISAGGREGATED_SLICE = "Slice (disaggregatedset.x-k8s.io)"
-"""The pods of all roles in a slice of a DisaggregatedSet, described by their own labels and affinity."""
+"""Kind of a slice of a DisaggregatedSet: the pods of all its roles, described by their labels and affinity."""
 KUEUE_POD_GROUP = "Pod group (kueue.x-k8s.io)"
-"""Described by its pods' own annotations."""
+"""Kind of Kueue's pod groups, described by their pods' own annotations."""
 TOPOLOGY_GROUP = "TopologyGroup"
-"""Described by a ConfigMap with this group's name in it, or else by a PodGroup of this name."""
+"""Kind of topology groups, described by a ConfigMap with the group's name in it, or by a PodGroup of this name."""
 
 COUNTED_BY_POD = frozenset(
     {
@@ -113,13 +113,13 @@ COUNTED_BY_POD = frozenset(
         POD_GANG,
     }
 )
-"""Kinds of groups for which each member is recorded, since its role or creation may matter."""
+"""Kinds of groups for which each member is recorded, because a member's role or creation time may matter."""
 
 GROUPS_BY_DOMAIN = frozenset({LEADER_WORKER_GROUP, DISAGGREGATED_SLICE})
-"""Kinds of groups whose pods say themselves which domain of nodes they share."""
+"""Kinds of groups whose pods state themselves which domain of nodes they share."""
 
 DESCRIBED_BY_PODS = frozenset({VOLCANO_POD_GROUP, *GROUPS_BY_DOMAIN})
-"""Kinds of groups whose requirements depend on the parts of all pods."""
+"""Kinds of groups whose requirements depend on what all their pods state."""
 
 
 class ObjectKey(NamedTuple):
@@ -139,17 +139,17 @@ class Membership(NamedTuple):
     source: ObjectKey
     """The object that describes the group."""
     part: str = ""
-    """Name of the group within the source, "" where the source is one group."""
+    """Name of the group within the object, "" if the object describes one group."""
     copy: str = ""
-    """Key that tells replicas of the part apart, "" for none."""
+    """Key that distinguishes replicas of the part, "" for none."""
     share: str = ""
     """Text of the annotation ``firmament-gang-scheduling``, if that defines the group."""
     gangs: tuple[str, ...] = ()
-    """Gangs that are placed together, () for a single one."""
+    """Gangs that are placed together, () for a single gang."""
     whole: bool = False
     """Whether all pods that an owner wants are placed together, because the owner names a queue."""
     domain: str = ""
-    """Node label of which all pods of an owner share a value, "" for none."""
+    """Key of the node label whose value all pods of an owner share, "" for none."""
 
     @property
     def sources(self) -> tuple[ObjectKey, ...]:
@@ -160,7 +160,7 @@ class Membership(NamedTuple):
 
     @property
     def job(self) -> str:
-        """The ID of the group's job; "" if the group is that of an owner, whose job has an ID of its own."""
+        """The ID of the group's job; "" for a share of an owner's pods, because the owner's job has its own ID."""
         if self.share:
             return ""
         source = self.source
@@ -182,7 +182,7 @@ class Membership(NamedTuple):
 class DomainTerms(NamedTuple):
     """The annotations of a LeaderWorkerSet's pod about its group, as text.
 
-    ``size``: number of pods; ``domain``: node label of which all pods share a value; ``subgroup_size`` and
+    ``size``: number of pods; ``domain``: node label whose value all pods share; ``subgroup_size`` and
     ``subgroup_domain``: the same for each subgroup; ``policy``: whether the leader is in a subgroup.
     """
 
@@ -194,11 +194,11 @@ class DomainTerms(NamedTuple):
 
 
 class MemberPart(NamedTuple):
-    """A pod's part in its group: its ``role`` ("" for none), and the terms of the gang or of its domains that it
-    states.
+    """What a pod states about its group: its ``role`` ("" for none), and requirements of the group.
 
-    For a pod in a tree, ``inside`` is the parent of its group ("" for the root), and ``task`` its task.
-    ``topology``: the annotations about topology of a pod in a pod group of Kueue.
+    ``terms`` are those of a gang, ``domains`` those of a LeaderWorkerSet's group. For a pod in a tree, ``inside`` is
+    the parent of its group ("" for the root), and ``task`` its Volcano task. ``topology`` are the annotations about
+    topology of a pod in a pod group of Kueue.
     """
 
     role: str = ""
@@ -213,7 +213,7 @@ NO_PART = MemberPart()
 
 
 def part_in(pod: Pod, member: Membership) -> MemberPart:
-    """Return a pod's part in its group, by its labels and annotations."""
+    """Return what a pod states about its group, by its labels and annotations."""
     kind = member.source.kind
     if kind == COMPOSITE_POD_GROUP and pod.spec.scheduling_group is not None:
         return MemberPart(pod.spec.scheduling_group.pod_group_name)
@@ -240,7 +240,7 @@ def kueue_group(pod: Pod) -> Membership | None:
 
 
 def gang_key(pod: Pod) -> ObjectKey:
-    """Return the key of the PodGroup that describes, or would describe, a pod's gang of Koordinator."""
+    """Return the key of the PodGroup of a pod's Koordinator gang; the PodGroup may not exist."""
     return ObjectKey(SIGS_POD_GROUP, pod.metadata.namespace or "default", gang_name(pod.metadata))
 
 
@@ -259,8 +259,8 @@ def is_mirror(pod: Pod) -> bool:
 def find_membership(pod: Pod) -> Membership | None:
     """Return the group that a pod names, None for none.
 
-    Kubernetes' own references come first, then the labels, then annotations. The annotation of the original Poseidon,
-    a share of the owner's pods, is ignored on a pod without controller.
+    Kubernetes' own references take precedence, then labels, then annotations. The annotation of the original Poseidon,
+    a percentage of the owner's pods, is ignored on a pod without controller.
     """
     metadata, spec = pod.metadata, pod.spec
     namespace = metadata.namespace or "default"
@@ -331,14 +331,14 @@ class Progress(Enum):
     """The stages that a pod of a group can be in."""
 
     WAITING = "waiting"  # has no node
-    PLACED = "placed"  # has a node, does not run yet
+    PLACED = "placed"  # has a node, but does not run yet
     RUNNING = "running"
     SUCCEEDED = "succeeded"
     FAILED = "failed"
 
 
 def get_placement_time(pod: Pod) -> float:
-    """Return when a pod got its node, in seconds since the epoch; infinite if its status does not say."""
+    """Return when a pod got its node, in seconds since the epoch; infinite if its status does not state it."""
     condition = pod.condition("PodScheduled")
     if condition is None or condition.status != "True":
         return math.inf

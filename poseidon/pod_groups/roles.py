@@ -1,7 +1,8 @@
-"""Chooses the pods that the solver gets of a group in which each role needs a number of pods, until it is whole.
+"""Chooses which pods of a group are sent to the solver, if each role of the group needs a number of pods.
 
-The solver places all pods of a gang that it gets together. So it gets exactly the needed pods: of each role as many as
-the role lacks, and up to ``min_members`` the oldest of the others. Once the group is whole, the solver gets all.
+The solver places all pods of a gang that it gets together. So, until enough pods have places, it gets exactly the
+needed pods: of each role as many as the role lacks, and the oldest of the other pods up to ``min_members``. Then the
+solver gets all pods.
 """
 
 from __future__ import annotations
@@ -17,10 +18,10 @@ from poseidon.pod_groups.membership import MemberPart
 
 @dataclass(frozen=True, slots=True)
 class Offered:
-    """The pods of a group that the solver is sent.
+    """The choice of a group's pods for the solver.
 
-    ``needed``: how many pods make the group whole for the solver, including pods with a node; ``beyond``: uids of pods
-    that are held back; ``lacking``: which pods do not exist yet, in words for people, "" for none.
+    ``needed``: how many pods must be placed together, including pods that have a node; ``beyond``: uids of pods that
+    are held back; ``lacking``: text for people that says which pods do not exist yet, "" for none.
     """
 
     needed: int = 0
@@ -29,7 +30,7 @@ class Offered:
 
 
 def choose_offered(members: Mapping[str, Member], parts: Mapping[str, MemberPart], demand: Demand) -> Offered:
-    """Return which pods of a group the solver is sent now; ``parts``: parts of the pods, by uid.
+    """Return which pods of a group are sent to the solver now; ``parts``: what each pod states, by uid.
 
     Pods that have a node and stay, and pods that have succeeded, count as present; failed pods do not.
     """

@@ -22,7 +22,7 @@ class Named(NamedTuple):
 
 
 class WaitingMembers:
-    """The waiting pods of a group that are placed here, counted by the schedulers that they name."""
+    """The waiting pods of a group that this process places, counted by the scheduler names that they state."""
 
     def __init__(self) -> None:
         self._pods: dict[str, Named] = {}
@@ -83,7 +83,7 @@ class ForeignMembers(Generic[K]):
 
 
 def foreign_words(needed: int, own: int, foreign: Iterable[Named]) -> str:
-    """Return why a group that needs ``needed`` pods together cannot be whole here, or ""."""
+    """Return why this scheduler has too few of a group's ``needed`` pods, or ""."""
     if needed <= 1 or own >= needed:
         return ""
     others = sorted(foreign)
@@ -96,7 +96,7 @@ def foreign_words(needed: int, own: int, foreign: Iterable[Named]) -> str:
 
 
 def split_words(needed: int, placed: int, waiting: WaitingMembers) -> str:
-    """Return why none of several schedulers can make a group whole, of which ``placed`` pods have a node, or ""."""
+    """Return why no scheduler alone can place a group of which ``placed`` pods have nodes, or ""."""
     counts = waiting.counts
     if needed <= 1 or len(counts) < 2 or placed + max(counts.values()) >= needed:
         return ""

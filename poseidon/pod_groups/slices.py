@@ -1,7 +1,7 @@
 """Finds slices of DisaggregatedSets whose pods share a domain of nodes (``placementPolicy``).
 
 A slice has a LeaderWorkerSet for each role. Its controller gives all pods of a slice an affinity to each other. A
-scheduler that looks at one pod after another may put the first one where the others never fit.
+scheduler that places one pod after another may put the first pod into a domain where the others never fit.
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ from __future__ import annotations
 from poseidon.kube.api.pods import Pod
 
 SET, SLICE = "disaggregatedset.x-k8s.io/name", "disaggregatedset.x-k8s.io/slice"
-"""Labels of a DisaggregatedSet's pods."""
+"""Labels of a DisaggregatedSet's pods: the name of the set, and the number of the slice."""
 
 
 def find_slice_topology(pod: Pod) -> str:
-    """Return the node label of which all pods of a pod's slice share a value by its affinity, "" for none."""
+    """Return the node label whose value all pods of a slice share, by the pod's affinity; "" for none."""
     labels = pod.metadata.labels
     if SET not in labels or SLICE not in labels:
         return ""
@@ -35,6 +35,6 @@ def find_slice_topology(pod: Pod) -> str:
 
 
 def name_slice(pod: Pod) -> str:
-    """Return the name of a pod's slice: that of its set, and the slice's number."""
+    """Return the name of a pod's slice: the name of its set and the slice's number."""
     labels = pod.metadata.labels
     return f"{labels.get(SET, '')}-{labels.get(SLICE, '')}"

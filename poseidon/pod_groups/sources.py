@@ -64,7 +64,7 @@ from poseidon.pod_groups.readers.volcano import read_volcano_group_demand
 from poseidon.pods.tasks import get_qualified_name
 
 OWNER_KINDS = frozenset({"ReplicaSet", "StatefulSet", "Job", "Deployment"})
-"""Owners whose size is known, for a share of it. Only in offline commands do pods have a Deployment as owner."""
+"""Kinds of owners whose number of pods is known. Only in offline commands do Deployments own pods directly."""
 
 _READERS: tuple[tuple[type[Any], Callable[[Any], Demand]], ...] = (
     (DescribedMap, read_described_demand),
@@ -77,7 +77,7 @@ _READERS: tuple[tuple[type[Any], Callable[[Any], Demand]], ...] = (
 
 
 class _Entry(NamedTuple):
-    """An object that describes groups; ``spec``: size and rules of a topology group, None if it states none."""
+    """An object that describes groups; ``spec``: size and rules of a topology group, None if the object states none."""
 
     uid: str
     found: Known
@@ -85,7 +85,7 @@ class _Entry(NamedTuple):
 
 
 class Sources:
-    """Objects that describe groups, by name; uids tell them from earlier objects of the same name."""
+    """Objects that describe groups, by name; uids distinguish them from earlier objects of the same name."""
 
     def __init__(self) -> None:
         self._entries: dict[ObjectKey, _Entry] = {}
@@ -110,10 +110,9 @@ class Sources:
         return key
 
     def says_the_same(self, kind: str, uid: str, found: Source) -> bool:
-        """Return whether an object is a group of Kubernetes that is known with exactly this uid, this spec and these
-        rules.
+        """Return whether an object is Kubernetes' own group and is known with the same uid, spec and rules.
 
-        Then only its status has changed, which does not matter here; in large trees thousands of statuses are written.
+        Then only its status has changed, which does not matter here. In large trees thousands of statuses are written.
         """
         if not isinstance(found, NativePodGroup | CompositePodGroup):
             return False
@@ -121,7 +120,7 @@ class Sources:
         return self._keys.get(uid) == key and self._trees.holds(key, found)
 
     def put_described(self, namespace: str, name: str, found: Described | None) -> ObjectKey:
-        """Set the ConfigMap that is used for a topology group, None for none; return the group's key."""
+        """Set the ConfigMap that describes a topology group (None: no ConfigMap does); return the group's key."""
         key = ObjectKey(TOPOLOGY_GROUP, namespace, name)
         if found is not None:
             self._entries[key] = _Entry(found.uid, found, found.spec)
@@ -176,11 +175,11 @@ class Sources:
         return self._trees.list_leaves(key)
 
     def find_root(self, key: ObjectKey) -> ObjectKey:
-        """Return the root of the tree of Kubernetes' groups that a group is in; itself if it has no parent."""
+        """Return the root of a group's tree of Kubernetes' own groups; the group itself if it has no parent."""
         return self._trees.find_root(key)
 
     def join_bundle(self, member: Membership) -> Membership:
-        """Return the tree or bundle of gangs that a group belongs to by its object, else the group itself."""
+        """Return the tree, or the set of gangs placed together, that a group belongs to; else the group itself."""
         if member.source.kind == NATIVE_POD_GROUP:
             root = self._trees.find_root(member.source)
             return member if root == member.source else Membership(root)
@@ -192,7 +191,7 @@ class Sources:
         return make_bundle(gangs) if gangs else member
 
     def demand(self, member: Membership, stated: Collection[MemberPart] = ()) -> Demand | None:
-        """Return the requirements of a group; None while nothing describes it. ``stated``: the parts of its pods."""
+        """Return the requirements of a group; None while nothing describes it. ``stated``: what its pods state."""
         if member.gangs:
             return combine_demands({gang: self._of_gang(gang, stated) for gang in member.gangs})
         if member.source.kind in GROUPS_BY_DOMAIN:
@@ -211,7 +210,7 @@ class Sources:
         return _read(entry.found, member)
 
     def _of_gang(self, gang: str, stated: Collection[MemberPart]) -> Demand | None:
-        """Return the requirements of one gang of a bundle, None while nothing describes it."""
+        """Return the requirements of one of several gangs that are placed together, None while nothing describes it."""
         namespace, _, name = gang.partition("/")
         entry = self._entries.get(ObjectKey(SIGS_POD_GROUP, namespace, name))
         if entry is not None and isinstance(entry.found, SigsPodGroup):
@@ -261,10 +260,10 @@ def _read(found: Known, member: Membership) -> Demand:
 
 
 def places(key: ObjectKey) -> tuple[ObjectKey, ...]:
-    """Return the keys under which a group may be described; the first that exists is used.
+    """Return the keys of objects that may describe a group; the first object that exists is used.
 
-    A topology group may be described by a PodGroup of its name, and a PodGroup by the ConfigMap of a topology group:
-    the ConfigMap wins. A bundle of gangs has no key of its own, since each gang is described separately.
+    A ConfigMap or a PodGroup may describe both topology groups and PodGroups: the ConfigMap takes precedence. Several
+    gangs that are placed together have no common key, because each gang is described separately.
     """
     if key.kind == BUNDLE:
         return ()

@@ -1,7 +1,7 @@
 """Writes and reads the status of PodGroups in the words and counts of scheduler-plugins' controller.
 
-Phases are those of ``pkg/controllers/podgroup_controller.go``, with one difference: there, Failed is final; here, a
-group whose failed pods have been replaced is Running again.
+Phases are those of its ``pkg/controllers/podgroup_controller.go``, with one difference: there, Failed is final; in this
+module, a group whose failed pods have been replaced is Running again.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _WHOLE_PHASES = frozenset({SCHEDULED, RUNNING, FAILED, FINISHED})
 class PodGroupStatuses:
     """Decides what is written to PodGroups, and when: a new phase at once, counts with ``take_late``.
 
-    A status that somebody else writes stays until the group itself changes. ``wall`` returns seconds since the epoch.
+    A status that another program writes stays until the group itself changes. ``wall`` returns seconds since the epoch.
     """
 
     def __init__(
@@ -39,7 +39,7 @@ class PodGroupStatuses:
         self._late: dict[str, GroupStatusWrite] = {}
 
     def take_writes(self, moved: list[Group]) -> list[GroupStatusWrite]:
-        """Return the writes to be made at once for groups that have changed; keep the others for ``take_late``."""
+        """Return the urgent writes for groups that have changed; keep the other writes for ``take_late``."""
         writes: list[GroupStatusWrite] = []
         for group in moved:
             with self._quarantine.attempt("statuses of groups", group.job.id, name=group.member.name):
@@ -74,7 +74,7 @@ class PodGroupStatuses:
         return late
 
     def forget(self, uid: str) -> None:
-        """Forget a PodGroup that is gone."""
+        """Forget a PodGroup that has been deleted."""
         self._told.pop(uid, None)
         self._late.pop(uid, None)
 
@@ -97,7 +97,7 @@ class PodGroupStatuses:
 
 
 def phase_of(counts: Mapping[Progress, int], needed: int) -> str:
-    """Return the phase of a group that is whole with ``needed`` pods."""
+    """Return the phase of a group that needs ``needed`` pods, by the numbers of its pods."""
     succeeded, failed = counts.get(Progress.SUCCEEDED, 0), counts.get(Progress.FAILED, 0)
     active = counts.get(Progress.RUNNING, 0) + succeeded
     total = sum(counts.values())
@@ -116,11 +116,10 @@ def phase_of(counts: Mapping[Progress, int], needed: int) -> str:
 
 
 class GangsCompleteBeforeRestart:
-    """Finds, once after the start, the gangs that were complete before, by their phases and the age of their
-    placements.
+    """Finds, once after the start of this process, the gangs that were complete before.
 
-    ``timeout``: seconds within which a gang must be whole, unless it states its own; ``wall`` returns seconds since the
-    epoch.
+    It uses the phases in their objects, and the age of their placements. ``timeout``: seconds within which a gang must
+    be placed, unless the gang states its own; ``wall`` returns seconds since the epoch.
     """
 
     def __init__(self, groups: Groups, timeout: float, wall: Callable[[], float]) -> None:
@@ -130,14 +129,12 @@ class GangsCompleteBeforeRestart:
         self._phases: dict[str, str] | None = {}
 
     def note_phase(self, uid: str, found: Source) -> None:
-        """Record an object's phase, which an earlier process has written; ignored after ``take_jobs``."""
+        """Record an object's phase, which an earlier process has written. After ``take_jobs`` this has no effect."""
         if self._phases is not None and isinstance(found, PodGroup):
             self._phases[uid] = found.status.phase
 
     def take_jobs(self) -> list[str]:
-        """Return, at the first call, the job IDs of gangs that were complete before; all objects and pods
-        must be known.
-        """
+        """Return, at the first call, the job IDs of gangs that were complete before. All pods must be known."""
         if self._phases is None:
             return []
         jobs = list(self._whole(self._phases, self._wall()))

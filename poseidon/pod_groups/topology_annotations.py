@@ -1,4 +1,4 @@
-"""Kueue's annotations about topology, and which pod set of its owner a pod is in."""
+"""Defines Kueue's annotations about topology, and finds which pod set of its owner a pod is in."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ REQUIRED, PREFERRED = f"{_PREFIX}-required-topology", f"{_PREFIX}-preferred-topo
 UNCONSTRAINED = f"{_PREFIX}-unconstrained-topology"
 SLICE_LEVEL, SLICE_SIZE = f"{_PREFIX}-slice-required-topology", f"{_PREFIX}-slice-size"
 SLICE_LAYERS = f"{_PREFIX}-slice-required-topology-constraints"
-"""Annotations of pods, or of the template of a pod set."""
+"""Kueue's annotations about topology, on pods or on the template of a pod set."""
 ASKING = (REQUIRED, PREFERRED, UNCONSTRAINED, SLICE_LEVEL, SLICE_LAYERS)
 """Annotations with which a pod set asks for a topology."""
 TOPOLOGY_ANNOTATIONS = (*ASKING, SLICE_SIZE, POD_SET_GROUP)
-"""All annotations that say something about topology."""
+"""All of Kueue's annotations about topology."""
 
 _ROLES = (
     "jobset.sigs.k8s.io/replicatedjob-name",
@@ -23,17 +23,17 @@ _ROLES = (
     "ray.io/group",
     "spark-role",
 )
-"""Labels that tell the pods of an owner's pod sets apart."""
+"""Labels that distinguish the pods of an owner's pod sets."""
 _WORKER_INDEX = "leaderworkerset.sigs.k8s.io/worker-index"
 
 
 def pick_topology(annotations: Mapping[str, str]) -> dict[str, str]:
-    """Return the annotations that state something about topology."""
+    """Return those of the annotations that are about topology."""
     return {key: annotations[key] for key in TOPOLOGY_ANNOTATIONS if key in annotations}
 
 
 def find_role(labels: Mapping[str, str]) -> str:
-    """Return the name of the pod set of a pod of an owner, by its labels; "" if they do not say."""
+    """Return the name of the pod set that a pod's labels state, "" for none."""
     index = labels.get(_WORKER_INDEX)
     if index is not None:
         return "leader" if index == "0" else "workers"

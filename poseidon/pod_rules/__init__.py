@@ -1,1 +1,1 @@
-"""Rules of pods about nodes and other pods, in the terms of the protocol."""
+"""Translates pods' rules about nodes and other pods into messages of the protocol."""

@@ -1,10 +1,10 @@
-"""Decides which pods default topology spread keeps apart: those of one owner, or of the same services.
+"""Decides which pods the default topology spread distributes: those of one owner, or of the same Services.
 
-kube-scheduler gives default constraints to pods without topologySpreadConstraints. Their selector joins those
-of the services that select the pod and of the ReplicaSet, StatefulSet or ReplicationController that controls
-it (``helper.DefaultSelector``). Such a selector finds exactly the pods of that owner: its own selector finds
-no others, and its pods are copies of one template. So the owner stands for the selector. For pods without
-such an owner, the labels that all their services require together stand for it.
+kube-scheduler gives default constraints to pods without topologySpreadConstraints. Their selector joins those of the
+services that select the pod and of the ReplicaSet, StatefulSet or ReplicationController that controls it
+(``helper.DefaultSelector``). Such a selector matches exactly the pods of that owner, because they are copies of one
+template. So this module uses the owner instead of the selector. For pods without such an owner, it uses the labels that
+all their Services require together.
 """
 
 from __future__ import annotations
@@ -22,15 +22,16 @@ _OWNERS = {
     "ReplicationController": "v1",
     "Deployment": "apps/",
 }
-"""Owners by kind whose pods are spread, and how their apiVersion begins. A Deployment is that of pods which a plan
-makes before there is a ReplicaSet.
+"""Kinds of owners whose pods are spread, and how their apiVersion begins.
+
+Only pods that ``poseidon plan`` makes have a Deployment as owner.
 """
 
 
 class Spreading:
-    """The groups of pods that default topology spread keeps apart, as services change; none unless ``enabled``.
+    """The groups of pods that the default topology spread distributes; none unless ``enabled``.
 
-    Pods without an owner that says it are remembered with their labels, as services decide about them.
+    Pods without one of the owners above are remembered with their labels, because changing Services decide about them.
     """
 
     def __init__(self, *, enabled: bool) -> None:
@@ -41,7 +42,7 @@ class Spreading:
     def group(self, uid: str, pod: Pod) -> str:
         """Add or replace a pod; return its group, "" for none.
 
-        One that states constraints of its own, or is going, gets no default ones, and does not count for others.
+        A pod that states constraints of its own, or is being deleted, gets no default ones, and is in no group.
         """
         self.forget_pod(uid)
         metadata = pod.metadata
@@ -66,7 +67,7 @@ class Spreading:
         self._loose.remove(uid)
 
     def take_services(self, changes: Sequence[Change[Service]]) -> dict[str, str]:
-        """Handle changes of services; return, by uid, the group of each pod whose group may have changed."""
+        """Store changed Services; return, by uid, the group of each pod whose group may have changed."""
         touched = set()
         for uid, service in changes:
             namespace, selector = "", {}
@@ -84,7 +85,7 @@ class Spreading:
         }
 
     def _of_services(self, namespace: str, labels: Mapping[str, str]) -> str:
-        """Return the group of pods with such labels, "" if no service selects them."""
+        """Return the group of pods with these labels, "" if no Service selects them."""
         merged: dict[str, str] = {}
         for selector in self._selectors.get_labels(namespace).values():
             if selector.items() <= labels.items():

@@ -1,4 +1,4 @@
-"""Tolerations that others give to pods."""
+"""Defines tolerations that pods get from the flavors of their queues."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class GivenToleration(NamedTuple):
     value: str
 
     def to_proto(self) -> pb.Toleration:
-        """Return its message."""
+        """Return the toleration as a message of the protocol."""
         return pb.Toleration(key=self.key, operator=self.operator, value=self.value, effect=NO_SCHEDULE)
 
 

@@ -1,7 +1,7 @@
-"""Leaves out pod affinity that a tree of groups keeps anyway, so that its pods have no rules between each other.
+"""Leaves out pod affinity that the rules of a tree of groups guarantee, so that its pods need no rules between them.
 
-Controllers that give each group a domain of its own say so by an affinity of each pod: to pods with the group's value
-of a label, and against pods with other values. Between the groups of one tree its search keeps both.
+Controllers that give each group a domain of its own add affinities to each pod: to pods with the group's value of a
+label, and against pods with other values. Within one tree, the search for places guarantees both.
 """
 
 from __future__ import annotations
@@ -13,12 +13,10 @@ from protos.firmament.v1 import scheduler_pb2 as pb
 
 
 class KeptTerm(NamedTuple):
-    """Affinity terms that need not be evaluated: pods with equal values of ``labels`` share a domain of
-    ``topology_key``.
-    """
+    """Affinity terms that need not be evaluated: pods with equal ``labels`` share a domain of ``topology_key``."""
 
     labels: tuple[str, ...]
-    """Labels of pods; their values name the group."""
+    """Keys of pod labels; their values identify the group."""
     topology_key: str
     """Label of nodes."""
     apart: bool = False
@@ -26,7 +24,7 @@ class KeptTerm(NamedTuple):
 
 
 def drop_kept_terms(message: pb.TaskClass, kept: Sequence[KeptTerm]) -> None:
-    """Remove the affinities that ``kept`` covers from a class, with the labels that selectors read."""
+    """Remove the affinities that ``kept`` covers from the message of a class."""
     together = [each for each in message.affinity if not _is_own(each, message, kept)]
     apart = [each for each in message.anti_affinity if not _is_against_others(each, message, kept)]
     del message.affinity[:], message.anti_affinity[:]

@@ -1,4 +1,4 @@
-"""Label selectors of pods and namespaces, checked as the API server checks them."""
+"""Reads label selectors of pods and namespaces, and checks them as the API server does."""
 
 from __future__ import annotations
 
@@ -44,11 +44,10 @@ def label_key_requirements(
     match: tuple[str, ...],
     mismatch: tuple[str, ...] = (),
 ) -> list[pb.Requirement]:
-    """Return the conditions that ``matchLabelKeys`` and ``mismatchLabelKeys`` add to a selector for a pod with
-    ``labels``.
+    """Return the conditions that ``matchLabelKeys`` and ``mismatchLabelKeys`` add for a pod with ``labels``.
 
-    The API server merges ``key in (value)`` and ``key notin (value)`` into the selector when it stores a pod, and
-    so does this, where that has not been done yet. A key that the pod has no label for is skipped.
+    The API server merges ``key in (value)`` and ``key notin (value)`` into the selector when it stores a pod. This
+    function does the same if the API server has not. A key is skipped if the pod has no such label.
     """
     if selector is None:
         defects.extend(
@@ -75,7 +74,7 @@ def label_key_requirements(
 
 
 def _is_merged(selector: LabelSelector, key: str, operator: str) -> bool:
-    """Return whether the condition stands in the selector already, as the API server writes it."""
+    """Return whether the selector already contains the condition, as the API server writes it."""
     return any(
         each.key == key and each.operator == operator and len(each.values) == 1
         for each in selector.match_expressions
@@ -111,7 +110,7 @@ def parse_requirement(
 
 
 def make_requirement(given: LabelSelectorRequirement | NodeSelectorRequirement) -> pb.Requirement:
-    """Return a condition as a message, unchecked."""
+    """Return a condition as a message, without checks."""
     return pb.Requirement(key=given.key, operator=given.operator, values=sorted(set(given.values)))
 
 
@@ -139,7 +138,7 @@ def format_choice(words: Sequence[str]) -> str:
 
 
 def matches_labels(selector: LabelSelector, labels: Mapping[str, str]) -> bool:
-    """Return whether labels meet all conditions; one with an unknown operator is met by none."""
+    """Return whether labels meet all conditions; no labels meet a condition with an unknown operator."""
     return all(labels.get(key) == value for key, value in selector.match_labels.items()) and all(
         _meets(each, labels) for each in selector.match_expressions
     )

@@ -1,8 +1,8 @@
-"""Finds pods with far more rules, resources or containers than a solver takes, before these are read.
+"""Finds pods with far more rules or resources than a solver accepts, before these are translated.
 
-A pod of a megabyte takes half a second to translate, and the solver would set it aside with a message all the same. The
-limits are the solver's (docs/placement-rules.md). It counts what the bridge makes of a pod, in which equal terms are
-one; so only twice as many are too many here.
+A pod of a megabyte takes half a second to translate, and the solver would only set it aside. The limits are the
+solver's (docs/placement-rules.md). The solver counts equal terms once, so this module refuses only more than twice as
+many.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ LIMITS: Mapping[str, int] = MappingProxyType(
         "values in selectors": 20_000,
     }
 )
-"""The most that a pod may have of something, by the name that people know."""
+"""Largest numbers of things that a pod may have, by their names for people."""
 
 
 _ALWAYS_READ = frozenset({"cpu", "memory", "ephemeral-storage"})
 
 
 def describe_excess(spec: PodSpec) -> str:
-    """Return which limited thing a pod has far too much of, and what to do; "" for none."""
+    """Return what a pod has far too many of, and what to do; "" for nothing."""
     for what, count in _count_each(spec):
         if count > 2 * LIMITS[what]:
             return f"the pod has {count} {what}; at most {LIMITS[what]} are supported, use fewer"
@@ -43,9 +43,9 @@ def describe_excess(spec: PodSpec) -> str:
 
 
 def keep_few_resources(spec: PodSpec) -> PodSpec:
-    """Return a spec that names few resources: if there are far too many, most are dropped unread.
+    """Return a spec with few resources: if it names far too many, most of them are dropped.
 
-    Resources that every node has are kept, and of the others as many as a pod may have, the first by name.
+    Resources that every node has are kept, and the first of the others by name, as many as a pod may have.
     """
     most = LIMITS["resources in requests"]
     if _count_entries(spec) <= 2 * most or len(names := _list_resources(spec)) <= 2 * most:
@@ -86,7 +86,7 @@ def _list_resources(spec: PodSpec) -> set[str]:
 
 
 def _count_each(spec: PodSpec) -> Iterator[tuple[str, int]]:
-    """Yield what is limited, and how much of it a pod has; what takes long to count comes last."""
+    """Yield the name of each limit, and how many a pod has; numbers that take long to count come last."""
     what = "resources in requests"
     yield what, len(_list_resources(spec)) if _count_entries(spec) > 2 * LIMITS[what] else 0
     yield "labels in the node selector", len(spec.node_selector)

@@ -1,4 +1,4 @@
-"""Rules of pods about nodes, checked as by the API server: selectors, affinity, tolerations, declared features."""
+"""Reads pods' rules about nodes, checked as by the API server: selectors, affinity, tolerations, declared features."""
 
 from __future__ import annotations
 
@@ -31,13 +31,16 @@ TOLERATING = ("Equal", "Exists", "Gt", "Lt")
 
 RESTART_ALL = "RestartAllContainersOnContainerExits"
 USER_NAMESPACES = "UserNamespacesHostNetworkSupport"
-"""Features that kubelets declare and some pods need (KEP-5328, kube-scheduler's NodeDeclaredFeatures)."""
+"""Names of features that kubelets declare and some pods need (KEP-5328, kube-scheduler's NodeDeclaredFeatures)."""
 
 REASON = "node(s) didn't match Pod's required features"
 
 _DECIMAL = re.compile(r"0|-?[1-9][0-9]{0,18}", re.ASCII)
 _FEATURE = "status.declaredFeatures/"
-"""No label of a node can begin like this: prefixes of labels are in lower case."""
+"""Prefix of labels of machines for declared features.
+
+No label of a node can begin like this, because prefixes are in lower case.
+"""
 _AFFINITY = "spec.affinity.nodeAffinity"
 _REQUIRED = f"{_AFFINITY}.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms"
 _PREFERRED = f"{_AFFINITY}.preferredDuringSchedulingIgnoredDuringExecution"
@@ -53,7 +56,7 @@ def node_selector(spec: PodSpec, defects: list[Defect]) -> dict[str, str]:
 def parse_required_terms(
     affinity: NodeAffinity, defects: list[Defect], path: str = _REQUIRED
 ) -> list[pb.NodeSelectorTerm]:
-    """Return the terms of which at least one must match. Without terms nothing could match: that is a defect.
+    """Return the terms of which at least one must match. A list without terms is a defect: nothing could match.
 
     ``path``: the field of the terms, for people.
     """
@@ -67,7 +70,7 @@ def parse_required_terms(
 
 
 def parse_preferred_terms(affinity: NodeAffinity, defects: list[Defect]) -> list[pb.PreferredTerm]:
-    """Return the weighted terms, without empty ones, which match nothing in Kubernetes."""
+    """Return the weighted terms, without empty terms, because these match nothing in Kubernetes."""
     found = []
     for index, preferred in enumerate(affinity.preferred):
         path = f"{_PREFERRED}[{index}]"
@@ -138,12 +141,12 @@ def _field_requirement(given: NodeSelectorRequirement, path: str, defects: list[
 
 
 def feature_labels(declared: Iterable[str]) -> dict[str, str]:
-    """Return the labels for a machine by the declared features of its node that pods may need."""
+    """Return the labels of a machine for those declared features of its node that pods may need."""
     return {f"{_FEATURE}{each}": "" for each in declared if each in (RESTART_ALL, USER_NAMESPACES)}
 
 
 def list_node_feature_rules(spec: PodSpec) -> list[pb.VolumeRule]:
-    """Return the rules for the node features that a pod needs; nearly always none."""
+    """Return the rules for the node features that a pod needs; nearly always there are none."""
     needed = [
         pb.Requirement(key=f"{_FEATURE}{each}", operator="Exists") for each in _list_needed_labels(spec)
     ]
@@ -161,14 +164,12 @@ def _list_needed_labels(spec: PodSpec) -> Iterator[str]:
 
 
 def is_tolerated(taint: Taint | pb.Taint, tolerations: Iterable[Toleration | pb.Toleration]) -> bool:
-    """Return whether one of the tolerations lets a pod onto a node with the taint; the protocol's have the
-    API's fields.
-    """
+    """Return whether one of the tolerations, of the API or the protocol, tolerates the taint."""
     return any(_tolerates(each, taint) for each in tolerations)
 
 
 def parse_compared_integer(text: str) -> int | None:
-    """Return the integer that Gt and Lt read in a text, None if it is none: no sign but a minus, no leading zeros."""
+    """Return the integer that Gt and Lt compare, None if the text is none: only a minus sign, no leading zeros."""
     number = int(text) if _DECIMAL.fullmatch(text) else None
     return number if number is not None and -(2**63) <= number < 2**63 else None
 
@@ -185,9 +186,7 @@ def _tolerates(toleration: Toleration | pb.Toleration, taint: Taint | pb.Taint) 
 
 
 def _matches(toleration: Toleration | pb.Toleration, value: str) -> bool:
-    """Return whether the value of a taint is the toleration's, or an integer above (Gt) or below (Lt) it
-    (KEP-5471).
-    """
+    """Return whether a taint's value equals the toleration's, or is above (Gt) or below (Lt) it (KEP-5471)."""
     if toleration.operator not in ("Gt", "Lt"):
         return toleration.value == value
     bound, found = parse_compared_integer(toleration.value), parse_compared_integer(value)

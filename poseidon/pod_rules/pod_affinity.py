@@ -1,4 +1,4 @@
-"""Affinity and anti-affinity between pods, and of groups to one domain, as rules between tasks."""
+"""Translates affinity and anti-affinity between pods, and rules for groups, into rules between tasks."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from poseidon.pod_rules.label_selectors import (
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 GROUP_LABEL = "group of pods"
-"""A label that classes bear for this alone. No pod can have a label of this name: it contains blanks."""
+"""A label of classes that names a pod's group. No pod can have a label of this name, because it contains blanks."""
 
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
@@ -26,7 +26,7 @@ _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 def parse_required_terms(
     rules: PodAffinity, path: str, metadata: ObjectMeta, defects: list[Defect]
 ) -> list[pb.TaskTerm]:
-    """Return the terms that must all hold, each once. ``path`` is that of ``rules``, ``metadata`` the pod's."""
+    """Return the terms that must all hold, each once. ``path``: field of ``rules``; ``metadata``: the pod's."""
     found = {}
     for index, term in enumerate(rules.required):
         message = _parse_term(term, f"{path}.{_REQUIRED}[{index}]", metadata, defects)
@@ -82,7 +82,7 @@ def _selector(
         return pb.TaskSelector(nothing=True)
     own = parse_requirements(term.label_selector, f"{path}.labelSelector", defects)
     if by_label is not None and not by_label.labels:
-        # All namespaces are selected, so names of single ones add nothing.
+        # All namespaces are selected, so names of single namespaces add nothing.
         return pb.TaskSelector(labels=drop_repeated([*own, *added]), namespaces_by_label=by_label)
     names = set(term.namespaces)
     if not names and by_label is None:
@@ -102,10 +102,10 @@ def _namespaces_by_label(
 
 
 class Colocation(NamedTuple):
-    """A rule that the pods of ``group`` share a value of each of the node labels ``topology_keys``.
+    """A rule that the nodes of ``group``'s pods have equal values of each of the labels ``topology_keys``.
 
-    As Kubernetes' ``schedulingConstraints.topology`` does; a required affinity of the pods to each other, so that the
-    first may go anywhere, nodes without the label take none, and those that come later follow those that run.
+    It is Kubernetes' ``schedulingConstraints.topology``, expressed as a required affinity of the pods to each other. So
+    the first pod may go anywhere, nodes without the label take no pod, and later pods follow running ones.
     """
 
     group: str

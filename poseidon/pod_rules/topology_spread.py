@@ -1,4 +1,4 @@
-"""Topology spread constraints, as rules between tasks."""
+"""Translates topology spread constraints into rules between tasks."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LARGEST = 2**31 - 1
 
 
 def spread_rules(spec: PodSpec, metadata: ObjectMeta, defects: list[Defect]) -> list[pb.SpreadRule]:
-    """Return the rules of a pod. They count pods of its own namespace; with an empty selector, none."""
+    """Return the spread rules of a pod. They count pods of its own namespace; with an empty selector, no pods."""
     found = []
     seen: set[tuple[str, str]] = set()
     for index, constraint in enumerate(spec.topology_spread_constraints):
@@ -39,7 +39,7 @@ def spread_rules(spec: PodSpec, metadata: ObjectMeta, defects: list[Defect]) -> 
         selector = _selector(constraint, path, metadata, defects)
         if not faults:
             found.append(_rule(constraint, selector))
-    return found  # in the pod's order, in which kube-scheduler looks at them
+    return found  # in the pod's order, in which kube-scheduler checks them
 
 
 def _rule(constraint: TopologySpreadConstraint, selector: pb.TaskSelector) -> pb.SpreadRule:
@@ -49,7 +49,7 @@ def _rule(constraint: TopologySpreadConstraint, selector: pb.TaskSelector) -> pb
         selector=selector,
         max_skew=constraint.max_skew,
         required=constraint.when_unsatisfiable == "DoNotSchedule",
-        min_domains=least if least > 1 else 0,  # one domain is what a rule asks for in any case
+        min_domains=least if least > 1 else 0,  # every rule needs at least one domain anyway
         ignore_node_affinity=constraint.node_affinity_policy == "Ignore",
         honor_taints=constraint.node_taints_policy == "Honor",
     )
@@ -63,7 +63,7 @@ def _selector(
     if given is None:
         return pb.TaskSelector(nothing=True)
     labels = drop_repeated([*parse_requirements(given, f"{path}.labelSelector", defects), *added])
-    if not labels:  # kube-scheduler's countPodsMatchSelector counts nobody for it
+    if not labels:  # kube-scheduler's countPodsMatchSelector counts no pods for it
         return pb.TaskSelector(nothing=True)
     return pb.TaskSelector(labels=labels, namespaces=[metadata.namespace or "default"])
 

@@ -1,1 +1,1 @@
-"""From pods to tasks and task classes."""
+"""Translates pods into tasks and task classes."""

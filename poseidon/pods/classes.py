@@ -1,4 +1,4 @@
-"""Task classes: the part of a pod that constraints and costs read, described once and referred to by number."""
+"""Keeps task classes: the parts of pods that constraints and costs read, each described once and numbered."""
 
 from __future__ import annotations
 
@@ -22,12 +22,15 @@ from poseidon.volumes.requirements import NO_NEEDS, VolumeNeeds, add_needs
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 LEAST_SURPLUS = 256
-"""New classes after which it is worth looking which are still borne by a pod."""
+"""Number of new classes after which unused classes are searched for."""
 
 
 @dataclass(slots=True, weakref_slot=True, eq=False)
 class Scene:
-    """A namespace and names of labels: selectors read the same labels of all pods that have these."""
+    """A namespace and names of labels.
+
+    Selectors read the same labels of all pods with this namespace and these names.
+    """
 
     namespace: str
     labels: tuple[str, ...]
@@ -42,11 +45,11 @@ class Additions(NamedTuple):
     devices: DeviceNeeds = ()
     """Its claims of devices."""
     colocation: Colocation = ANYWHERE
-    """The nodes' labels whose values all pods of its group must share."""
+    """The node labels whose values all pods of its group must share."""
     node: str = ""
     """The only node that it may go to, "" for any."""
     queue: str = ""
-    """Name of the quota that it draws on, "" for none."""
+    """Name of the quota that it uses, "" for none."""
     tolerations: GivenTolerations = ()
     """The tolerations that the flavors of its queue give it."""
     tree: TreePlace = NO_TREE
@@ -63,16 +66,17 @@ class Traits:
     template: Template
     """The template that its spec determines."""
     scene: Scene
-    """Its namespace, and which labels matter there."""
+    """Its namespace and the names of its labels."""
     values: tuple[str, ...]
     """Values of the scene's labels."""
     ending: bool
     """Whether it is being deleted."""
     additions: Additions
-    """What other objects add."""
+    """The properties that other objects determine."""
     task_class: int = 0
-    """Number of its class, which distinguishes only what a model or selector reads. It changes when more is
-    read.
+    """Number of its class, which distinguishes only what a cost model or selector reads.
+
+    The number changes when selectors read further labels.
     """
 
 
@@ -80,13 +84,13 @@ class ClassKey(NamedTuple):
     """The properties that distinguish classes: pods with equal keys are of one class."""
 
     plain: Plain
-    """What the spec says by itself."""
+    """The part of the class that the spec alone determines."""
     images: tuple[str, ...]
-    """Images of the containers, where they matter."""
+    """Images of the containers, if they can affect scores."""
     shown: Shown
-    """Labels, namespace and the like, as far as somebody looks at them."""
+    """The namespace and labels that cost models or selectors read."""
     additions: Additions
-    """What other objects add."""
+    """The properties that other objects determine."""
 
 
 class ClassNumbers:
@@ -104,7 +108,7 @@ class ClassNumbers:
 
     @property
     def has_surplus(self) -> bool:
-        """Whether many classes have come since ``keep_only`` was last called: at least a fourth of them."""
+        """Whether many classes are new since ``keep_only`` was last called: at least a fourth of them, and 256."""
         return len(self._keys) >= self._look_at
 
     def number(self, key: ClassKey) -> int:
@@ -127,7 +131,9 @@ class ClassNumbers:
             message.tolerations.extend(each.to_proto() for each in given)
             if node:
                 message.machine = node
-                message.never_preempts = True  # others need not leave: it may go elsewhere, too
+                message.never_preempts = (
+                    True  # No pod is evicted for it, because later it may go to other nodes, too.
+                )
             message.group = tree.group
             message.never_preempts = message.never_preempts or tree.never_preempts
             if devices:
@@ -146,7 +152,7 @@ class ClassNumbers:
         return self._keys[number].plain.defects
 
     def keep_only(self, numbers: Collection[int]) -> list[int]:
-        """Forget all other classes; returns their numbers."""
+        """Forget all other classes; return their numbers."""
         gone = [number for number in self._keys if number not in numbers]
         for number in gone:
             del self._numbers[self._keys.pop(number)]
@@ -158,11 +164,10 @@ class ClassNumbers:
 class ClassTable:
     """Assigns each class (pods that are equal for the solver) a number, from 1.
 
-    Pods differ only in labels that some selector reads. When a pod comes whose selector reads further ones, ``refresh``
-    gives pods that differ in these classes of their own.
-
-    It keeps what it knows of pods as long as their traits are in use, and classes until ``forget_unused``.
-    Pods of DaemonSets (``is_daemon``) get classes of their own if some model estimates use.
+    Only labels that some selector reads distinguish classes. When a new pod's selector reads further labels,
+    ``refresh`` gives pods that differ in these labels different classes. The table keeps a pod's traits as long as they
+    are in use, and classes until ``forget_unused``. Pods of DaemonSets (``is_daemon``) get classes of their own if a
+    cost model estimates use.
     """
 
     def __init__(
@@ -192,9 +197,8 @@ class ClassTable:
     def traits(self, pod: Pod, *, needs: VolumeNeeds = NO_NEEDS, priority: int | None = None) -> Traits:
         """Return the traits of a pod; its ``spec.nodeName`` is not among them.
 
-        ``needs`` is what its volumes ask for, ``priority`` the pod's if its spec does not say. The pod's
-        own selectors count from here on; what they see of pods met before comes into their classes with
-        ``refresh``.
+        ``needs`` are the requirements of its volumes; ``priority`` is the pod's priority if its spec does not state it.
+        From now on the pod's own selectors are taken into account; for pods seen before, from the next ``refresh`` on.
         """
         template = self._templates.intern(pod, priority=priority)
         if template not in self._observed:
@@ -207,7 +211,7 @@ class ClassTable:
         return self._intern(template, scene, values, metadata.deletion_timestamp is not None, additions)
 
     def watch(self, selector: pb.TaskSelector) -> None:
-        """Keep a selector up to date that belongs to no pod, such as a budget's, from the next ``refresh`` on."""
+        """Take a selector that belongs to no pod, such as a budget's, into account from the next ``refresh`` on."""
         self._watched[selector.SerializeToString(deterministic=True)] = selector
         self._selector_index.watch(selector)
 
@@ -232,7 +236,7 @@ class ClassTable:
         return self._like(traits, traits.additions._replace(node=node))
 
     def set_queue(self, traits: Traits, queue: str, tolerations: GivenTolerations = ()) -> Traits:
-        """Return the traits of the same pod with a quota to draw on ("" for none) and its flavors' tolerations."""
+        """Return the traits of the same pod with another quota ("" for none) and the tolerations of its flavors."""
         return self._like(traits, traits.additions._replace(queue=queue, tolerations=tolerations))
 
     def _like(self, traits: Traits, additions: Additions) -> Traits:
@@ -251,7 +255,7 @@ class ClassTable:
         return bool(self._heavier) or self._selector_index.has_grown
 
     def refresh(self) -> bool:
-        """Update the class numbers of all traits. Returns whether some have changed."""
+        """Update the class numbers of all traits; return whether some have changed."""
         if not self.may_have_moved:
             return False
         grown, heavier = self._selector_index.take_grown(), self._take_heavier()
@@ -276,12 +280,12 @@ class ClassTable:
         return images
 
     def weigh_images(self, heavy: Mapping[str, int]) -> None:
-        """Consider these images for pods of at least as many containers as stated, from the next ``refresh`` on."""
+        """Let images distinguish classes of pods with at least so many containers, from the next ``refresh`` on."""
         self._heavy.update(heavy)
         self._heavier.update(heavy)
 
     def message(self, number: int) -> pb.TaskClass:
-        """Return the description of a class, to be sent once per stream before tasks refer to it."""
+        """Return the message that describes a class. Send it once per stream, before tasks refer to it."""
         return self._numbers.message(number)
 
     def defects(self, number: int) -> tuple[Defect, ...]:
@@ -294,10 +298,9 @@ class ClassTable:
         return self._numbers.has_surplus
 
     def forget_unused(self) -> list[int]:
-        """Forget the classes of which no traits are in use, if there may be many.
+        """Forget the unused classes, if there may be many; return their numbers, which are not used again.
 
-        Returns their numbers, which are not used again. What only selectors of such pods read may be ignored
-        from the next ``refresh`` on.
+        Labels that only selectors of such pods read may be ignored from the next ``refresh`` on.
         """
         if not self.has_surplus:
             return []
@@ -312,11 +315,11 @@ class ClassTable:
         return self._numbers.keep_only({traits.task_class for traits in held})
 
     def images(self) -> set[str]:
-        """Return the images that pods name."""
+        """Return the images that known pods name."""
         return {image for template in self._observed for image in template.images}
 
     def _look_anew(self) -> None:
-        """Drop the selectors that no pod has any more, if there are many."""
+        """Drop the selectors that no pod has any more, if there are such."""
         selector_index = SelectorIndex()
         selector_index.observe(reads for each in self._observed for reads in each.plain.reads)
         for selector in self._watched.values():
@@ -337,7 +340,7 @@ class ClassTable:
         return any(self._heavy.get(image, count + 1) <= count for image in template.images)
 
     def _take_heavier(self) -> set[Template]:
-        """Return the templates whose images count from now on."""
+        """Return the templates whose images distinguish classes from now on."""
         heavier, self._heavier = self._heavier, set()
         if not heavier:
             return set()
@@ -358,7 +361,7 @@ class ClassTable:
         return scene
 
     def _sees_more(self, scene: Scene, grown: frozenset[str] | None) -> bool:
-        """Update the labels that selectors read of a scene. Returns whether they have become more."""
+        """Update the labels that selectors read of a scene's pods; return whether they have changed."""
         if grown is not None and scene.namespace not in grown:
             return False
         visible_labels = self._selector_index.visible_labels(scene.namespace, frozenset(scene.labels))

@@ -1,4 +1,4 @@
-"""Needs of a pod's containers besides resources: ports of the node, and images that the node preferably has."""
+"""Reads needs of a pod's containers besides resources: host ports, images and disks."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ PROTOCOLS = ("TCP", "UDP", "SCTP")
 
 _HIGHEST = 65_535
 _LONGEST_DISK = 500
-"""Characters of a disk's name; of what is longer the beginning is left, and a digest."""
+"""Longest name of a disk in characters; a longer one is replaced by its beginning and a digest."""
 _ALL_ADDRESSES = "0.0.0.0"  # noqa: S104 - compared with, never listened on
 
 
 def list_host_ports(spec: PodSpec, defects: list[Defect]) -> list[pb.HostPort]:
-    """Return the ports of the node that the pod takes for as long as it runs, each once.
+    """Return the host ports that the pod uses as long as it runs, each once.
 
-    Those of containers and sidecars count; an ordinary init container has ended when the rest starts. On the
-    node's own network a container port is a port of the node, as the API server fills in.
+    These are the ports of containers and sidecars; an ordinary init container has ended when the others start. If the
+    pod uses the node's network, a container port is a host port, as the API server fills in.
     """
     found: set[tuple[int, str, str]] = set()
     # The API server compares the containers with each other, but every init container only with itself.
@@ -49,7 +49,7 @@ def list_host_ports(spec: PodSpec, defects: list[Defect]) -> list[pb.HostPort]:
 
 
 def images(spec: PodSpec) -> list[str]:
-    """Return the image of each container, named as nodes name them: without a tag it is the latest."""
+    """Return the image of each container, with its tag as nodes report it ("latest" if none is given)."""
     return sorted(image_name(each.image) for each, _, _ in _containers(spec) if each.image)
 
 
@@ -107,14 +107,12 @@ def _is_address(text: str) -> bool:
 
 
 def disks(spec: PodSpec) -> list[tuple[str, bool]]:
-    """Return the disks of a pod, each once: a name that is the same for all its users, and whether the pod
-    only reads.
-    """
+    """Return the disks of a pod, each once: a name that all its users share, and whether the pod only reads it."""
     return sorted({(_shorten(name), read_only) for name, read_only in _disks(spec)})
 
 
 def _shorten(name: str) -> str:
-    """Return a name that a solver accepts, because a pod's author may write any text."""
+    """Return a name that a solver accepts: a pod's author may write any text."""
     if len(name) <= _LONGEST_DISK:
         return name
     digest = sha256(name.encode(errors="surrogatepass")).hexdigest()

@@ -1,6 +1,4 @@
-"""Checks which pods really belong to a DaemonSet, because anybody may write a reference to an owner into a
-pod.
-"""
+"""Checks which pods really belong to a DaemonSet, because anybody may write an owner reference into a pod."""
 
 from __future__ import annotations
 
@@ -26,7 +24,7 @@ def nobodys(pod: Pod) -> bool:  # noqa: ARG001  # the answer where no DaemonSet 
 class DaemonSets:
     """The DaemonSets that exist.
 
-    One that was deleted and created again under its name is another one: uids, where known, tell them apart.
+    Uids, if known, distinguish a DaemonSet from an earlier one of the same name.
     """
 
     def __init__(self) -> None:
@@ -46,7 +44,7 @@ class DaemonSets:
             del self._uids[key]
 
     def owns(self, pod: Pod) -> bool:
-        """Return whether an existing DaemonSet of the pod's namespace controls it."""
+        """Return whether an existing DaemonSet in the pod's namespace controls the pod."""
         owner = find_daemon_set(pod)
         if owner is None:
             return False

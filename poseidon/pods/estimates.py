@@ -1,8 +1,7 @@
-"""Facts about a pod for models that estimate its use, besides its requests: limits, Koordinator's priority
-class, its owner.
+"""Finds Koordinator's priority class of a pod, for cost models that estimate the pod's use.
 
-The rules are those of ``koordinator-sh/koordinator`` (``apis/extension``): a label decides, else the number
-of the priority, else the quality of service.
+The rules are those of ``koordinator-sh/koordinator`` (``apis/extension``): a label decides, else the number of the
+priority, else the QoS class.
 """
 
 from __future__ import annotations
@@ -21,17 +20,17 @@ POD_ANNOTATIONS = frozenset(
         "scheduling.koordinator.sh/reserve-pod",
     }
 )
-"""Annotations of pods by which Koordinator's estimates are changed."""
+"""Annotations of pods that change Koordinator's estimates of their use."""
 
 NODE_ANNOTATIONS = frozenset(
     {"scheduling.koordinator.sh/usage-thresholds", "node.koordinator.sh/raw-allocatable"}
 )
-"""Annotations of nodes by which thresholds, and what they are a share of, are changed."""
+"""Annotations of nodes that change usage thresholds, or the amounts to which the thresholds apply."""
 
 PROD, MID, BATCH, FREE = "koord-prod", "koord-mid", "koord-batch", "koord-free"
 
 _RANGES = {9: PROD, 7: MID, 5: BATCH, 3: FREE}
-"""By thousands of ``spec.priority``."""
+"""Service classes by thousands of ``spec.priority``."""
 
 _QUALITIES = frozenset({"LSE", "LSR", "LS", "BE", "SYSTEM"})
 
@@ -39,8 +38,8 @@ _QUALITIES = frozenset({"LSE", "LSR", "LS", "BE", "SYSTEM"})
 def service_class(pod: Pod, priority: int | None) -> str:
     """Return a pod's service class: koord-prod, koord-mid, koord-batch or koord-free.
 
-    A label that names none of them hides the number of the priority, and leaves the quality of service to decide.
-    ``priority`` is the pod's own, with the name of its class resolved; None: not known.
+    If a label names none of them, the priority is ignored and the QoS class decides. ``priority`` is the pod's own,
+    with the name of its class resolved; None if it is not known.
     """
     labels = pod.metadata.labels
     label = labels.get(PRIORITY_CLASS_LABEL)

@@ -1,7 +1,8 @@
-"""Names the program that a pod runs, which later pods share, and records how long programs have run, for models.
+"""Names the program that a pod runs, and records how long programs have run, for cost models.
 
-That is learnt from pods that succeeded. A record of kind ``RuntimeHistory`` bears the program's name and
-``{"count": 12, "meanSeconds": 41.5, "runs": [[38.1, 9], [53.8, 3]]}``; ``runs``: how many took about so long.
+Run times come from pods that succeeded. A record of kind ``RuntimeHistory`` has the program's name and ``{"count": 12,
+"meanSeconds": 41.5, "runs": [[38.1, 9], [53.8, 3]]}``; ``runs`` are pairs of seconds and the number of runs that took
+about as long.
 """
 
 from __future__ import annotations
@@ -19,29 +20,29 @@ PROGRAM = "firmament.io/program"
 """The pod annotation that names the program."""
 
 LONGEST_NAME = 253
-"""Characters of a program's name, as of names in the API; a longer annotation counts as none."""
+"""Longest name of a program in characters, as for names in the API; a longer annotation is ignored."""
 
 _NEVER_DONE = frozenset({"DaemonSet", "ReplicaSet", "ReplicationController", "StatefulSet"})
 _SCHEDULED_AT = re.compile(r"-\d{8,}$")
 
 KIND = "RuntimeHistory"
 MOST_PROGRAMS = 10_000
-"""Programs that are remembered; beyond, the one that has not ended for longest is forgotten."""
+"""Most programs that are remembered. Beyond, the program whose last run is the oldest is forgotten."""
 
 WORTH_TELLING = 0.05
-"""Smallest change of a mean that the solver gets, as a fraction of the last one sent."""
+"""Smallest change of a mean that is sent to the solver, as a fraction of the last mean sent."""
 
 TOLD_AT_LEAST = 4
-"""Growth of the number of runs that the solver gets, whatever the mean."""
+"""Factor by which the number of runs must grow to be sent to the solver, even if the mean has not changed."""
 
 STEPS_PER_OCTAVE = 4
-"""Run times are rounded up to so many steps between a number of seconds and its double."""
+"""Number of steps between a number of seconds and its double, to which run times are rounded up."""
 
 
 def get_program(pod: Pod) -> str:
     """Return the name of a pod's program: its annotation, else ``namespace/name`` of its job, else "".
 
-    The number that a CronJob appends to the names of its Jobs is left out: all its runs are one program. Owners
+    The number that a CronJob appends to the names of its Jobs is left out, so that all its runs are one program. Owners
     whose pods are not meant to end name no program.
     """
     named = pod.metadata.annotations.get(PROGRAM, "")
@@ -56,7 +57,7 @@ def get_program(pod: Pod) -> str:
 def measure_run_time(pod: Pod) -> float | None:
     """Return the seconds from the start of a pod's first container to the end of its last.
 
-    None if the pod did not succeed, or its status does not say.
+    The result is None if the pod did not succeed, or if its status lacks the times.
     """
     if pod.status.phase != "Succeeded":
         return None
@@ -103,10 +104,10 @@ class _Program:
 
 
 class RuntimeHistory:
-    """Mean run times by program, with the ``changed`` ones that the current stream has not sent yet.
+    """Mean run times by program; ``changed`` names those that have not been sent on the present stream.
 
-    They are computed from the finished pods that the API server still has, so they need no storage of their
-    own. A pod counts once, however often it is seen; pods are remembered until ``forget_pod``.
+    They are computed from the finished pods that the API server still has, so they are not stored. Each pod counts only
+    once; pods are remembered until ``forget_pod``.
     """
 
     def __init__(self, most_programs: int = MOST_PROGRAMS) -> None:
@@ -128,7 +129,7 @@ class RuntimeHistory:
     def count_run(self, name: str, seconds: float) -> None:
         """Count a run of a program."""
         entry = self._programs.pop(name, None) or _Program()
-        self._programs[name] = entry  # the last to end stands last
+        self._programs[name] = entry  # the program that ended last comes last
         entry.add(seconds)
         if entry.worth_telling():
             self.changed[name] = None
@@ -144,13 +145,13 @@ class RuntimeHistory:
         self._counted.discard(uid)
 
     def forget_told(self) -> None:
-        """Begin a stream: its solver knows no record."""
+        """Begin a stream to a solver that knows no record."""
         for entry in self._programs.values():
             entry.sent_mean = None
         self.changed = dict.fromkeys(self._programs)
 
     def take_events(self) -> list[pb.Event]:
-        """Return the records that are new to the solver, have changed noticeably, or are gone, each once."""
+        """Return events for records that are new to the solver, have changed noticeably, or were removed, each once."""
         events = []
         for name in self.changed:
             entry = self._programs.get(name)

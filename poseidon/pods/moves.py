@@ -6,17 +6,18 @@ from poseidon.kube.api.metadata import seconds
 from poseidon.kube.api.pods import Pod
 
 MOVE_TO = "firmament.io/move-to"
-"""Annotation of a pod that runs: the node that its replacement is meant for."""
+"""Annotation of a running pod: the node for its replacement."""
 
 MOVE_UNTIL = "firmament.io/move-until"
-"""Annotation: until when, as RFC 3339 text, a place is kept there."""
+"""Annotation of a running pod: until when capacity is reserved on that node, as RFC 3339 text."""
 
 MOVE_ANNOTATIONS = (MOVE_TO, MOVE_UNTIL)
 
 
 def parse_announced_move(pod: Pod, now: float) -> tuple[str, float]:
-    """Return the node for which a pod's replacement is meant, and until when (seconds since the epoch); ("", 0) for no
-    move, or one whose time has run out.
+    """Return the node for a pod's replacement, and until when it is reserved, in seconds since the epoch.
+
+    The result is ("", 0) if no move is announced, or if its time is over.
     """
     annotations = pod.metadata.annotations
     node = annotations.get(MOVE_TO, "")

@@ -1,8 +1,8 @@
-"""How much of each resource a pod needs on its node.
+"""Computes how much of each resource a pod needs on its node.
 
-The rules are those of ``k8s.io/component-helpers/resource.PodRequests``: KEP-753 for sidecars, KEP-2837 for
-pod-level resources, and the API server's default that a missing request equals the limit. When nodes are scored, pods
-that state nothing are assumed to need something (``compute_assumed_requests``).
+The rules are those of ``k8s.io/component-helpers/resource.PodRequests``: KEP-753 for sidecars, KEP-2837 for pod-level
+resources, and the API server's default that a missing request equals the limit. For scores, containers that request
+nothing are assumed to need some cpu and memory (``compute_assumed_requests``).
 """
 
 from __future__ import annotations
@@ -21,14 +21,15 @@ from protos.firmament.v1 import scheduler_pb2 as pb
 Amounts = dict[str, int]
 
 ASSUMED: Mapping[str, int] = MappingProxyType({"cpu": 100, "memory": 200 * 2**20})
-"""Assumed needs of a container without requests, in milli-cores and bytes: kube-scheduler's DefaultMilliCPURequest and
-DefaultMemoryRequest.
+"""Assumed needs of a container without requests, in milli-cores and bytes, as in kube-scheduler.
+
+There they are DefaultMilliCPURequest and DefaultMemoryRequest.
 """
 
 _HUGE_PAGES = "hugepages-"
 
 BANDWIDTH = "network.aware.com/bandwidth"
-"""Extended resource: the physical bandwidth of a node, and how much of it pods request, in bits per second."""
+"""Extended resource for network bandwidth: what a node has physically, and what pods request, in bits per second."""
 
 BANDWIDTH_ANNOTATIONS = frozenset({"kubernetes.io/ingress-bandwidth", "kubernetes.io/egress-bandwidth"})
 """Annotations by which the bandwidth plugin of CNI shapes a pod's traffic, in bits per second."""
@@ -36,11 +37,11 @@ BANDWIDTH_ANNOTATIONS = frozenset({"kubernetes.io/ingress-bandwidth", "kubernete
 GUARANTEED, BURSTABLE, BEST_EFFORT = "Guaranteed", "Burstable", "BestEffort"
 _COUNTED = ("cpu", "memory")
 _FEW = 8
-"""Entries of a container's resources that are read as they are."""
+"""Most entries of a container's resources that are all read, to find its assumed requests."""
 
 
 def amounts(resources: Resources, path: str, defects: list[Defect], *, down: bool = False) -> Amounts:
-    """Parse a map of quantities. Invalid ones are left out and added to ``defects``.
+    """Parse a map of quantities; leave out invalid ones and add them to ``defects``.
 
     ``down``: fractions are dropped.
     """
@@ -57,7 +58,7 @@ def amounts(resources: Resources, path: str, defects: list[Defect], *, down: boo
 
 
 def names_extended_resources(spec: PodSpec) -> bool:
-    """Return whether a container names a resource that is none of Kubernetes' own."""
+    """Return whether a container names an extended resource, one that Kubernetes does not define."""
     return any(
         "/" in name
         for each in (*spec.init_containers, *spec.containers)
@@ -69,9 +70,9 @@ def names_extended_resources(spec: PodSpec) -> bool:
 def effective_requests(spec: PodSpec, defects: list[Defect]) -> Amounts:
     """Return the requests of a pod by resource, without zeros.
 
-    max(containers + sidecars, each init container + the sidecars started before it), overridden by pod-level
-    requests where there are some, plus the overhead of the runtime class.
-    A spec that comes from ``templates.py`` has no volumes, so requests must not depend on these.
+    They are max(containers + sidecars, each init container + the sidecars started before it), replaced by pod-level
+    requests if there are any, plus the overhead of the runtime class. They must not depend on volumes, because
+    ``templates.py`` passes specs without volumes.
     """
     total = _sum_requests(spec, defects, read_declared_requests)
     if spec.resources.requests or spec.resources.limits:
@@ -84,16 +85,16 @@ def effective_requests(spec: PodSpec, defects: list[Defect]) -> Amounts:
 def compute_assumed_requests(spec: PodSpec) -> Amounts:
     """Return the needs that scoring assumes for a pod in addition to its requests, by resource.
 
-    As kube-scheduler's NonZeroRequested: each container that states no request of cpu or memory, and no limit either,
-    counts with the ``ASSUMED`` amount. A request of 0 is a statement, and so is one for the pod as a whole. Whether the
-    pod fits a node is not asked of it.
+    As in kube-scheduler's NonZeroRequested, a container that states neither request nor limit for cpu or memory counts
+    with the ``ASSUMED`` amount. A request of 0, or a request of the pod as a whole, counts as stated. Assumed needs do
+    not affect whether a pod fits a node.
     """
     stated = spec.resources.requests.keys() | spec.resources.limits.keys()
     missing = {resource for resource in ASSUMED if resource not in stated}
     containers = (*spec.containers, *spec.init_containers)
     if not missing or all(missing <= _list_stated(container) for container in containers):
         return {}
-    known: list[Defect] = []  # told where the pod's requests are read
+    known: list[Defect] = []  # reported where the pod's requests are read
     with_assumed, without = (
         _sum_requests(spec, known, _complete),
         _sum_requests(spec, known, _read_assumed),
@@ -113,7 +114,7 @@ def _complete(resources: ResourceRequirements, path: str, defects: list[Defect])
 
 
 def _read_assumed(resources: ResourceRequirements, path: str, defects: list[Defect]) -> Amounts:
-    """Return a container's requests, only of resources that may be assumed: it may name thousands of others."""
+    """Return a container's requests of cpu and memory only, because it may name thousands of other resources."""
     if len(resources.requests) + len(resources.limits) > _FEW:
         requests = {name: resources.requests[name] for name in ASSUMED if name in resources.requests}
         limits = {name: resources.limits[name] for name in ASSUMED if name in resources.limits}
@@ -124,9 +125,7 @@ def _read_assumed(resources: ResourceRequirements, path: str, defects: list[Defe
 def _sum_requests(
     spec: PodSpec, defects: list[Defect], read: Callable[[ResourceRequirements, str, list[Defect]], Amounts]
 ) -> Amounts:
-    """Return max(containers + sidecars, each init container + the sidecars started before it), as ``read``
-    has them.
-    """
+    """Return max(containers + sidecars, each init container + earlier sidecars); ``read`` reads each container."""
     total: Amounts = {}
     silent = 0
     for index, container in enumerate(spec.containers):
@@ -140,7 +139,7 @@ def _sum_requests(
 
 
 def read_declared_requests(resources: ResourceRequirements, path: str, defects: list[Defect]) -> Amounts:
-    """Return a container's requests, completed by its limits; a request above its limit is a defect."""
+    """Return a container's requests, completed by its limits. A request above its limit is a defect."""
     requests = amounts(resources.requests, f"{path}.requests", defects) if resources.requests else {}
     if not resources.limits:
         return requests
@@ -158,7 +157,7 @@ def read_declared_requests(resources: ResourceRequirements, path: str, defects: 
 def effective_limits(spec: PodSpec, defects: list[Defect]) -> Amounts:
     """Return the limits of a pod, for the resources that it limits.
 
-    The rules of ``component-helpers/resource.PodLimits``: as for requests, but the overhead counts only if
+    The rules are those of ``component-helpers/resource.PodLimits``: as for requests, but the overhead is added only if
     there is a limit. A container without a limit counts as 0.
     """
     total = _sum_requests(spec, defects, _limits)
@@ -181,7 +180,7 @@ def _add_init_containers(
     defects: list[Defect],
     read: Callable[[ResourceRequirements, str, list[Defect]], Amounts],
 ) -> Amounts:
-    """Add sidecars to ``total`` and raise it to what the start-up phase needs at its peak."""
+    """Add sidecars to ``total``, and raise it to the largest need while init containers run."""
     sidecars: Amounts = {}
     peak: Amounts = {}
     for index, container in enumerate(containers):
@@ -197,7 +196,7 @@ def _add_init_containers(
 
 
 def _override_by_pod_level(total: Amounts, resources: ResourceRequirements, defects: list[Defect]) -> None:
-    """Let pod-level requests replace the sum; a pod-level limit stands in where nothing else is requested."""
+    """Replace sums by pod-level requests; a pod-level limit counts as request if nothing else is requested."""
     requests = amounts(resources.requests, "spec.resources.requests", defects)
     limits = amounts(resources.limits, "spec.resources.limits", defects)
     for resource, needed in requests.items():
@@ -226,8 +225,8 @@ def _raise_to(total: Amounts, least: Amounts) -> None:
 def add_annotated_bandwidth(requests: Amounts, annotations: Mapping[str, str]) -> Amounts:
     """Return requests that are raised to the larger of the ingress and egress bandwidth that the annotations state.
 
-    Interfaces send and receive at once, so the two are not added. An annotation that is no quantity counts as absent;
-    the kubelet refuses such a pod by itself.
+    Network interfaces send and receive at the same time, so the two are not added. An annotation that is no quantity is
+    ignored, because the kubelet refuses such a pod.
     """
     wanted = max((_bits(annotations[key]) for key in BANDWIDTH_ANNOTATIONS if key in annotations), default=0)
     return {**requests, BANDWIDTH: wanted} if wanted > requests.get(BANDWIDTH, 0) else requests
@@ -241,10 +240,9 @@ def _bits(text: str) -> int:
 
 
 def quality_of_service(spec: PodSpec) -> str:
-    """Return a pod's quality of service (Guaranteed, Burstable or BestEffort), by cpu and memory of all containers or
-    of the pod as a whole.
+    """Return a pod's QoS class (Guaranteed, Burstable or BestEffort), by its requests and limits of cpu and memory.
 
-    Amounts that make no sense count as absent; the code that reads the requests reports them.
+    Malformed amounts are ignored here; the code that reads the requests reports them.
     """
     whole = spec.resources
     parts = (
@@ -266,7 +264,7 @@ def quality_of_service(spec: PodSpec) -> str:
 
 
 def _positive(resources: ResourceRequirements) -> tuple[Amounts, Amounts]:
-    """Return requests, completed by limits as on admission, and limits; cpu and memory above 0."""
+    """Return requests (completed by limits, as in admission) and limits, of cpu and memory above 0."""
     ignored: list[Defect] = []
     limits = amounts(_keep_counted(resources.limits), "", ignored)
     requests = {**limits, **amounts(_keep_counted(resources.requests), "", ignored)}
@@ -282,7 +280,7 @@ def _keep_positive(found: Amounts) -> Amounts:
 
 
 def container_messages(spec: PodSpec, *, limits: bool) -> Iterator[pb.Container]:
-    """Yield one message per container, init containers first, as they begin; with ``limits`` if wanted."""
+    """Yield one message per container, init containers first; ``limits``: include the containers' limits."""
     for container in spec.init_containers:
         sidecar = container.restart_policy == "Always"
         yield _message(container, pb.Container.SIDECAR if sidecar else pb.Container.INIT, limits=limits)
@@ -291,7 +289,7 @@ def container_messages(spec: PodSpec, *, limits: bool) -> Iterator[pb.Container]
 
 
 def _message(container: Container, kind: pb.Container.Kind.ValueType, *, limits: bool) -> pb.Container:
-    known: list[Defect] = []  # told where the pod's requests are read
+    known: list[Defect] = []  # reported where the pod's requests are read
     resources = container.resources
     return pb.Container(
         name=container.name,

@@ -1,11 +1,10 @@
-"""Pods that are being resized in place: amounts that they may already use, or still use, count in addition to their
-requests.
+"""Counts the amounts of pods that are being resized in place, including those they may already, or still, use.
 
-A change of requests takes several steps: the user writes the spec, the kubelet allocates it (or defers it, or
-finds it infeasible), and the runtime carries it out. A node is safe only if each container counts with the
-largest of the three (KEP-1287; ``component-helpers/resource.determineEffectiveRequests``). So a shrink frees
-nothing before it is done, and a growth counts from the start. An infeasible request does not count: the
-kubelet will never allocate it.
+A change of requests takes several steps: the user writes the spec, the kubelet allocates it (or defers it, or finds it
+infeasible), and the runtime carries it out. A node is safe only if each container counts with the largest of the three
+(KEP-1287; ``component-helpers/resource.determineEffectiveRequests``). So a smaller request frees nothing before the
+resize is done, and a larger request counts from the start. An infeasible request does not count, because the kubelet
+will never allocate it.
 """
 
 from __future__ import annotations
@@ -23,8 +22,8 @@ _RESIZABLE = ("cpu", "memory")
 def as_counted(pod: Pod) -> Pod:
     """Return a pod with the requests that its node counts during a resize; nearly always the pod itself.
 
-    Of init containers only sidecars can be resized. Limits are raised to the requests where these are higher, as a
-    container's are never below them. Quantities in the status that are none are passed over.
+    Among init containers, only sidecars can be resized. Limits are raised to the requests if these are higher, because
+    limits are never below requests. Malformed quantities in the status are ignored.
     """
     status = pod.status
     infeasible = _is_infeasible(pod)
@@ -55,7 +54,7 @@ def _apply_counts(
     infeasible: bool,
     sidecars: bool = False,
 ) -> tuple[Container, ...]:
-    """Return containers with the requests that count; the same tuple if these are the stated ones."""
+    """Return containers with the requests that their node counts; the same tuple if nothing differs."""
     found, changed = [], False
     for each in containers:
         status = known.get(each.name)
@@ -76,7 +75,7 @@ def _apply_counts(
 def _raise_requests(
     asked: ResourceRequirements, held: tuple[Resources, ...], *, infeasible: bool
 ) -> ResourceRequirements:
-    """Return the larger of ``asked`` and ``held``, by resource; ``asked`` itself if nothing else is held."""
+    """Return the larger of ``asked`` and ``held``, by resource; ``asked`` itself if ``held`` has the same amounts."""
     if all(asked.requests.get(name) == text for each in held for name, text in each.items()):
         return asked
     stated = {**asked.limits, **asked.requests}
@@ -91,7 +90,7 @@ def _raise_requests(
 
 
 def _larger(resource: str, text: Number, other: Number | None) -> Number:
-    """Return the larger of two quantities as it is written; ``other`` stands if ``text`` is none."""
+    """Return the larger of two quantities as text; ``other`` if ``text`` is no quantity."""
     if other is None or text == other:
         return text
     try:

@@ -1,4 +1,4 @@
-"""Reads how long pods will run at most, from a deadline or an annotation, and when they ended."""
+"""Reads the longest run times of pods, from a deadline or an annotation, and when pods ended."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ from poseidon.kube.api.metadata import seconds
 from poseidon.kube.api.pods import Pod
 
 RUN_SECONDS = "firmament.io/run-seconds"
-"""Annotation by which a pod promises to end within so many seconds of getting its node."""
+"""Annotation by which a pod promises to end within this many seconds after it got its node."""
 
 GRACE_SECONDS = 30
-"""How long a pod may take to end once it is deleted, unless it says otherwise."""
+"""Seconds that a deleted pod may take to end, unless its spec states another number."""
 
 MOST_SECONDS = 10**9
-"""Longer runs than this are as good as endless."""
+"""Longest run time in seconds that is read; longer ones count as unlimited."""
 
 
 def find_run_seconds(pod: Pod) -> int:
-    """Return for how many seconds a pod may run at most; 0 if it does not say.
+    """Return the seconds that a pod may run at most; 0 if it does not state a limit.
 
-    Rounded up, by an eighth at most, so that pods of nearly equal runs are alike.
+    The result is rounded up, by an eighth at most, so that pods with nearly equal limits share a class.
     """
     spec, stated = pod.spec, pod.metadata.annotations.get(RUN_SECONDS, "")
     found = []
@@ -35,7 +35,7 @@ def find_run_seconds(pod: Pod) -> int:
 
 
 def find_last_end(pod: Pod) -> float | None:
-    """Return when the last of a pod's containers ended, in seconds since the epoch; None if its status does not say."""
+    """Return when the last of a pod's containers ended, in seconds since the epoch; None if its status lacks that."""
     ended = (each.state.terminated for each in pod.status.container_statuses)
     ends = (seconds(each.finished_at) for each in ended if each is not None)
     return max((end for end in ends if end), default=None)

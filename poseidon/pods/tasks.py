@@ -1,4 +1,4 @@
-"""Turns a Pod into a task, or says why it is not a task at present."""
+"""Translates a Pod into a task, or says why it is no task at present."""
 
 from __future__ import annotations
 
@@ -23,31 +23,31 @@ GATED_REASON = "Scheduling is blocked due to non-empty scheduling gates"
 DEFAULT_SCHEDULER = "default-scheduler"
 
 OWNER = "Owner"
-"""What the ids of jobs begin with that are the pods of an owner; those of groups begin with the group's kind."""
+"""First part of the id of a job that consists of an owner's pods. Ids of groups begin with the group's kind."""
 
 LONGEST = 1000
-"""Characters of an identity; solvers take names of up to 1,024."""
+"""Longest id in characters; solvers accept up to 1,024."""
 
 SYSTEM_CLASSES = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
-"""Classes that every cluster has (k8s.io/kubernetes/pkg/apis/scheduling)."""
+"""PriorityClasses that every cluster has (k8s.io/kubernetes/pkg/apis/scheduling), with their values."""
 
 LOWEST, HIGHEST = -(2**31), 2**31 - 1
 
 
 class Disposition(Enum):
-    """The work that a scheduler still has with a pod."""
+    """What a scheduler still has to do for a pod."""
 
-    FINISHED = "finished"  # Succeeded or Failed: holds nothing, wherever it ran
-    BOUND = "bound"  # counts on its node
+    FINISHED = "finished"  # Succeeded or Failed: uses no resources any more
+    BOUND = "bound"  # has a node, and uses resources there
     TERMINATING = "terminating"  # being deleted before it was ever bound
-    GATED = "gated"  # waits for its gates, not for a node
-    PENDING = "pending"  # wants a node
+    GATED = "gated"  # waits until its scheduling gates are removed
+    PENDING = "pending"  # waits for a node
 
 
 class Task(Struct, frozen=True, gc=False):
-    """A pod in the terms of the protocol.
+    """A pod as a task of the protocol.
 
-    Python's collector of cycles need not track it (``gc=False``), as nothing that it holds refers back to it.
+    It contains no reference to itself, so Python's garbage collector need not track it (``gc=False``).
     """
 
     uid: str
@@ -59,19 +59,21 @@ class Task(Struct, frozen=True, gc=False):
     job: str
     """Id of its owner, "" if it owns itself."""
     priority: int
-    """Value of its PriorityClass, whatever its group says."""
+    """Value of its PriorityClass, independent of its group's priority."""
     created: float
     """When it was created, in seconds since the epoch."""
     scheduled: float = 0.0
-    """When the pod was scheduled, in seconds since the epoch; 0 for not yet. If no model reads this, it is only set for
-    pods that had a node when the bridge started, because the youngest of equal victims is evicted.
+    """When the pod was scheduled, in seconds since the epoch; 0 for not yet.
+
+    If no cost model reads this, it is set only for pods that had a node when the bridge started; among equal victims,
+    the youngest is evicted.
     """
     initialized: float = 0.0
     """When it was initialized, in seconds since the epoch, 0 for not yet."""
     group_priority: int | None = None
-    """Order of its group among others of equal ``priority``, None without one."""
+    """Priority of its group, which decides between pods of equal ``priority``; None without a group."""
     spread: str = ""
-    """Group that default spread keeps apart, "" for none."""
+    """Name of the group of pods that the default spread distributes over nodes, "" for none."""
 
     @property
     def task_class(self) -> int:
@@ -93,7 +95,7 @@ def classify_pod(pod: Pod) -> Disposition:
 def translate_pod(pod: Pod, classes: ClassTable, priorities: PriorityResolver) -> Task:
     """Return the task of a pod, and register its class.
 
-    A PriorityClass that does not exist (deleted since admission, or never there) counts as priority 0.
+    A PriorityClass that does not exist counts as priority 0.
     """
     metadata, status = pod.metadata, pod.status
     if status.container_statuses or status.init_container_statuses or status.resources:
@@ -112,7 +114,7 @@ def translate_pod(pod: Pod, classes: ClassTable, priorities: PriorityResolver) -
         traits=classes.traits(pod, priority=priority),
         job=job_id(metadata),
         priority=priority,
-        # The protocol's times begin in 1970: a pod that claims to be older counts as from then.
+        # The protocol's times begin in 1970: a pod with an earlier creation time counts as created then.
         created=max(time or 0.0, 0.0),
         scheduled=(_since(pod, "PodScheduled") if timed else 0.0) or _read_start(pod),
         initialized=_since(pod, "Initialized") if timed else 0.0,
@@ -120,14 +122,14 @@ def translate_pod(pod: Pod, classes: ClassTable, priorities: PriorityResolver) -
 
 
 def _read_start(pod: Pod) -> float:
-    """Return when a pod on a node began, as preemption compares it (kube-scheduler's GetPodStartTime); 0 if unknown."""
+    """Return when a pod on a node started, as in kube-scheduler's GetPodStartTime for preemption; 0 if unknown."""
     if not pod.spec.node_name:
         return 0.0
     return max(seconds(pod.status.start_time) or 0.0, 0.0) or _since(pod, "PodScheduled")
 
 
 def _since(pod: Pod, kind: str) -> float:
-    """Return since when (seconds) a condition is True; 0 if it is not True or states no time."""
+    """Return since when a condition is True, in seconds since the epoch; 0 if it is not True or states no time."""
     condition = pod.condition(kind)
     if condition is None or condition.status != "True":
         return 0.0
@@ -135,20 +137,20 @@ def _since(pod: Pod, kind: str) -> float:
 
 
 def scheduler_of(pod: Pod) -> str:
-    """Return the name of the scheduler that is meant to bind the pod."""
+    """Return the name of the scheduler that is to bind the pod."""
     return pod.spec.scheduler_name or DEFAULT_SCHEDULER
 
 
 def get_qualified_name(metadata: ObjectMeta) -> str:
-    """Return ``namespace/name``."""
+    """Return ``namespace/name`` of an object."""
     return f"{metadata.namespace or 'default'}/{metadata.name}"
 
 
 def job_id(metadata: ObjectMeta) -> str:
-    """Return the id of the job of all objects that this one's controller owns, "" without a controller.
+    """Return the id of the job that consists of the pods of this object's controller, "" without a controller.
 
-    Anybody may write a reference to an owner: it counts only within the object's own namespace, whatever uid
-    it names, and never names a group.
+    Anybody may write an owner reference, so it only refers to owners in the object's own namespace, whatever uid it
+    states, and never to a group.
     """
     owner = metadata.controller()
     if owner is None:
@@ -158,7 +160,7 @@ def job_id(metadata: ObjectMeta) -> str:
 
 
 def job(metadata: ObjectMeta) -> pb.Job | None:
-    """Return the job that a pod belongs to, None for a pod that owns itself."""
+    """Return the job that a pod belongs to, None for a pod without controller."""
     owner = metadata.controller()
     if owner is None:
         return None
@@ -169,8 +171,8 @@ def job(metadata: ObjectMeta) -> pb.Job | None:
 def join_parts(*parts: str) -> str:
     """Return one text for ``parts``, such as ``a/b/c``; slashes within a part are escaped.
 
-    Parts may be any text; different parts, or numbers of parts, give different results. If the result would be longer
-    than ``LONGEST``, it consists of the first part and a digest.
+    Parts may be any text; different parts always give different results. If the result would be longer than
+    ``LONGEST``, it consists of the first part and a digest.
     """
     text = "/".join([part if "/" not in part and "%" not in part else _escape(part) for part in parts])
     if len(text) <= LONGEST:
@@ -188,7 +190,7 @@ def _escape(part: str) -> str:
 
 
 def workload_of(pod: Pod) -> str:
-    """Return ``namespace/Kind/name`` of the controller of a pod; of a pod without one, its own name."""
+    """Return ``namespace/Kind/name`` of a pod's controller; ``namespace/name`` of the pod if it has none."""
     owner = pod.metadata.controller()
     if owner is None:
         return get_qualified_name(pod.metadata)
@@ -196,7 +198,7 @@ def workload_of(pod: Pod) -> str:
 
 
 def gates_text(pod: Pod) -> str:
-    """Return a pod's scheduling gates, named in a sentence; "" if it has none."""
+    """Return a sentence that names a pod's scheduling gates; "" if it has none."""
     gates = [each.name for each in pod.spec.scheduling_gates]
     return f"Nobody schedules it before its scheduling gates are gone: {', '.join(gates)}." if gates else ""
 
@@ -210,7 +212,7 @@ class UnknownPriorityClassError(LookupError):
 
 
 class PriorityResolver:
-    """Knows a cluster's priority classes."""
+    """A cluster's PriorityClasses, by which pods get their priorities."""
 
     def __init__(self, classes: Iterable[PriorityClass] = ()) -> None:
         self._values = dict(SYSTEM_CLASSES)
@@ -220,7 +222,7 @@ class PriorityResolver:
             self.upsert(priority_class)
 
     def upsert(self, priority_class: PriorityClass) -> None:
-        """Learn of a class or of its new value."""
+        """Add or update a PriorityClass."""
         name = priority_class.metadata.name
         self.remove(name)
         self._values[name] = _clip(priority_class.value)
@@ -240,7 +242,8 @@ class PriorityResolver:
     def priority(self, spec: PodSpec) -> int:
         """Return ``spec.priority``, or the value of its priority class, or that of the global default class, or 0.
 
-        Of several default classes the lowest counts, as in Kubernetes. Raises ``UnknownPriorityClassError``.
+        If there are several global default classes, the lowest value is used, as in Kubernetes. Raises
+        ``UnknownPriorityClassError``.
         """
         if spec.priority is not None:
             return _clip(spec.priority)
@@ -260,9 +263,7 @@ class PriorityResolver:
         return name in self._peaceful
 
     def never_preempts(self, spec: PodSpec) -> bool:
-        """Return whether a pod must not evict others: as its spec says, else its class, else the global default
-        class.
-        """
+        """Return whether a pod must not evict others, by its spec, else its class, else the global default class."""
         if spec.preemption_policy or spec.priority is not None:
             return spec.preemption_policy == NEVER
         name = spec.priority_class_name or min(self._defaults, key=self._defaults.__getitem__, default="")
@@ -274,7 +275,7 @@ def _clip(value: int) -> int:
 
 
 def reduce_pod(pod: Pod) -> Pod:
-    """Return the task of a pod that is not placed here: its identity, its node, and what it uses there."""
+    """Return a pod reduced to its identity, its node and its resources, for pods that could not be handled."""
     metadata, spec = pod.metadata, pod.spec
     return Pod(
         metadata=ObjectMeta(

@@ -1,4 +1,4 @@
-"""Templates: the part of a class that the pod's spec alone decides, without labels and namespace."""
+"""Makes templates: the parts of classes that a pod's spec alone determines, without labels and namespace."""
 
 from __future__ import annotations
 
@@ -46,47 +46,46 @@ POD_SET_GROUP = "kueue.x-k8s.io/podset-group-name"
 """Annotation with the name of a group of pod sets of one workload of Kueue, such as a leader and its workers."""
 
 KAI_GPU_PARTS = ("gpu-fraction", "gpu-memory")
-"""Annotations of KAI that request a part of a GPU without a resource: such a pod would share a GPU without being
-counted.
-"""
+"""KAI's annotations that request a part of a GPU without naming a resource, so that the part could not be counted."""
 
 _SOURCE_CACHE_LIMIT = 50_000
 
 
 class ClassSource(Struct, frozen=True, gc=False, omit_defaults=True):
-    """The fields of a pod that determine its class. It serves as a key: pods of equal sources share a template.
+    """The fields of a pod that determine its class, and the key of its template.
 
-    ``describe`` is given this and no pod, so that it can look at nothing in which pods of one class may differ.
+    Pods with equal sources share a template. ``describe`` gets only this and no pod, so that it cannot read fields that
+    differ between pods of one class.
     """
 
     spec: PodSpec
-    """The pod's, without what other fields here stand for, and without what no class says."""
+    """The pod's spec, without fields that other fields of this record replace or that no class depends on."""
     metadata: ObjectMeta
-    """Namespace and labels, as far as the pod's own rules refer to them, and the annotations that models read."""
+    """Namespace and labels, if the pod's own rules refer to them, and the annotations that cost models read."""
     disks: tuple[tuple[str, bool], ...]
-    """Of its volumes: the name of each disk, and whether the pod only reads it."""
+    """Its volumes' disks: the name of each, and whether the pod only reads it."""
     never_preempts: bool
     """Whether the pod waits instead of evicting others."""
     runs_to_completion: bool
-    """The pod is expected to end by itself, as those of Jobs are; all that serve are restarted for ever."""
+    """Whether the pod is expected to end by itself, like pods of Jobs."""
     service_class: str
-    """Koordinator's priority class, "" if nobody looks at it."""
+    """Koordinator's priority class, "" if no cost model reads it."""
     daemon: bool
-    """The pod is a DaemonSet's, and somebody looks at that."""
+    """Whether a DaemonSet owns the pod and a cost model reads that."""
     run_seconds: int
-    """After how many seconds it has ended at the latest; 0: not known."""
+    """Longest run time in seconds; 0 if it is not known."""
     profile: str
-    """The scheduler that it names, "" if its pods are placed as all others."""
+    """The scheduler that it names, if pods of this scheduler are scored by a profile of their own; else ""."""
     flavor_group: str
     """The group of pod sets that take the same flavors of a queue of Kueue, by its annotation; "" for none."""
     gpu_part: str
-    """The annotation by which it asks KAI for a part of a GPU, "" for none."""
+    """The annotation by which it requests a part of a GPU from KAI, "" for none."""
 
 
 def class_source(
     pod: Pod, visibility: Visibility, *, priority: int | None = None, daemon: bool = False
 ) -> ClassSource:
-    """Return the source of a pod's class. ``priority`` is the pod's, if its spec does not say."""
+    """Return the source of a pod's class. ``priority`` is the pod's priority, if its spec does not state it."""
     spec = pod.spec
     return ClassSource(
         spec=replace(spec, **_ELSEWHERE),
@@ -106,7 +105,7 @@ def class_source(
 
 
 _ELSEWHERE = {
-    # Other fields of the class's source say these, such as `never_preempts` and `disks`.
+    # Other fields of the class's source replace these, such as `never_preempts` and `disks`.
     "preemption_policy": "",
     "restart_policy": "",
     "active_deadline_seconds": None,
@@ -124,14 +123,14 @@ _ELSEWHERE = {
     # They are added once the claims are known.
     "resource_claims": (),
 }
-"""Fields of a pod's spec that are left out of a source. One that is new is not, whether or not a class looks at it."""
+"""Fields of a pod's spec that are left out of a source. New fields of the spec are part of it by default."""
 
 
 def describe(source: ClassSource, visibility: Visibility) -> tuple[pb.TaskClass, tuple[Defect, ...]]:
     """Return the class that a source determines, without number, labels and namespace, and the defects of the spec.
 
-    A class with defects has them as ``invalid`` and, of the rules, only ports and disks. So the solver always
-    accepts it, never places it, and still counts it where it runs. The same goes for a class with far too
+    A class with defects states them in ``invalid``, and its only rules are ports and disks. So the solver always
+    accepts the class, never places its tasks, and still counts running ones. The same applies to a class with far too
     many rules.
     """
     spec = keep_few_resources(source.spec)
@@ -170,7 +169,7 @@ def describe(source: ClassSource, visibility: Visibility) -> tuple[pb.TaskClass,
 
 @dataclass(slots=True, eq=False)
 class Plain:
-    """A class without labels, namespace and images. Two are equal only if they are the same object."""
+    """A class without labels, namespace and images; compared by identity."""
 
     message: pb.TaskClass
     defects: tuple[Defect, ...]
@@ -179,17 +178,22 @@ class Plain:
 
 
 class Template(NamedTuple):
-    """A class made from a spec, and the images of its containers, which are in the class only if they count."""
+    """A class made from a spec, and the images of its containers.
+
+    Images are part of the class only if they affect scores.
+    """
 
     plain: Plain
     images: tuple[str, ...]
 
 
 class TemplateTable:
-    """Templates by content. A pod whose relevant spec has been seen before costs one encoding and one look-up.
+    """Templates by content.
 
-    Templates are kept until ``keep_only``; the memory of sources is bounded besides. ``is_daemon`` says whether a pod
-    is a DaemonSet's.
+    For a spec that was seen before, finding its template takes one encoding and one look-up.
+
+    Templates are kept until ``keep_only``; the number of remembered sources is limited. ``is_daemon`` returns whether a
+    DaemonSet owns a pod.
     """
 
     def __init__(self, visibility: Visibility, is_daemon: Callable[[Pod], bool]) -> None:
@@ -201,7 +205,7 @@ class TemplateTable:
         self._templates: dict[Template, Template] = {}
 
     def intern(self, pod: Pod, *, priority: int | None = None) -> Template:
-        """Return the pod's template; ``priority`` is the pod's, if its spec does not say."""
+        """Return the pod's template; ``priority`` is the pod's priority, if its spec does not state it."""
         daemon = self._visibility.daemons and self._is_daemon(pod)
         source = class_source(pod, self._visibility, priority=priority, daemon=daemon)
         key = self._encode(source)
@@ -223,7 +227,7 @@ class TemplateTable:
         return template
 
     def keep_only(self, templates: Collection[Template]) -> None:
-        """Forget all other templates; a pod that has one of these gets a new one."""
+        """Forget all other templates; a later pod with a forgotten one gets a new template."""
         plain = {template.plain for template in templates}
         self._templates = {template: template for template in templates}
         self._by_content = {content: each for content, each in self._by_content.items() if each in plain}
@@ -231,7 +235,7 @@ class TemplateTable:
 
 
 def _add_detail(message: pb.TaskClass, spec: PodSpec, visibility: Visibility) -> None:
-    """Add the fields that only some models read. Their defects have been found with the requests."""
+    """Add the fields that only some cost models read. Their defects were found with the requests."""
     known: list[Defect] = []
     if visibility.containers:
         message.containers.extend(container_messages(spec, limits=visibility.limits))
@@ -279,7 +283,7 @@ def _rules(source: ClassSource, defects: list[Defect]) -> pb.TaskClass:
 
 
 def _metadata_read(pod: Pod, annotations: dict[str, str]) -> ObjectMeta:
-    """Return the metadata of the pod that its class needs; rules between pods read namespace and labels."""
+    """Return the metadata that a pod's class needs; rules between pods read namespace and labels."""
     spec, metadata = pod.spec, pod.metadata
     affinity = spec.affinity
     between = affinity is not None and (affinity.pod_affinity or affinity.pod_anti_affinity)
@@ -294,7 +298,7 @@ _NOTHING_READ = ObjectMeta()
 
 
 def _label_keys(spec: PodSpec) -> Iterator[str]:
-    """Yield the labels of the pod itself that its selectors refer to by ``matchLabelKeys`` and its opposite."""
+    """Yield the keys of the pod's own labels that its rules name in ``matchLabelKeys`` and ``mismatchLabelKeys``."""
     for constraint in spec.topology_spread_constraints:
         yield from constraint.match_label_keys
     affinity = spec.affinity

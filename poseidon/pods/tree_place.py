@@ -1,4 +1,4 @@
-"""Names the place of a pod in a tree of groups."""
+"""Defines the place of a pod in a tree of groups."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from poseidon.pod_rules.kept_terms import KeptTerm
 
 
 class TreePlace(NamedTuple):
-    """A pod's place in a tree of groups: the name of its group there, whether the tree's pods must not evict others,
-    and the affinities that the tree keeps for them.
+    """A pod's place in a tree of groups: the name of its group, and properties of the tree's pods.
+
+    ``never_preempts``: whether they must not evict others; ``kept_terms``: their affinities that the tree's rules
+    guarantee.
     """
 
     group: str = ""

@@ -1,4 +1,4 @@
-"""Decides which metadata of objects is sent for models; labels that selectors read come in addition."""
+"""Decides which metadata of objects is sent to the solver: what cost models need, and labels that selectors read."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from poseidon.pods.requests_and_limits import BANDWIDTH_ANNOTATIONS
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 ANNOTATION_PREFIX = "firmament.io/"
-"""Annotations of pods and nodes that begin like this are meant for models."""
+"""Annotations of pods and nodes that begin like this are meant for cost models."""
 
 APP_GROUP_LABEL = "appgroup.diktyo.x-k8s.io"
 """Pod label: the name of its AppGroup, without a namespace."""
@@ -25,7 +25,7 @@ WORKLOAD_LABEL = "appgroup.diktyo.x-k8s.io.workload"
 _FLAGS = ("namespaces", "programs", "containers", "qos", "limits", "service_classes", "daemons", "timings")
 _LISTS = ("labels", "kind_labels", "annotations", "machine_annotations", "records", "arrivals", "profiles")
 _SOLVERS_OWN = ("residents", "load", "unseen", "devices", "typical")
-"""Needs that ask nothing of a driver that has not another word as well."""
+"""Needs for which a driver sends no data of its own."""
 
 _LABELS = ("networkRequirement", "taskType", APP_GROUP_LABEL, WORKLOAD_LABEL)
 
@@ -37,16 +37,19 @@ WHEN_UNTOLD = frozenset(
         *(f"machine_annotations:{each}" for each in NODE_ANNOTATIONS),
     }
 )
-"""The data for a solver that does not state its needs: all that such solvers can use, without records."""
+"""The needs of a solver too old to state them: all data that such solvers can use, without records."""
 
 _NEEDING = ("In", "Exists")
 _NO_LABEL = ""
-"""Stands for the label under which selectors without needs are filed; no label has an empty key."""
+"""Stands for "no label" in the index of selectors; no label has an empty key."""
 
 
 @dataclass(frozen=True, slots=True)
 class Visibility:
-    """The parts of pods that models read. Other metadata distinguish classes only if some selector reads them."""
+    """The data of pods and nodes that cost models read.
+
+    Other labels distinguish classes only if a selector reads them.
+    """
 
     labels: frozenset[str] = frozenset()
     """Names of labels."""
@@ -55,9 +58,9 @@ class Visibility:
     namespaces: bool = False
     """Whether models read namespaces."""
     prefix: str = ""
-    """Prefix of further annotations, "" for none."""
+    """Prefix of further annotations that cost models read, "" for none."""
     programs: bool = False
-    """Whether a pod without a program's name gets its owner's, so that pods of different jobs differ."""
+    """Whether a pod that names no program gets the name of its owner, so that pods of different jobs differ."""
     containers: bool = False
     """Whether models read requests of each container."""
     limits: bool = False
@@ -73,21 +76,19 @@ class Visibility:
     bandwidth: bool = False
     """Whether bandwidth annotations count as requests."""
     node_annotations: frozenset[str] = frozenset()
-    """Names of node annotations, in addition to those meant for models."""
+    """Names of node annotations, in addition to those with the models' prefix."""
     records: frozenset[str] = frozenset()
-    """Kinds of records."""
+    """Kinds of records that cost models read."""
     profiles: frozenset[str] = frozenset()
-    """Names of schedulers whose pods are placed otherwise than all others."""
+    """Names of schedulers whose pods are scored by profiles of their own."""
 
     def annotations_of(self, pod: Pod) -> dict[str, str]:
-        """Return the pod's annotations that models read; adds the name of its program, if models ask for it and it is
-        known.
-        """
+        """Return the pod's annotations that cost models read, with the name of its program if they read that."""
         found = pod.metadata.annotations
         chosen = _choose(found, self.annotations)
         if self.prefix and found:
             chosen.update(filter_by_prefix(found, self.prefix))
-            for key in MOVE_ANNOTATIONS:  # for the bridge, not for models
+            for key in MOVE_ANNOTATIONS:  # only the bridge reads these
                 chosen.pop(key, None)
         if self.programs:
             name = get_program(pod)
@@ -97,9 +98,9 @@ class Visibility:
 
 
 def visible_to(needs: Collection[str], *, bandwidth: bool = False) -> Visibility:
-    """Return the data that a solver's models read, from its needs as ``Welcome`` of the protocol states them.
+    """Return the data that a solver's cost models read, by its needs as stated in the message ``Welcome``.
 
-    ``bandwidth``: annotations are requests.
+    ``bandwidth``: bandwidth annotations count as requests.
     """
     lists: dict[str, set[str]] = {kind: set() for kind in _LISTS}
     for word in needs:
@@ -126,7 +127,7 @@ def visible_to(needs: Collection[str], *, bandwidth: bool = False) -> Visibility
 
 
 def not_understood(needs: Iterable[str]) -> list[str]:
-    """Return the words that only a later version of this program understands, sorted."""
+    """Return the needs that this version does not understand, sorted."""
     known = {*_FLAGS, *_LISTS, *_SOLVERS_OWN}
     return sorted(word for word in needs if word.partition(":")[0] not in known)
 
@@ -142,10 +143,10 @@ def _choose(given: Mapping[str, str], keys: frozenset[str]) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class SelectorReads:
-    """The labels that one kind of selector reads of the pods that it may match.
+    """The labels that a kind of selector reads.
 
-    ``needs``: labels without which it matches none. ``reads``: all labels that it has a condition on. ``limited``:
-    it covers some namespaces only.
+    ``needs``: labels that a pod must have to match. ``reads``: all labels with a condition. ``limited``: whether the
+    selector covers some namespaces only.
     """
 
     needs: frozenset[str]
@@ -154,26 +155,26 @@ class SelectorReads:
 
 
 FiledReads: TypeAlias = tuple[str | None, SelectorReads]
-"""The labels that a selector reads, and in which namespace; None: in any."""
+"""The namespace of a selector (None: any), and the labels that it reads."""
 
 
 @dataclass(frozen=True, slots=True)
 class VisibleLabels:
-    """The labels (by name) of a pod that all selectors together read, and whether they read its namespace."""
+    """The names of a pod's labels that any selector reads, and whether any selector reads its namespace."""
 
     labels: frozenset[str] = frozenset()
     namespace: bool = False
 
 
 class Shown(NamedTuple):
-    """The metadata of a pod that its class contains."""
+    """The metadata of a pod that are part of its class."""
 
     namespace: str
     labels: tuple[tuple[str, str], ...]
     ending: bool
 
     def add_to(self, message: pb.TaskClass) -> None:
-        """Write namespace, labels and whether the pods are ending into the message of a class."""
+        """Write namespace, labels, and whether the pods are being deleted, into the message of a class."""
         message.namespace = self.namespace
         message.labels.update(self.labels)
         message.terminating = self.ending
@@ -187,7 +188,7 @@ def choose_shown(
     *,
     ending: bool,
 ) -> Shown:
-    """Return the metadata that models or selectors read; ``labels`` are sorted."""
+    """Return the metadata of a pod that cost models or selectors read; ``labels`` are sorted."""
     return Shown(
         namespace if visible_labels.namespace or visible.namespaces else "",
         tuple([item for item in labels if item[0] in visible_labels.labels or item[0] in visible.labels]),
@@ -196,11 +197,11 @@ def choose_shown(
 
 
 _MANY_NAMESPACES = 200
-"""If a selector names so many namespaces, it counts as selecting all."""
+"""A selector that names more namespaces than this counts as selecting all of them."""
 
 
 class SelectorIndex:
-    """Collects the labels that selectors read; it forgets nothing, so the set only grows."""
+    """An index of the labels that selectors read. Nothing is removed from it."""
 
     def __init__(self) -> None:
         self._anywhere: dict[str, set[SelectorReads]] = {}
@@ -213,7 +214,7 @@ class SelectorIndex:
         return anywhere + sum(len(found) for filed in self._within.values() for found in filed.values())
 
     def grow_everywhere(self) -> None:
-        """Have the next ``take_grown`` return that selectors may read more of all pods."""
+        """Let the next ``take_grown`` return that selectors may read more labels in all namespaces."""
         self._grown_anywhere = True
 
     def observe(self, found: Iterable[FiledReads]) -> None:
@@ -229,7 +230,7 @@ class SelectorIndex:
         self.observe(_list_reads(selector))
 
     def visible_labels(self, namespace: str, labels: frozenset[str]) -> VisibleLabels:
-        """Return which labels selectors can read of pods with these labels (by name) in a namespace."""
+        """Return which of these label names of a pod in a namespace selectors read."""
         seen: set[str] = set()
         limited = False
         for selector in self._find_filed(namespace, labels):
@@ -276,15 +277,15 @@ def _list_reads(selector: pb.TaskSelector) -> Iterator[FiledReads]:
         limited=not selector.HasField("namespaces_by_label") or bool(selector.namespaces_by_label.labels),
     )
     if by_label:
-        # Namespaces may get or lose the labels, so a selector of namespaces counts for all of them. So does a term that
-        # names thousands: to check some more pods costs less than an entry for each namespace.
+        # Labels of namespaces may change, so a selector of namespaces counts as selecting all. So does a term that
+        # names very many: checking some more pods takes less than an entry for each namespace.
         yield None, found
     else:
         yield from ((namespace, found) for namespace in selector.namespaces)
 
 
 def _file(filed: dict[str, set[SelectorReads]], selector: SelectorReads) -> bool:
-    """File a selector under one label that it needs. Returns whether it is new."""
+    """Add a selector to the index under one label that it needs; return whether it is new."""
     known = filed.setdefault(min(selector.needs, default=_NO_LABEL), set())
     if selector in known:
         return False

@@ -1,7 +1,8 @@
 """Keeps which volumes are attached to which machines, by the pods there and by VolumeAttachments.
 
-A volume stays attached for a while after its pod has gone, and still counts against its driver's limit. So a machine
-offers less by the attachments without a pod; a pod that wants an attached volume needs no further attachment there.
+A volume stays attached for a while after its pod was deleted, and still counts against its driver's limit. So
+attachments without a pod reduce what a machine offers. A pod that uses an attached volume needs no further attachment
+on that machine.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ class AttachedVolumes:
         self._attachments_of = Users()
 
     def put(self, uid: str, found: VolumeAttachment | None) -> tuple[set[str], set[str]]:
-        """Update an attachment, None if it is gone; return the machines and the pods (uids) that the change affects."""
+        """Update an attachment, None if it was deleted; return the machines and the uids of pods that this affects."""
         before = self._known.get(uid)
         after = _attachment(found)
         if before == after:
@@ -61,7 +62,7 @@ class AttachedVolumes:
         return node in self._on
 
     def volume_of(self, key: str) -> Attached | None:
-        """Return the volume that a pod with this claim or disk needs attached, None if none or not known yet."""
+        """Return the volume that must be attached for a claim or disk, None if there is none or it is not known yet."""
         kind, separator, _ = key.partition(DISK)
         if separator:
             return Attached(key, DRIVER_OF_SOURCE[kind])
@@ -91,10 +92,10 @@ class AttachedVolumes:
         return Counter(name_attachments(each.driver) for each in self._find_unknown(node))
 
     def not_needed(self, node: str, keys: Iterable[str]) -> Counter[str]:
-        """Return, by resource, how many attachments a pod with these claims and disks need not request on a machine.
+        """Return, by resource, how many attachments on a machine a pod with these claims and disks need not request.
 
-        These are its volumes that are attached there already, and all volumes that pods which are gone have left
-        attached, as these will be detached soon.
+        These are the pod's volumes that are attached there already, and volumes that deleted pods have left attached,
+        because these will be detached soon.
         """
         found = self.count_unknown(node)
         for key in keys:
@@ -105,7 +106,7 @@ class AttachedVolumes:
         return found
 
     def list_named(self, node: str) -> tuple[str, ...]:
-        """Return names of volumes attached to a machine that several pods use, or only pods elsewhere."""
+        """Return the names of attached volumes of a machine that several pods use, or only pods on other machines."""
         found = {each.volume for each in self._find_unknown(node) if self._users_of(each.volume)}
         for key in self._holders.list_claims(node):
             attached = self.volume_of(key) if self._users.has_several(key) else None

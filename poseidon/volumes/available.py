@@ -1,9 +1,10 @@
-"""Keeps volumes that exist and are not bound: the machines that reach them, and the claims they are reserved for.
+"""Keeps existing unbound volumes: the machines that reach them, and the claims they are reserved for.
 
-Local volumes are made by hand or by an operator, one per disk. A claim can be bound only where such a volume is,
-and a volume can be bound to one claim only. So each profile of a claim (class, size, ...) becomes a resource. A machine
-offers one unit of it for each suitable volume that it reaches. A claim uses a unit of its own profile, and a unit of
-each wider profile: two small claims and a large one need three volumes, of which one is large.
+Local volumes are made by hand or by an operator, one per disk. A claim can be bound only on a machine with such a
+volume, and a volume can be bound to one claim only. So each profile of claims (class, size, ...) becomes a resource. A
+machine offers one unit of it for each suitable volume that it reaches. A claim uses a unit of its own profile, and a
+unit of each profile that accepts the same volumes and more: two small claims and a large one need three volumes, one of
+them large.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from poseidon.volumes.requirements import NO_LIMIT
 class _Group:
     """Volumes that the same machines reach.
 
-    ``shown``: for a group that is not local, the profiles that some volume suited when the group was last checked.
+    ``shown``: for a group that is not local, the profiles that at least one volume suited at the last check.
     """
 
     rules: Rules
@@ -32,7 +33,7 @@ class _Group:
 
     @property
     def local(self) -> bool:
-        """Whether only machines that the rules name by host name reach the volumes."""
+        """Whether the rules restrict the volumes to machines named by host name."""
         return self.pairs != (ANYWHERE,)
 
     def admits(self, name: str, labels: Mapping[str, str]) -> bool:
@@ -49,9 +50,9 @@ class _Reservation:
 class AvailableVolumes:
     """Available volumes by the machines that reach them, with their reservations for claims.
 
-    A reserved volume counts only for profiles that the profile of its claim implies, until the reservation
-    ends: the claim's pod still requests its units. Volumes that are not local are offered without a number,
-    because each binding would change thousands of machines; if none is left, ``reserve`` returns None.
+    A reserved volume counts only for profiles that its claim's profile implies, until the reservation ends, because the
+    claim's pod still requests these units. The number of volumes that are not local is not offered, because each
+    binding would change thousands of machines. If none is left, ``reserve`` returns None.
     """
 
     def __init__(self) -> None:
@@ -74,7 +75,7 @@ class AvailableVolumes:
             self._changed.add(name)
 
     def remove_node(self, name: str) -> None:
-        """Forget a machine that is gone."""
+        """Forget a machine that has been removed."""
         self._reach.remove_node(name)
         self._changed.discard(name)
 
@@ -97,7 +98,7 @@ class AvailableVolumes:
         self._mark(group)
 
     def remove(self, name: str) -> None:
-        """Forget a volume that is gone, or not available any more."""
+        """Forget a volume that was deleted, or is not available any more."""
         group = self._group_of.pop(name, None)
         if group is None:
             return
@@ -114,7 +115,7 @@ class AvailableVolumes:
     def want(self, profile: Profile) -> bool:
         """Offer volumes for a claim's profile on machines from now on; return whether the profile is new.
 
-        Profiles are never removed, since a profile that a claim had once is likely to come again.
+        Profiles are never removed, because later claims are likely to have them again.
         """
         of_class = self._wanted.setdefault(profile.storage_class, {})
         if profile not in of_class:
@@ -125,13 +126,13 @@ class AvailableVolumes:
         return False
 
     def list_implied(self, profile: Profile) -> list[Profile]:
-        """Return the wanted profiles whose offers a claim with this profile reduces, its own among them."""
+        """Return the wanted profiles whose offers a claim with this profile reduces, including its own."""
         return [each for each in self._wanted.get(profile.storage_class, ()) if implies(profile, each)]
 
     def reserve(self, claim: str, profile: Profile, node: str) -> Volume | None:
         """Reserve for a claim the smallest suitable volume that the machine reaches; return it, None if there is none.
 
-        A claim that has a reservation keeps it if the machine reaches that volume, else the answer is None.
+        If the claim has a reservation already, return that volume if the machine reaches it, else None.
         """
         held = self._reserved.get(claim)
         if held is not None:
@@ -166,7 +167,7 @@ class AvailableVolumes:
     # --- what machines offer -------------------------------------------------------------------------------
 
     def amounts(self, node: str) -> Iterator[tuple[str, int]]:
-        """Yield resource and number of volumes for each profile that some volume within a machine's reach suits."""
+        """Yield the resource and the number of volumes for each profile that a volume reached by the machine suits."""
         found: dict[Profile, int] = {}
         for group in self._reach.list_groups(node):
             for profile in self._profiles(group):
@@ -205,9 +206,10 @@ class AvailableVolumes:
         return [profile for name in sorted(classes) for profile in self._wanted.get(name, ())]
 
     def _mark(self, group: _Group) -> None:
-        """Mark the machines of a group, whose offers may have changed.
+        """Mark the machines of a group, because their offers may have changed.
 
-        The machines of a group that is not local are marked only if volumes for some profile have run out or come back.
+        The machines of a group that is not local are marked only if the last volume for some profile was taken, or the
+        first one came back.
         """
         if not group.local:
             shown = {

@@ -1,7 +1,7 @@
-"""Binds claims once their pod has a node: starts, watches and gives up bindings.
+"""Binds claims once their pod has a node: starts, follows and gives up bindings.
 
-Nothing is kept across a restart: the API server has the annotation of a claim, and the claim that a volume names, so
-the next process goes on from there.
+This state is not stored: the API server has a claim's annotation and the claim that a volume names, so a restarted
+process continues from there.
 """
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ from protos.conventions.configuration import PositiveDuration, Section
 
 @dataclass(slots=True)
 class _UnderWay:
-    """A pod whose claims are being bound for a node.
+    """A pod whose claims are being bound for its node.
 
-    ``missing``: claims that are not bound yet; ``chosen``: claims whose annotation with this node has been seen.
+    ``missing``: claims that are not bound yet; ``chosen``: claims that the watch has shown with this node in their
+    annotation.
     """
 
     node: str
@@ -34,8 +35,8 @@ class _UnderWay:
 class VolumeOptions(Section):
     """The section ``volumes``: ``bind_timeout`` (10 m) is how long the claims of a pod may take to be bound.
 
-    ``capacity_scoring`` (off) prefers nodes where, after volumes are made, the driver has the greatest share of its
-    capacity left.
+    ``capacity_scoring`` (off) prefers nodes where the driver has the greatest share of its capacity left after volumes
+    were made.
     """
 
     bind_timeout: PositiveDuration = 600.0
@@ -43,7 +44,7 @@ class VolumeOptions(Section):
 
 
 class VolumeBindings:
-    """Pods whose claims are being bound."""
+    """The bindings of claims that are under way, by pod."""
 
     def __init__(self, storage: Catalogue, available: AvailableVolumes, options: VolumeOptions) -> None:
         self._storage = storage
@@ -91,7 +92,7 @@ class VolumeBindings:
                 self._look(uid, pod, key)
 
     def node_gone(self, name: str) -> None:
-        """Give up the bindings for a machine that does not exist any more."""
+        """Give up the bindings for a machine that no longer exists."""
         for uid in [uid for uid, pod in self._under_way.items() if pod.node == name]:
             self._settle(uid, f"node {name} is gone")
 
@@ -108,7 +109,7 @@ class VolumeBindings:
             self._settle(uid, f"volumes were not bound within {self._seconds:g} s: {names}")
 
     def abandon(self, uid: str) -> None:
-        """Give up the bindings of a pod that is gone, or is not to be bound any more."""
+        """Give up the bindings of a pod that was deleted, or will not be bound any more."""
         self._forget(uid)
         self._settled.pop(uid, None)
 
@@ -118,12 +119,12 @@ class VolumeBindings:
         return bool(self._writes or self._settled)
 
     def take_writes(self) -> list[ClaimWrite]:
-        """Return the writes that are to be made, each only once."""
+        """Return the writes to carry out, each once."""
         writes, self._writes = self._writes, []
         return writes
 
     def take_settled(self) -> dict[str, str]:
-        """Return the pods whose binding has ended since the last call: "" for success, else the reason."""
+        """Return the bindings that have ended since the last call, by uid of the pod: "" for success, else why not."""
         settled, self._settled = self._settled, {}
         return settled
 
@@ -167,7 +168,7 @@ class VolumeBindings:
         return ""
 
     def _look(self, uid: str, pod: _UnderWay, key: str) -> None:
-        """Check how far the binding of a claim has come, and settle its pod if all are bound or one has failed."""
+        """Check the state of a claim's binding; end the pod's bindings if all claims are bound or one has failed."""
         claim = self._storage.claim(key)
         name = key.partition("/")[2]
         if claim is None:
@@ -183,14 +184,14 @@ class VolumeBindings:
         elif claim.selected_node:
             self._settle(uid, _elsewhere(claim, claim.selected_node))
         elif key in pod.chosen:
-            # The provisioner has removed the annotation with the node: that is how it reports a failure.
+            # The provisioner reports a failure by removing the annotation with the node.
             self._settle(uid, f'provisioning of persistentvolumeclaim "{name}" for node {pod.node} failed')
 
     def _note_arrival(self, uid: str, pod: _UnderWay, claim: Claim) -> None:
         volume = self._storage.volume(claim.volume)
         labels = self._available.machines.get(pod.node)
         if volume is None:
-            return  # volumes are watched apart from claims: this one has not been seen yet
+            return  # volumes and claims have separate watches: this volume has not been seen yet
         if labels is None or not reaches(volume.rules, pod.node, labels):
             self._settle(uid, f'persistentvolume "{volume.name}" cannot be reached from node {pod.node}')
             return

@@ -14,7 +14,7 @@ R = TypeVar("R")
 
 
 class _Records(Generic[R]):
-    """Records of one kind by name. Objects of the same name, earlier and later ones, are told apart by uid."""
+    """Records of one kind by name. Uids distinguish earlier and later objects of the same name."""
 
     def __init__(self) -> None:
         self.known: dict[str, R] = {}
@@ -47,7 +47,7 @@ class Catalogue:
     # --- looking up objects --------------------------------------------------------------------------------
 
     def claim(self, key: str) -> Claim | None:
-        """Return a claim by ``namespace/name``, None if unknown."""
+        """Return the record of the claim ``namespace/name``, None if it is unknown."""
         return self._claims.known.get(key)
 
     def volume(self, name: str) -> Volume | None:
@@ -67,7 +67,7 @@ class Catalogue:
         return self._provisions.known.get(storage_class)
 
     def states_capacity(self, driver: str) -> bool:
-        """Return whether a driver states its capacity in objects, so that it can make no volume beyond these."""
+        """Return whether a driver publishes its capacity, so that it can make only volumes that fit it."""
         return driver in self._drivers.values()
 
     def is_unbound_of(self, key: str, storage_class: str) -> bool:
@@ -82,7 +82,7 @@ class Catalogue:
     # --- updating objects ----------------------------------------------------------------------------------
 
     def put_claim(self, uid: str, found: PersistentVolumeClaim | None) -> str:
-        """Update a claim, None if it is gone; return its key if its record has changed, else ""."""
+        """Update a claim, None if it was deleted; return its key if its record has changed, else ""."""
         record: Claim | None = None
         if found is None:
             key, known = self._claims.remove(uid)
@@ -98,7 +98,7 @@ class Catalogue:
         return key
 
     def put_driver(self, uid: str, name: str) -> bool:
-        """Set the name of a driver that states its capacity, "" if it does not or is gone; return whether it is new."""
+        """Set the name of a driver that publishes its capacity, "" for none; return whether it has changed."""
         if self._drivers.get(uid, "") == name:
             return False
         self._drivers.pop(uid, None)
@@ -107,7 +107,7 @@ class Catalogue:
         return True
 
     def put_volume(self, uid: str, found: PersistentVolume | None) -> tuple[Volume | None, Volume | None]:
-        """Update a volume, None if it is gone; return the former record and the new one."""
+        """Update a volume, None if it was deleted; return the former record and the new one."""
         record: Volume | None = None
         if found is None:
             name, before = self._volumes.remove(uid)
@@ -121,7 +121,7 @@ class Catalogue:
         return before, record
 
     def put_provision(self, uid: str, found: StorageClass | None) -> str:
-        """Update a storage class, None if it is gone; return its name if its record has changed, else ""."""
+        """Update a storage class, None if it was deleted; return its name if its record has changed, else ""."""
         if found is None:
             name, known = self._provisions.remove(uid)
             return "" if known is None else name

@@ -1,4 +1,4 @@
-"""Keeps which pods use a claim, and on which machines."""
+"""Keeps which pods use each claim, and on which machines."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Set as AbstractSet
 from typing import TypeAlias
 
 Rank: TypeAlias = tuple[int, float, str]
-"""Order among pods that wait for one claim, the first to get it first: negated priority, time of creation, uid."""
+"""Sort key of pods that wait for one claim: negated priority, time of creation, uid. The smallest gets the claim."""
 
 
 def compute_rank(priority: int, created: float, uid: str) -> Rank:
@@ -16,7 +16,7 @@ def compute_rank(priority: int, created: float, uid: str) -> Rank:
 
 
 class Users:
-    """Users of claims by uid. Most claims have one user, so only claims with several get a set."""
+    """The uids of pods that use each claim. Most claims have one user, so only claims with several get a set."""
 
     def __init__(self) -> None:
         self._users: dict[str, str | set[str]] = {}
@@ -54,10 +54,10 @@ class Users:
 
 
 class Holders:
-    """The holder of each claim on each machine: the one pod to which the attachment of the volume is charged.
+    """The holder of each claim on each machine: the one pod whose requests include the attachment of the volume.
 
-    Of the pods on a machine that use a claim, the pod with the lowest uid holds it, so that the order of events does
-    not matter.
+    Among the pods on a machine that use a claim, the pod with the lowest uid is the holder, so that the order of events
+    does not matter.
     """
 
     def __init__(self) -> None:
@@ -65,7 +65,7 @@ class Holders:
         self._on: dict[str, dict[str, None]] = {}
 
     def add(self, key: str, node: str, uid: str) -> Iterable[str]:
-        """Add a placed user of a claim; return the uids of pods that become its holder, or cease to be."""
+        """Add a placed user of a claim; return the uids of pods that become its holder, or no longer are."""
         there = self._placed.setdefault((key, node), [])
         if uid in there:
             return ()
@@ -76,7 +76,7 @@ class Holders:
         return (*before, uid) if first else ()
 
     def remove(self, key: str, node: str, uid: str) -> Iterable[str]:
-        """Remove a user that has left; return the uids of pods that become the claim's holder, or cease to be."""
+        """Remove a user that has left; return the uids of pods that become the claim's holder, or no longer are."""
         there = self._placed.get((key, node), [])
         if uid not in there:
             return ()

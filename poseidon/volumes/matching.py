@@ -11,7 +11,7 @@ from protos.firmament.v1 import scheduler_pb2 as pb
 HOSTNAME = "kubernetes.io/hostname"
 
 Rules = tuple[bytes, ...]
-"""Encoded ``VolumeRule`` messages, all of which must hold."""
+"""Encoded ``VolumeRule`` messages; a machine must satisfy all of them."""
 
 _Terms = tuple[tuple[tuple["Condition", ...], tuple["Condition", ...]], ...]
 
@@ -32,7 +32,7 @@ def suits(offer: Offer, profile: Profile) -> bool:
 
 
 def implies(profile: Profile, other: Profile) -> bool:
-    """Return whether the fields of two profiles show that each volume that suits ``profile`` suits ``other`` too."""
+    """Return whether each volume that suits ``profile`` also suits ``other``, as far as their fields show."""
     return (
         profile.storage_class == other.storage_class
         and profile.attributes_class == other.attributes_class
@@ -49,7 +49,7 @@ def reaches(rules: Rules, name: str, labels: Mapping[str, str]) -> bool:
 
 
 def list_hosts(rules: Rules) -> frozenset[str] | None:
-    """Return the host names to which some rule restricts machines, None if no rule does."""
+    """Return the host names to which a rule restricts machines, None if no rule does."""
     for rule in rules:
         named = [_hosts_of(labels) for labels, _ in _terms(rule)]
         if named and all(values is not None for values in named):
@@ -85,7 +85,7 @@ def _term_holds(
 
 
 def holds(condition: Condition, labels: Mapping[str, str]) -> bool:
-    """Return whether labels satisfy a condition; NotIn holds also without the label."""
+    """Return whether labels satisfy a condition; NotIn also holds if the label is missing."""
     key, operator, values = condition
     found = labels.get(key)
     if operator == "In":
@@ -100,7 +100,7 @@ def holds(condition: Condition, labels: Mapping[str, str]) -> bool:
 
 
 def _compares(found: str, operator: str, values: tuple[str, ...]) -> bool:
-    """Return whether Gt or Lt holds; False if one of the values is no integer."""
+    """Return whether a comparison by Gt or Lt holds; False if one of the values is no integer."""
     try:
         left, right = int(found), int(values[0])
     except (ValueError, IndexError):

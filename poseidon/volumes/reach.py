@@ -1,4 +1,4 @@
-"""Keeps which machines reach which objects, such as volumes; machines and objects may come and go in any order."""
+"""Keeps which machines reach which objects, such as volumes. Machines and objects may be added in any order."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ G = TypeVar("G", bound=Reachable)
 
 
 class Reach(Generic[G]):
-    """Which machines reach which groups of objects, such as volumes; ``labels``: by machine."""
+    """The machines that reach each group of objects, such as volumes; ``labels`` are those of each machine."""
 
     def __init__(self) -> None:
         self.labels: dict[str, Mapping[str, str]] = {}

@@ -1,7 +1,6 @@
-"""Records of claims, volumes and storage classes, with only the fields that decide where pods may run.
+"""Defines records of claims, volumes and storage classes, with only the fields that decide where pods may run.
 
-Each object has one record, and strings and rules that many objects share are kept once, as a cluster may have 100,000
-claims.
+A cluster may have 100,000 claims, so strings and rules that many objects share are kept only once.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ Condition = tuple[str, str, tuple[str, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """The existing volumes that a claim accepts: by classes, least size in bytes, modes and labels."""
+    """What a claim requires of existing volumes: classes, least size in bytes, modes and labels."""
 
     storage_class: str
     attributes_class: str
@@ -46,14 +45,14 @@ class Profile:
 
     @property
     def resource(self) -> str:
-        """Name of the artificial resource that stands for available volumes of this profile on a machine."""
+        """Name of the resource that counts available volumes for this profile on a machine."""
         digest = blake2s(repr(self).encode(), digest_size=6).hexdigest()
         return f"{AVAILABLE}{self.storage_class}-{digest}"
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A PersistentVolumeClaim."""
+    """The record of a PersistentVolumeClaim."""
 
     key: str
     """``namespace/name``."""
@@ -74,9 +73,9 @@ class Claim:
     selected_node: str
     """The node for which its volume is provisioned, "" for none."""
     owner: str
-    """Uid of its controller, or the name if that states no uid; "" without controller."""
+    """Uid of its controller, or the controller's name if no uid is stated; "" without controller."""
     profile: Profile | None
-    """The volumes that it accepts; None once it is bound."""
+    """What it requires of existing volumes; None once it is bound."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +92,7 @@ class Offer:
 
 @dataclass(frozen=True, slots=True)
 class Volume:
-    """A PersistentVolume."""
+    """The record of a PersistentVolume."""
 
     name: str
     """Its name."""
@@ -110,7 +109,7 @@ class Volume:
     claim_uid: str = ""
     """Uid of that claim."""
     offer: Offer | None = None
-    """Its properties for claims; None unless it is available."""
+    """Its properties that claims are compared with; None unless it is available."""
     defect: str = ""
     """Why it is unusable, "" if it is usable."""
 
@@ -120,8 +119,8 @@ class Provision:
     """A StorageClass.
 
     ``waits``: whether claims are bound only once a pod has a node; ``dynamic``: whether volumes are made for claims;
-    ``driver``: the CSI driver that attaches these; ``topology``: the rule for where volumes may be made, b"" for
-    anywhere.
+    ``driver``: the CSI driver that attaches such volumes; ``topology``: the rule that says where volumes may be made,
+    b"" for anywhere.
     """
 
     waits: bool

@@ -1,4 +1,4 @@
-"""Volumes in the terms of the protocol: rules for machines, and resources for attachments and for available volumes."""
+"""Translates volumes into the protocol: rules for machines, and resources for attachments and available volumes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ATTACHMENTS = "attachable-volumes-csi-"
 """Prefix of resources that count the volumes of a CSI driver that are attached to a machine."""
 
 AVAILABLE = "available-volumes-"
-"""Prefix of resources that count the volumes without claim, of one profile, that a machine can reach."""
+"""Prefix of resources that count the unclaimed volumes that a machine reaches and that suit one profile."""
 
 _ZONE, _REGION = "topology.kubernetes.io/zone", "topology.kubernetes.io/region"
 _FORMER_ZONE, _FORMER_REGION = (
@@ -46,7 +46,7 @@ DRIVER_OF_SOURCE = {
     "vsphere_volume": "csi.vsphere.vmware.com",
     "portworx_volume": "pxd.portworx.com",
 }
-"""The CSI drivers that have replaced built-in ones, by field of a volume's spec."""
+"""The CSI drivers that have replaced built-in drivers, by field of a volume's spec."""
 
 _DRIVER_OF_PROVISIONER = {
     "kubernetes.io/aws-ebs": "ebs.csi.aws.com",
@@ -59,7 +59,7 @@ _DRIVER_OF_PROVISIONER = {
 }
 
 NO_LIMIT = 2**31
-"""The amount that machines offer where there is no limit: more than any machine attaches."""
+"""The amount that a machine offers if there is no limit: more volumes than any machine attaches."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,11 +67,10 @@ class VolumeNeeds:
     """Needs of a pod's volumes. Pods with equal needs may be of one class, whatever their claims are called.
 
     ``rules`` are encoded ``VolumeRule`` messages, ``requests`` amounts of resources; both sorted, each once.
-    ``invalid`` says why the pod can be placed nowhere, "" if it can. ``shared``: resource and name of volumes that
-    other pods use too; a machine where such a volume is attached already needs one unit less of the resource.
-    ``sole``: claims (``namespace/name``) for one pod at a time that another pod wants too. ``new_storage``: volumes
-    to be made by drivers that state their capacity: storage class, bytes of the largest volume, and of all volumes of
-    the class.
+    ``invalid`` says why no machine can take the pod, "" if one can. ``shared``: resource and name of volumes that other
+    pods use, too; if such a volume is attached already, the pod needs one unit less of the resource. ``sole``: claims
+    (``namespace/name``) for one pod at a time that other pods need, too. ``new_storage``: volumes to be made by drivers
+    that publish their capacity, as storage class, bytes of the largest volume, and bytes of all volumes of the class.
     """
 
     rules: tuple[bytes, ...] = ()
@@ -111,8 +110,8 @@ def add_needs(plain: pb.TaskClass, needs: VolumeNeeds) -> pb.TaskClass:
 def volume_rules(volume: PersistentVolume, defects: list[Defect]) -> tuple[bytes, ...]:
     """Return the rules for the machines that reach a volume: by its node affinity, and by its zone and region labels.
 
-    Volumes that were made before node affinity existed have these labels (kube-scheduler's VolumeZone): a machine
-    without any such label is not refused; where a machine lacks a label of the former name, the present name counts.
+    Volumes that were made before node affinity existed have these labels (kube-scheduler's VolumeZone). A machine
+    without any such label is accepted. If a machine lacks a label under its former name, the present name is used.
     """
     rules = []
     affinity = volume.spec.node_affinity
@@ -128,7 +127,7 @@ def volume_rules(volume: PersistentVolume, defects: list[Defect]) -> tuple[bytes
 
 
 def topology_rule(storage_class: StorageClass) -> bytes:
-    """Return the rule for where a class's volumes may be made, b"" for anywhere. An empty term never holds."""
+    """Return the rule that says where a class's volumes may be made, b"" for anywhere. An empty term never holds."""
     terms = []
     for term in storage_class.allowed_topologies:
         found = [
@@ -144,7 +143,7 @@ def node_rule(node: str) -> bytes:
 
 
 def driver_of(volume: PersistentVolume) -> str:
-    """Return the CSI driver that attaches a volume, also one that has replaced a built-in driver; "" for none."""
+    """Return the CSI driver that attaches a volume, even if it has replaced a built-in driver; "" for none."""
     spec = volume.spec
     if spec.csi is not None:
         return spec.csi.driver

@@ -18,11 +18,11 @@ _LARGEST = 2**31 - 1
 
 @dataclass(frozen=True, slots=True)
 class LevelRule:
-    """How a parent's pods are divided over the units of one level.
+    """How pods are divided over the units (such as racks) of one level of the tree.
 
-    ``kind``: pack or spread; ``hard``: all pods on one unit (pack), or at most one on each (spread). ``partitions``:
-    the number of used units, 0 for any. A used unit has ``least`` to ``most`` pods (no bounds if ``most`` is 0), and
-    a multiple of ``factor``.
+    ``kind``: pack or spread; ``hard``: all pods on one unit (pack), or at most one pod on each unit (spread).
+    ``partitions``: the number of used units, 0 for any. A used unit has ``least`` to ``most`` pods (no limits if
+    ``most`` is 0), and a multiple of ``factor`` pods.
     """
 
     kind: str = PACK
@@ -33,7 +33,7 @@ class LevelRule:
     factor: int = 1
 
     def payload(self) -> dict[str, Any]:
-        """Return the rule as it stands in a record, without the fields that have their defaults."""
+        """Return the rule in the form of a record, without fields that have default values."""
         found: dict[str, Any] = {"type": self.kind, "hard": self.hard}
         if self.partitions:
             found["partitions"] = self.partitions
@@ -45,14 +45,14 @@ class LevelRule:
 
 
 Constraints: TypeAlias = Mapping[str, LevelRule]
-"""Rules by name of the level; a level without rule packs softly."""
+"""Rules by name of the level. A level without rule prefers few units (pack, not hard)."""
 
 
 def read_constraints(text: str, path: str) -> Reading[Constraints]:
     """Read constraints from JSON; an empty text means no constraints.
 
-    These are ignored with a remark: other fields of a hard rule, ``min`` without ``max`` and the reverse, an unknown
-    type. Everything else that is malformed is a defect.
+    Some faults are only remarked, and ignored: other fields of a hard rule, ``min`` without ``max`` and the reverse,
+    and an unknown type. Every other fault is a defect.
     """
     defects: list[Defect] = []
     remarks: list[str] = []

@@ -1,4 +1,4 @@
-"""Keeps ConfigMaps that describe groups or the tree: which one counts for each subject, and its last good data."""
+"""Keeps ConfigMaps that describe groups or the tree: which ConfigMap is used for each, and its last faultless data."""
 
 from __future__ import annotations
 
@@ -21,9 +21,10 @@ K = TypeVar("K", bound=Hashable)
 
 @dataclass(slots=True)
 class DescribedMap(Generic[S]):
-    """A ConfigMap that describes a group. ``given``: its present data; ``reading``: what was read of that.
+    """A ConfigMap that describes a group or the tree.
 
-    ``good``: its last data without faults; ``spec``: what was read of those. Both are None if there were none.
+    ``given``: its present data; ``reading``: what was read from them. ``good``: its last data without faults; ``spec``:
+    what was read from these. Both are None if there were no such data.
     """
 
     found: ConfigMap
@@ -34,12 +35,12 @@ class DescribedMap(Generic[S]):
 
     @property
     def uid(self) -> str:
-        """The ConfigMap's uid, which tells it from others of the same name."""
+        """The ConfigMap's uid, which distinguishes it from others of the same name."""
         return self.found.metadata.uid
 
     @property
     def problem(self) -> str:
-        """The fault of the data, in words for people, "" for none."""
+        """The faults of the present data, as text for people, "" for none."""
         defects = self.reading.defects
         if not defects:
             return ""
@@ -47,7 +48,7 @@ class DescribedMap(Generic[S]):
         return text if self.spec is None else f"{text}; what it said before stays in force"
 
     def annotation(self) -> str | None:
-        """Return the text for the annotation with the last good data; None for no annotation."""
+        """Return the text of the annotation that keeps the last faultless data; None for no annotation."""
         if not self.reading.defects or self.good is None:
             return None
         text = compact(self.good).decode()
@@ -55,10 +56,13 @@ class DescribedMap(Generic[S]):
 
 
 class DescribedMaps(Generic[K, S]):
-    """ConfigMaps by the group or tree that they describe. If several describe one, the oldest is used.
+    """ConfigMaps by the group or tree (their *subject*) that they describe.
 
-    ``subject`` returns what a ConfigMap describes, None if that is nothing of interest. ``read`` reads its data, of
-    which only ``keys`` count: changes of other keys are ignored. ``named`` returns the name of a subject, for people.
+    If several describe one, the oldest is used.
+
+    ``subject`` returns the subject of a ConfigMap, None if it describes neither group nor tree. ``read`` reads its
+    data; only ``keys`` are read, and changes of other keys are ignored. ``named`` returns the name of a subject for
+    people.
     """
 
     def __init__(
@@ -79,18 +83,18 @@ class DescribedMaps(Generic[K, S]):
         return iter(self._by_subject)
 
     def get(self, subject: K) -> DescribedMap[S] | None:
-        """Return the ConfigMap that is used for a subject, None if there is none."""
+        """Return the ConfigMap that is used for a group or tree (``subject``), None if there is none."""
         maps = self._by_subject.get(subject)
         return min(maps.values(), key=_age) if maps else None
 
     def list_ignored(self, subject: K) -> list[tuple[DescribedMap[S], str]]:
-        """Return the ConfigMaps for a subject that are not used, each with a message for people."""
+        """Return the unused ConfigMaps for a group or tree, each with a message for people."""
         maps = sorted(self._by_subject.get(subject, {}).values(), key=_age)
         text = "ConfigMap {} describes {} already, and this one is ignored; delete one of them"
         return [(each, text.format(maps[0].found.metadata.name, self._named(subject))) for each in maps[1:]]
 
     def put(self, found: ConfigMap) -> set[K]:
-        """Add or update a ConfigMap; return the subjects whose ConfigMap may have changed."""
+        """Add or update a ConfigMap; return the groups or trees whose ConfigMap may have changed."""
         uid, subject = found.metadata.uid, self._subject(found)
         if subject is None:
             return self.remove(uid)
@@ -115,7 +119,7 @@ class DescribedMaps(Generic[K, S]):
         return touched | {subject}
 
     def remove(self, uid: str) -> set[K]:
-        """Forget a ConfigMap; return a set with the tree or topology group that it described, an empty set for none."""
+        """Forget a ConfigMap; return the set of the group or tree that it described, which may be empty."""
         subject, described = self._maps.pop(uid, (None, None))
         if described is None or subject is None:
             return set()
@@ -125,7 +129,7 @@ class DescribedMaps(Generic[K, S]):
         return {subject}
 
     def _recall(self, described: DescribedMap[S]) -> None:
-        """Restore the last good data from the annotation that a former process has written."""
+        """Restore the last faultless data from the annotation that an earlier process has written."""
         text = described.found.metadata.annotations.get(LAST_GOOD, "")
         try:
             left = loads(text) if text else None

@@ -20,7 +20,10 @@ from poseidon.kube.parsing.strict_json import compact
 DEFAULT_NAME = "default-group"
 
 GROUP_KEYS = ("name", "size", "priority", "constraints")
-"""Keys of a group's ConfigMap that are read; all others are written here, or belong to other programs."""
+"""Keys of a group's ConfigMap that are read.
+
+All other keys are written by this program, or belong to other programs.
+"""
 
 MAX_SIZE = 2**31 - 1
 
@@ -29,7 +32,7 @@ _NUMBER = re.compile(r"[+-]?[0-9]{1,10}", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class GroupSpec:
-    """A topology group's size and rules. ``priority``: its priority among groups; None: the priority of its pods."""
+    """A topology group's size and rules. ``priority``: the group's priority; None: the priority of its pods."""
 
     name: str
     size: int
@@ -37,7 +40,7 @@ class GroupSpec:
     constraints: Constraints = field(default_factory=dict)
 
     def payload(self, namespace: str) -> bytes:
-        """Return the payload of the group's record."""
+        """Return the payload of the group's record for the solver."""
         rules = {level: rule.payload() for level, rule in self.constraints.items()}
         return compact({"group": f"{namespace}/{self.name}", "constraints": rules})
 
@@ -101,7 +104,7 @@ class GroupName(NamedTuple):
 
 
 class GroupMaps(DescribedMaps[GroupName, GroupSpec]):
-    """ConfigMaps of groups as they are now."""
+    """The ConfigMaps that describe topology groups."""
 
     def __init__(self) -> None:
         super().__init__(GROUP_KEYS, read_group, group_name, lambda name: f"group {name}")
@@ -115,7 +118,7 @@ def group_name(found: ConfigMap) -> GroupName | None:
 
 
 def remarks_on(spec: GroupSpec, levels: tuple[str, ...]) -> list[str]:
-    """Return a line, for people, for each rule whose level the tree does not have."""
+    """Return a message for people about each rule whose level the tree does not have."""
     known = ", ".join(levels)
     return [
         f"data.constraints.{level}: the tree has no such level, and the rule is ignored; levels are {known}"

@@ -1,4 +1,4 @@
-"""Reads JSON that people write into ConfigMaps and annotations, and reports its defects in words for them."""
+"""Reads JSON that people write into ConfigMaps and annotations, and reports its defects."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ S_co = TypeVar("S_co", covariant=True)
 
 @dataclass(frozen=True, slots=True)
 class Reading(Generic[S_co]):
-    """The content of a text or an object; ``spec`` may be used only if there are no ``defects``.
+    """What was read from a text or an object; ``spec`` may be used only if there are no ``defects``.
 
-    ``remarks``: notes for people, such as on parts without effect.
+    ``remarks`` are messages for people, such as about parts without effect.
     """
 
     spec: S_co

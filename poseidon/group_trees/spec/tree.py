@@ -1,4 +1,4 @@
-"""Reads the ConfigMap with the cluster's tree."""
+"""Reads the ConfigMap that describes the cluster's tree of nodes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ DEFAULT_LEVELS = (RACK_LEVEL, NODE_LEVEL)
 DEFAULT_RESOURCES = ("cpu", "memory")
 
 TREE_KEYS = ("name", "resource-names", "level-names", "tree")
-"""Keys of the ConfigMap that are read."""
+"""Keys of the tree's ConfigMap that are read."""
 
 Path: TypeAlias = tuple[str, ...]
 """Names of the units from the level below the root down to a node."""
@@ -28,10 +28,11 @@ _MAX_DEPTH = 32
 
 @dataclass(frozen=True, slots=True)
 class TreeSpec:
-    """A tree. ``levels``: names from top to bottom without the root; the last level is that of nodes.
+    """A tree of nodes as a ConfigMap describes it.
 
-    ``resources``: names of resources that decide how many pods fit. ``leaves``: path by node, in the order of the tree,
-    as written. The whole path identifies a unit, so racks of two rows may have one name.
+    ``levels``: names from top to bottom without the root; the last level is that of nodes. ``resources``: names of
+    resources that decide how many pods fit. ``leaves``: path by node, in the order of the tree. The whole path
+    identifies a unit, so racks in two rows may have the same name.
     """
 
     name: str
@@ -41,14 +42,14 @@ class TreeSpec:
 
     @property
     def paths(self) -> dict[str, Path]:
-        """Paths by node, all of one length: a node above the lowest level repeats its name on the levels below it."""
+        """Paths by node, all of the same length: a node above the lowest level repeats its name on lower levels."""
         depth = len(self.levels)
         return {
             node: (*path, *(node for _ in range(depth - len(path)))) for node, path in self.leaves.items()
         }
 
     def payload(self) -> bytes:
-        """Return the payload of the tree's record."""
+        """Return the payload of the tree's record for the solver."""
         tree: dict[str, Any] = {}
         for path in self.leaves.values():
             branch = tree
@@ -59,9 +60,9 @@ class TreeSpec:
 
 
 def read_tree(data: Mapping[str, str]) -> Reading[TreeSpec]:
-    """Read the data of the ConfigMap with the tree.
+    """Read the data of the tree's ConfigMap.
 
-    The names of levels are for the lowest levels of the tree, the last name for nodes.
+    The names of levels apply to the lowest levels of the tree; the last name is that of the level of nodes.
     """
     defects: list[Defect] = []
     levels = _read_list(data, "level-names", DEFAULT_LEVELS, defects)
@@ -99,7 +100,7 @@ def _is_shallow(tree: Mapping[str, Any], defects: list[Defect]) -> bool:
 
 
 def _leaves(tree: Mapping[str, Any], defects: list[Defect], above: Path = ()) -> Iterator[Path]:
-    """Yield the paths of the units without units below them, ordered by name."""
+    """Yield the paths of the units that contain no other units, ordered by name."""
     for unit in sorted(tree):
         below, path = tree[unit], (*above, unit)
         if not unit:
@@ -116,7 +117,7 @@ def _leaves(tree: Mapping[str, Any], defects: list[Defect], above: Path = ()) ->
 
 
 def _name_levels(levels: tuple[str, ...], depth: int, remarks: list[str]) -> tuple[str, ...]:
-    """Return one name for each of ``depth`` levels, top to bottom; the given names are for the lowest levels."""
+    """Return one name for each of ``depth`` levels, top to bottom; the given names apply to the lowest levels."""
     if depth < len(levels):
         unused = ", ".join(levels[: len(levels) - depth])
         remarks.append(f"data.level-names: the tree has {depth} levels; {unused} names none of them")
@@ -130,7 +131,7 @@ def _name_levels(levels: tuple[str, ...], depth: int, remarks: list[str]) -> tup
 
 
 def _unique(leaves: list[Path], defects: list[Defect]) -> dict[str, Path]:
-    """Return paths by node; add a defect for a node that is in two places."""
+    """Return paths by node; add a defect for each node that the tree contains twice."""
     for node, times in Counter(path[-1] for path in leaves).items():
         if times > 1:
             where = [_format_path(path[:-1]) for path in leaves if path[-1] == node]

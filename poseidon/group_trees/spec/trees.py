@@ -1,4 +1,4 @@
-"""Finds the tree of a cluster: by a ConfigMap, by node labels, or only the nodes."""
+"""Finds the tree of a cluster's nodes: by a ConfigMap, by node labels, or with nodes as the only level."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from poseidon.kube.api.other_projects.app_network import ConfigMap
 from protos.conventions.configuration import Section
 
 _TREE: Final = "the tree"
-"""The only subject of the ConfigMaps: there is one tree, whatever its ConfigMap calls it."""
+"""The key of the tree among ConfigMaps: there is only one tree, whatever name its ConfigMap gives it."""
 
 
 class TreeArguments(Section):
@@ -38,13 +38,16 @@ def models_need_trees(records: Collection[str]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class ClusterTree:
-    """A tree. ``levels``: names from top to bottom, the last for nodes; ``paths``: of nodes in the tree, by node."""
+    """The tree in force.
+
+    ``levels``: names from top to bottom, the last for nodes; ``paths``: the paths of nodes, by node.
+    """
 
     levels: tuple[str, ...]
     paths: Mapping[str, Path]
 
     def path(self, node: str) -> Path:
-        """Return the path of a node; a node that is not in the tree has a path of units named ""."""
+        """Return the path of a node; for a node that is not in the tree, a path of units named ""."""
         return self.paths.get(node) or (*("" for _ in self.levels[1:]), node)
 
 
@@ -53,9 +56,9 @@ def tree_in_force(
 ) -> ClusterTree:
     """Return the tree of a cluster whose nodes have these ``labels``.
 
-    The tree of a ConfigMap (``described``) comes first, then the labels with these ``keys`` (a node that lacks one is
-    not in the tree), then the label of racks if every node has it. Otherwise the nodes are the only level. Solvers
-    find the same tree.
+    The tree of a ConfigMap (``described``) takes precedence, then the labels with these ``keys`` (a node that lacks one
+    is not in the tree), then the rack label if every node has it. Otherwise nodes are the only level. The solver uses
+    the same rules.
     """
     if described is not None:
         return ClusterTree(described.levels, described.paths)
@@ -80,9 +83,9 @@ def level_names(keys: Sequence[str]) -> tuple[str, ...]:
 
 
 class TreeBook:
-    """Keeps the labels of nodes and the ConfigMaps that describe the cluster's tree, and finds the tree that they make.
+    """Keeps node labels and the ConfigMaps that describe the cluster's tree, and finds the tree that they define.
 
-    The cluster has one tree. Nodes and ConfigMaps are the book's entries; ``tree`` reads it off them.
+    A cluster has one tree, which ``tree`` returns.
     """
 
     def __init__(self, arguments: TreeArguments) -> None:
@@ -102,7 +105,7 @@ class TreeBook:
 
     @property
     def namespace(self) -> str:
-        """The namespace in which the tree's ConfigMap is looked for."""
+        """The namespace of the tree's ConfigMap."""
         return self._arguments.namespace
 
     def node_changed(self, name: str, labels: Mapping[str, str]) -> None:
@@ -124,12 +127,12 @@ class TreeBook:
 
     @property
     def spec(self) -> TreeSpec | None:
-        """The last content without faults of the ConfigMap that is used, None for none."""
+        """The last faultless content of the ConfigMap that is used for the tree, None for none."""
         described = self.described
         return described.spec if described is not None else None
 
     def tree(self) -> ClusterTree:
-        """Return the cluster's tree by the present knowledge, see ``tree_in_force``."""
+        """Return the cluster's present tree, see ``tree_in_force``."""
         if self._tree is None:
             self._tree = tree_in_force(self.spec, self._labels, self._arguments.node_labels)
         return self._tree

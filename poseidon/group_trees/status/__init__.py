@@ -1,1 +1,1 @@
-"""Finds what is written into the objects of topology groups and their pods."""
+"""Finds the statuses and labels to write into the objects of topology groups and their pods."""

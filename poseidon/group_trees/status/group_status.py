@@ -1,4 +1,4 @@
-"""Follows one topology group from its first pod to its last, and finds the status to write, in words for people."""
+"""Follows one topology group from its first pod to its last, and finds the status to write for it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from poseidon.kube.api.metadata import seconds
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 _RESULTS = ("placement", "rank", "schedEndTime", "schedTotalTimeMilli", "schedSolverTimeMilli")
-"""Keys of the ConfigMap that tell how and when a group was placed."""
+"""Keys of the ConfigMap that state how and when a group was placed."""
 
 _NUMBER = re.compile(r"\d+", re.ASCII)
 
@@ -25,18 +25,18 @@ _NUMBER = re.compile(r"\d+", re.ASCII)
 class State(StrEnum):
     """The states of groups and of their members."""
 
-    WAITING = "Waiting"  # members, or the object that describes the group, are missing
+    WAITING = "Waiting"  # the object that describes the group, or some members, are missing
     READY = "Ready"  # all members exist, and the solver tries to place them
     ASSIGNED = "Assigned"  # all have been given a node
-    PERMITTED = "Permitted"  # some are bound, the others will be
+    PERMITTED = "Permitted"  # some members are bound, the others will be
     BOUND = "Bound"
-    PREEMPTING = "Preempting"  # all have been given a node that others have to leave first
-    PREEMPTED = "Preempted"  # members make room for more important pods
-    FAILED = "Failed"  # given up: not whole in time; it is tried again
+    PREEMPTING = "Preempting"  # all members have a node, but victims must leave first
+    PREEMPTED = "Preempted"  # members are evicted for more important pods
+    FAILED = "Failed"  # given up because it was not placed in time; the solver tries again
 
 
 PASSING = frozenset({State.WAITING, State.READY, State.ASSIGNED, State.PERMITTED})
-"""States that are usually followed by another at once, so they are written about a second late, if they last."""
+"""States that usually last only a moment, so they are written about a second later, if they last."""
 
 _SOLVER_DECIDES: dict[int, State] = {
     pb.GangState.FAILED: State.FAILED,
@@ -46,10 +46,10 @@ _SOLVER_DECIDES: dict[int, State] = {
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """The number of a group's pods by state, and the solver's last report on it.
+    """The numbers of a group's pods, and the solver's last report about the group.
 
-    ``members``: number of pods that have a part in the group, ``placed``: number of members with a node. ``phase`` and
-    ``message``: the solver's last report; ``problem``: why the solver does not get the group, "" if it does.
+    ``members``: number of pods that belong to the group; ``placed``: number of members with a node. ``phase`` and
+    ``message``: the solver's last report; ``problem``: why the group is not sent to the solver, "" if it is.
     """
 
     size: int
@@ -61,7 +61,7 @@ class Situation:
 
 
 def state_of(now: Situation) -> tuple[State, str]:
-    """Return a group's state, and for people what it waits for ("" for nothing)."""
+    """Return a group's state, and what it waits for as text for people ("" for nothing)."""
     if now.phase in _SOLVER_DECIDES:
         return _SOLVER_DECIDES[now.phase], now.message
     if now.placed >= now.size:
@@ -76,16 +76,14 @@ def state_of(now: Situation) -> tuple[State, str]:
 
 
 _AT_REST = frozenset({State.WAITING, State.FAILED, State.PREEMPTED})
-"""States in which members are not being placed; when the state changes to another, a new attempt begins."""
+"""States in which members are not being placed. When the group leaves these states, a new attempt begins."""
 
 _STATES = {str(each) for each in State}
 
 
 @dataclass(slots=True)
 class Outlook:
-    """The texts to write now: into the ConfigMap, and as labels of pods, by uid. ``passing``: the write may
-    wait a second.
-    """
+    """The texts to write: into the ConfigMap, and as labels of pods, by uid. ``passing``: they may wait a second."""
 
     data: dict[str, str | None]
     labels: dict[str, Values] = field(default_factory=dict)
@@ -93,11 +91,11 @@ class Outlook:
 
 
 class GroupLife:
-    """The states that one group passes through. Times are in seconds since the epoch.
+    """The history of one group's states. Times are in seconds since the epoch.
 
-    ``phase``, ``message`` and ``solver_seconds``: the solver's last report; ``preemptor``: the pod for which the group
-    makes room. Code that changes these calls ``find_outlook`` next. ``is_empty``: whether the group had no pods when
-    ``find_outlook`` was called last.
+    ``phase``, ``message`` and ``solver_seconds``: the solver's last report; ``preemptor``: the pod for which members
+    are evicted. Code that changes these calls ``find_outlook`` next. ``is_empty``: whether the group had no pods at the
+    last call of ``find_outlook``.
     """
 
     def __init__(self) -> None:
@@ -114,7 +112,7 @@ class GroupLife:
         self._retries: dict[str, int] = {}
 
     def recover(self, data: Mapping[str, str], members: Mapping[str, Member]) -> None:
-        """Restore the states that an earlier process has written into the ConfigMap, and as labels of the pods."""
+        """Restore the state that an earlier process has written into the ConfigMap and the labels of pods."""
         if data.get("status", "") in _STATES:
             self.state = State(data["status"])
         self.preemptor = data.get("preemptor", "")
@@ -128,7 +126,7 @@ class GroupLife:
     def find_outlook(
         self, members: Mapping[str, Member], situation: Situation, tree: ClusterTree, remark: str, now: float
     ) -> Outlook:
-        """Return the texts to write about a group. ``members``: the pods that have a part in it, by uid.
+        """Return the texts to write about a group. ``members``: the pods that belong to it, by uid.
 
         ``remark`` is reported if there is nothing more important.
         """
@@ -158,7 +156,7 @@ class GroupLife:
         return Outlook(data, self._labels(members), self.state in PASSING and not situation.problem)
 
     def _look_at_nobody(self, situation: Situation, remark: str) -> Outlook:
-        """Return what to write about a group without pods: results stay, but a group being placed waits again."""
+        """Return the texts to write about a group without pods: results stay; a group being placed waits again."""
         self.is_empty = True
         text = situation.problem or remark
         data: dict[str, str | None] = {"preemptor": self.preemptor or None}
@@ -214,13 +212,16 @@ class GroupLife:
 
 
 def _began(members: Mapping[str, Member], now: float) -> float:
-    """Return when the first member was created, or ``now`` if less than a second ago, as times are whole seconds."""
+    """Return when the first member was created; ``now`` if that is less than a second ago.
+
+    Kubernetes states creation times in whole seconds only.
+    """
     created = min(seconds(each.created) or now for each in members.values())
     return created if now - created >= 1.0 else now
 
 
 def gist(text: str) -> str:
-    """Return a message without its numbers: messages that differ only in numbers give the same reason."""
+    """Return a message without its numbers, to compare reasons."""
     return _NUMBER.sub("#", text)
 
 

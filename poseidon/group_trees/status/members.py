@@ -1,4 +1,4 @@
-"""The pods of a group, and the choice of those that have a part in it."""
+"""Describes the pods of a group, and chooses the pods that are its members."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LABELS = (RANK_LABEL, STATUS_LABEL, RETRIES_LABEL)
 class Member:
     """A pod of a group. ``node``: name of its node, "" for none; ``leaving``: whether it is being deleted.
 
-    ``labels``: the labels that this scheduler has written on it.
+    ``labels`` are those that this scheduler has written on the pod.
     """
 
     ref: PodRef
@@ -35,12 +35,12 @@ class Member:
 
     @property
     def rank(self) -> int | None:
-        """The rank that the pod has got, None for none."""
+        """The rank in the pod's label, None for none."""
         return read_number(self.labels.get(RANK_LABEL, ""))
 
     @property
     def failed(self) -> bool:
-        """Whether the pod ended without success, so that another pod may take its part."""
+        """Whether the pod failed, so that another pod may replace it."""
         return self.phase == "Failed"
 
     @property
@@ -63,7 +63,7 @@ def read_number(text: str) -> int | None:
 
 
 def member_of(uid: str, pod: Pod) -> Member:
-    """Return a pod as ``Member``."""
+    """Return the ``Member`` for a pod."""
     metadata = pod.metadata
     return Member(
         ref=PodRef(uid, metadata.namespace or "default", metadata.name),
@@ -76,11 +76,11 @@ def member_of(uid: str, pod: Pod) -> Member:
 
 
 def choose_members(members: Mapping[str, Member], size: int, former: Collection[str]) -> frozenset[str]:
-    """Return the uids of the at most ``size`` members that have a part in a group.
+    """Return the uids of the pods that are members of a group, at most ``size``.
 
-    Pods that have a node come first, then pods that had a part before (``former``), then older pods. A pod with a node
-    that is being deleted keeps its part until it is gone, so that its replacement waits for that. Failed pods, and
-    pods that are deleted before they had a node, have no part.
+    Pods that have a node come first, then former members (``former``), then older pods. A pod with a node stays a
+    member until it is deleted, so that its replacement waits for that. Failed pods, and pods that are deleted before
+    they had a node, are no members.
     """
     able = [
         (uid, each) for uid, each in members.items() if not each.failed and (each.node or not each.leaving)

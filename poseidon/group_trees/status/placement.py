@@ -1,6 +1,6 @@
-"""Ranks the pods of a group by their nodes, and writes placement and ranks for people and programs.
+"""Ranks the pods of a group by their nodes, and formats placement and ranks for people and programs.
 
-Pods near the master rank first, and pods with consecutive indices are next to each other.
+Pods near the group's master pod get the lowest ranks. Pods with consecutive indices get consecutive ranks.
 """
 
 from __future__ import annotations
@@ -14,20 +14,21 @@ from poseidon.group_trees.spec.keys import ROOT
 from poseidon.group_trees.spec.tree import Path
 
 MASTER = "master"
-"""A pod whose name contains this is the master; of several, the first by name."""
+"""The pod whose name contains this is the group's master; if several do, the first by name."""
 
 _DIGITS = re.compile(r"(\d+)", re.ASCII)
 
 Placement: TypeAlias = Mapping[str, "Placement | tuple[str, ...]"]
-"""Used units within units; for a node, the names of its pods."""
+"""Units of the tree that are used, within their parents; for a node, the names of its pods."""
 
 
 def ranks(placed: Mapping[str, Path], kept: Mapping[str, int]) -> dict[str, int]:
     """Return the rank of each pod by name, from 0 on, in the order of the ranks.
 
-    ``placed``: path of each pod's node, all paths of one length. ``kept``: ranks that pods have already. These stay, so
-    that a replacement gets the rank of the pod that it replaces; ranks that are out of range or given twice do not. The
-    other pods are ordered by distance from the master, then by the order of the tree, and on a node by their indices.
+    ``placed``: path of each pod's node, all paths of the same length. ``kept``: ranks that pods have already. They keep
+    these, so that a replacement gets the rank of the pod that it replaces, unless a rank is out of range or given
+    twice. The other pods are ordered by distance from the master, then by the order of the tree, and on a node by their
+    indices.
     """
     taken: dict[int, str] = {}
     for name in sorted(kept.keys() & placed.keys(), key=natural):
@@ -40,7 +41,7 @@ def ranks(placed: Mapping[str, Path], kept: Mapping[str, int]) -> dict[str, int]
     first = taken.get(0) or choose_master(unranked)
     waiting = sorted(
         unranked,
-        # The master comes before its neighbours on the node.
+        # The master comes before the other pods on its node.
         key=lambda name: (
             name != first,
             compute_distance(placed[name], placed[first]),
@@ -59,14 +60,14 @@ def choose_master(names: Iterable[str]) -> str:
 
 
 def compute_distance(one: Path, other: Path) -> int:
-    """Return the number of edges in the tree between pods on two nodes: 2 on one node, 2 more per differing level."""
+    """Return the distance of pods on two nodes in edges of the tree: 2 on one node, 2 more per differing level."""
     common = next((level for level, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), None)
     depth = max(len(one), len(other))
     return 2 if common is None else 2 * (depth - common + 1)
 
 
 def natural(name: str) -> tuple[tuple[str, int], ...]:
-    """Return a key that orders names as people do: ``pod-9`` before ``pod-10``."""
+    """Return a sort key that orders names by their numbers: ``pod-9`` before ``pod-10``."""
     parts = _DIGITS.split(name)
     return tuple(
         (parts[index], int(parts[index + 1]) if index + 1 < len(parts) else -1)
@@ -75,7 +76,7 @@ def natural(name: str) -> tuple[tuple[str, int], ...]:
 
 
 def group_by_unit(placed: Mapping[str, Path]) -> Placement:
-    """Return the pods by unit; ``placed``: path of the node of each pod, by name."""
+    """Return the pods by unit of the tree; ``placed``: path of each pod's node, by the pod's name."""
     by_path: dict[Path, list[str]] = {}
     for name in sorted(placed, key=natural):
         by_path.setdefault(placed[name], []).append(name)
@@ -89,7 +90,7 @@ def group_by_unit(placed: Mapping[str, Path]) -> Placement:
 
 
 def pods_of(found: Placement) -> dict[str, tuple[str, ...]]:
-    """Return the names of the pods of a placement, by node."""
+    """Return the names of a placement's pods, by node."""
     by_node: dict[str, tuple[str, ...]] = {}
     for unit, below in found.items():
         by_node.update({unit: below} if isinstance(below, tuple) else pods_of(below))

@@ -11,20 +11,20 @@ from poseidon.group_trees.status.members import Member
 from poseidon.kube.write.patch_writer import ConfigMapWrite, LabelWrite
 
 Values = Mapping[str, str | None]
-"""Texts by key; None means that the key is to be removed."""
+"""Texts by key; None means that the key must be removed."""
 
 
 class WrittenTexts:
-    """Labels, annotations and ConfigMap data as last written or, before that, as first seen; by uid and key.
+    """Labels, annotations and ConfigMap data as last written, or as first seen if never written; by uid and key.
 
-    Values that others write into these keys later stay until a different value is to be written.
+    Values that other programs write into these keys later stay until this program writes a different value.
     """
 
     def __init__(self) -> None:
         self._texts: dict[str, dict[str, str]] = {}
 
     def read_data(self, described: DescribedMap[Any]) -> Mapping[str, str]:
-        """Return the data of a ConfigMap, by key."""
+        """Return the data of a ConfigMap as last written or first seen, by key."""
         return self._read_known(described.uid, described.found.data)
 
     def find_map_change(self, described: DescribedMap[Any], wanted: Values) -> ConfigMapWrite | None:

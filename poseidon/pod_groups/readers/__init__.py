@@ -1,1 +1,1 @@
-"""Reads trees of groups as other projects describe them."""
+"""Reads groups of pods, and trees of groups, as other projects describe them."""

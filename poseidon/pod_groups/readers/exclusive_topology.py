@@ -1,8 +1,9 @@
-"""Reads groups of JobSets and LeaderWorkerSets each of which gets a domain of nodes (``exclusive-topology``).
+"""Reads groups of JobSets and LeaderWorkerSets that each get a domain of nodes for themselves (``exclusive-topology``).
 
-Their controllers create most pods of a group only once the first pod has a node, and bind these to its domain. So the
-first pod has to go where there is room for all: each group is a tree that states how many pods it will have. Their
-controllers begin a group anew if one of its pods is lost, so it is disrupted as a whole.
+The controllers create most pods of a group only after the first pod has a node, and restrict them to its domain. So the
+first pod must go to a domain with room for all pods of the group. Therefore each group is read as a tree that states
+how many pods it will have. The controllers restart a group if one of its pods is lost, so the group is disrupted as a
+whole.
 """
 
 from __future__ import annotations
@@ -30,9 +31,9 @@ from poseidon.pod_groups.slices import SET, SLICE, find_slice_topology
 from poseidon.pod_rules.kept_terms import KeptTerm
 
 SUBGROUP_INDEX = f"{LWS}/subgroup-index"
-"""Label of a LeaderWorkerSet's pods."""
+"""Label of a LeaderWorkerSet's pods: the index of the pod's subgroup."""
 SIZE, SUBGROUP_SIZE, SUBGROUP_POLICY = f"{LWS}/size", f"{LWS}/subgroup-size", f"{LWS}/subgroup-policy-type"
-"""Annotations of a LeaderWorkerSet's pods."""
+"""Annotations of a LeaderWorkerSet's pods: size of the group, size of its subgroups, and where the leader is."""
 ANNOTATIONS = (
     *(JOB_SET_BY_SELECTOR, JOB_SET_DOMAIN, LWS_DOMAIN),
     *(SUBGROUP_DOMAIN, SIZE, SUBGROUP_SIZE, SUBGROUP_POLICY),
@@ -42,22 +43,24 @@ LEADER_EXCLUDED = "LeaderExcluded"
 """The subgroup policy with which the leader is in no subgroup."""
 
 MOST_PODS = 100_000
-"""Largest number of pods of a group for which room is looked for."""
+"""Largest size of a group that is taken into account when the first pod's domain is chosen."""
 MOST_SUBGROUPS = 512
-"""Most subgroups of a group that has a domain of its own: a gang may have no more kinds of pods."""
+"""Most subgroups of a group that has a domain of its own, because a gang may have no more kinds of pods."""
 MOST_APART = 40
-"""Most subgroups that are placed together if only they have domains of their own, as each then has affinities that
-select all others, and a gang may have no more. With more of them each pod is placed by its affinity alone.
+"""Most subgroups that are placed together if only subgroups, and not the group, have domains of their own.
+
+Each subgroup then has affinities that select all others, and a gang may have no more of these. If there are more
+subgroups, each pod is placed by its affinity alone.
 """
 
 LEADER = "leader"
-"""Name of the group that holds a leader which is in no subgroup."""
+"""Name of the group that contains the leader, if the leader is in no subgroup."""
 
 
 def read_domain_part(pod: Pod) -> MemberPart:
-    """Return the part that a pod of a LeaderWorkerSet has in its group, by its annotations and labels.
+    """Return what a pod of a LeaderWorkerSet states about its group, by its annotations and labels.
 
-    In a slice of a DisaggregatedSet its role is the group of the LeaderWorkerSet.
+    In a slice of a DisaggregatedSet, the pod's role is its group of the LeaderWorkerSet.
     """
     found, labels = pod.metadata.annotations, pod.metadata.labels
     if domain := find_slice_topology(pod):
@@ -72,7 +75,7 @@ def read_domain_part(pod: Pod) -> MemberPart:
 
 
 def read_exclusive_job_demand(found: ScaledOwner, domain: str) -> Demand:
-    """Read a Job of a JobSet: its first pods go to a domain with room for all its pods that run at the same time."""
+    """Read a Job of a JobSet, whose first pods must go to a domain with room for all pods that run at the same time."""
     fault = key_fault(domain)
     if fault:
         return Demand(problem=f"annotation {JOB_SET_DOMAIN}: {fault}")
@@ -82,16 +85,16 @@ def read_exclusive_job_demand(found: ScaledOwner, domain: str) -> Demand:
 
 
 def read_demand_by_domain(source: ObjectKey, stated: Collection[MemberPart]) -> Demand | None:
-    """Read a group of one of the kinds in ``GROUPS_BY_DOMAIN`` by what its pods state; None if there are no pods."""
+    """Return the demand of a group of a kind in ``GROUPS_BY_DOMAIN``, by what its pods state; None without pods."""
     read = read_slice_demand if source.kind == DISAGGREGATED_SLICE else read_leader_worker_demand
     return read(source.name, stated)
 
 
 def read_leader_worker_demand(name: str, stated: Collection[MemberPart]) -> Demand | None:
-    """Read a group of a LeaderWorkerSet by what its pods state; None if there are no pods.
+    """Return the demand of a LeaderWorkerSet's group, by what its pods state; None without pods.
 
-    Workers may request less than their leader, so a domain that seems too small for all is still allowed, but comes
-    last.
+    Workers may request less than their leader, so a domain that seems too small for all pods is still allowed, but is
+    the last choice.
     """
     terms = max((each.domains for each in stated), default=None)
     if terms is None:
@@ -106,10 +109,10 @@ def read_leader_worker_demand(name: str, stated: Collection[MemberPart]) -> Dema
 
 
 def read_slice_demand(name: str, stated: Collection[MemberPart]) -> Demand | None:
-    """Read a slice of a DisaggregatedSet by what its pods state; None if there are no pods.
+    """Return the demand of a DisaggregatedSet's slice, by what its pods state; None without pods.
 
-    Its first pods go where there is room for all groups that have pods, each with as many as it will have. Later groups
-    follow one by one, and a group is disrupted as a whole, since its controller begins it anew if it loses a pod.
+    Its first pods go to a domain with room for all groups that have pods already, each at its full size. Later groups
+    follow one by one. A group is disrupted as a whole, because its controller restarts it if it loses a pod.
     """
     groups = {each.role: each.domains for each in sorted(stated)}
     if not groups:
@@ -143,10 +146,10 @@ def _find_fault(terms: DomainTerms) -> str:
 
 
 def _of_subgroups(name: str, terms: DomainTerms, size: int, roles: Collection[str]) -> Demand:
-    """Read a group of ``size`` pods that is divided into subgroups; ``roles``: those that have pods.
+    """Return the demand of a group of ``size`` pods in subgroups; ``roles``: the subgroups that have pods.
 
-    Subgroups that have pods begin together or not at all. They go where there is room for all subgroups; if there is no
-    such place, where there is room for the pods that exist.
+    Subgroups that have pods begin together or not at all. They go to a domain with room for all subgroups; if there is
+    none, to one with room for the existing pods.
     """
     each = int(terms.subgroup_size)
     subgroups = find_subgroup(size - 1, size, each) + 1
@@ -180,9 +183,9 @@ def _of_subgroups(name: str, terms: DomainTerms, size: int, roles: Collection[st
 
 
 def _list_kept_terms(terms: DomainTerms) -> tuple[KeptTerm, ...]:
-    """Return the affinities of a group's pods that its tree keeps.
+    """Return the affinities of a group's pods that the rules of its tree guarantee.
 
-    Subgroups of other groups are not in a group's domain, so those of its own are all that there are there.
+    A group's domain contains no subgroups of other groups, so only the group's own subgroups matter.
     """
     if not terms.domain:
         return ()
@@ -207,7 +210,7 @@ def _list_subgroups(size: int, each: int, *, alone: bool) -> list[int]:
 def find_subgroup(index: int, size: int, each: int) -> int:
     """Return the index of the subgroup that a group's member is in; ``each``: size of a subgroup.
 
-    If only the members without the leader (index 0) divide into full subgroups, the leader is added to the first.
+    If the members without the leader (index 0) form full subgroups, the leader is added to the first one.
     """
     return max(0, index - 1) // each if (size - 1) % each == 0 else index // each
 

@@ -1,8 +1,9 @@
-"""Reads Kueue's annotations about topology: a workload in a queue is then a tree of groups, one for each pod set.
+"""Reads Kueue's annotations about topology, and makes a workload in a queue a tree of groups, one for each pod set.
 
-The semantics are those of Kueue's topology-aware scheduling: ``podset-required-topology`` names the level of which all
-pods of a pod set share a domain; with ``podset-preferred-topology`` they share one of the finest level that is
-possible, from the named one up; slices of equal size each share a domain of a level of their own.
+The semantics are those of Kueue's topology-aware scheduling. With ``podset-required-topology``, all pods of a pod set
+must be in one domain of the named level. With ``podset-preferred-topology``, they share a domain of the finest possible
+level, from the named one up. A pod set may be divided into slices of equal size, each of which must be in one domain of
+a further level.
 """
 
 from __future__ import annotations
@@ -31,13 +32,14 @@ from poseidon.pods.templates import POD_SET_GROUP
 
 
 class _FaultError(ValueError):
-    """Says which annotation makes no sense, and why."""
+    """An annotation is faulty; the message says which, and why."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Request:
-    """A pod set's topology: the ``required`` or ``preferred`` level ("" for none), and the levels and sizes of its
-    slices, the coarsest first.
+    """The topology that a pod set asks for: its level, ``required`` or ``preferred`` ("" for none), and its slices.
+
+    ``slices`` are pairs of level and size, the coarsest level first.
     """
 
     required: str = ""
@@ -46,7 +48,7 @@ class _Request:
 
     @property
     def levels(self) -> tuple[str, ...]:
-        """All levels that it names, each once."""
+        """All levels that the pod set names, each once."""
         named = (self.required, self.preferred, *(level for level, _ in self.slices))
         return tuple(dict.fromkeys(filter(None, named)))
 
@@ -62,7 +64,7 @@ def list_owned_pods(found: ScaledOwner) -> tuple[OwnedPods, ...]:
 
 
 def list_stated_pods(stated: Collection[MemberPart], count: int) -> tuple[OwnedPods, ...]:
-    """Return the pod set of a pod group of ``count`` pods by what its pods state; () if none asks for a topology."""
+    """Return the pod set of a pod group of ``count`` pods, by what its pods state; () if no pod asks for a topology."""
     found = sorted({each.topology for each in stated})
     if not any(key in dict(each) for each in found for key in ASKING):
         return ()
@@ -72,10 +74,10 @@ def list_stated_pods(stated: Collection[MemberPart], count: int) -> tuple[OwnedP
 def read_topology_demand(
     demand: Demand, name: str, sets: Sequence[OwnedPods], topologies: Sequence[TopologyLevels]
 ) -> Demand:
-    """Return the demand of a workload as a tree in which each pod set has its place.
+    """Return the demand of a workload as a tree with a group for each pod set.
 
-    ``demand``: what it asks for without topology; ``topologies``: those of its queue's flavors. The first one counts
-    that has all levels that the workload names.
+    ``demand``: the workload's requirements without topology; ``topologies``: those of its queue's flavors. The first
+    topology that has all levels named by the workload is used.
     """
     if len(sets) > 1 and not all(each.role for each in sets):
         return Demand(
@@ -112,9 +114,7 @@ def _list_nodes(
     requests: Sequence[_Request],
     topology: TopologyLevels,
 ) -> Iterator[GroupNode]:
-    """Yield the groups of a workload, parents first: the workload, its pod sets, and in between those that several pod
-    sets form by name.
-    """
+    """Yield the groups of a workload, parents first: the workload, groups of pod sets by name, and the pod sets."""
     if len(sets) == 1:
         yield _make_leaf(name, "", sets[0], requests[0], topology, least=demand.min_members, alone=True)
         return
@@ -151,7 +151,7 @@ def _make_leaf(
     least: int,
     alone: bool = False,
 ) -> GroupNode:
-    """Return the group of a pod set; slices divide its pods by multiples of their size."""
+    """Return the group of a pod set; each domain gets a multiple of the slices' size of pods."""
     within, rather = _place(request, topology)
     if alone and not within:
         within = (topology.key,)
@@ -175,7 +175,7 @@ def _make_leaf(
 
 
 def _place(request: _Request, topology: TopologyLevels) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the labels of which a group's pods must, and should, share one value; the finest of these first."""
+    """Return the node labels whose values a group's pods must, and should, share; the finest level first."""
     labels = topology.labels
     rather = tuple(topology.name_level(each) for each in reversed(labels))
     if request.required:
@@ -189,7 +189,7 @@ def _without_slices(request: _Request) -> _Request:
 
 
 def _read_request(annotations: Mapping[str, str]) -> _Request:
-    """Return what the annotations of a pod set ask for. Raises ``_FaultError``."""
+    """Return the topology that the annotations of a pod set ask for. Raises ``_FaultError``."""
     levels = [key for key in (REQUIRED, PREFERRED, UNCONSTRAINED) if key in annotations]
     if len(levels) > 1:
         raise _FaultError(f"annotations {levels[0]} and {levels[1]} exclude each other; leave one")

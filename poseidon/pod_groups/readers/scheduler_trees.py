@@ -1,4 +1,4 @@
-"""Reads trees of groups of other projects: PodGroups of KAI with their subgroups, and PodGangs of Grove."""
+"""Reads trees of groups of other projects: KAI's PodGroups with their subgroups, and Grove's PodGangs."""
 
 from __future__ import annotations
 
@@ -20,9 +20,7 @@ SUBGROUPS = "spec.subGroups"
 
 
 def read_kai_group_demand(found: KaiPodGroup) -> Demand:
-    """Read a PodGroup of KAI: all its subgroups, or the least number of them, are placed together, each
-    with its least pods.
-    """
+    """Return the demand of a KAI PodGroup: all or a minimum of its subgroups, each with its minimum of pods."""
     spec = found.spec
     problem = _find_count_fault("spec.minMember", spec.min_member) or _find_fault(spec.sub_groups)
     problem = problem or _find_optional_count_fault("spec.minSubGroup", spec.min_sub_group)
@@ -47,7 +45,7 @@ def read_kai_group_demand(found: KaiPodGroup) -> Demand:
 
 
 def read_pod_gang_demand(found: PodGang) -> Demand:
-    """Read a PodGang of Grove: all of its groups are placed together, each with its least number of pods."""
+    """Return the demand of a Grove PodGang: all its groups are placed together, each with its minimum of pods."""
     spec = found.spec
     names = [each.name for each in spec.podgroups]
     problem = _find_repeated("spec.podgroups", names)
@@ -104,7 +102,7 @@ def _make_node(name: str, parent: str, least: int, levels: tuple[str, str]) -> G
 
 
 def _read_kai(constraint: KaiTopologyConstraint | None) -> tuple[str, str]:
-    """Return the node label of which pods must share a value, and the one of which they should; "" for none."""
+    """Return the node label whose value pods must share, and the one whose value they should share; "" for none."""
     if constraint is None:
         return "", ""
     return constraint.required_topology_level, constraint.preferred_topology_level
@@ -116,14 +114,14 @@ def _read_grove(constraint: GangTopologyConstraint | None) -> tuple[str, str]:
 
 
 def _name_root(name: str, taken: Sequence[str]) -> str:
-    """Return a name for the root of a tree that none of its groups has."""
+    """Return a name for a tree's root that no group of the tree has."""
     while name in taken:
         name = f"all of {name}"
     return name
 
 
 def _count_least(stated: int | None, inside: int) -> int:
-    """Return how many child groups of a group are placed together: the stated number, else all."""
+    """Return how many child groups must be placed together: the stated number, else all."""
     return inside if stated is None else stated
 
 
@@ -160,7 +158,7 @@ def _find_fault(groups: Sequence[KaiSubGroup]) -> str:
 
 
 def _list_parents_first(groups: Sequence[KaiSubGroup]) -> Iterator[KaiSubGroup]:
-    """Yield subgroups, parents before children; subgroups below a circle are left out."""
+    """Yield subgroups, parents before children; leave out subgroups that contain each other, and those below them."""
     inside: dict[str, list[KaiSubGroup]] = {}
     for each in groups:
         inside.setdefault(each.parent or "", []).append(each)

@@ -1,4 +1,4 @@
-"""Reads PodGroups of Volcano: plain gangs, and those whose network topology or subgroups make them trees of groups."""
+"""Reads Volcano's PodGroups: plain gangs, and trees of groups if they have a network topology or subgroups."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from poseidon.pod_rules.label_selectors import matches_labels
 
 HARD, SOFT = "hard", "soft"
 MOST_POLICIES = 64
-"""Most entries of a ``spec.subGroupPolicy``, as each pod is compared with all entries."""
+"""Most entries of a ``spec.subGroupPolicy``, because each pod is compared with all entries."""
 POLICIES = "spec.subGroupPolicy"
 
 
 def read_volcano_group_demand(found: VolcanoPodGroup, stated: Collection[MemberPart], tiers: Tiers) -> Demand:
-    """Read a PodGroup of Volcano; ``stated``: the parts of its pods.
+    """Return the demand of a Volcano PodGroup; ``stated``: what its pods state about it.
 
     As in Volcano, counts by task are ignored if ``minMember`` is less than their sum.
     """
@@ -61,7 +61,7 @@ def is_tree(found: VolcanoPodGroup) -> bool:
 
 
 def find_part(found: VolcanoPodGroup, metadata: ObjectMeta) -> MemberPart:
-    """Return a pod's part: its group in a tree by the first subgroup policy that fits its labels, else by its task."""
+    """Return a pod's group in a tree: by the first subgroup policy that matches its labels, else by its task."""
     task = metadata.annotations.get(VOLCANO_TASK, "")
     if not is_tree(found):
         return MemberPart(task)
@@ -91,7 +91,7 @@ def _name_policies(policies: Sequence[VolcanoSubGroups]) -> list[str]:
 def _list_nodes(
     found: VolcanoPodGroup, stated: Collection[MemberPart], by_task: dict[str, int], tiers: Tiers
 ) -> tuple[tuple[GroupNode, ...], str]:
-    """Return the groups of a tree, parents first, and what is wrong with it, "" for nothing."""
+    """Return the groups of a tree, parents first, and what is wrong with the tree ("" for nothing)."""
     spec = found.spec
     inside: dict[str, set[str]] = {}
     tasks: dict[str, str] = {}
@@ -173,8 +173,8 @@ def _list_ignored(spec: VolcanoPodGroupSpec, *, elastic: bool) -> str:
 class TierTerms(NamedTuple):
     """The topology that a group asks for.
 
-    ``within``: labels of which its pods must share a value; ``rather_within``: labels of which they should share a
-    value, most preferred first; ``problem``: what is wrong with the topology, "" for nothing.
+    ``within``: node labels whose values its pods must share; ``rather_within``: node labels whose values they should
+    share, most preferred first; ``problem``: what is wrong with the topology, "" for nothing.
     """
 
     within: tuple[str, ...] = ()
@@ -183,7 +183,10 @@ class TierTerms(NamedTuple):
 
 
 def read_topology(found: VolcanoTopology | None, tiers: Tiers, path: str) -> TierTerms:
-    """Read a ``networkTopology``. As in Volcano, low tiers come first, and a tier above all others is the cluster."""
+    """Read a ``networkTopology``.
+
+    As in Volcano, low tiers are preferred, and a tier above all others is the cluster.
+    """
     if found is None:
         return TierTerms()
     highest, problem = _find_highest(found, tiers, path)
@@ -199,7 +202,7 @@ def read_topology(found: VolcanoTopology | None, tiers: Tiers, path: str) -> Tie
 
 
 def _find_highest(found: VolcanoTopology, tiers: Tiers, path: str) -> tuple[int | None, str]:
-    """Return the highest allowed tier, None for any, and what is wrong, "" for nothing."""
+    """Return the highest allowed tier (None for any), and what is wrong with the topology ("" for nothing)."""
     highest, name = found.highest_tier_allowed, found.highest_tier_name
     if found.mode not in (HARD, SOFT):
         return None, f"{path}.mode: {shorten(repr(found.mode))} is unknown; give {HARD} or {SOFT}"
