@@ -1,5 +1,5 @@
-"""Devices by dynamic resource allocation: reads what pods' claims ask for, and writes what devices they get.
+"""Handles devices (dynamic resource allocation): reads what pods' claims request, and writes what devices they get.
 
-Pure, except that ``poseidon.lifecycle.device_effects`` applies it to pods. Which devices a claim gets is the solver's
-choice; it knows slices, classes and claims as records.
+These modules do no I/O; ``poseidon.lifecycle.device_effects`` applies them to pods. The solver chooses the devices for
+each claim; it gets slices, classes and claims as records.
 """

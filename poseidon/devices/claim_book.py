@@ -39,7 +39,7 @@ class ClaimBook:
         return claim.key
 
     def remove(self, uid: str) -> str:
-        """Forget a claim that is gone; return its key, "" if unknown. An expected claim is kept, as not yet created."""
+        """Forget a deleted claim; return its key, "" if unknown. An expected claim is kept, as not created yet."""
         key = self._names.remove(uid)
         self._claims.pop(key, None)
         if key in self._expected:
@@ -47,10 +47,9 @@ class ClaimBook:
         return key
 
     def expect(self, key: str, claim: ResourceClaim, report: tuple[str, Json]) -> bool:
-        """Add a claim that will be created once it gets devices, and the ``report`` that will then be written to its
-        pod.
+        """Add a claim that will be created once it gets devices; return whether it is new.
 
-        Returns whether the claim is new.
+        ``report`` is the write to its pod that follows the creation.
         """
         self._expected[key] = claim, report
         new = key not in self._claims
@@ -59,7 +58,7 @@ class ClaimBook:
         return new
 
     def forget(self, key: str) -> bool:
-        """Stop expecting a claim; return whether it is gone now, as it had not been created."""
+        """Stop expecting a claim; return whether it is forgotten now, because it had not been created."""
         expected, known = self._expected.pop(key, None), self._claims.get(key)
         gone = expected is not None and known is not None and not known.found.metadata.uid
         if gone:
@@ -67,6 +66,6 @@ class ClaimBook:
         return gone
 
     def find_report(self, key: str) -> tuple[str, Json] | None:
-        """Return the write to a claim's pod that goes with the claim: path and merge patch; None for no write."""
+        """Return the write to a claim's pod after the claim's creation: path and merge patch; None for no write."""
         expected = self._expected.get(key)
         return expected[1] if expected is not None else None

@@ -1,7 +1,7 @@
-"""Collects what is to be written to each claim: the pods for which it is reserved, and its devices.
+"""Decides what to write to each device claim: the pods for which it is reserved, and its devices.
 
 Each claim has at most one write under way. The next write follows from the claim as the API server shows it, and from
-the pods that join and leave it: so nothing here has to be kept across a restart, and a lost answer does no harm.
+the pods that join and leave it. So this state need not be stored, and a lost answer does no harm.
 """
 
 from __future__ import annotations
@@ -17,48 +17,48 @@ from poseidon.kube.api.metadata import PodRef
 from poseidon.kube.write.device_claim_writer import DeviceClaimWrite, WriteEnd
 
 LOOK_AGAIN_SECONDS = 5.0
-"""Seconds after which a failed write that is still necessary is made again."""
+"""Seconds after which a failed write is tried again, if it is still necessary."""
 
 
 @dataclass(slots=True)
 class ClaimProgress:
-    """The pods that join and leave one claim, the devices that it is to get, and its write under way."""
+    """The state of one claim: the pods that join and leave it, the devices that it will get, and its write."""
 
     allocations: dict[str, Json] = field(default_factory=dict)
-    """By uid of a pod: the devices that the solver gave to it, which the claim is to get and are not written yet."""
+    """By uid of a pod: the devices that the solver gave it, which must still be written into the claim."""
     joining: dict[str, PodRef] = field(default_factory=dict)
     """Pods for which the claim is to be reserved, by uid."""
     leaving: set[str] = field(default_factory=set)
-    """Uids of pods that give the claim back."""
+    """Uids of pods whose reservations of the claim end."""
     freeing: bool = False
-    """Whether the claim, reserved for no pod, is to give its devices back."""
+    """Whether the claim, which is reserved for no pod, must release its devices."""
     unsure: bool = False
-    """Whether the last write failed without an answer, so that the claim has to be read before the next."""
+    """Whether the last write failed without an answer, so that the claim must be read before the next write."""
     writing: DeviceClaimWrite | None = None
     """The write under way."""
     look_at: float | None = None
-    """When to make a failed write again, None if there is none to make again."""
+    """When to try a failed write again, by the monotonic clock; None if no write has failed."""
 
     @property
     def allocation(self) -> Json | None:
-        """The devices that the claim is to get, None for none."""
+        """The devices that the claim will get, None for none."""
         return next(iter(self.allocations.values()), None)
 
     def is_unknown_to(self, uid: str) -> bool:
-        """Return whether a pod must not be placed yet, as it is not known whether the claim keeps its devices."""
+        """Return whether a pod must not be placed yet, because the claim may lose its devices."""
         return self.unsure or self.freeing or uid in self.leaving
 
     @property
     def is_over(self) -> bool:
-        """Whether no write or reservation of the claim is under way any more."""
+        """Whether no write to the claim, and no change of its reservations, is under way any more."""
         return not (self.allocations or self.joining or self.leaving or self.writing or self.freeing)
 
 
 class ClaimWrites:
     """Decides what is written into each ResourceClaim next, and follows how each write ends.
 
-    ``find`` returns a claim (``namespace/name``) as the API server shows it, None if unknown.
-    ``find_report`` returns what else is to be written with a claim: see ``DeviceClaimWrite.report``.
+    ``find`` returns a claim (``namespace/name``) as the API server shows it, None if unknown. ``find_report`` returns
+    what else must be written with a claim: see ``DeviceClaimWrite.report``.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class ClaimWrites:
         self._ended: list[tuple[str, str, str]] = []
 
     def get(self, key: str) -> ClaimProgress | None:
-        """Return what is under way with a claim, None if nothing is."""
+        """Return the state of a claim's writes, None if none is under way."""
         return self._by_claim.get(key)
 
     @property
@@ -81,21 +81,21 @@ class ClaimWrites:
         return bool(self._writes or self._ended)
 
     def take_writes(self) -> list[DeviceClaimWrite]:
-        """Return the writes that are to be made, each only once."""
+        """Return the writes to carry out, each once."""
         writes, self._writes = self._writes, []
         return writes
 
     def take_ended(self) -> Iterator[tuple[str, str, str]]:
-        """Yield, each once: pod, claim and "" if the claim is reserved for the pod now, else why it will not be."""
+        """Yield each ended reservation once: pod, claim, and "" if the claim is reserved for the pod, else why not."""
         ended, self._ended = self._ended, []
         yield from ended
 
     def count_on(self, key: str, uid: str, allocation: Json) -> None:
-        """Record the devices that a pod's claim is to get."""
+        """Record the devices that a pod's claim will get."""
         self._begin(key).allocations[uid] = allocation
 
     def reserve(self, key: str, pod: PodRef, now: float) -> None:
-        """Ask for a claim to be reserved for a pod."""
+        """Reserve a claim for a pod; the write follows."""
         progress = self._begin(key)
         progress.leaving.discard(pod.uid)
         progress.freeing = False
@@ -103,25 +103,25 @@ class ClaimWrites:
         self.advance(key, now)
 
     def give_back(self, key: str, uid: str, now: float) -> None:
-        """Cancel the reservation of a claim for a pod, whether or not it is written already."""
+        """End the reservation of a claim for a pod, even if it is not written yet."""
         progress = self._begin(key)
         joined = progress.joining.pop(uid, None) is not None
         claim = self._find(key)
         if (joined and progress.writing is not None) or (claim is not None and uid in claim.reserved):
-            # The pod's devices stay booked until the API server shows that they are free.
+            # The pod's devices count as used until the API server shows that they are free.
             progress.leaving.add(uid)
         elif uid not in progress.leaving:
             progress.allocations.pop(uid, None)
         self.advance(key, now)
 
     def free(self, key: str, now: float) -> None:
-        """Request that a claim, if reserved for no pod, gives its devices back."""
+        """Release the devices of a claim if it is reserved for no pod."""
         progress = self._begin(key)
         progress.freeing = not progress.joining
         self.advance(key, now)
 
     def forget(self, key: str, uid: str) -> None:
-        """Forget a pod; reservations that have been written stay."""
+        """Forget a pod. Reservations that have been written stay."""
         progress = self._by_claim.get(key)
         if progress is not None:
             progress.allocations.pop(uid, None)
@@ -129,7 +129,7 @@ class ClaimWrites:
             self._drop_if_over(key, progress)
 
     def advance(self, key: str, now: float) -> None:
-        """Compare a claim with what the API server shows, and prepare its next write."""
+        """Compare a claim's wanted state with what the API server shows, and prepare its next write."""
         progress = self._by_claim.get(key)
         if progress is None:
             return
@@ -147,7 +147,7 @@ class ClaimWrites:
         self._drop_if_over(key, progress)
 
     def note_ended(self, end: WriteEnd, now: float) -> None:
-        """Record how a write has ended, and prepare the next one."""
+        """Record the outcome of a write, and prepare the next one."""
         key = end.write.key
         progress = self._by_claim.get(key)
         if progress is None or progress.writing is not end.write:
@@ -171,7 +171,7 @@ class ClaimWrites:
         self.advance(key, now)
 
     def expire(self, now: float) -> list[str]:
-        """Repeat the failed writes whose time has come; return their claims."""
+        """Repeat the failed writes that are due; return the keys of their claims."""
         due = [
             key for key, each in self._by_claim.items() if each.look_at is not None and each.look_at <= now
         ]
@@ -197,7 +197,7 @@ class ClaimWrites:
         progress.joining.clear()
 
     def _note_shown(self, key: str, progress: ClaimProgress, claim: DeviceClaim) -> None:
-        """Record which pods have joined and left a claim by what the API server shows."""
+        """Record which pods have joined and left a claim, by the claim that the API server shows."""
         if claim.allocation:
             devices = list_devices(claim.found.status.allocation or {})
             for uid in [uid for uid in progress.joining if self._has(progress, claim, uid)]:
@@ -213,14 +213,14 @@ class ClaimWrites:
 
     @staticmethod
     def _has(progress: ClaimProgress, claim: DeviceClaim, uid: str) -> bool:
-        """Return whether a claim is reserved for a pod, and the write under way does not cancel that."""
+        """Return whether a claim is reserved for a pod, and the write under way does not end that."""
         if progress.unsure or (progress.writing is not None and uid in progress.writing.leave):
             return False
         return uid in claim.reserved
 
     @staticmethod
     def _note_left(progress: ClaimProgress, claim: DeviceClaim) -> None:
-        """Record which pods have left a claim, unless a write without an answer makes its state uncertain."""
+        """Record which pods have left a claim, unless a write without an answer makes the claim's state uncertain."""
         if progress.unsure:
             return
         progress.freeing = progress.freeing and bool(claim.allocation) and not claim.reserved
@@ -234,7 +234,7 @@ class ClaimWrites:
         if not join and not leave and not progress.freeing:
             return
         if progress.look_at is not None and progress.look_at > now and not join:
-            return  # a write that failed is made again later
+            return  # a failed write is tried again later
         instead = partial(build_patch, claim.found) if is_virtual(claim.found) else None
         report = self._find_report(claim.key)
         write = DeviceClaimWrite(

@@ -1,4 +1,4 @@
-"""Reads claims of devices, and finds what a pod that names them needs or waits for."""
+"""Reads device claims, and finds what a pod that names claims needs or waits for."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _encode = msgspec.json.Encoder(order="sorted").encode
 
 @dataclass(frozen=True, slots=True)
 class DeviceClaim:
-    """A ResourceClaim as the API server has it."""
+    """A ResourceClaim as the API server shows it."""
 
     key: str
     """``namespace/name``."""
     found: ResourceClaim
-    """The object."""
+    """The object itself."""
     spec: str
     """JSON of its spec; equal specs give equal text."""
     allocation: str
@@ -61,7 +61,7 @@ class DeviceClaim:
 
 
 def read_claim(found: ResourceClaim) -> DeviceClaim:
-    """Return a claim as ``DeviceClaim``."""
+    """Return the ``DeviceClaim`` for a ResourceClaim."""
     metadata, status = found.metadata, found.status
     return DeviceClaim(
         key=f"{metadata.namespace or 'default'}/{metadata.name}",
@@ -78,7 +78,7 @@ def write_json(value: Any) -> str:
 
 
 class Device(NamedTuple):
-    """A device, or a share of one, that a claim has got; ``share`` is the share's ID, "" for the whole device."""
+    """A device of a claim, or a share of it; ``share`` is the share's ID, "" for the whole device."""
 
     driver: str
     pool: str
@@ -107,11 +107,11 @@ def list_devices(allocation: Json) -> frozenset[Device]:
 
 
 def read_allocations(given: Iterable[pb.ClaimAllocation]) -> dict[str, Json]:
-    """Return the allocations that a round gives to a pod, by the pod's names of its claims. Raises ``ValueError``."""
+    """Return the allocations that a round gives to a pod, by the pod's names for its claims. Raises ``ValueError``."""
     return {each.name: msgspec.json.decode(each.allocation, type=dict[str, Any]) for each in given}
 
 
-# --- what a pod names ---------------------------------------------------------------------------------------
+# --- claims that a pod names -----------------------------------------------------------------------------
 
 
 class PodDeviceClaim(NamedTuple):
@@ -130,9 +130,7 @@ class PodDeviceClaim(NamedTuple):
 
 
 def device_claims_of(pod: Pod) -> tuple[PodDeviceClaim, ...]:
-    """Return the device claims of a pod in the order of its spec, without those that, by its status, need not be
-    created.
-    """
+    """Return the device claims of a pod in order, without those that its status says need not be created."""
     return tuple(_list_named(pod)) if pod.spec.resource_claims else ()
 
 
@@ -155,10 +153,10 @@ def _list_named(pod: Pod) -> Iterator[PodDeviceClaim]:
 
 
 def find_tie(pod: Pod, needs: DeviceNeeds) -> str:
-    """Return why the devices of a running pod tie it to its node, "" if they do not.
+    """Return why the devices of a running pod prevent its move to another node, "" if they do not.
 
-    Claims made for the pod alone do not: they are deleted with it, and its replacement gets others. ``needs``: the
-    needs of its class.
+    Claims made for the pod alone do not prevent it: they are deleted with the pod, and its replacement gets others.
+    ``needs``: the needs of its class.
     """
     if not pod.metadata.annotations.keys().isdisjoint(ALLOCATED):
         return "has parts of GPUs"
@@ -170,7 +168,7 @@ def find_tie(pod: Pod, needs: DeviceNeeds) -> str:
 
 
 class DeviceResolution(NamedTuple):
-    """The devices that a pod needs by its claims, or the reason why it has to wait for these."""
+    """The devices that a pod needs because of its claims, or the reason why it has to wait."""
 
     needs: DeviceNeeds = ()
     """The pod's needs, which go into its class."""
@@ -184,7 +182,7 @@ NO_CLAIMS = DeviceResolution()
 def resolve(
     uid: str, name: str, named: tuple[PodDeviceClaim, ...], find: Callable[[str], DeviceClaim | None]
 ) -> DeviceResolution:
-    """Return what a pod needs, or waits for, by the claims that it names. ``name``: the pod's ``namespace/name``."""
+    """Return what a pod needs, or waits for, because of its claims. ``name``: the pod's ``namespace/name``."""
     needs = []
     for each in named:
         if each.problem:

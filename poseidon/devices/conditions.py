@@ -1,4 +1,4 @@
-"""Binding conditions: the conditions of a claim's devices that drivers have to report before the pod is bound."""
+"""Checks binding conditions: those that drivers must report for a claim's devices before the pod is bound."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from poseidon.kube.api.devices import Json
 
 
 def has_conditions(allocation: Json) -> bool:
-    """Return whether some device of an allocation has binding conditions."""
+    """Return whether any device of an allocation has binding conditions."""
     return any(_names(each, "bindingConditions") for each in list_results(allocation))
 
 

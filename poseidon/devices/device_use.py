@@ -1,4 +1,4 @@
-"""Checks once more, besides the solver, that no device is given to two claims."""
+"""Checks, in addition to the solver, that no device is given to two claims."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from poseidon.kube.api.devices import Json
 
 
 class DeviceUse:
-    """Devices that claims have, or are to get, without sharing them; by claim and by device."""
+    """The devices that claims have or will get without sharing them, by claim and by device."""
 
     def __init__(self) -> None:
         self._claims: dict[Device, dict[str, None]] = {}
@@ -38,7 +38,7 @@ class DeviceUse:
     ) -> str:
         """Return the reason that another claim has a device of this allocation; "" if no other claim has one.
 
-        Claims (keys) for which ``makes_way`` is true do not count.
+        Claims are ignored if ``makes_way``, called with their keys, returns True.
         """
         for device in sorted(_list_own(allocation)):
             if any(each != key and not makes_way(each) for each in self._claims.get(device, ())):
@@ -47,7 +47,7 @@ class DeviceUse:
 
 
 def _list_own(allocation: Json) -> frozenset[Device]:
-    """Return the devices of an allocation that no other claim may have: no shares, no administrator's access."""
+    """Return the devices of an allocation that no other claim may have: without shares and administrator's access."""
     return frozenset(_iter_exclusive(list_results(allocation)))
 
 

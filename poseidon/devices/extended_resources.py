@@ -1,9 +1,9 @@
-"""Extended resources that devices provide: a pod that requests one gets a claim, which this scheduler makes for it.
+"""Makes device claims for pods that request extended resources which devices provide.
 
-A DeviceClass names the resource (``spec.extendedResourceName``); besides, each class provides a resource by its own
-name. A pod that requests such resources gets one claim, with a request for each container and resource, as in
-kube-scheduler (KEP-5004). The claim is created when its pod has been placed, and the pod's status says which request
-is for which container.
+A DeviceClass names the resource (``spec.extendedResourceName``); each class also provides a resource by its own name. A
+pod that requests such resources gets one claim, with a request for each container and resource, as in kube-scheduler
+(KEP-5004). The claim is created after its pod was placed, and the pod's status says which request is for which
+container.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from poseidon.kube.parsing.quantities import QuantityError, amount
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 IMPLICIT = "deviceclass.resource.kubernetes.io/"
-"""Prefix of the resource that every class provides by its own name."""
+"""Prefix of the resource that every DeviceClass provides by its own name."""
 NAME = "<extended-resources>"
-"""The pod's name for this claim, which no claim of its spec can have."""
+"""The name within the pod for this claim; no claim of the pod's spec can have it."""
 _LONGEST_BASE = 200
 
 
@@ -40,10 +40,10 @@ class ResourceRequests(NamedTuple):
 
 
 class ExtendedResources:
-    """Follows which extended resources devices provide, and which waiting pods request them.
+    """Keeps which extended resources devices provide, and which waiting pods request them.
 
-    A resource that some node states among its own is not provided by devices. ``list_offering`` returns the nodes that
-    state a resource.
+    If a node states a resource among its own, devices do not provide that resource. ``list_offering`` returns the nodes
+    that state a resource.
     """
 
     def __init__(
@@ -79,7 +79,7 @@ class ExtendedResources:
             self._note_node(machine.name, stated)
 
     def forget_offers(self, name: str) -> None:
-        """Forget a node that is gone."""
+        """Forget a node that has been deleted."""
         self._note_node(name, ())
 
     def _note_node(self, name: str, stated: Collection[str]) -> None:
@@ -93,7 +93,7 @@ class ExtendedResources:
                 self._provide()
 
     def _provide(self) -> None:
-        """Find which class provides which resource: of several classes that name one resource, the newest."""
+        """Find which class provides which resource; if several classes name one resource, the newest does."""
         found = {f"{IMPLICIT}{each.metadata.name}": each.metadata.name for each in self._classes.values()}
         by_age = sorted(self._classes.values(), key=lambda each: each.metadata.name, reverse=True)
         for each in sorted(by_age, key=lambda each: each.metadata.creation_timestamp or ""):
@@ -135,7 +135,7 @@ class ExtendedResources:
         return (PodDeviceClaim(NAME, key, made=True),)
 
     def _name_claim(self, uid: str, pod: Pod, asked: Collection[str]) -> str:
-        """Return the key of a pod's claim, "" if it needs none; expect the claim if it has still to be created."""
+        """Return the key of a pod's claim, "" if it needs none; expect the claim if it must still be created."""
         namespace = pod.metadata.namespace or "default"
         status = pod.status.extended_resource_claim_status
         named = status.resource_claim_name if status is not None else ""
@@ -159,14 +159,14 @@ class ExtendedResources:
         return key
 
     def drop_claim(self, uid: str) -> None:
-        """Forget a pod that is gone or has ended."""
+        """Forget a pod that was deleted or has ended."""
         self._waiting.pop(uid, None)
         key = self._claims.pop(uid, "")
         if key:
             self._devices.forget_claim(key)
 
     def take_affected(self) -> list[tuple[str, Pod]]:
-        """Return the waiting pods if devices provide other resources than at the last call."""
+        """Return the waiting pods, if the resources that devices provide have changed since the last call."""
         changed, self._changed = self._changed, False
         return [*self._waiting.items()] if changed else []
 
@@ -180,8 +180,8 @@ def _make_name(pod: Pod, spec: Json) -> str:
 def describe_requests(pod: Pod, classes: Mapping[str, str]) -> ResourceRequests:
     """Return a pod's requests for resources that classes provide (class by resource), and the containers they are for.
 
-    Containers that run at the same time have devices of their own. An init container uses the devices of later
-    containers; what init containers need beyond is one request, for the largest need of one init container.
+    Containers that run at the same time have separate devices. An init container uses the devices of later containers;
+    if init containers need more, one further request covers the largest need of one init container.
     """
     init = len(pod.spec.init_containers)
     containers = _list_containers(pod)
@@ -258,7 +258,7 @@ def _list_containers(pod: Pod) -> tuple[Container, ...]:
 
 
 def _list_requested(container: Container) -> Iterator[str]:
-    """Yield the resources that a container requests; a limit without a request counts as one, as in the API server."""
+    """Yield the resources that a container requests; as in the API server, a limit implies a request."""
     yield from container.resources.requests
     yield from (name for name in container.resources.limits if name not in container.resources.requests)
 

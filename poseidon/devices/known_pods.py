@@ -1,4 +1,4 @@
-"""Records of pods with claims, and of placed pods whose claims are being written."""
+"""Defines records of pods with device claims, and of placed pods whose claims are being written."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from poseidon.kube.api.metadata import PodRef
 
 @dataclass(slots=True)
 class KnownPod:
-    """A pod that names claims, its node ("" for none), and its needs by these claims."""
+    """A pod that names claims, its node ("" for none), and its needs because of these claims."""
 
     name: str
     claims: tuple[PodDeviceClaim, ...]
@@ -30,9 +30,9 @@ class PlacedPod:
     waiting: set[str] = field(default_factory=set)
     """Claims reserved for it whose drivers have not reported all binding conditions yet."""
     after: frozenset[str] = frozenset()
-    """Uids of pods that are evicted for it: it may get their devices."""
+    """Uids of pods that are evicted for it, so that it may get their devices."""
     blocked: set[str] = field(default_factory=set)
-    """Claims that cannot be written until other claims have given their devices back."""
+    """Claims that cannot be written until other claims have released their devices."""
 
 
 class ClaimUsers:

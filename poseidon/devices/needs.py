@@ -1,4 +1,4 @@
-"""The needs of pods by their device claims, and how a class states them in the protocol."""
+"""Defines the needs of pods because of device claims, and writes them into the messages of classes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class ClaimNeed(NamedTuple):
     claim: str = ""
     """``namespace/name`` of a claim that others may share, or that has devices already."""
     spec: str = ""
-    """JSON of the spec of a claim that was made for this pod alone, so that all pods of a template are one class."""
+    """JSON of the spec of a claim that was made for this pod alone; so all pods of a template share a class."""
 
 
 DeviceNeeds: TypeAlias = tuple[ClaimNeed, ...]

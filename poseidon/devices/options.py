@@ -1,4 +1,4 @@
-"""The section ``devices`` of the configuration."""
+"""Defines the section ``devices`` of the configuration."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ FeatureGate: TypeAlias = Literal[
     "DRAPartitionableDevices",
     "DRAPrioritizedList",
 ]
-"""Names of Kubernetes' feature gates."""
+"""Names of Kubernetes' feature gates for devices."""
 
 
 class DeviceOptions(Section):
     """The section ``devices``: ``bind_timeout`` (10 m) is how long a placed pod waits for claims and their drivers.
 
-    ``disabled_features``: Kubernetes' feature gates that are off in the cluster; without it, all are on.
-    ``sharing``: the project, at most one, whose way of sharing GPUs is followed.
+    ``disabled_features``: Kubernetes' feature gates that are off in the cluster; without it, all are on. ``sharing``:
+    the project (at most one) whose annotations for shared GPUs are supported.
     """
 
     bind_timeout: PositiveDuration = 600.0

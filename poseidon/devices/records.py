@@ -1,4 +1,4 @@
-"""Turns slices, device classes and claims into records for the solver, in Kubernetes' own structure."""
+"""Encodes slices, device classes and claims as records for the solver, in Kubernetes' own structure."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def encode_features(disabled: Sequence[str]) -> bytes | None:
 def encode_claim(
     claim: DeviceClaim, under_way: Json | None, reserved_for: Iterable[str], in_use_by: Iterable[str]
 ) -> bytes:
-    """Return the payload of a claim's record; ``under_way``: the allocation that a claim without one is to get."""
+    """Return the payload of a claim's record; ``under_way``: the allocation that a claim without one will get."""
     return _encode(
         {
             "spec": claim.found.spec,

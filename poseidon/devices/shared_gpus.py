@@ -1,8 +1,8 @@
 """Represents nodes and pods that share GPUs as slices and claims, and binds such pods one after another on a node.
 
-HAMi's device plugin does not learn for which pod a kubelet asks, and assumes the pod that has waited longest. So the
-next pod of a node is bound only when the plugin has reported that the pod before has its GPUs, or after as long as
-HAMi's own lock lasts.
+HAMi's device plugin does not know for which pod a kubelet asks, and assumes the pod that has waited longest. So the
+next pod of a node is bound only after the plugin has reported that the pod before has its GPUs, or after the lifetime
+of HAMi's own lock.
 """
 
 from __future__ import annotations
@@ -38,23 +38,22 @@ from poseidon.kube.api.resource import Change
 _log = logging.getLogger(__name__)
 
 TURN_SECONDS = 300.0
-"""Longest time for which a pod keeps its turn: as long as HAMi's lock of a node lasts."""
+"""Longest time in seconds for which a pod keeps its turn to be bound: the lifetime of HAMi's lock of a node."""
 
 
 @dataclass(slots=True)
 class SharedGpus:
-    """Translates GPUs that pods share, as one project states them: nodes' devices into slices, pods' requests into
-    claims.
+    """Translates one project's shared GPUs: nodes' devices into slices, pods' requests into claims.
 
-    Where the project's device plugin needs it, pods are bound to a node one after another, each in its *turn*.
+    If the project's device plugin needs it, pods are bound to a node one after another, each in its *turn*.
     """
 
     system: SharingSystem
-    """The project."""
+    """The project whose annotations are read and written."""
     records: CustomRecords
-    """Where slices and device classes go, which the solver gets before tasks."""
+    """Receives slices and device classes, which the solver gets before tasks."""
     devices: DeviceState
-    """Where claims go that stand for annotations of pods."""
+    """Receives the claims that stand for annotations of pods."""
     wall: Callable[[], float]
     """Seconds since the epoch."""
     _inventory: dict[str, str] = field(default_factory=dict)
@@ -70,7 +69,7 @@ class SharedGpus:
     _pods: dict[str, Pod] = field(default_factory=dict)
     """By uid: pods that ask for GPUs."""
     _turns: dict[str, tuple[str, float]] = field(default_factory=dict)
-    """By node: the claim of the pod whose turn it is, and since when."""
+    """By node: the claim of the pod that is being bound now, and since when (seconds since the epoch)."""
 
     def __post_init__(self) -> None:
         own = [{"cel": {"expression": self.system.selector}}]
@@ -122,11 +121,11 @@ class SharedGpus:
         self._sizes = self._sizes + Counter(now) - Counter(former)
         if self._sizes.keys() != before:
             for uid, pod in self._pods.items():
-                with suppress(ValueError):  # the pod's message says already what is wrong with it
+                with suppress(ValueError):  # the pod's message already says what is wrong
                     self._tell_claim(uid, pod)
 
     def forget_node(self, name: str) -> None:
-        """Forget a node that is gone."""
+        """Forget a node that has been deleted."""
         if self.system.inventory:
             self._put_devices(name, "")
             self._inventory.pop(name, None)
@@ -136,7 +135,7 @@ class SharedGpus:
     # --- pods ----------------------------------------------------------------------------------------------
 
     def put_pod(self, uid: str, pod: Pod) -> tuple[PodDeviceClaim, ...]:
-        """Add or update a pod; return the one claim made for its devices in a tuple, () if it asks for none."""
+        """Add or update a pod; return a tuple with the claim made for its devices, () if it requests none."""
         if not self.system.asks(pod):
             return ()
         self._pods[uid] = pod
@@ -150,7 +149,7 @@ class SharedGpus:
         return (PodDeviceClaim(self.system.driver, key, made=True, problem=problem),)
 
     def release_gpus(self, uid: str) -> None:
-        """Forget a pod that is gone or has finished: others may have its GPUs."""
+        """Forget a pod that was deleted or has finished, so that other pods may have its GPUs."""
         pod = self._pods.pop(uid, None)
         if pod is not None:
             self.devices.claims_changed([Change(name_claim(uid, self.system.name), None)])
@@ -196,7 +195,7 @@ class SharedGpus:
     # --- turns of pods on a node ---------------------------------------------------------------------------
 
     def holds_back(self, key: str, allocation: Json) -> bool:
-        """Return whether a claim that stands for annotations has to wait for its turn; if not, begin its turn."""
+        """Return whether a claim that stands for annotations must wait for another pod's; if not, begin its turn."""
         if not key.endswith(name_claim("", self.system.name)):
             return False
         node = str(allocation["devices"]["results"][0]["pool"])
@@ -226,7 +225,7 @@ class SharedGpus:
 
 
 def without_devices(pod: Pod, system: SharingSystem) -> Pod:
-    """Return a pod without the requests that ``system`` reads as a claim of devices."""
+    """Return a pod without the requests that ``system`` translates into a claim of devices."""
     if not system.asks(pod):
         return pod
     spec = replace(pod.spec, containers=_strip(pod.spec.containers, system))

@@ -1,4 +1,4 @@
-"""Keeps device claims and the pods that use them, writes claims of placed pods, and tells the solver of both."""
+"""Keeps device claims and the pods that use them, writes claims of placed pods, and makes records for the solver."""
 
 from __future__ import annotations
 
@@ -34,8 +34,7 @@ class DeviceState:
     ``holds_back(key, allocation)`` returns whether the write of a claim with these devices must wait for
     ``try_blocked``.
 
-    A pod's needs follow its claims until it is placed, and again when it has lost its place. In between they stay,
-    because the claims change by its own placement.
+    A pod's needs follow its claims, except while the pod is placed, because the placement itself changes them.
     """
 
     def __init__(self, options: DeviceOptions, clock: Callable[[], float], wall: Callable[[], float]) -> None:
@@ -110,7 +109,7 @@ class DeviceState:
         return resolution
 
     def remove_pod(self, uid: str) -> None:
-        """Forget a pod that is gone, and cancel its reservations under way; a controller removes the written ones."""
+        """Forget a deleted pod, and end its reservations under way; a controller removes the written ones."""
         self._abandon(uid)
         self._forget_users(uid)
         self._pods.pop(uid, None)
@@ -118,7 +117,7 @@ class DeviceState:
         self._settled.pop(uid, None)
 
     def move_pod(self, uid: str, place: str) -> None:
-        """Set a pod's node, "" for none: a pod without node gives its claims back if a placement was under way."""
+        """Set a pod's node, "" for none; a pod that has lost its node releases claims that are being written."""
         pod = self._pods.get(uid)
         if pod is None:
             return
@@ -131,12 +130,12 @@ class DeviceState:
             self._affected[uid] = None
 
     def resolution(self, uid: str) -> DeviceResolution:
-        """Return what a pod needs or waits for by its claims."""
+        """Return what a pod needs, or waits for, because of its claims."""
         pod = self._pods.get(uid)
         return pod.resolution if pod is not None else NO_CLAIMS
 
     def list_devices(self, uid: str) -> Iterator[tuple[str, Device]]:
-        """Yield the devices that are reserved for a pod, each with the pod's name of the claim."""
+        """Yield the devices that are reserved for a pod, each with the pod's name for the claim."""
         pod = self._pods.get(uid)
         for each in pod.claims if pod is not None else ():
             claim = self._claims.get(each.key)
@@ -147,10 +146,10 @@ class DeviceState:
     # --- placements ----------------------------------------------------------------------------------------
 
     def assume(self, pod: PodRef, allocations: Mapping[str, Json], after: Iterable[str] = ()) -> str:
-        """Book the devices that a round gives to a pod. ``allocations`` are by the pod's names of its claims.
+        """Mark the devices that a round gives to a pod as used; return why that is impossible, "" if it is not.
 
-        ``after``: uids of pods that leave first; the pod may get devices that only these use. Returns why the
-        placement cannot be carried out, "" if it can.
+        ``allocations`` are by the pod's names for its claims. ``after``: uids of pods that leave first; the pod may get
+        devices that only these use.
         """
         known = self._pods.get(pod.uid)
         if known is None:
@@ -177,7 +176,7 @@ class DeviceState:
             self._look_at_drivers(uid, placement)
 
     def note_written(self, end: WriteEnd) -> None:
-        """Record how a write has ended."""
+        """Record the outcome of a write."""
         if end.claim is not None and end.write.key in self._claims:
             self._claims.put(end.claim.metadata.uid, end.claim)
         self._writes.note_ended(end, self._clock())
@@ -190,11 +189,11 @@ class DeviceState:
             self._leave(uid, [each.key for each in pod.claims if each.key])
 
     def note_unplaced(self, uid: str) -> bool:
-        """Release devices that only pods without a node hold; one of these pods, this one, has found no node.
+        """Release devices held only by pods without a node, because one of these pods (``uid``) has found no node.
 
         Otherwise waiting pods could block one another with devices that none of them uses. Claims that are reserved for
         waiting pods alone lose the reservation for this pod; claims that are reserved for no pod lose their devices, as
-        in kube-scheduler. Returns whether something is given back.
+        in kube-scheduler. The result says whether any devices or reservations are released.
         """
         pod = self._pods.get(uid)
         if pod is None or pod.place:
@@ -224,7 +223,7 @@ class DeviceState:
     def take_settled(self) -> dict[str, str]:
         """Return the placed pods whose claims are settled since the last call, by uid.
 
-        The value is "" if all claims are reserved and ready, else the reason why they will not be.
+        The value is "" if all claims are reserved and ready, else the reason why not.
         """
         for uid, key, reason in self._writes.take_ended():
             placement = self._placements.get(uid)
@@ -291,7 +290,7 @@ class DeviceState:
                 self._look_at_drivers(uid, placement)
 
     def _note_use(self, key: str) -> None:
-        """Update the use of devices by a claim, which has or is to get others, and mark its pods and its record."""
+        """Update which devices a claim has or will get, and mark its pods and its record as changed."""
         self._changed[key] = None
         self._affected.update(dict.fromkeys(self._users.get(key)))
         claim, progress = self._claims.get(key), self._writes.get(key)
@@ -324,13 +323,13 @@ class DeviceState:
         return ""
 
     def _makes_way(self, key: str, after: frozenset[str]) -> bool:
-        """Return whether a claim has users, and all of these are pods that leave."""
+        """Return whether a claim has users, and all of these are in ``after``, so that they leave first."""
         claim, progress = self._claims.get(key), self._writes.get(key)
         users = {*(claim.reserved if claim else ()), *(progress.joining if progress else ())}
         return bool(users) and users <= after
 
     def _reserve(self, uid: str, placement: PlacedPod, key: str) -> None:
-        """Reserve a claim for a pod, or mark it as blocked while another claim has its devices or holds its turn."""
+        """Reserve a claim for a pod, or mark it as blocked if another claim has its devices or must come first."""
         progress = self._writes.get(key)
         allocation = progress.allocation if progress is not None else None
         taken = placement.after and allocation and self._use.find_conflict(key, allocation)
@@ -351,7 +350,7 @@ class DeviceState:
                 self._reserve(uid, self._placements[uid], key)
 
     def _look_at_drivers(self, uid: str, placement: PlacedPod) -> None:
-        """Settle a placement whose claims are all reserved if drivers have reported success, or a failure."""
+        """End a placement whose claims are all reserved, if drivers have reported success or a failure."""
         for key in sorted(placement.waiting):
             claim = self._claims.get(key)
             if claim is None or not claim.allocation:
@@ -378,7 +377,7 @@ class DeviceState:
             self._placements[uid].deadline = None
 
     def _abandon(self, uid: str) -> None:
-        """End the placement of a pod, and give back its claims."""
+        """End the placement of a pod, and release its claims."""
         placement, pod = self._placements.pop(uid, None), self._pods.get(uid)
         if placement is not None and pod is not None:
             self._settled.pop(uid, None)

@@ -188,17 +188,17 @@ def in_use_on(node: str) -> bytes:
 
 
 IN_USE_RULE = pb.VolumeRule(reason=IN_USE, in_use=True).SerializeToString(deterministic=True)
-"""The rule that no node satisfies, since another pod uses the claim, which is for one pod at a time."""
+"""The rule that no node satisfies, because another pod uses the claim, which is for one pod at a time."""
 
 ABSENT_RULE = _encode((), NO_SUCH_VOLUME)
-"""The rule that no node satisfies, since the volume does not exist."""
+"""The rule that no node satisfies, because the volume does not exist."""
 
 
 class AttachLimits:
     """Limits of attached volumes by machine and driver, as the machines' CSINode objects state them.
 
-    A driver that states no limit on any machine is not counted at all. For a driver that states one, machines without
-    a limit offer ``NO_LIMIT``, since a resource that a machine does not offer counts as 0.
+    Volumes of a driver are not counted if no machine states a limit for it. If one does, machines without a limit offer
+    ``NO_LIMIT``, because a resource that a machine does not offer counts as 0.
     """
 
     def __init__(self) -> None:
@@ -207,9 +207,9 @@ class AttachLimits:
         self._stated: Counter[str] = Counter()
 
     def put(self, uid: str, csi_node: CsiNode | None) -> tuple[str, frozenset[str]]:
-        """Update the limits of one machine, None if its CSINode is gone.
+        """Update the limits of one machine, None if its CSINode was deleted.
 
-        Returns the machine's name, "" if unknown, and the drivers that have become, or ceased to be, limited.
+        Return the machine's name ("" if unknown), and the drivers that are now limited, or no longer limited.
         """
         if csi_node is None:
             name = self._names.remove(uid)
@@ -224,7 +224,7 @@ class AttachLimits:
         return name, self._replace(name, stated)
 
     def counts(self, driver: str) -> bool:
-        """Return whether some machine limits the volumes of a driver, so that these are counted."""
+        """Return whether a machine limits the volumes of a driver, so that these volumes are counted."""
         return driver in self._stated
 
     def amounts(self, name: str) -> Iterator[tuple[str, int]]:

@@ -1,4 +1,4 @@
-"""Finds what a pod needs of a machine by its claims, or what it has to wait for."""
+"""Finds what a pod's claims require of a machine, or what the pod has to wait for."""
 
 from __future__ import annotations
 
@@ -26,12 +26,11 @@ UNBOUND_IMMEDIATE = "pod has unbound immediate PersistentVolumeClaims"
 
 @dataclass(frozen=True, slots=True)
 class Resolution:
-    """The needs of a pod by its claims, or the reason that it waits.
+    """The needs of a pod because of its claims, or the reason why it waits.
 
-    ``reason``: what the pod waits for before any node is checked, "" for nothing. ``refused``: why no node will do, ""
-    if the pod may be placed; a rule of ``needs`` then refuses all nodes for this reason. ``unbound``: claims that have
-    to be bound once a node has been chosen; ``profiles``: the profiles of those that need a volume which exists
-    already.
+    ``reason``: what the pod waits for before any node is checked, "" for nothing. ``refused``: why no node can take the
+    pod, "" if one can; a rule of ``needs`` then excludes all nodes for this reason. ``unbound``: claims that must be
+    bound after a node was chosen; ``profiles``: the profiles of those that need an existing volume.
     """
 
     needs: VolumeNeeds = NO_NEEDS
@@ -43,14 +42,17 @@ class Resolution:
     def message(self, nodes: int) -> str:
         """Return the reason in kube-scheduler's words for a cluster of ``nodes`` nodes, "" if there is none.
 
-        kube-scheduler adds a text of its own ("not found") to the reason, which is left out here.
+        kube-scheduler adds a further text ("not found") to the reason; it is left out here.
         """
         return f"0/{nodes} nodes are available: {self.reason}." if self.reason else ""
 
 
 NOTHING = Resolution()
 TAKEN = Resolution(VolumeNeeds(rules=(IN_USE_RULE,)), refused=IN_USE)
-"""For a pod whose claim is for one pod at a time and used by another. Its other needs are found when that has ended."""
+"""For a pod whose claim is for one pod at a time and used by another pod.
+
+Its other needs are found after that has ended.
+"""
 
 
 def find_obstacle(storage: Catalogue, uid: str, name: str, claims: tuple[PodClaim, ...]) -> Resolution | None:
@@ -83,9 +85,9 @@ def needs_of(
     shared: Callable[[str], bool],
     implied: Callable[[Profile], Iterable[Profile]],
 ) -> Resolution:
-    """Return the needs of a pod by its claims, and the claims that are not bound yet.
+    """Return the needs of a pod because of its claims, and the claims that are not bound yet.
 
-    ``charged``: whether the attachment of a claim is charged to this pod. ``counted``: whether attachments of a
+    ``charged``: whether this pod requests the attachment of a claim's volume. ``counted``: whether attachments of a
     driver are limited. ``attached``: the volume that a claim needs attached. ``shared``: whether that volume may
     already be attached where a waiting pod goes. ``implied``: profiles of which a claim with this profile uses a unit.
     """
@@ -127,7 +129,7 @@ def needs_of(
 
 
 def require_volumes(storage: Catalogue, claims: tuple[PodClaim, ...], found: Resolution) -> Resolution:
-    """Return ``found`` of a waiting pod, with a rule that refuses all nodes if a bound claim's volume is gone."""
+    """Return ``found`` of a waiting pod, with a rule that excludes all nodes if a bound claim's volume is missing."""
     known = [claim for each in claims if (claim := storage.claim(each.key)) is not None]
     if not any(_is_without_volume(storage, claim) for claim in known):
         return found
@@ -136,7 +138,7 @@ def require_volumes(storage: Catalogue, claims: tuple[PodClaim, ...], found: Res
 
 
 def add_sole_claims(found: Resolution, keys: Iterable[str], node: str) -> Resolution:
-    """Return ``found`` for a pod with claims (``keys``) that are for one pod at a time and that other pods want too.
+    """Return ``found`` for a pod with claims (``keys``) for one pod at a time that other pods need, too.
 
     ``node``: the node of the pods that use these claims and may be evicted for this pod, "" for none.
     """
@@ -179,7 +181,7 @@ def _problem(claim: Claim | None, wanted: PodClaim, uid: str, pod: str) -> str:
 
 
 def _explain_lack(storage: Catalogue, claim: Claim) -> str:
-    """Return, to add to kube-scheduler's words, which volume or StorageClass an unbound claim lacks; "" if none."""
+    """Return which volume or StorageClass an unbound claim lacks, to add to kube-scheduler's words; "" for none."""
     name = claim.key.partition("/")[2]
     if claim.volume:
         there = storage.volume(claim.volume) is not None

@@ -1,8 +1,8 @@
 """Decides which of several pods may use a claim for one pod at a time (``ReadWriteOncePod``), and which wait.
 
-Of waiting pods, the first in rank gets the claim first. A pod that has a node keeps the claim, unless a pod
-of a higher priority wants it: as with kube-scheduler, that pod may go to the same node once the other has been
-evicted. For the solver such a claim is a disk that no two tasks of a machine may have.
+Among waiting pods, the first in rank gets the claim first. A pod that has a node keeps the claim, unless a pod of a
+higher priority needs it: as with kube-scheduler, that pod may go to the same node after the first pod was evicted. For
+the solver such a claim is a disk that two tasks of a machine cannot use at the same time.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Rivals = Iterable[tuple[str, User]]
 
 
 def leaves_claims(pod: User, rivals: Rivals) -> bool:
-    """Return whether a waiting pod must leave a claim to another that ranks before it or may not be evicted."""
+    """Return whether a waiting pod must leave a claim to another pod, which ranks before it or may not be evicted."""
     rivals = list(rivals)
     earlier = any(not rival.place and rival.rank < pod.rank for _, rival in rivals)
     placed = [rival for _, rival in rivals if rival.place]
@@ -34,7 +34,7 @@ def leaves_claims(pod: User, rivals: Rivals) -> bool:
 
 
 def list_contested(pod: User, rivals: Rivals) -> set[str]:
-    """Return the claims over which a pod may evict another user, or may be evicted by one."""
+    """Return the claims because of which a pod may evict another user, or another user may evict it."""
     return {
         key
         for key, rival in rivals
@@ -46,7 +46,7 @@ def list_contested(pod: User, rivals: Rivals) -> set[str]:
 def node_of_holders(pod: User, rivals: Rivals) -> str:
     """Return the node of pods that use a pod's claims and may be evicted for it, "" for none.
 
-    For a pod that has a node, only that node counts.
+    If the pod has a node itself, only that node is considered.
     """
     nodes = {rival.place for _, rival in rivals if rival.place and _priority(rival) < _priority(pod)}
     return next((node for node in sorted(nodes) if pod.place in ("", node)), "")

@@ -53,10 +53,10 @@ class _Pod:
 class VolumeState:
     """Claims, volumes, classes, CSI nodes, machines' labels, and the pods that use claims.
 
-    Changes may come in any order and any number of times. Then ``take_affected`` returns the pods whose
-    requirements have changed, and ``take_offers`` the new offers of machines. ``bindings`` are the bindings of
-    claims under way, ``capacities`` the sizes of volumes that can be made. Pods and machines that cannot
-    be handled go to ``quarantine``. Not thread-safe.
+    Changes may come in any order and any number of times. Then ``take_affected`` returns the pods whose requirements
+    have changed, and ``take_offers`` the new offers of machines. ``bindings`` are the bindings of claims under way,
+    ``capacities`` the sizes of volumes that can be made. ``quarantine`` sets pods and machines aside that cannot be
+    handled. Not thread-safe.
     """
 
     def __init__(self, options: VolumeOptions | None = None, quarantine: Quarantine | None = None) -> None:
@@ -78,14 +78,14 @@ class VolumeState:
     # --- changes of objects --------------------------------------------------------------------------------
 
     def claims_changed(self, changes: Sequence[Change[PersistentVolumeClaim]]) -> None:
-        """Take changed PersistentVolumeClaims over, and check the pods that use them, or may use their volumes."""
+        """Store changed PersistentVolumeClaims, and check the pods that use them or may use their volumes."""
         for change in changes:
             key = self._storage.put_claim(change.uid, change.object)
             if key:
                 self._claim_changed(key)
 
     def volumes_changed(self, changes: Sequence[Change[PersistentVolume]]) -> None:
-        """Take changed PersistentVolumes over, and check the pods and machines that each change concerns."""
+        """Store changed PersistentVolumes, and check the pods and machines that each change concerns."""
         for change in changes:
             before, after = self._storage.put_volume(change.uid, change.object)
             if after is not None:
@@ -98,7 +98,7 @@ class VolumeState:
                         self._claim_changed(key)
 
     def storage_classes_changed(self, changes: Sequence[Change[StorageClass]]) -> None:
-        """Take over changed storage classes; mark pods with unbound claims of these classes as affected."""
+        """Store changed storage classes, and mark pods with unbound claims of these classes as affected."""
         for change in changes:
             name = self._storage.put_provision(change.uid, change.object)
             if name:
@@ -120,7 +120,7 @@ class VolumeState:
                 self._affected.update(dict.fromkeys(self._pods))
 
     def csi_drivers_changed(self, changes: Sequence[Change[CsiDriver]]) -> None:
-        """Update CSI drivers; if one begins or ceases to state its capacity, all pods are checked again."""
+        """Update CSI drivers; if one begins or stops to publish its capacity, check all pods again."""
         for change in changes:
             driver = change.object
             states = driver is not None and bool(driver.spec.storage_capacity)
@@ -128,7 +128,7 @@ class VolumeState:
                 self._affected.update(dict.fromkeys(self._pods))
 
     def volume_attachments_changed(self, changes: Sequence[Change[VolumeAttachment]]) -> None:
-        """Take changed VolumeAttachments over, and check the pods and machines that each change concerns."""
+        """Store changed VolumeAttachments, and check the pods and machines that each change concerns."""
         for change in changes:
             nodes, users = self._attached.put(change.uid, change.object)
             self._changed_nodes |= nodes & self._available.machines.keys()
@@ -148,7 +148,7 @@ class VolumeState:
             self._changed_nodes.add(name)
 
     def node_gone(self, name: str) -> None:
-        """Forget a machine that is gone."""
+        """Forget a machine that has been removed."""
         self._available.remove_node(name)
         self.capacities.remove_node(name)
         self._changed_nodes.discard(name)
@@ -159,7 +159,7 @@ class VolumeState:
     def put_pod(
         self, uid: str, name: str, claims: tuple[PodClaim, ...], rank: Rank, place: str
     ) -> Resolution:
-        """Add or update a pod, whose claims never change; return what it needs or waits for by its claims."""
+        """Add or update a pod; return what it needs, or waits for, because of its claims. These never change."""
         if not claims:
             return NOTHING
         pod = self._pods.get(uid)
@@ -199,7 +199,7 @@ class VolumeState:
         self._tell_rivals(pod)
 
     def remove_pod(self, uid: str) -> None:
-        """Forget a pod, with or without claims, that is gone or has ended."""
+        """Forget a pod, with or without claims, that was deleted or has ended."""
         if uid not in self._pods:
             return
         self.bindings.abandon(uid)
@@ -214,7 +214,7 @@ class VolumeState:
         self._affected.pop(uid, None)
 
     def resolution(self, uid: str) -> Resolution:
-        """Return what a pod needs or waits for by its claims."""
+        """Return what a pod needs, or waits for, because of its claims."""
         pod = self._pods.get(uid)
         return pod.resolution if pod is not None else NOTHING
 
@@ -225,7 +225,7 @@ class VolumeState:
         return bool(changed) or self.bindings.has_news
 
     def take_affected(self) -> list[tuple[str, Resolution]]:
-        """Return the pods whose claims now ask for something else, or wait for something else, with the new resolution.
+        """Return the pods whose needs, or reasons to wait, have changed because of claims, with their new resolutions.
 
         Pods whose claims are being bound are left out.
         """
@@ -243,7 +243,7 @@ class VolumeState:
         return list(found.items())
 
     def take_offers(self) -> dict[str, dict[str, int]]:
-        """Return the offers (amount by resource) of machines to volumes that may have changed since the last call."""
+        """Return, by machine, the offers for volumes (amount by resource) that may have changed since the last call."""
         changed = self._changed_nodes | self._available.take_changed()
         self._changed_nodes = set()
         found = {}
@@ -253,16 +253,16 @@ class VolumeState:
         return found
 
     def list_attached(self, node: str) -> tuple[str, ...]:
-        """Return the names of volumes attached to a machine that classes of waiting pods may name."""
+        """Return the names of a machine's attached volumes that classes of waiting pods may name."""
         return self._attached.list_named(node)
 
     def count_already_attached(self, uid: str) -> Counter[str]:
-        """Return, by resource, how many attachments a placed pod does not need free on its node; see ``not_needed``."""
+        """Return, by resource, how many attachments a placed pod need not request on its node; see ``not_needed``."""
         pod = self._pods.get(uid)
         return self._attached.not_needed(pod.place, {each.key for each in pod.claims}) if pod else Counter()
 
     def offers(self, node: str) -> dict[str, int]:
-        """Return how many more volumes a machine can take, by resource: attachments per driver, free ones in reach."""
+        """Return, by resource, how many attachments of each driver, and available volumes, a machine offers."""
         left = self._attached.count_unknown(node)
         limits = {name: max(0, amount - left[name]) for name, amount in self._limits.amounts(node)}
         return limits | dict(self._available.amounts(node))
@@ -270,7 +270,7 @@ class VolumeState:
     # --- binding claims ------------------------------------------------------------------------------------
 
     def begin(self, uid: str, node: str, now: float) -> str:
-        """Start to bind the claims of a pod that has got a node; return why that is impossible, "" if it is possible.
+        """Start to bind the claims of a pod that has a node now; return why that is impossible, "" if it is possible.
 
         The pod is in ``bindings`` while its claims are being bound; ``take_settled`` returns the outcome.
         """
@@ -278,18 +278,18 @@ class VolumeState:
         if pod is None:
             return ""
         if any(rival.place for _, rival in self._rivals(uid, pod)):
-            # One round has placed two pods that want the same claim, before either placement was known.
+            # One round has placed two pods that need the same claim, before either placement was known.
             return TAKEN.refused
         unbound = pod.resolution.unbound
         return self.bindings.begin(uid, node, unbound, now) if unbound else ""
 
     def abandon(self, uid: str) -> None:
-        """Give up the bindings of a pod that is not to be bound any more."""
+        """Give up the bindings of a pod that will not be bound any more."""
         self.bindings.abandon(uid)
         self._affected[uid] = None
 
     def take_settled(self) -> dict[str, str]:
-        """Return the pods whose binding of claims has ended since the last call: "" for success, else the reason."""
+        """Return the bindings that have ended since the last call, by uid of the pod: "" for success, else why not."""
         settled = self.bindings.take_settled()
         self._affected.update(dict.fromkeys(settled))
         return settled
@@ -297,7 +297,7 @@ class VolumeState:
     # --- private steps -------------------------------------------------------------------------------------
 
     def _sharing_changed(self, key: str) -> None:
-        """Mark the pods and machines of a claim that has got a second user, has lost it, or has got another volume."""
+        """Mark the pods and machines of a claim that has gained or lost its second user, or has another volume."""
         users = self._users.list_users(key)
         self._affected.update(dict.fromkeys(users))
         self._changed_nodes |= self._attached.nodes_of(key)
@@ -308,7 +308,7 @@ class VolumeState:
         self.bindings.claim_changed(key)
 
     def _tell_rivals(self, pod: _Pod) -> None:
-        """Mark all users of a pod's claims for one pod at a time: another user may have its turn now."""
+        """Mark all users of a pod's claims for one pod at a time, because another user may get the claim now."""
         for each in pod.claims:
             claim = self._storage.claim(each.key)
             if claim is not None and claim.exclusive:
@@ -341,9 +341,9 @@ class VolumeState:
         return self._interned.setdefault(resolution, resolution)
 
     def _want_and_list_implied(self, profile: Profile) -> list[Profile]:
-        """Return the wanted profiles whose volumes a claim of this ``profile`` may take, its own among them.
+        """Return the wanted profiles whose volumes a claim of this ``profile`` may take, including its own.
 
-        It is wanted from now on; if it is new, the pods are affected whose profiles imply it.
+        The profile is wanted from now on. If it is new, pods whose profiles imply it are marked as affected.
         """
         if self._available.want(profile):
             concerned = (

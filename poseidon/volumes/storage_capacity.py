@@ -1,7 +1,8 @@
-"""Keeps the capacities from which drivers can make volumes, and the machines that reach these: CSIStorageCapacity.
+"""Keeps the capacities from which drivers can make volumes (CSIStorageCapacity), and the machines that reach them.
 
-As kube-scheduler's VolumeBinding reads them (`capacitySufficient`, `nodeHasAccess`): an object counts for the machines
-that its ``nodeTopology`` selects; ``maximumVolumeSize`` limits a single volume, or without it ``capacity``.
+The rules are those of kube-scheduler's VolumeBinding (``capacitySufficient``, ``nodeHasAccess``): an object applies to
+the machines that its ``nodeTopology`` selects; ``maximumVolumeSize``, or without it ``capacity``, limits a single
+volume.
 """
 
 from __future__ import annotations
@@ -16,15 +17,18 @@ from poseidon.volumes.records import Condition, conditions_of, storage_bytes
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 _LONGEST_NAME = 253
-"""Longest name of a storage class, as Kubernetes has it; objects that state a longer one are ignored."""
+"""Longest name of a storage class, as in Kubernetes; objects that state a longer one are ignored."""
 
 LARGEST = 2**53
-"""Most bytes that are reported; more makes no difference to any claim."""
+"""Most bytes that are reported; larger capacities make no difference to any claim."""
 
 
 @dataclass(eq=False, slots=True)
 class _Part:
-    """One object: capacities in bytes, and the machines for which it counts. ``pairs``: a label of all of these."""
+    """One CSIStorageCapacity: its capacities in bytes, and the machines to which it applies.
+
+    ``pairs`` is a label that all of these machines have.
+    """
 
     storage_class: str
     largest: int
@@ -39,14 +43,17 @@ class _Part:
         return self.storage_class, self.largest, self.capacity
 
     def admits(self, _: str, labels: Mapping[str, str]) -> bool:
-        """Return whether the object counts for a machine with these labels."""
+        """Return whether the object applies to a machine with these labels."""
         return all(holds(condition, labels) for condition in self.conditions)
 
 
 class StorageCapacities:
-    """Capacities by the machines that reach them. ``scored``: whether costs depend on how much of a capacity is used.
+    """Capacities by the machines that reach them.
 
-    Drivers of local storage have one object per machine: a change of one object must cost nothing on other machines.
+    ``scored``: whether costs depend on how much of a capacity is used.
+
+    Drivers of local storage have one object per machine, so a change of one object must need no work for other
+    machines.
     """
 
     def __init__(self, *, scored: bool) -> None:
@@ -55,7 +62,7 @@ class StorageCapacities:
         self._reach: Reach[_Part] = Reach()
 
     def put(self, uid: str, found: CsiStorageCapacity | None) -> set[str]:
-        """Update an object, None if it is gone; return the machines that the change affects."""
+        """Update an object, None if it was deleted; return the machines that the change affects."""
         former = self._parts.pop(uid, None)
         changed: set[str] = set()
         if former is not None:
@@ -104,7 +111,7 @@ class StorageCapacities:
         limit = largest if largest is not None else capacity
         if limit is None:
             return None  # without figures, no volume can be made
-        # of the selector's labels, the one that the fewest machines have
+        # among the selector's labels, the one that the fewest machines have
         pair = min(
             topology.match_labels.items(),
             default=ANYWHERE,

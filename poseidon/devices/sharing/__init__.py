@@ -1,1 +1,1 @@
-"""Turns the inventories, requests and annotations by which other projects share GPUs into slices and claims."""
+"""Translates the annotations and requests by which other projects share GPUs into slices and claims."""

@@ -1,8 +1,8 @@
-"""Reads HAMi's parts of GPUs as devices that several claims share, and writes them as its device plugin expects.
+"""Reads HAMi's parts of GPUs as devices that claims share, and writes them as HAMi's device plugin expects.
 
-A node's annotation lists its GPUs, a pod's limits say what it wants of them, and an annotation of the pod says what it
-has got. Here GPUs become devices of the driver ``hami.io`` with capacities, and a pod's limits become a claim of its
-own; so the solver chooses parts of GPUs as it chooses any device.
+In HAMi, a node's annotation lists its GPUs, a pod's limits request parts of them, and an annotation of the pod states
+the parts that it has. This module translates GPUs into devices with capacities of the driver ``hami.io``, and a pod's
+limits into a claim. So the solver chooses parts of GPUs like any device.
 """
 
 from __future__ import annotations
@@ -30,10 +30,11 @@ COUNT, MEMORY, SHARE, CORES = (
 )
 SELECTOR = f'device.driver == "{DRIVER}"'
 RESOURCES = frozenset({COUNT, MEMORY, SHARE, CORES})
-"""Resources that pods state as limits, and that nodes need not have among their own resources."""
+"""Resources that pods state as limits; nodes need not have them among their own resources."""
 _WHOLE = 1_000
-"""Capacity ``whole`` of a GPU: a part with all cores takes all of it, any other part takes 1. So no other part fits
-beside a part with all cores.
+"""Amount of the capacity ``whole`` of a GPU.
+
+A part with all cores takes all of it, any other part takes 1. So no other part fits beside a part with all cores.
 """
 _TYPE = "NVIDIA"
 
@@ -44,7 +45,7 @@ _CHOICES = (
     ("nvidia.com/use-gpuuuid", "uuid", True),
     ("nvidia.com/nouse-gpuuuid", "uuid", False),
 )
-"""Annotations by which pods choose GPUs, the attribute that they name, and whether they want it (or not)."""
+"""Annotations by which pods choose GPUs, the attribute of each, and whether the pod wants (or excludes) it."""
 _MODE, _ONE_NUMA_NODE = "nvidia.com/vgpu-mode", "nvidia.com/numa-bind"
 _ORDER = "hami.io/gpu-scheduler-policy"
 _ORDERS = frozenset({"binpack", "spread"})
@@ -52,7 +53,7 @@ ANNOTATIONS = (
     *(INVENTORY, ALLOCATED, TO_ALLOCATE, NODE, BIND_TIME, BIND_PHASE, _MODE, _ONE_NUMA_NODE, _ORDER),
     *(key for key, _, _ in _CHOICES),
 )
-"""All annotations of nodes and pods that say something about parts of GPUs."""
+"""All of HAMi's annotations of nodes and pods about parts of GPUs."""
 
 
 class Gpu(NamedTuple):
@@ -61,11 +62,11 @@ class Gpu(NamedTuple):
     id: str
     """Uuid of the GPU."""
     slots: int
-    """How many containers may have a part of it."""
+    """Number of containers that may have a part of it."""
     memory: int
-    """In MiB."""
+    """Its memory in MiB."""
     cores: int
-    """In percent."""
+    """Its cores in percent."""
     model: str
     """Its model, as the vendor names it."""
     numa: int = 0
@@ -113,9 +114,7 @@ def read_inventory(text: str) -> list[Gpu]:
 
 
 def read_devices(node: str, text: str) -> NodeDevices:
-    """Return the slice of a node's GPUs by its annotation. Raises ``ValueError``, or another error for
-    malformed JSON.
-    """
+    """Return the slice of a node's GPUs by its annotation. Raises ``ValueError`` or other errors if malformed."""
     gpus = read_inventory(text) if text else []
     return NodeDevices((_describe_node(node, gpus),) if gpus else (), tuple(gpu.memory for gpu in gpus))
 
@@ -151,15 +150,15 @@ def _describe_node(node: str, gpus: Sequence[Gpu]) -> Json:
 
 
 def asks(pod: Pod) -> bool:
-    """Return whether some container of a pod requests GPUs."""
+    """Return whether any container of a pod requests GPUs."""
     return any(_read(container, COUNT) for container in pod.spec.containers)
 
 
 def describe_claim(pod: Pod, memories: Iterable[int]) -> Json:
     """Return the spec of the claim that stands for a pod's limits; ``memories``: memory of the cluster's GPUs, in MiB.
 
-    A container that states no memory wants a percentage (all, by default) of the memory of the GPU that it gets, so its
-    request has an alternative for each size.
+    A container that states no memory requests a percentage (by default all) of its GPU's memory, so its request has an
+    alternative for each size of GPU.
     """
     sizes = sorted(set(memories))
     selectors = [{"cel": {"expression": each}} for each in _select(pod.metadata.annotations)]
@@ -235,7 +234,8 @@ def _select(annotations: Mapping[str, str]) -> Iterator[str]:
         yield f"{device}.mode == {json.dumps(mode)}"
 
 
-# --- what pods have got -----------------------------------------------------------------------------------------------
+# --- parts that pods have
+# -----------------------------------------------------------------------------------------------
 
 
 def read_parts(text: str) -> list[list[GpuPart]]:
@@ -266,7 +266,7 @@ def read_allocation(pod: Pod, uid: str, node: str) -> Json:
 
 
 def make_allocation(node: str, mark: str, parts: Sequence[Sequence[GpuPart]]) -> Json:
-    """Return the allocation of a claim with these parts, by container; ``mark``: unique for the pod, for share IDs."""
+    """Return the allocation of a claim with these parts, by container; ``mark``: a unique text for share IDs."""
     results = [
         {
             "request": f"c{number}",
@@ -301,7 +301,7 @@ def list_parts(allocation: Json, containers: int) -> list[list[GpuPart]]:
 
 
 def annotate(allocation: Json, containers: int, now: float) -> dict[str, str]:
-    """Return the annotations that tell HAMi's device plugin which GPUs a pod has got."""
+    """Return the annotations that tell HAMi's device plugin which GPUs a pod has."""
     parts = write_parts(list_parts(allocation, containers))
     return {
         ALLOCATED: parts,

@@ -18,7 +18,7 @@ class NodeDevices(NamedTuple):
 
 
 def build_slice(driver: str, node: str, devices: Sequence[Json]) -> Json:
-    """Return the spec of a slice that has all devices of a driver on a node."""
+    """Return the spec of a slice with all devices of a driver on a node."""
     return {
         "driver": driver,
         "nodeName": node,

@@ -1,4 +1,4 @@
-"""Describes the projects whose way of sharing GPUs can be followed, in one table."""
+"""Lists the projects whose shared GPUs are supported, with the functions that read and write their annotations."""
 
 from __future__ import annotations
 
@@ -15,14 +15,12 @@ from poseidon.kube.api.pods import Pod
 
 
 class SharingSystem(NamedTuple):
-    """The functions that read how a project states nodes' devices, pods' requests, and the devices that
-    pods have got.
-    """
+    """A project that shares GPUs: names, and functions that read its devices and requests and write its results."""
 
     name: str
     """Its name in the configuration."""
     driver: str
-    """Name of the driver and of the device class, and in each pod of the claim that stands for its wishes."""
+    """Name of the driver, of the device class, and of each pod's claim for its requests."""
     selector: str
     """The CEL expression of the device class."""
     resources: frozenset[str]
@@ -32,13 +30,13 @@ class SharingSystem(NamedTuple):
     allocated: str
     """The annotation that states which devices a pod has."""
     written: tuple[str, ...]
-    """All annotations that are written on a pod with devices, and removed when it gives them back."""
+    """All annotations that are written on a pod with devices, and removed when it releases them."""
     sums: bool
-    """Whether init containers count and containers' requests are summed; else each container has devices of its own."""
+    """Whether requests of all containers are summed; otherwise each container has devices of its own."""
     in_turn: bool
     """Whether the pods of a node are annotated and bound one after another."""
     read_devices: Callable[[str, str], NodeDevices]
-    """Reads a node's devices from its name and the text that lists them; raises ``ValueError`` and such."""
+    """Reads a node's devices from its name and the text that lists them; raises ``ValueError`` or others."""
     asks: Callable[[Pod], bool]
     """Returns whether a pod asks for devices."""
     describe_claim: Callable[[Pod, Sequence[int]], Json]
@@ -86,4 +84,4 @@ SYSTEMS = {each.name: each for each in (_HAMI, _KOORDINATOR)}
 ALLOCATED = tuple(each.allocated for each in SYSTEMS.values())
 """The annotations that state which devices pods have."""
 ANNOTATIONS = (*hami.ANNOTATIONS, *hints.ANNOTATIONS, results.ALLOCATED)
-"""All annotations of nodes and pods that say something about parts of GPUs."""
+"""All annotations of nodes and pods about parts of GPUs."""

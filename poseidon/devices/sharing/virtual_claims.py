@@ -1,4 +1,4 @@
-"""Claims that do not exist in the API server: they stand for annotations of a pod, and are written as annotations."""
+"""Handles claims that do not exist in the API server: they stand for annotations of pods, and are written as such."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from poseidon.devices.sharing.systems import SYSTEMS
 from poseidon.kube.api.devices import Json, ResourceClaim
 
 CONTAINERS = "containers"
-"""Annotation of such a claim: how many containers its pod has."""
+"""Annotation of such a claim: the number of its pod's containers."""
 
 
 def name_claim(pod: str, system: str) -> str:
-    """Return the name of the claim that stands for a pod's annotations; its colon keeps it apart from real objects."""
+    """Return the name of the claim that stands for a pod's annotations. No real object has a colon in its name."""
     return f"{pod}:{system}"
 
 
@@ -23,7 +23,7 @@ def is_virtual(claim: ResourceClaim) -> bool:
 
 
 def build_patch(claim: ResourceClaim, change: Json, now: float) -> tuple[str, Json]:
-    """Return the path of a claim's pod, and its merge patch that stands for a change of the claim's status."""
+    """Return the path of a claim's pod, and the merge patch of the pod for a change of the claim's status."""
     metadata = claim.metadata
     system = SYSTEMS[metadata.name.rpartition(":")[2]]
     (owner,) = metadata.owner_references

@@ -1,4 +1,4 @@
-"""Reads the annotations by which pods say how Koordinator's devices are to be chosen for them."""
+"""Reads the annotations by which pods state how to choose Koordinator's devices for them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SCOPES = {
     "NUMANode": ("pcie", "numa"),
     "PCIe": ("pcie",),
 }
-"""By required scope: the levels at which several GPUs are looked for together, in order."""
+"""By required scope: the levels at which several GPUs may be together, in the order in which they are tried."""
 _OPERATORS = {"In": "any", "NotIn": "none", "Exists": "present", "DoesNotExist": "absent"}
 
 
@@ -34,19 +34,19 @@ class DeviceHints:
 
     by_type: Mapping[str, Mapping[str, Any]]
     joint: tuple[str, ...]
-    """Types allocated together: devices of the first type are chosen first, the others near these."""
+    """Types allocated together: devices of the first type are chosen first, the others near them."""
     requires_same_switches: bool
-    """Whether the other types must be on the PCIe switches of the first; otherwise that is only preferred."""
+    """Whether the other types must be on the PCIe switches of the first type; otherwise this is only preferred."""
 
     def _get(self, kind: str, name: str) -> str:
         return str(self.by_type.get(kind, {}).get(name) or "")
 
     def is_for_all(self, kind: str) -> bool:
-        """Return whether a pod wants its amount of each device of a type."""
+        """Return whether a pod requests its amount from each device of a type."""
         return self._get(kind, "allocateStrategy") == "ApplyForAll"
 
     def counts(self, kind: str) -> bool:
-        """Return whether the amount that is requested is a number of devices."""
+        """Return whether the requested amount is a number of devices."""
         return self._get(kind, "allocateStrategy") == "RequestsAsCount"
 
     def is_exclusive(self, kind: str) -> bool:
@@ -54,7 +54,7 @@ class DeviceHints:
         return self._get(kind, "exclusivePolicy") == "DeviceLevel"
 
     def list_scopes(self) -> tuple[str, ...]:
-        """Return the levels at which several GPUs are looked for together, in order; raises ``RequestError``."""
+        """Return the levels at which several GPUs may be together, in the order to try; raises ``RequestError``."""
         scope = self._get(GPU, "requiredTopologyScope")
         if scope not in _SCOPES:
             raise RequestError(

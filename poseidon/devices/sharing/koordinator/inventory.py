@@ -23,9 +23,9 @@ CAPACITIES: Mapping[str, Mapping[str, str]] = {
     RDMA: {"share": f"{DOMAIN}/rdma"},
     FPGA: {"share": f"{DOMAIN}/fpga"},
 }
-"""By type of devices: our names of capacities, and Koordinator's of resources."""
+"""By type of devices: this project's names of capacities, and Koordinator's names of resources."""
 PCIE, NUMA = f"{DOMAIN}/pcie", f"{DOMAIN}/numa"
-"""Attributes of devices that are near each other: devices with equal values are."""
+"""Attributes that say which devices are near each other: those with equal values."""
 _Found: TypeAlias = Mapping[str, Any]
 
 
@@ -35,14 +35,14 @@ def name_driver(kind: str) -> str:
 
 
 def name_device(kind: str, minor: int, name: str) -> str:
-    """Return the name of a device; ``name``: its id, which annotations state only of RDMA devices."""
+    """Return the name of a device; ``name``: its id, which annotations state only for RDMA devices."""
     return f"{minor}/{name}" if kind == RDMA and name else str(minor)
 
 
 def describe_node(node: str, text: str) -> NodeDevices:
     """Read a node's healthy devices from ``text``, the JSON of the ``spec`` of the node's Device object (Koordinator).
 
-    Raises ``ValueError``, ``KeyError``, ``TypeError`` or ``AttributeError`` if it has another form than a Device's.
+    Raises ``ValueError``, ``KeyError``, ``TypeError`` or ``AttributeError`` if the text is malformed.
     """
     found: dict[str, dict[str, Json]] = {kind: {} for kind in TYPES}
     sizes = []

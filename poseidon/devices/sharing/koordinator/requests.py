@@ -1,8 +1,8 @@
-"""Turns pods' requests for Koordinator's devices into claims, by the rules of its plugin ``DeviceShare``.
+"""Translates pods' requests for Koordinator's devices into claims, by the rules of its plugin ``DeviceShare``.
 
-A pod asks for percents of a GPU's cores, and for bytes or percents of its memory. A claim has an alternative for each
-size of GPUs, because an allocation counts bytes and percents. Several GPUs come from one PCIe switch if possible, else
-from one NUMA node, else from anywhere.
+A pod requests a percentage of a GPU's cores, and bytes or a percentage of its memory. A claim has an alternative for
+each size of GPUs, because an allocation states bytes and percent. Several GPUs come from one PCIe switch if possible,
+else from one NUMA node, else from any place.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _PERCENT, _SHARED, _WHOLE = f"{DOMAIN}/gpu", f"{DOMAIN}/gpu.shared", "nvidia.com
 _OF_GPUS = frozenset({_PERCENT, _SHARED, _WHOLE, CORES, MEMORY, RATIO})
 _OTHERS = {RDMA: f"{DOMAIN}/rdma", FPGA: f"{DOMAIN}/fpga"}
 RESOURCES = _OF_GPUS.union(_OTHERS.values())
-"""Resources that pods state, and that nodes need not have among their own resources."""
+"""Resources that pods request; nodes need not have them among their own resources."""
 _COMBINATIONS = frozenset(
     map(
         frozenset,
@@ -57,12 +57,12 @@ class _Wanted:
 
     count: int
     amounts: dict[str, int]
-    """By our name of a capacity: the amount of each device."""
+    """The amount of each device, by this project's name of the capacity."""
     selectors: list[Json] = field(default_factory=list)
 
 
 def asks(pod: Pod) -> bool:
-    """Return whether some container of a pod requests devices."""
+    """Return whether any container of a pod requests devices."""
     return any(
         not RESOURCES.isdisjoint(stated)
         for each in (*pod.spec.containers, *pod.spec.init_containers)
@@ -110,7 +110,7 @@ def describe_claim(pod: Pod, sizes: Sequence[int]) -> Json:
 
 
 def _add_up(pod: Pod) -> dict[str, int]:
-    """Return a pod's requests for devices, by resource: the largest sum over containers that run at one time."""
+    """Return a pod's requests for devices, by resource: the largest sum over containers that run at the same time."""
     running = Counter[str]()
     peak = Counter[str]()
     for each in pod.spec.init_containers:
@@ -132,7 +132,7 @@ def _read_stated(container: Container) -> Counter[str]:
 
 
 def _read_gpus(stated: Mapping[str, int]) -> _Wanted:
-    """Return how many GPUs a pod wants, and the amounts of each."""
+    """Return how many GPUs a pod requests, and the amounts of each."""
     if frozenset(stated) not in _COMBINATIONS:
         raise RequestError(f"invalid resource device requests: [{' '.join(sorted(stated))}]")
     if _PERCENT in stated:
@@ -173,7 +173,7 @@ def _check_percent(resource: str, value: int) -> None:
 
 
 def _list_gpus(wanted: _Wanted, sizes: Sequence[int], hints: DeviceHints) -> list[Json]:
-    """Return the alternatives of a request for GPUs: for each level of nearness, one for each size of GPUs."""
+    """Return the alternatives of a request for GPUs, for each level (PCIe, NUMA, any) and size of GPU."""
     return [
         _describe_option(
             f"{scope}{size}", wanted, amounts, [f'device.attributes["{DOMAIN}"].memory == {size}']
@@ -200,7 +200,7 @@ def _convert(amounts: Mapping[str, int], size: int) -> dict[str, int] | None:
 def _list_others(wanted: _Wanted, near: int, hints: DeviceHints) -> list[Json]:
     """Return the alternatives of a request for a type other than GPUs.
 
-    ``near``: how many devices there are of the type whose PCIe switches these should share; 0 if they need not.
+    ``near``: number of devices of the type whose PCIe switches these should share; 0 if they need not share any.
     """
     counts = range(wanted.count, max(wanted.count, near) + 1) if near else ()
     options = [

@@ -1,4 +1,4 @@
-"""Reads and writes the annotation that tells koordlet which of Koordinator's devices a pod has got."""
+"""Reads and writes the annotation that tells koordlet, Koordinator's agent on nodes, which devices a pod has."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _UNITS = (("Gi", 1 << 30), ("Mi", 1 << 20), ("Ki", 1 << 10))
 
 
 def read_allocation(pod: Pod, uid: str, node: str) -> Json:
-    """Return the allocation of a pod's claim by the pod's annotation; raises ``ValueError`` and such."""
+    """Return the allocation of a pod's claim by the pod's annotation; raises ``ValueError`` or others if malformed."""
     stated = strict_json.loads(pod.metadata.annotations[ALLOCATED])
     results = []
     for kind in TYPES:
@@ -48,7 +48,7 @@ def read_allocation(pod: Pod, uid: str, node: str) -> Json:
 
 
 def annotate(allocation: Json, _containers: int, _now: float) -> dict[str, str]:
-    """Return the annotation that tells koordlet which devices a pod has got."""
+    """Return the annotation that tells koordlet which devices a pod has."""
     found: dict[str, list[dict[str, Any]]] = {}
     for each in allocation["devices"]["results"]:
         kind = each["driver"].partition(".")[0]
