@@ -1,1 +1,1 @@
-"""The room that is left while a round's tasks are placed: one board for room, limits and rules between tasks."""
+"""Keeps what is left while a round's tasks are placed: capacity, limits, and rules between tasks, in one board."""

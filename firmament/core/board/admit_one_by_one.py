@@ -1,9 +1,9 @@
 """Admits tasks with rules between them one after another, as if each were the next task to be placed.
 
 A flow's proposals for such tasks are tried in order of priority, and within a priority from the emptiest domain up, so
-that topology spread is never violated on the way. A task that may not go yet, because the task that it wants to be near
-is still to come, is tried again as long as any task is admitted. Tasks are admitted in the order of the round's deltas,
-so every placement is valid when it is made.
+that topology spread is never violated on the way. A task may have to wait until the task that it wants to be near has
+come; it is tried again as long as any task is admitted. Tasks are admitted in the order of the round's deltas, so every
+placement is valid when it is made.
 """
 
 from __future__ import annotations
@@ -18,7 +18,10 @@ from firmament.core.ranks import rank
 
 
 def replay(board: Board, proposed: Assignments) -> Assignments:
-    """Book the proposed tasks that fit and that rules allow; return them in a valid order; also count their pairs."""
+    """Book the proposed tasks that fit and that rules allow, and return them in a valid order.
+
+    Their pairs are counted as well.
+    """
     bound: Bool = np.isin(proposed.cls, np.array(sorted(board.rules.rules.of), dtype=np.int64))
     priority = board.residual.problem.priority
     ruled = _units_in_order(board, proposed.select(bound))
@@ -34,9 +37,9 @@ def replay(board: Board, proposed: Assignments) -> Assignments:
 
 
 def in_valid_order(problem: PlacementProblem, units: Assignments) -> Assignments | None:
-    """Return single tasks (``count`` 1) in an order in which each fits and is allowed in its turn, or None.
+    """Return single tasks (``count`` 1) in an order in which each fits and is allowed when it comes.
 
-    No task of the problem is placed yet.
+    Returns None if there is no such order. No task of the problem is placed yet.
     """
     board = Board(problem)
     ordered = _one_by_one(board, _units_in_order(board, units))
@@ -44,7 +47,10 @@ def in_valid_order(problem: PlacementProblem, units: Assignments) -> Assignments
 
 
 def _units_in_order(board: Board, proposed: Assignments) -> Assignments:
-    """Return single tasks by priority, then by how full their domain will be, then by longest wait, then in turns."""
+    """Return single tasks by priority, then by how full their domain will be, then by wait, then by class.
+
+    Among equal tasks, those that have waited longest come first.
+    """
     tasks = proposed.select(np.lexsort((proposed.machine, proposed.cls))).tasks()
     cls, machine = tasks.cls, tasks.machine
     level = np.zeros(len(cls), dtype=np.int64)
@@ -61,10 +67,10 @@ def _units_in_order(board: Board, proposed: Assignments) -> Assignments:
 
 
 def _turns(cls: Int64) -> Int64:
-    """Return each task's turn: one task of each class per turn, and each class begins at another of its places.
+    """Return the position of each task in its class; each class begins at another of its places.
 
-    Classes that keep each other off their machines may all be proposed for the same machines. Each class then gets some
-    of these, which the next wave fills, instead of the first class all.
+    Classes that keep each other off their machines may all be proposed for the same machines. Then each class gets some
+    of these machines, and the next wave fills them; otherwise the first class would get all of them.
     """
     classes, of_class, tasks = np.unique(cls, return_inverse=True, return_counts=True)
     begin = np.arange(len(classes)) * tasks // max(1, len(classes))
@@ -72,7 +78,7 @@ def _turns(cls: Int64) -> Int64:
 
 
 def _one_by_one(board: Board, units: Assignments) -> Assignments:
-    """Try single tasks in order until a whole pass admits none of those left; books room and rules.
+    """Try single tasks in order until a whole pass admits none of those left; book what they use, and their rules.
 
     Limits of pairs do not count, as the tasks have been planned within them.
     """

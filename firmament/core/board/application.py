@@ -1,4 +1,4 @@
-"""One application on a few machines: places and removes single tasks, and computes what each place costs."""
+"""Places and removes single tasks of one application on a few machines, and computes what each place costs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Application:
 
     ``classes``: int64[B], the problem's classes; ``kinds``: int64[N], all kinds of the application; ``kind``: int64[B],
     index of each class into ``kinds``. ``machines``: int64[A], rows of the machines to choose from. ``fixed_kind``,
-    ``fixed_machine``: index of the kind and row of the machine of each task that stays.
+    ``fixed_machine``: for each task that stays, the index of its kind and the row of its machine.
     """
 
     classes: Int64
@@ -62,7 +62,10 @@ class ApplicationBoard:
         return twin
 
     def row(self, index: int) -> tuple[Float64, Bool]:
-        """Return the cost units for one more task of a class on each machine: float64[A]; bool[A]: where it may go."""
+        """Return what one more task of a class costs on each machine, and where it may go.
+
+        The results are float64[A] in units, and bool[A].
+        """
         kind = int(self.app.kind[index])
         fits = self._residual.fits(index)
         closed = self._algebra.find_closed(kind, self._in_domain, self._link_left)
@@ -78,12 +81,12 @@ class ApplicationBoard:
         return charged
 
     def put(self, index: int, machine: int, cost: float) -> None:
-        """Place one task of a class on a machine (index); ``cost``: what `row` returned for it."""
+        """Place one task of a class on a machine (index); ``cost``: what `row` returned for this machine."""
         self._book(index, machine, 1)
         self.cost += cost
 
     def withdraw(self, index: int, machine: int) -> float:
-        """Remove one task of a class from a machine; return what it was charged there."""
+        """Remove one task of a class from a machine; return what the task was charged there."""
         self._book(index, machine, -1)
         cost = float(self._charge(index, int(self.app.kind[index]))[machine])
         self.cost -= cost
@@ -101,9 +104,9 @@ class ApplicationBoard:
         self._on_machine[kind, machine] += count
 
     def violations(self) -> int:
-        """Return the number of domains, over all kinds, in which tasks exceed limits, so that no task could be added.
+        """Return in how many domains, over all kinds, tasks exceed limits, so that no task could be added there.
 
-        Links do not count.
+        Limits of links do not count.
         """
         found = 0
         for kind in range(len(self.app.kinds)):
@@ -114,7 +117,10 @@ class ApplicationBoard:
 
 
 def _narrow(residual: Residual, app: Application) -> Residual:
-    """Return what is left on an application's machines for its classes; class i has shape i, pins are filters."""
+    """Return what is left on an application's machines for its classes.
+
+    Class i has shape i, and pins become filters.
+    """
     problem = residual.problem
     few = restrict(
         residual,
@@ -158,10 +164,10 @@ class _Algebra:
         self._on_link = (terms.link[:, :, None] == np.arange(links)).astype(np.float64)
 
     def compute_cost_per_domain(self, kind: int, counts: Float64) -> tuple[Float64, Float64]:
-        """Return what one more task of ``kind`` costs in each domain: float64[D], and how many pairs it forms with a
-        task of each kind: float64[N].
+        """Return for each domain what one more task of ``kind`` costs there, and for each kind its pairs.
 
-        ``counts``: tasks of each kind in each domain.
+        The results are float64[D] and float64[N]. ``counts``: number of tasks of each kind in each domain. The pairs
+        are counted per task of the other kind.
         """
         figure = self._cost @ (self._into[kind] @ counts)
         if self._both:
@@ -169,7 +175,7 @@ class _Algebra:
         return figure, self._partners[kind]
 
     def find_refused(self, kind: int, counts: Float64) -> Bool | None:
-        """Return which domains limits close: bool[D]; None if there are no limits."""
+        """Return which domains limits of pairs close: bool[D]; None if there are no limits."""
         if not self._limits:
             return None
         excess = np.zeros(len(self._cost))
@@ -181,7 +187,7 @@ class _Algebra:
         return refused
 
     def find_closed(self, kind: int, counts: Float64, link_left: Float64) -> Bool | None:
-        """Return which domains limits or links close: bool[D]; None if there are neither."""
+        """Return which domains limits of pairs or links close: bool[D]; None if there are no limits and no links."""
         closed = self.find_refused(kind, counts)
         if self._linked:
             added = self.compute_added(kind, counts)

@@ -1,4 +1,4 @@
-"""The board of a round: answers whether and how many tasks may go to a machine, and records the tasks placed there."""
+"""Keeps the state of a round's machines: says which tasks may go where, and records the tasks placed there."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ class Board:
     """The machines of a round with the tasks that have been placed on them.
 
     All code that places tasks, tries places or removes tasks works on a board, so there is one answer to where one more
-    task may go. It can be asked of one machine (``fits``), of all (``open_to``, ``takes``) or of some (``units``),
-    always by the same rules in the same order: filters and pins, resources, limits of models, rules between tasks,
-    pairs of tasks.
+    task may go. The question can be about one machine (``fits``), all machines (``open_to``, ``takes``) or some
+    (``units``), always by the same rules in the same order: filters and pins, resources, limits of models, rules
+    between tasks, pairs of tasks.
     """
 
     def __init__(self, problem: PlacementProblem) -> None:
         self.problem = problem
-        #: waiting tasks, and what machines have left of resources and of models' limits
+        #: Waiting tasks, and what machines have left of resources and of models' limits.
         self.residual = Residual(problem)
-        #: whether the places of some tasks matter to others
+        #: Whether the places of some tasks matter to other tasks.
         self.ruled = problem.interdependent
 
     @cached_property
     def rules(self) -> RuleState:
-        """The state of rules between tasks; created on first access, as most problems have none."""
+        """The state of rules between tasks; created on first access, as most problems have no such rules."""
         return RuleState(self.problem.rules)
 
     @cached_property
@@ -66,7 +66,8 @@ class Board:
     def fits(self, cls: int, machine: int, *, paired: bool = True) -> bool:
         """Return whether one more task of a class may go to a machine.
 
-        ``paired``: limits of pairs count; False for tasks that have been planned as a whole within these limits.
+        ``paired``: whether limits of pairs count; they do not for tasks that have been planned as a whole within these
+        limits.
         """
         shape = int(self.problem.shape[cls])
         return (
@@ -78,7 +79,7 @@ class Board:
         )
 
     def open_to(self, cls: int) -> Bool:
-        """Return on which machines ``fits`` holds for a class, ignoring limits of pairs: bool[M]."""
+        """Return on which machines ``fits`` holds for a class if limits of pairs do not count: bool[M]."""
         fits = self.residual.fits(int(self.problem.shape[cls]))
         allowed = self.rules.find_allowed(cls)
         if allowed is not None:
@@ -93,13 +94,13 @@ class Board:
         return fits
 
     def units(self, cls: int, machines: Int64, *, together: bool = False, requests: bool = True) -> Int64:
-        """Return how many tasks of a class each of ``machines`` takes, if the others take none: int64[A].
+        """Return how many tasks of a class each of ``machines`` takes if the other machines take none: int64[A].
 
-        Room and limits of models are exact. Rules and pairs only close a machine or leave it open; if two tasks of the
-        class exclude each other, a machine takes one. Other ways in which they count against each other are ignored.
-        ``together``: the tasks come together with others. Then only rules by which tasks exclude each other count;
-        rules that attract or spread tasks are checked once all are placed. ``requests``: whether requests of resources
-        count.
+        Free amounts and limits of models are exact. Rules and pairs only close a machine or leave it open. If two tasks
+        of the class exclude each other, a machine takes one; other rules between the counted tasks are ignored.
+        ``together``: whether the tasks come together with others. Then only rules by which tasks exclude each other
+        count; rules that attract or spread tasks are checked once all tasks are placed. ``requests``: whether requests
+        of resources count.
         """
         problem, shape = self.problem, int(self.problem.shape[cls])
         units = self.residual.units(np.full(len(machines), shape), machines, requests=requests)
@@ -121,13 +122,11 @@ class Board:
         return np.where(open_to, units, 0)
 
     def refusals(self, cls: int) -> list[tuple[AnyReason, Bool]]:
-        """Return reasons of rules, limits and pairs, each with the machines that refuse one more task of a class for
-        it.
-        """
+        """Return the reasons of rules, limits and pairs, each with the machines that refuse a task of a class."""
         return [*self.rules.refusals(cls), *self.limit_refusals(cls)]
 
     def limit_refusals(self, cls: int) -> list[tuple[AnyReason, Bool]]:
-        """Return the reasons of models' limits and of pairs alone; otherwise as ``refusals``."""
+        """Return the reasons of models' limits and of pairs alone, each with the machines that refuse one more task."""
         residual = self.residual
         limits = ModelLimits.sharing(residual.joint, residual.quotas, residual.ledgers, self.problem.shape)
         return Constraints([limits, self.pairs]).refusals(cls)
@@ -137,12 +136,12 @@ class Board:
     def place(self, cls: int, machine: int, count: int = 1, *, paired: bool = True) -> None:
         """Place tasks on a machine, whether or not they fit; they may still move. Waiting tasks are not changed.
 
-        ``paired``: they also count for pairs.
+        ``paired``: whether the tasks also count for pairs.
         """
         self._add(cls, machine, count, paired=paired)
 
     def give_back(self, cls: int, machine: int, count: int = 1, *, paired: bool = True) -> None:
-        """Remove tasks from a machine; raises ``ValueError`` if there are ledgers, which release nothing."""
+        """Remove tasks from a machine; raises ``ValueError`` if there are ledgers, as ledgers release nothing."""
         self._add(cls, machine, -count, paired=paired)
 
     def _add(self, cls: int, machine: int, count: int, *, paired: bool) -> None:
@@ -154,7 +153,7 @@ class Board:
     # --- many tasks at once --------------------------------------------------------------------------------------
 
     def book(self, placed: Assignments) -> None:
-        """Place waiting tasks on machines for good."""
+        """Place waiting tasks on machines for good; they then no longer count as waiting."""
         self.residual.book_assignments(placed)
         if self.ruled:
             for cls, machine, count in placed.entries():
@@ -163,7 +162,7 @@ class Board:
             self.fix_pairs(placed)
 
     def remaining_problem(self, counts: Int64) -> PlacementProblem:
-        """Return the problem of placing ``counts`` tasks (int64[C, WAIT_BUCKETS]) in the room left on the board.
+        """Return the problem of placing ``counts`` tasks (int64[C, WAIT_BUCKETS]) in the capacity left on the board.
 
         Its pairs are those of the board's problem, without tasks placed since.
         """
@@ -179,7 +178,7 @@ class Board:
         )
 
     def _rules_now(self) -> RuleSet:
-        """Return the rules, with their present counts as the counts at the beginning."""
+        """Return the rules between tasks, with their present counts as the counts at the beginning."""
         state, rules = self.rules, self.problem.rules
         counters = [
             replace(counter, start=counts.copy())
@@ -188,11 +187,11 @@ class Board:
         return replace(rules, counters=counters, modelled=tuple(each.copy() for each in state.modelled))
 
     def count_pairs(self, placed: Assignments) -> None:
-        """Count placed tasks for pairs; they may still move."""
+        """Count placed tasks for pairs; the tasks may still move."""
         self.pairs.add_all(placed.cls, placed.machine, placed.count)
 
     def fix_pairs(self, placed: Assignments) -> None:
-        """Mark placed and counted tasks as staying, for pairs."""
+        """Mark placed and counted tasks as staying where they are, for pairs."""
         tasks = placed.tasks()
         self.pairs.fix(tasks.cls, tasks.machine)
 
@@ -200,8 +199,8 @@ class Board:
 def is_displaced(problem: PlacementProblem, waiting: Int64, placed: Assignments, among: Bool) -> bool:
     """Return whether a task of the classes ``waiting`` would fit somewhere without the round's less important tasks.
 
-    ``among``: bool[C]; one of the less important tasks has to be of these classes. Those of other queues keep their
-    quota.
+    ``among``: bool[C]; at least one of the less important tasks has to be of these classes. Less important tasks of
+    other queues keep their quota.
     """
     for rank in np.unique(problem.priority[waiting])[::-1].tolist():
         lower = problem.priority[placed.cls] < rank
@@ -215,7 +214,7 @@ def is_displaced(problem: PlacementProblem, waiting: Int64, placed: Assignments,
             if any(without.takes(cls).any() for cls in asked.tolist()):
                 return True
             continue
-        # Between queues, importance is not the only thing that decides which task comes first; within one, it is.
+        # Between queues, more than importance decides which task comes first; within one queue, only importance does.
         less = placed.select(lower)
         quotas.book(problem.shape[less.cls], less.machine, less.count)
         queue, queue_of_less = (quotas.terms.find_nodes(problem.shape[cls]) for cls in (asked, less.cls))

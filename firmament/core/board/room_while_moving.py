@@ -1,4 +1,4 @@
-"""The room that a finished placement leaves, while its tasks move or change places."""
+"""Keeps what machines have left after a finished placement, while its tasks move or change places."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from firmament.core.ranks import find_runs, order_by, sum_before_in_runs
 
 
 def remaining_after(problem: PlacementProblem, placed: Assignments) -> Residual:
-    """Return what machines have left after a placement, without ledgers, whose tasks do not move (``movable``)."""
+    """Return what machines have left after a placement whose tasks do not use ledgers."""
     residual = Residual(replace(problem, ledgers=()))
     residual.book(problem.shape[placed.cls], placed.machine, placed.count)
     return residual
 
 
 class MovingRoom:
-    """Room after a placement; for classes that use no joint row shared by machines."""
+    """What machines have left after a placement, for classes that use no joint row shared by machines."""
 
     def __init__(self, problem: PlacementProblem, placed: Assignments) -> None:
         self._feasible = problem.feasible
@@ -32,7 +32,7 @@ class MovingRoom:
 
     @property
     def placed(self) -> Int64:
-        """int64[M], tasks of the round on each machine."""
+        """int64[M], number of tasks of the round on each machine."""
         return self._residual.placed
 
     def units(self, shapes: Int64, machines: Int64) -> Int64:
@@ -40,11 +40,11 @@ class MovingRoom:
         return np.where(self._feasible[shapes, machines], self._residual.units(shapes, machines), 0)
 
     def open_to_some(self, shapes: Int64) -> Bool:
-        """Return which machines have room for a task of each resource's smallest request among ``shapes``: bool[M]."""
+        """Return which machines can take the smallest request of each resource among ``shapes``: bool[M]."""
         return self._has_left(self._requests[:, shapes].min(axis=1, keepdims=True))
 
     def open_to_all(self, shapes: Int64) -> Bool:
-        """Return machines on which each of ``shapes`` certainly fits: bool[M]."""
+        """Return which machines certainly take a task of each of ``shapes``: bool[M]."""
         if self._limited_jointly:
             return np.zeros(len(self.placed), dtype=np.bool_)
         fit = self._has_left(self._requests[:, shapes].max(axis=1, keepdims=True))
@@ -55,13 +55,13 @@ class MovingRoom:
         return np.asarray((self._residual.free[self._requested] >= amounts).all(axis=0))
 
     def move(self, shapes: Int64, sources: Int64, targets: Int64) -> None:
-        """Move one task of ``shapes[i]`` from ``sources[i]`` to ``targets[i]`` per entry."""
+        """Move one task per entry: a task of ``shapes[i]`` from ``sources[i]`` to ``targets[i]``."""
         ones = np.ones(len(shapes), dtype=np.int64)
         self._residual.book(shapes, sources, -ones)
         self._residual.book(shapes, targets, ones)
 
     def find_overfilled(self, shapes: Int64, targets: Int64) -> Bool:
-        """Return the arrivals for which there is no room once all earlier ones are on the same machine: bool[A]."""
+        """Return which arrivals do not fit once all earlier ones are on the same machine: bool[A]."""
         order = order_by(targets)
         starts, lengths = find_runs(targets[order])
         limits = list(self._residual.limits())
@@ -82,10 +82,10 @@ class MovingRoom:
 
 
 class ExchangeRoom:
-    """Room that a placement leaves on machines ``used`` (int64[U]), by resource and by joint row of single machines.
+    """What a placement leaves on machines ``used`` (int64[U]), by resource and by joint row of single machines.
 
-    Pairs of machines are int64[2, P], indices into ``used``; ``shapes``: int64[2, P], those of the tasks there that are
-    to be exchanged.
+    Pairs of machines are int64[2, P], indices into ``used``; ``shapes``: int64[2, P], shapes of the tasks there that
+    are to be exchanged.
     """
 
     def __init__(self, problem: PlacementProblem, placed: Assignments, used: Int64) -> None:
@@ -101,7 +101,7 @@ class ExchangeRoom:
         self._limits: list[tuple[Int64, Int64]] = []
         for amount, left in residual.limits(used):
             taken = amount.take(shapes)
-            # If every machine has room for each of its tasks to grow from the smallest size to the largest, this
+            # If every machine has enough for each of its tasks to grow from the smallest size to the largest, this
             # limit never refuses an exchange.
             if (left // tasks < taken.max() - taken.min()).any():
                 self._limits.append((amount, left))

@@ -1,1 +1,1 @@
-"""Puts a round's decisions into effect, checked against what has happened meanwhile."""
+"""Makes a round's decisions take effect, after it has checked them against what happened meanwhile."""

@@ -1,13 +1,13 @@
-"""Asks rules and models for their limits again when a round closes: filters, joint rows and ledgers.
+"""Asks rules and models for their limits again when a round ends: filters, joint rows and ledgers.
 
-A round's decisions obey the limits that models stated when it opened. If something has happened since that could
-lower what machines take, the models that stated limits are asked again, and so are those that may have limits by now:
-their records have changed, or they consider single tasks on machines. The models are asked about all machines as they
-are now, and about the shapes of the placed tasks. Then each placement is checked against their answers.
+A round's decisions obey the limits that models stated when the round began. If something has happened since that could
+lower what machines take, the models that stated limits are asked again. Models that may have limits by now are asked as
+well: their records have changed, or they consider single tasks on machines. The models are asked about all machines as
+they are now, and about the shapes of the placed tasks. Then each placement is checked against their answers.
 
-What counts is tasks that came to a machine, records about it, a new description of it, and records about no single
-machine. Tasks that left only make room, and reports of use are ignored: they are about the time before, and another
-one comes soon.
+Four things count: tasks that came to a machine, records about it, a new description of it, and records about no single
+machine. Tasks that left only free capacity. Reports of use are ignored: they are about the time before, and another
+report comes soon.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from firmament.core.state.cluster import Cluster
 
 
 class LimitsNow:
-    """Answers of rules and models to the question where tasks may go, asked again when a round closes.
+    """The answers of rules and models to the question where tasks may go, asked again when a round ends.
 
     ``shape``: int64[C], for each class of the snapshot the index of its shape in the answers, -1 for classes not asked
     about. Machines are numbered by their present rows.
@@ -45,7 +45,7 @@ class LimitsNow:
         kept: Sequence[Ledger],
         quotas: QuotaTerms | None,
     ) -> None:
-        """``limited``, ``kept``: joint rows and ledgers of rules; ``quotas``: present quotas, None for none."""
+        """Limit tasks by joint rows ``limited`` and ledgers ``kept`` of rules, and by present ``quotas``, if any."""
         self._shape = shape
         self._quotas = quotas
         self._filters = [each.feasible for each in answers if each.feasible is not None]
@@ -67,7 +67,7 @@ class LimitsNow:
 def limits_now(context: RoundContext, snapshot: Snapshot, placed: Assignments) -> LimitsNow | None:
     """Return the answers of models asked again, or None if nothing has happened to the machines of ``placed``.
 
-    To be called before any task of the round is placed, and while tasks that may move are still in their places.
+    Call this before any task of the round is placed, and while tasks that may move are still in their places.
     """
     cluster = context.cluster
     if not len(placed.cls) or cluster.version == snapshot.version:
@@ -118,20 +118,18 @@ def _ask_again(
     shapes: Sequence[int],
     counts: Sequence[int],
 ) -> Sequence[Assessment]:
-    """Return what the models ``asked`` say about shapes now."""
+    """Return what the models ``asked`` now say about shapes."""
     columns = model_columns(context.cluster, snapshot.assessed.machines.now, snapshot.configuration.needs)
     return assess_shapes(context.cluster, context.static_rows, columns, shapes, counts, asked).assessments
 
 
 def _may_have_limits(asked: WeightedModel, told: frozenset[str]) -> bool:
-    """Return whether a model that stated no limits may state some now; ``told``: the kinds of records that have
-    changed.
-    """
+    """Return whether a model that stated no limits may state some now; ``told``: kinds of records that have changed."""
     return asked.model.needs.load or not told.isdisjoint(asked.model.needs.records)
 
 
 def has_row_per_machine(rows: JointRows) -> bool:
-    """Return whether each machine has a joint row of its own, numbered like the machine, or none at all."""
+    """Return whether each machine has a joint row of its own, numbered like the machine, or no joint row."""
     machines = len(rows.row_of)
     return len(rows.limit) == machines and bool(
         ((rows.row_of < 0) | (rows.row_of == np.arange(machines))).all()

@@ -1,4 +1,4 @@
-"""Checks a round's evictions against the present cluster before they take effect."""
+"""Checks before the evictions of a round take effect whether they are still right in the present cluster."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from firmament.core.state.tasks import TaskPhase
 
 
 class EvictionCheck:
-    """Checks which evictions that a round decided still hold, after the round's placements took effect.
+    """Checks, after the placements of a round took effect, which of its evictions are still right.
 
-    ``guests``: the tasks that the victims make room for (int64[N] rows). The decisions for one machine hold as a whole
-    or not at all, and so do those for a gang, by what the gang needs now. No eviction leaves a gang, or a group in it,
-    with fewer tasks than it needs: all of it leaves, or only as many as it can spare. Decisions that depend on the
-    same victims hold or fail together.
+    ``guests``: for each decision, the task that is placed once the victims have left (int64[N] rows). The decisions for
+    one machine are kept together or dropped together. So are the decisions for one gang, by what the gang needs now,
+    and decisions that depend on the same victims. No eviction leaves a gang, or a group in it, with fewer tasks than it
+    needs: either all of its tasks leave, or only as many as it can do without.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class EvictionCheck:
         self._newly_limited = False
 
     def standing(self) -> Bool:
-        """Return which evictions are still right after what has happened during the solve: bool[N]."""
+        """Return which evictions are still right after what happened while the round was solved: bool[N]."""
         dropped = self._find_circles()
         moved_on = self._cluster.version != self._snapshot.version
         by_machine: dict[int, list[int]] = {}
@@ -75,10 +75,10 @@ class EvictionCheck:
             if int(dropped.sum()) == before:
                 return ~dropped
 
-    # --- decisions that stand or fall together -------------------------------------------------------------------
+    # --- decisions that are kept or dropped together --------------------------------------------------------------
 
     def _drop_companions(self, dropped: Bool, by_machine: dict[int, list[int]]) -> None:
-        """Drop decisions that depend on dropped ones: for the same machines, or with the same victims."""
+        """Drop the decisions that depend on dropped ones because they share a machine or victims with them."""
         while True:
             before = int(dropped.sum())
             lost = {victim for index in np.flatnonzero(dropped).tolist() for victim in self._counts_on(index)}
@@ -90,7 +90,10 @@ class EvictionCheck:
                 return
 
     def _find_circles(self) -> Bool:
-        """Return decisions that would close a circle with earlier evictions, or with decisions before them: bool[N]."""
+        """Return which decisions would make evictions go round in a circle: bool[N].
+
+        A circle may be closed with earlier evictions or with decisions before this one.
+        """
         dropped: Bool = np.zeros(len(self._decided), dtype=np.bool_)
         chains, cluster = self._context.evictions.chains, self._cluster
         if not chains.any:
@@ -109,7 +112,7 @@ class EvictionCheck:
         return {victim for victim in self._decided[index].awaits if victim in self._told}
 
     def _of_overtaken_groups(self) -> Bool:
-        """Return decisions for groups with rules that now need another number of places, or other places: bool[N]."""
+        """Return which decisions are for groups with rules that now need more, fewer or other places: bool[N]."""
         tasks, jobs = self._cluster.tasks, self._cluster.jobs
         terms = self._snapshot.problem.topology
         job_of = np.array([tasks.job[guest] for guest in self._guests.tolist()], dtype=object)
@@ -124,7 +127,7 @@ class EvictionCheck:
         return np.isin(job_of, list(lost))
 
     def _drop_incomplete(self, dropped: Bool) -> None:
-        """Drop decisions for gangs that would get fewer places than they need now."""
+        """Drop the decisions for gangs that would get fewer places than they need now."""
         tasks, jobs = self._cluster.tasks, self._cluster.jobs
         coming: dict[str, list[int]] = {}
         for index in np.flatnonzero(~dropped).tolist():
@@ -135,7 +138,7 @@ class EvictionCheck:
                 dropped[indices] = True
 
     def _drop_half_evicted(self, dropped: Bool) -> None:
-        """Drop decisions that would leave a gang incomplete, or evict more of it than may leave at a time."""
+        """Drop the decisions that would leave a gang incomplete, or evict more of it than may leave at a time."""
         tasks, jobs = self._cluster.tasks, self._cluster.jobs
         if not jobs.gangs:
             return
@@ -161,7 +164,7 @@ class EvictionCheck:
             return False
         machine = self._row_of(decided[0].machine)
         classes = self._snapshot.cls[[each.cls for each in decided]]
-        full = machine in cluster.machines.beyond_measure  # overfull whoever leaves
+        full = machine in cluster.machines.beyond_measure  # full whichever tasks leave
         if machine < 0 or full or not all(self._waits(index) for index in indices):
             return False
         guests = self._guests[list(indices)]
@@ -188,13 +191,13 @@ class EvictionCheck:
         return let_in and self._rules_allow(machine, classes, gone)
 
     def _models_stand(self, decided: PreemptionDecision) -> bool:
-        """Return whether the limits that models stated for a decision's machine still hold."""
+        """Return whether the limits that models set for the machine of a decision are still valid."""
         problem, machine = self._snapshot.problem, decided.machine
         shape = int(problem.shape[decided.cls])
         limited = [rows for rows in problem.joint if rows.row_of[machine] >= 0 and rows.holds()[shape]]
         drawing = problem.quotas is not None and problem.quotas.draw[shape] >= 0
         if drawing or not all(map(has_row_per_machine, limited)):
-            return False  # a change elsewhere may matter
+            return False  # a change on another machine may matter
         others = self._newly_limited or any(
             each.feasible is not None or each.ledger is not None
             for each in self._snapshot.assessed.assessments
@@ -202,11 +205,11 @@ class EvictionCheck:
         return not (self._disturbed[machine] and (limited or others))
 
     def _row_of(self, machine: int) -> int:
-        """Return the present row of a machine of the snapshot; -1 if it is gone."""
+        """Return the present row of a machine of the snapshot, -1 if the machine is gone."""
         return self._cluster.machines.row_of.get(self._snapshot.machine_names[machine], -1)
 
     def _waits(self, index: int) -> bool:
-        """Return whether the task of a decision is unchanged and still waits, and its machine is open to it."""
+        """Return whether the task of a decision is unchanged and still waits, and may still use its machine."""
         tasks, snapshot = self._cluster.tasks, self._snapshot
         decided, guest = self._decided[index], int(self._guests[index])
         cls = int(snapshot.cls[decided.cls])
@@ -240,7 +243,7 @@ class EvictionCheck:
         )
 
     def _rules_allow(self, machine: int, classes: Int64, going: list[int]) -> bool:
-        """Return whether rules between tasks allow all tasks, one after another, once ``going`` (rows) have left."""
+        """Return whether rules between tasks allow all tasks, one after another, after ``going`` (rows) have left."""
         tasks = self._cluster.tasks
         there = [row for row in going if tasks.machine[row] >= 0]
         rules = compile_rules(self._cluster, [*classes.tolist(), *tasks.cls[there].tolist()])

@@ -1,4 +1,4 @@
-"""Puts a round's evictions into effect, checked against what has happened meanwhile."""
+"""Makes the evictions of a round take effect, after it has checked them against what happened meanwhile."""
 
 from __future__ import annotations
 
@@ -31,11 +31,12 @@ def evict(
     decided: Sequence[PreemptionDecision],
     now: float,
 ) -> tuple[list[Delta], Int64]:
-    """Turn evictions into deltas: first the victims, then the tasks that come in their place.
+    """Return the deltas of evictions: first those of the victims, then those of the tasks that come after them.
 
-    A new task is assumed on its machine at once, beside the victims: until they are gone, the machine is overfull and
-    takes no other task. If events arrived since the snapshot was taken, decisions are checked again
-    (``EvictionCheck``). Also returns the rows of tasks that lost their place by that check; they should try again.
+    A new task is assumed on its machine at once, together with the victims. Until they are gone, the machine is
+    overfull and gets no other task. If events arrived since the snapshot was taken, the decisions are checked again
+    (``EvictionCheck``). The function also returns the rows of tasks that lost their place by that check; the scheduler
+    should try to place them again.
     """
     cluster, preemption = context.cluster, snapshot.preemption
     if preemption is None or not decided:
@@ -44,7 +45,7 @@ def evict(
     decided, coming = hold_back_decisions(cluster, preemption, decided, guests)
     early, guests = guests[~coming], guests[coming]
     stands = EvictionCheck(context, snapshot, preemption, decided, guests).standing()
-    # If nothing has changed and nothing holds, another round would decide the same.
+    # If nothing has changed and no decision is right, another round would decide the same.
     anew = stands.any() or cluster.version != snapshot.version
     lost = np.append(early, guests[~stands]) if anew else early
     kept = [(each, int(guest)) for each, guest, keep in zip(decided, guests, stands, strict=True) if keep]
@@ -66,8 +67,9 @@ def _note(
     kept: Sequence[tuple[PreemptionDecision, int]],
     now: float,
 ) -> None:
-    """Record who was evicted for whom. A circle needs an eviction for quota, so the first one recorded is in such a
-    round.
+    """Record which tasks were evicted for which task.
+
+    A circle needs an eviction for quota, so recording starts in the first round with such an eviction.
     """
     for each, guest in kept:
         victims = preemption.row[list(each.evicts)].tolist()
@@ -80,10 +82,9 @@ def _settle(
     preemption: PreemptionProblem,
     kept: list[tuple[PreemptionDecision, int]],
 ) -> tuple[list[tuple[PreemptionDecision, int]], dict[str, tuple[ClaimAllocation, ...]], Int64]:
-    """Give devices to the incoming tasks; return the decisions that hold, the devices of tasks by uid, and the tasks
-    that got none.
+    """Give devices to the incoming tasks.
 
-    Tasks without devices are returned as rows.
+    Returns the decisions that still hold, the devices of tasks by uid, and the rows of the tasks that got no devices.
     """
     tasks, rows = cluster.tasks, cluster.machines.row_of
     leaving = [
@@ -108,7 +109,7 @@ def _settle(
 
 
 def withdraw(cluster: Cluster, evictions: PendingEvictions) -> list[Delta]:
-    """Return the deltas that withdraw evictions on which no task depends any more."""
+    """Return the deltas that withdraw the evictions on which no task depends any more."""
     return [
         Delta(DeltaKind.PREEMPT, cluster.tasks.uid[task], cluster.where(task), withdrawn=True)
         for task in evictions.take_needless(cluster)
@@ -116,13 +117,16 @@ def withdraw(cluster: Cluster, evictions: PendingEvictions) -> list[Delta]:
 
 
 def still_leaves(cluster: Cluster, delta: Delta) -> bool:
-    """Return whether a task that was evicted when the round began must still leave, after what has happened since."""
+    """Return whether a task that was leaving when the round began must still leave after what happened since."""
     task = cluster.tasks.row_of.get(delta.uid)
     return task is not None and bool(cluster.tasks.leaving[task])
 
 
 def _guests(snapshot: Snapshot, placed: Assignments, decided: Sequence[PreemptionDecision]) -> Int64:
-    """Return the task (row) of each eviction decision, in each class the first after the placed ones: int64[N]."""
+    """Return for each eviction decision the task (row) that it is for: int64[N].
+
+    In each class, these are the first tasks after the placed ones.
+    """
     next_of = placed.count_per_class(len(snapshot.members))
     guests = np.empty(len(decided), dtype=np.int64)
     for index, each in enumerate(decided):
@@ -172,7 +176,7 @@ def _carry_out(
 
 
 def _gangs(snapshot: Snapshot, kept: Sequence[tuple[PreemptionDecision, int]]) -> list[list[int]]:
-    """Return the indices of incoming tasks by gang, for gangs of which several tasks come."""
+    """Return the indices of incoming tasks for each gang of which several tasks come."""
     members: dict[int, list[int]] = {}
     if len(snapshot.gangs):
         for index, (each, _) in enumerate(kept):
@@ -186,9 +190,9 @@ def _list_predecessors(
     preemption: PreemptionProblem,
     kept: Sequence[tuple[PreemptionDecision, int]],
 ) -> list[tuple[str, ...]]:
-    """Return, for each new task, the uids of tasks that must be gone before it may come.
+    """Return, for each new task, the uids of the tasks that must be gone before it may come.
 
-    The first member of a gang waits for all victims of the gang, and the other members wait for the first: if one
+    The first member of a gang waits for all victims of the gang, and the other members wait for the first. So if one
     victim stays, no member is bound.
     """
     tasks = cluster.tasks
@@ -213,7 +217,10 @@ def _list_predecessors(
 def _dependencies(
     cluster: Cluster, snapshot: Snapshot, placed: Assignments, kept: Sequence[tuple[PreemptionDecision, int]]
 ) -> dict[int, tuple[str, ...]]:
-    """Return, by index, the uids of tasks near which a new task must be, so that it waits until they are bound."""
+    """Return, by index of a new task, the uids of tasks that must be bound before it.
+
+    The new task must be near them.
+    """
     problem = snapshot.problem
     if not any(problem.rules.rules(each.cls).attraction is not None for each, _ in kept):
         return {}

@@ -1,7 +1,7 @@
-"""Assigns to the tasks of a round what rules with ledgers give out besides machines, such as devices.
+"""Gives the tasks of a round what rules with ledgers hand out besides machines, such as devices.
 
-This happens when placements take effect, with the amounts that are left then. A placement for which too little is left
-fails: its task waits again, and so does the rest of a gang that was placed with it.
+This happens when placements take effect, with the amounts that are left then. If too little is left for a placement, it
+fails: its task waits again, and so do the other tasks of a gang that were placed with it.
 """
 
 from __future__ import annotations
@@ -25,10 +25,11 @@ from firmament.core.state.cluster import Cluster
 def settle_assumed(
     context: RoundContext, tasks: Int64, kept: Bool, now: float
 ) -> tuple[Bool, Mapping[int, tuple[ClaimAllocation, ...]]]:
-    """Give assumed tasks their devices; return which placements hold, bool[N], and by index the devices.
+    """Give assumed tasks their devices, and return which placements still hold and what they got.
 
-    ``tasks``: int64[N], rows in the order in which they are assumed; ``kept``: bool[N], those that are assumed. Tasks
-    whose placement fails back off from ``now`` on, so that they do not fill one round after another.
+    The results are bool[N] and the devices by index. ``tasks``: int64[N], rows in the order in which the tasks are
+    assumed; ``kept``: bool[N], which of them are assumed. Tasks whose placement fails wait for some time from ``now``
+    on, so that they do not fill one round after another.
     """
     cluster, options = context.cluster, context.configuration.options
     classes = find_settled(cluster)
@@ -54,10 +55,10 @@ def settle_assumed(
 def settle_guests(
     cluster: Cluster, tasks: Sequence[int], machines: Sequence[int], leaving: Sequence[frozenset[str]]
 ) -> list[tuple[ClaimAllocation, ...] | None]:
-    """Return the devices that each task (row) gets on its intended machine (row), None if there are too few of them.
+    """Return the devices that each task (row) gets on its intended machine (row), None if there are too few.
 
-    ``leaving``: the tasks (uids) that each task waits for, whose devices are free before it comes. A task that does not
-    come after all gives back its devices with ``cluster.devices.withdraw``.
+    ``leaving``: for each task, the uids of the tasks that it waits for; their devices are free before it comes. If a
+    task does not come after all, ``cluster.devices.withdraw`` takes its devices back.
     """
     if not tasks or not find_settled(cluster):
         return [()] * len(tasks)
@@ -72,7 +73,7 @@ def _describe(cluster: Cluster, task: int, machine: int) -> PlacedTask:
 
 
 def _list_companions(cluster: Cluster, tasks: Int64, kept: Bool, lost: set[int]) -> set[int]:
-    """Return the indices of tasks that were placed in one gang with tasks in ``lost``."""
+    """Return the indices of the tasks that were placed in one gang with a task of ``lost``."""
     if not cluster.jobs.gangs:
         return set()
     jobs = {cluster.tasks.job[int(tasks[index])] for index in lost}

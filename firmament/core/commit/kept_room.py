@@ -1,4 +1,4 @@
-"""Keeps the room that a round has found for gangs that other tasks keep overtaking."""
+"""Keeps the places that a round found for gangs that other tasks keep overtaking."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ def keep_room(
     kept: Mapping[int, Assignments],
     now: float,
 ) -> None:
-    """Reserve, for each gang that was due for a reservation, the places that the round has found for it.
+    """Reserve, for each gang that was due for a reservation, the places that the round found for it.
 
-    ``kept``: the places by number of the gang in ``snapshot``, which is None if the round had no task to place.
+    ``kept``: the places by number of the gang in ``snapshot``. ``snapshot`` is None if the round had no task to place.
     """
     found = {}
     if snapshot is not None:

@@ -1,4 +1,4 @@
-"""Puts a round's decisions into the cluster's state, checked against what has happened meanwhile."""
+"""Records the placements of a round in the state of the cluster, after it has checked them against later events."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ from firmament.core.state.tasks import TaskPhase
 
 
 class PlacementDeltas(Sequence[Delta]):
-    """PLACE deltas as columns; a delta becomes an object only when it is accessed.
+    """PLACE deltas kept as columns: a delta becomes an object only when code reads it.
 
-    ``uids`` and ``machines`` are parallel; ``depends_on``: by index, the uids that a delta depends on; ``allocations``:
-    by index, the devices that a task has got. Immutable.
+    ``uids`` and ``machines`` have an entry per delta; ``depends_on``: by index, the uids that a delta depends on;
+    ``allocations``: by index, the devices that a task got. Immutable.
     """
 
     __slots__ = ("allocations", "depends_on", "machines", "uids")
@@ -53,7 +53,7 @@ class PlacementDeltas(Sequence[Delta]):
         return len(self.uids)
 
     def __iter__(self) -> Iterator[Delta]:
-        """Yield all deltas in order, without a call per delta, which would take several times longer."""
+        """Yield all deltas in order, without a call for each of them, which would take several times longer."""
         depends: Iterable[tuple[str, ...]] = repeat(())
         if self.depends_on:
             depends = [self.depends_on.get(index, ()) for index in range(len(self.uids))]
@@ -95,13 +95,13 @@ class PlacementDeltas(Sequence[Delta]):
 def assume_placements(
     context: RoundContext, snapshot: Snapshot, placed: Assignments, limits: LimitsNow | None = None
 ) -> PlacementDeltas:
-    """Turn assignments into deltas, the longest waiting tasks of each class first, and assume them on their machines.
+    """Assume tasks on the machines assigned to them, and return the deltas.
 
-    With rules between tasks, or ledgers that depend on the order, the deltas are in the order of the assignments, in
-    which each is valid when it is made.
+    In each class, the tasks that have waited longest come first. With rules between tasks, or ledgers that depend on
+    the order, the deltas are in the order of the assignments, in which each delta is valid when it is made.
 
     If events arrived since the snapshot was taken, each placement is checked again (`revalidation`), against ``limits``
-    if models have been asked again. A task whose check fails stays pending, and its machine is marked as changed.
+    if models were asked again. A task whose check fails stays pending, and its machine is marked as changed.
     """
     cluster, decided = context.cluster, _decide(snapshot, placed)
     ordered = keeps_order(snapshot, decided.cls, decided.row)
@@ -111,7 +111,7 @@ def assume_placements(
     else:
         kept = Recheck(context, snapshot, decided, ordered, limits).assume()
         for index in np.flatnonzero(~kept).tolist():
-            cluster.mark(decided.machine[index])  # other tasks may use the room
+            cluster.mark(decided.machine[index])  # other tasks may use what is free there
     allocations: Mapping[int, tuple[ClaimAllocation, ...]] = {}
     if snapshot.problem.irrevocable:
         kept, allocations = settle_assumed(context, decided.task, kept, snapshot.assessed.machines.now)
@@ -119,7 +119,7 @@ def assume_placements(
     if ordered.any():
         cluster.number_arrivals(decided.task[where])
         for index in np.flatnonzero(ordered & kept).tolist():
-            # A task that arrives first may shift later ones, so a task that did not fit before may fit now.
+            # A task that arrives first may change where later ones go, so a task that did not fit before may fit now.
             cluster.mark(decided.machine[index])
     uids, machines = decided.uid, decided.machine
     if not kept.all():
@@ -137,7 +137,10 @@ def assume_placements(
 
 
 def _decide(snapshot: Snapshot, placed: Assignments) -> DecidedPlacements:
-    """Give the tasks of each class, in order, to the machines assigned to it; in the order of the tree, if any."""
+    """Give each class's tasks, in order, to the machines assigned to the class.
+
+    With a tree of machines, the order of machines is that of the tree.
+    """
     placed = in_delta_order(snapshot.problem, placed)
     tasks = placed.tasks()
     cls, machine = tasks.cls, tasks.machine
@@ -152,16 +155,19 @@ def _decide(snapshot: Snapshot, placed: Assignments) -> DecidedPlacements:
 
 
 def _choose(texts: Sequence[str], which: Int64) -> list[str]:
-    """Return the texts at these indices; by an array, since reading scattered texts one by one waits for memory."""
+    """Return the texts at these indices.
+
+    It copies them into an array first, since reading scattered texts one by one waits for memory.
+    """
     every: NDArray[np.object_] = np.fromiter(texts, dtype=np.object_, count=len(texts))
     return every[which].tolist()
 
 
 def in_delta_order(problem: PlacementProblem, placed: Assignments) -> Assignments:
-    """Return assignments in the order in which the tasks of each class are given to them.
+    """Return the assignments in the order in which the tasks of each class are given to them.
 
-    The order is by class, then by machine (in the order of the tree if there is one); with rules between tasks, or
-    ledgers, it is the order of decision.
+    The order is by class, then by machine (in the order of the tree if there is one). With rules between tasks, or with
+    ledgers, it is the order in which the assignments were decided.
     """
     if problem.rules.of or problem.irrevocable:
         return placed
@@ -173,7 +179,7 @@ def in_delta_order(problem: PlacementProblem, placed: Assignments) -> Assignment
 
 
 def list_decided_rows(members: Sequence[Int64], placed: Assignments) -> Int64:
-    """Return rows of the tasks that assignments are for: the first ``members`` (rows) of each class."""
+    """Return the rows of the tasks that get the assignments: the first ``members`` (rows) of each class."""
     if len(placed.cls) == 0:
         return np.zeros(0, dtype=np.int64)
     taken = np.zeros(len(members), dtype=np.int64)
@@ -183,22 +189,22 @@ def list_decided_rows(members: Sequence[Int64], placed: Assignments) -> Int64:
 
 # --- Dependencies between placements that are not bound yet: the ``depends_on`` of deltas.
 #
-# *Affinity*: a task that must be near another is bound only after the other: if that binding failed, the task would be
-# in the wrong place. One bound task in the domain is enough; without any, the task waits for the first one that was
-# placed there. (Topology spread and anti-affinity do not chain bindings: a binding that fails leaves an uneven domain
-# or a free place, which the task's next placement corrects.)
+# *Affinity*: a task that must be near another task is bound only after it: if the binding of the other task failed, the
+# task would be in the wrong place. One bound task in the domain is enough. Without any, the task waits for the first
+# one that was placed there. (Topology spread and anti-affinity make no binding wait: a binding that fails leaves an
+# uneven domain or a free place, and the task's next placement corrects that.)
 #
 # *Chains*: a ledger may depend on the order of arrival (a kubelet gives each pod the lowest NUMA zone that fits). Each
-# placement on such a machine then depends on the one before it: in the same round or, for the first one, the last that
-# an earlier round placed there and that is not bound yet.
+# placement on such a machine then depends on the one before it: the one in the same round or, for the first placement,
+# the last one that an earlier round placed there and that is not bound yet.
 
 
 def binding_dependencies(
     rules: RuleSet, cls: Int64, machine: Int64, uids: list[str]
 ) -> dict[int, tuple[str, ...]]:
-    """Return, by index, the uids that placements wait for; only for placements that wait.
+    """Return, for each placement that must wait, by index, the uids that it waits for.
 
-    ``cls``, ``machine``: int64[N], the placements in order, in terms of the problem; ``uids`` parallel to them.
+    ``cls``, ``machine``: int64[N], class and machine of the problem per placement, in order; ``uids``: their uids.
     """
     attracted = {each for each, own in rules.of.items() if own.attraction is not None}
     drawing = {
@@ -243,7 +249,7 @@ def _waits_for(rules: RuleSet, first: dict[tuple[int, int], str], cls: int, mach
 def keeps_order(snapshot: Snapshot, cls: Int64, row: Int64) -> Bool:
     """Return which placements must reach their machines in order because a ledger depends on it: bool[N].
 
-    ``cls``, ``row``: int64[N], classes and machine rows of the snapshot's problem.
+    ``cls``, ``row``: int64[N], classes and machine rows of the problem of the snapshot.
     """
     kept: Bool = np.zeros(len(cls), dtype=np.bool_)
     shapes = snapshot.problem.map_to_ledgers(snapshot.problem.shape[cls])
@@ -253,10 +259,11 @@ def keeps_order(snapshot: Snapshot, cls: Int64, row: Int64) -> Bool:
 
 
 def find_predecessors(cluster: Cluster, tasks: Int64, ordered: Bool, came: int) -> dict[int, str]:
-    """Return, by index of a placement, the uid of the task on the same machine whose binding it has to wait for.
+    """Return, by index of a placement, the uid of the task on its machine that must be bound before it.
 
-    ``tasks``: int64[N], rows of tasks that have just been assumed, in order of admission; ``ordered``: bool[N]. Tasks
-    that came after ``came`` are those of this round. Placements that wait for no task are left out.
+    ``tasks``: int64[N], rows of tasks that have just been assumed, in the order in which they were admitted;
+    ``ordered``: bool[N]. Tasks that came after ``came`` are those of this round. Placements that wait for no task are
+    left out.
     """
     table = cluster.tasks
     indices = np.flatnonzero(ordered)

@@ -1,7 +1,7 @@
-"""Checks a round's placements against changes since its snapshot, and assumes those that still hold.
+"""Checks a round's placements against changes since its snapshot, and assumes those that are still valid.
 
-The task must still wait and be of the same class; the machine must exist, be open to it, and have room; rules between
-tasks, pairs, and limits of models must hold, with each placement counted for those after it; and where a ledger depends
+The task must still wait and be of the same class. The machine must exist, be open to the task, and have enough free.
+Rules between tasks, pairs, and limits of models must allow each placement after those before it. Where a ledger depends
 on the order, nothing else may have come to the machine. A gang keeps all the places that it needs, or none.
 """
 
@@ -42,10 +42,10 @@ class DecidedPlacements:
 
 
 class Recheck:
-    """Checks the placements of a snapshot, in order of admission, before they take effect.
+    """Checks the placements of a snapshot before they take effect, in the order in which they were admitted.
 
-    ``ordered``: bool[N], placements that must reach their machines in order; ``limits``: present limits of models, None
-    if they cannot be tighter than before.
+    ``ordered``: bool[N], which placements must reach their machines in order; ``limits``: present limits of models,
+    None if they cannot be tighter than before.
     """
 
     def __init__(
@@ -71,10 +71,11 @@ class Recheck:
             self._allowed &= limits.open_to(decided.cls, self._machine)
 
     def assume(self) -> Bool:
-        """Put the placements that still hold into effect, for gangs all that they need or none; return bool[N]: which.
+        """Assume the placements that are still valid, and return which they are: bool[N].
 
-        Gangs, and the members that they need, are taken as they are now. Groups over a tree must still need exactly the
-        members that were decided for them, and tree, rules and their present tasks must be unchanged.
+        A gang gets all the places that it needs, or none. Gangs, and the members that they need, are taken as they are
+        now. A group over a tree must still need exactly the members that were decided for it, and the tree, the rules
+        and the present tasks of the group must be unchanged.
         """
         cluster = self._cluster
         if not self._allowed.any():
@@ -93,10 +94,10 @@ class Recheck:
                 transitions.release(cluster, task)
 
     def _gangs(self) -> tuple[Int64, Int64, Bool, Bool]:
-        """Return each decided task's gang, -1 for none: int64[N]; and per gang: members that it lacks, ruled, changed.
+        """Return the gang of each decided task, and three arrays about these gangs.
 
-        int64[G]: members that the gang lacks; bool[G]: placed by rules over a tree; bool[G]: what its places depended
-        on has changed.
+        int64[N]: the gang of the task, -1 for none; int64[G]: members that the gang lacks; bool[G]: whether rules over
+        a tree place the gang; bool[G]: whether something that its places depended on has changed.
         """
         cluster, decided = self._cluster, self._decided
         tasks, jobs = cluster.tasks, cluster.jobs
@@ -128,9 +129,10 @@ class Recheck:
         )
 
     def _assume_possible(self, wanted: Bool) -> Bool:
-        """Assume the placements of ``wanted`` (bool[N]) that still hold; return bool[N]: which.
+        """Assume the placements of ``wanted`` (bool[N]) that are still valid, and return which they are: bool[N].
 
-        Placements that cannot affect each other are checked at once; of the others, the first in order have precedence.
+        Placements that cannot affect each other are checked together. Of the other placements, earlier ones have
+        precedence.
         """
         task, machine = self._decided.task, self._machine
         possible: Bool = wanted & self._allowed
@@ -147,7 +149,7 @@ class Recheck:
         return possible
 
     def _overfull(self, rows: Int64) -> Bool:
-        """Return placements on machines that lack room for all of ``rows`` together: bool[len(rows)]."""
+        """Return which of ``rows`` are on machines with too little free for all of ``rows``: bool[len(rows)]."""
         machines = self._cluster.machines
         wanted = np.zeros_like(machines.capacity)
         np.add.at(wanted, self._machine[rows], self._wanted[rows])
@@ -158,7 +160,7 @@ class Recheck:
         return overfull[self._machine[rows]]
 
     def _has_room(self, row: int) -> bool:
-        """Return whether the machine of a placement has room for its task."""
+        """Return whether the machine of a placement has enough free for its task."""
         machines, at = self._cluster.machines, int(self._machine[row])
         request = self._wanted[row]
         left = machines.capacity[at] - machines.used[at]
@@ -167,7 +169,7 @@ class Recheck:
         return bool((request <= left)[request > 0].all())
 
     def _still_allowed(self, static_rows: StaticRows) -> Bool:
-        """Return whether each task still waits, is unchanged, and its machine exists and is open to it: bool[N]."""
+        """Return which tasks still wait, are unchanged and may use their machine, which must exist: bool[N]."""
         cluster, decided, machine = self._cluster, self._decided, self._machine
         tasks = cluster.tasks
         row = self._snapshot.cls[decided.cls]
@@ -182,7 +184,7 @@ class Recheck:
 
 
 class _Shared:
-    """Limits that tasks share besides the room on machines: rules between tasks, pairs, and limits of models.
+    """Limits that tasks share besides the capacity of machines: rules between tasks, pairs, and limits of models.
 
     Placements are numbered: ``cls``, ``machine``: int64[N], class of the snapshot and present machine row of each.
     """
@@ -200,31 +202,30 @@ class _Shared:
         )
 
     def singly(self, rows: Int64) -> Bool:
-        """Return placements of ``rows`` that must be checked one by one, in order: bool[len(rows)]."""
+        """Return which placements of ``rows`` must be checked one by one, in order: bool[len(rows)]."""
         tied: Bool = self._tied[self._cls[rows]]
         if self._limits is None:
             return tied
         return tied | self._limits.find_crowded(self._cls[rows], self._machine[rows])
 
     def take_all(self, rows: Int64) -> None:
-        """Count placements that no other placement affects, and for which models have room."""
+        """Count placements that no other placement affects and that the limits of models allow together."""
         if self._limits is not None:
             self._limits.add_all(self._cls[rows], self._machine[rows], np.ones(len(rows), dtype=np.int64))
 
     def admit(self, row: int) -> bool:
-        """Count one placement if it is allowed; return whether it is."""
+        """Count one placement if it is allowed, and return whether it is."""
         return self._constraints.admit(int(self._cls[row]), int(self._machine[row]))
 
 
-# --- Hard limits of pairs, checked again when a round closes after events.
+# --- Hard limits of pairs, checked again when a round ends after events.
 
 
 def pairs_now(cluster: Cluster, snapshot: Snapshot) -> PairState:
-    """Return the present state of pairs for the classes of a snapshot, without kinds if pairs limit nothing.
+    """Return the present state of pairs for the classes of a snapshot.
 
-    In that case only votes could refuse a machine.
-
-    Votes stay as the round counted them: they depend on the order of counting, limits do not.
+    It has no kinds if pairs limit nothing, since only votes could then refuse a machine. Votes stay as the round
+    counted them: they depend on the order of counting, and limits do not.
     """
     models, rules = snapshot.configuration.pair_models, NO_PAIRS
     if models:
@@ -237,9 +238,9 @@ def pairs_now(cluster: Cluster, snapshot: Snapshot) -> PairState:
 
 
 def find_overtaken_groups(cluster: Cluster, snapshot: Snapshot, used: Mapping[str, Int64]) -> frozenset[str]:
-    """Return jobs whose places depended on something that has changed, see `find_overtaken`.
+    """Return the jobs whose places depended on something that has changed (`find_overtaken`).
 
-    ``used``: per job of a group with rules, the machines (rows of the snapshot) that were decided for it.
+    ``used``: for each job of a group with rules, the machines (rows of the snapshot) that were decided for it.
     """
     decided = DecidedGroups(snapshot.problem.topology, snapshot.gangs, snapshot.machine_names)
     now = snapshot.assessed.machines.now

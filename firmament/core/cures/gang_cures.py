@@ -1,6 +1,6 @@
-"""Cures for all waiting tasks of a gang or class: smaller requests, wider rules, more machines, fewer tasks.
+"""Finds cures for all waiting tasks of a gang or class: smaller requests, wider rules, more machines, fewer tasks.
 
-Each change is tried by rounds with all of these tasks at once.
+Rounds try each change with all of these tasks at once.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from firmament.core.rules.gangs.members import shrink
 from firmament.core.rules.registry import drop_constraints
 
 _MOST_ADDED = 100
-"""Machines that are added at most."""
+"""Most machines that a cure adds."""
 
 _FEWER_TRIES = 4
 
 _WIDER = (CureKind.CORRECT, CureKind.TOLERATE, CureKind.WIDEN, CureKind.DROP)
-"""The kinds of changes of the tasks' constraints on machines, the smallest change first."""
+"""The kinds of changes that loosen which machines tasks may use, the smallest change first."""
 
 
 def cures_together(
@@ -41,8 +41,8 @@ def cures_together(
 ) -> Iterator[Cure]:
     """Yield changes after which all ``waiting`` tasks of a gang would get places, at most one of each kind.
 
-    The tasks have to be of one class, else there are no cures; ``job``: their gang; ``others``: the other waiting
-    tasks. At most so many ``tries`` are made.
+    If the tasks are not all of one class, there are no cures. ``job``: their gang; ``others``: the other waiting tasks;
+    ``tries``: most changes that are tried.
     """
     if len({each.task_class for each in waiting}) != 1:
         return
@@ -109,7 +109,7 @@ class _TogetherSearch:
         yield from self._try(steps, change)
 
     def _most(self, member_of: Callable[[int], Int64], beyond: int) -> int:
-        """Return the largest amount below ``beyond`` with which there is room for all by number; 0 if none."""
+        """Return the largest amount below ``beyond`` with which all tasks fit by number; 0 if there is none."""
         low, high = 0, beyond
         while high - low > 1:
             middle = (low + high) // 2
@@ -126,7 +126,7 @@ class _TogetherSearch:
         return member
 
     def wider(self, kind: CureKind) -> Iterator[Cure]:
-        """Yield cures that loosen where the tasks may be by one change of this kind."""
+        """Yield cures that let the tasks use more machines by one change of this kind."""
         if self._proposed is None:
             self._proposed = self._wider_rules()
         for steps, proposal in self._proposed.items():
@@ -134,8 +134,9 @@ class _TogetherSearch:
                 yield from self._try(steps, TogetherChange(content=proposal.change.content))
 
     def _wider_rules(self) -> dict[tuple[CureChange, ...], CureProposal]:
-        """Return proposals that change only the tasks: for the reasons of single machines, and for rules between the
-        tasks.
+        """Return proposals that change only the tasks.
+
+        They answer the reasons of single machines and of rules between the tasks.
         """
         trials, content = self._trials, self._trials.content_of(self._waiting[0])
         machine_of: dict[tuple[Cause, ...], Machine] = {}
@@ -159,7 +160,7 @@ class _TogetherSearch:
         return found
 
     def fewer(self) -> Iterator[Cure]:
-        """Yield the largest smaller gang of which all members would have places."""
+        """Yield the largest smaller gang whose members would all have places."""
         wanted = len(self._uids)
         if self._job is None:
             return
@@ -171,7 +172,7 @@ class _TogetherSearch:
             yield from self._try((step,), change)
 
     def more_machines(self) -> Iterator[Cure]:
-        """Yield how many additional machines are enough; they are like the machine of which the fewest are needed."""
+        """Yield how many more machines are enough; they are like the machine of which the fewest are needed."""
         lacking = len(self._uids) - self._slots(self._member)
         sizes = {name: count_slots(self._total(name), self._member) for name in self._usable}
         if lacking <= 0 or not any(sizes.values()):

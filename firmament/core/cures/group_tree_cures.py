@@ -1,5 +1,6 @@
-"""Finds cures for trees of groups: a coarser label, or none, or no rule that divides them, for the largest group of a
-level or else for all groups of it.
+"""Finds cures for trees of groups: a coarser label, no label, or no rule that divides a group.
+
+A cure changes the largest group of a level, or else all groups of the level.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from firmament.core.model import Job, JobGroup
 from firmament.core.rescheduling.trials import TogetherChange, Trials
 
 _MOST_COARSER = 2
-"""Coarser labels that are tried for a level."""
+"""Most coarser labels that are tried for a level."""
 
 
 def cures_by_level(
@@ -26,10 +27,10 @@ def cures_by_level(
     tries: int,
     others: Sequence[TasksSubmitted] = (),
 ) -> Iterator[Cure]:
-    """Yield what would give all waiting tasks of a tree places: the groups of one level go by a coarser label, or by
-    none, or are not divided; at most one cure of each kind.
+    """Yield changes of a tree of groups after which all its waiting tasks would have places, at most one of each kind.
 
-    Levels are tried from the tasks up; at most so many ``tries`` are made. ``others``: the other waiting tasks.
+    A change gives groups of one level a coarser label or none, or does not divide them. Levels are tried from the tasks
+    up; at most ``tries`` changes are tried. ``others``: the other waiting tasks.
     """
     levels = LabelLevels(trials.machine(name).labels for name in trials.machines)
     for kind in (CureKind.WIDEN, CureKind.DROP):
@@ -44,8 +45,9 @@ def cures_by_level(
 
 
 def _propose(job: Job, levels: LabelLevels, kind: CureKind) -> Iterator[tuple[CureChange, Job]]:
-    """Yield changes of one kind with the tree after them: the deepest level first, then the finest label; the largest
-    group of a level before all.
+    """Yield changes of one kind with the tree after them: the deepest level first, then the finest label.
+
+    The largest group of a level comes before all groups of it.
     """
     depth = _find_depths(job.groups)
     if kind is CureKind.DROP:
@@ -77,11 +79,11 @@ def _propose_undivided(job: Job, depth: Mapping[str, int]) -> Iterator[tuple[Cur
 
 
 def _list_choices(groups: Sequence[JobGroup], names: Sequence[str]) -> list[Sequence[str]]:
-    """Return the largest of some groups alone, and all of them: a change of fewer groups is the smaller one."""
+    """Return the largest of some groups alone, and all of them; a change of fewer groups is the smaller one."""
     if len(names) == 1:
         return [names]
     need: dict[str, int] = {}
-    for each in reversed(groups):  # parents come first in ``groups``
+    for each in reversed(groups):  # ``groups`` lists parents first
         own = need.setdefault(each.name, max(each.least, each.expected))
         if each.parent:
             need[each.parent] = need.get(each.parent, 0) + own
@@ -97,7 +99,7 @@ def _name(names: Sequence[str], level: int) -> str:
 
 
 def _find_depths(groups: Sequence[JobGroup]) -> dict[str, int]:
-    """Return the level of each group by its name, 1 for roots; parents come first in ``groups``."""
+    """Return the level of each group by its name, 1 for roots; ``groups`` lists parents first."""
     depth = {"": 0}
     for each in groups:
         depth[each.name] = depth[each.parent] + 1
@@ -105,6 +107,6 @@ def _find_depths(groups: Sequence[JobGroup]) -> dict[str, int]:
 
 
 def _relabel(group: JobGroup, key: str, label: str | None) -> JobGroup:
-    """Return a group with ``label`` in place of the label ``key``, or without it."""
+    """Return a group with ``label`` in place of the label ``key``, or without that label."""
     within = (label if each == key else each for each in group.within)
     return replace(group, within=tuple(each for each in within if each is not None))

@@ -13,10 +13,11 @@ from firmament.core.selectors.labels import HOSTNAME
 
 @dataclass(frozen=True, slots=True)
 class Cure:
-    """After ``steps`` the task gets ``machine``, as rounds have shown. ``moves`` of other tasks: uid -> machine.
+    """A change after which a waiting task gets a place: after ``steps`` it gets ``machine``, as rounds have shown.
 
-    ``rival``: another waiting task that would get the place first, "" if none. ``together``: how many waiting tasks,
-    this one among them, then have places; 0: the cure was tried for the task by itself.
+    ``moves``: moves of other tasks, uid -> machine. ``rival``: another waiting task that would get the place first, ""
+    if none. ``together``: how many waiting tasks, including this one, then have places; 0: the cure was tried for the
+    task alone.
     """
 
     steps: tuple[CureChange, ...]
@@ -27,7 +28,7 @@ class Cure:
 
 
 def propose_for_cause(rules: NodeRules, standing: ChangedMachine, cause: Cause) -> Iterator[CureProposal]:
-    """Yield possible changes of the task or of a machine that refuses it for a cause, the smallest change first."""
+    """Yield possible changes of a task, or of a machine that refuses it for a cause, the smallest change first."""
     rule = rules.rule_of(cause.reason)
     own = None if rule is None else rule.cures(standing)
     yield from drop_constraints(standing) if own is None else own

@@ -1,4 +1,4 @@
-"""Finds cures for a waiting task of a running scheduler, in a copy of it that nothing else uses."""
+"""Finds cures for a waiting task of a running scheduler, in a copy of the scheduler that nothing else uses."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def find_cures_in_copy(
 ) -> tuple[Cure, ...]:
     """Return what would give a task a machine, as ``CureFinder.cures`` does; nothing for a task that does not wait.
 
-    ``copied`` is changed, and afterwards of no use: tasks that are placed count as bound, and waiting ones leave it.
-    ``known``: its events; it solves with ``solver``. ``fixed``: uids of tasks that may not be moved.
+    ``copied`` changes, and cannot be used afterwards: tasks that are placed count as bound, and waiting tasks leave it.
+    ``known``: its events; ``solver``: solves its rounds; ``fixed``: uids of tasks that may not be moved.
     """
     copied.become_trial(solver)
     waiting = [each for event in known.waiting for each in event.uids]

@@ -1,8 +1,8 @@
 """Finds cures for waiting tasks, per class or gang: runs a test round for each proposal that the reasons suggest.
 
-A cure costs no other task anything: other waiting tasks keep the places that they get, and no task is evicted. But
-a change may also open a place that a waiting task without any cure of its own takes; such changes are returned only
-if there are no others.
+A cure costs no other task anything: other waiting tasks keep the places that they get, and no task is evicted. But a
+change may also open a place that a waiting task without any cure of its own takes. Such changes are returned only if
+there are no others.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ _ROOM = (lack_of(""),)
 """Stands for all sets of causes that concern only resources."""
 
 _MACHINES = 3
-"""Most machines that are examined for each set of reasons: those that lack least."""
+"""Most machines that are examined for each set of causes: those that lack least."""
 
 _STEPS = 3
-"""Most changes in one cure, if no single one helps."""
+"""Most changes in one cure, if no single change helps."""
 
 _OF_A_KIND = 2
-"""Most cures of one kind, so that there is a choice between kinds."""
+"""Most cures of one kind, so that people can choose between kinds."""
 
 
 class CureFinder:
@@ -53,8 +53,8 @@ class CureFinder:
     def cures(self, uids: Collection[str], *, tries: int, most: int) -> dict[str, tuple[Cure, ...]]:
         """Return what would give each of the tasks a place, after at most ``tries`` test rounds for each class.
 
-        The cures of a gang are changes, or moves of other tasks, after which all its waiting tasks have places.
-        Otherwise there are up to ``most`` cures for the task by itself, and those that help all waiting tasks of its
+        The cures of a gang are changes, or moves of other tasks, after which all its waiting tasks have places. For any
+        other task there are up to ``most`` cures for the task alone, and cures that help all waiting tasks of its
         class.
         """
         found: dict[str, tuple[Cure, ...]] = {}
@@ -84,9 +84,9 @@ class CureFinder:
         return found
 
     def find_room(self, uids: Sequence[str], tries: int) -> GangRoom | None:
-        """Return moves of other tasks that make room for one of the tasks, or for its whole gang.
+        """Return moves of other tasks after which one of the tasks, or its whole gang, has a place.
 
-        The first task that moves can help decides; None if they help none.
+        The first task that moves can help decides; None if moves help none of them.
         """
         for together in self._kinds(uids):
             first = next(uid for uid in uids if any(uid in each.uids for each in together))
@@ -97,7 +97,7 @@ class CureFinder:
         return None
 
     def _separate(self, uid: str) -> tuple[TasksSubmitted, list[TasksSubmitted]]:
-        """Return a task by itself, and all others that wait."""
+        """Return a task by itself, and all other waiting tasks."""
         own = next(each for each in self.submitted if uid in each.uids)
         index = own.uids.index(uid)
         others = [_drop_task(own, index) if each is own else each for each in self.submitted]
@@ -150,7 +150,7 @@ def cures_for(
 ) -> tuple[Cure, ...]:
     """Return up to ``most`` cures of a waiting task (one uid, of no gang), after at most ``tries`` test rounds.
 
-    They are ordered by kind, within a kind by size of the change. ``others`` are the other waiting tasks: a cure
+    The cures are ordered by kind, within a kind by size of the change. ``others``: the other waiting tasks. A cure
     after which one of them might take the place is returned only if there is no other cure.
     """
     return _CureSearch(trials, task, tries, others).find(most)
@@ -204,8 +204,9 @@ class _CureSearch:
         return Cure(proposal.steps, machine, rival=rival) if rival else None
 
     def _propose(self) -> dict[CureKind, list[CureProposal]]:
-        """Return proposals by kind, those with fewer steps first: for each reason, on the machines that have no other
-        reason and lack least.
+        """Return proposals by kind, those with fewer steps first.
+
+        For each cause, the proposals are for the machines that have no other cause and lack least.
         """
         found: dict[tuple[CureChange, ...], CureProposal] = {}
         for causes, machines in self._by_causes().items():

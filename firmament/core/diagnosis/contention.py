@@ -1,6 +1,7 @@
 """Finds the tasks that took the place that a pending task could have had when the round began.
 
-Only tasks without which it would have had the place are named: as few as possible, the least important first.
+A message only names tasks without which the pending task would have had the place: as few as possible, the least
+important first.
 """
 
 from __future__ import annotations
@@ -19,29 +20,29 @@ from firmament.core.snapshot.snapshot import Snapshot
 from firmament.core.state.cluster import Cluster
 
 NAMED = 2
-"""Most tasks that a message names, all in the namespace of the reader; the others are only counted."""
+"""Most tasks that a message names, all in the namespace of the reader; it gives only the number of the others."""
 
 _MACHINES = 4
-"""Machines that are examined for each waiting class: those on which the round has put the fewest tasks."""
+"""Most machines that are examined for each waiting class: those on which the round has put the fewest tasks."""
 
 _CHECKS = 1_000
-"""Most sets of tasks that are tried in one round. After that, messages say that a place was lost, but not to which
-tasks.
+"""Most sets of tasks that are tried in one round.
+After that, messages say that a place was lost, but not to which tasks.
 """
 
 _PAIRED_KINDS = 12
-"""Pairs of tasks are tried only if the round has put tasks of at most this many classes on the machine."""
+"""Most classes on a machine for which pairs of tasks are tried; only tasks that the round put there count."""
 
 
 class LostPlace(NamedTuple):
-    """A machine (row of the snapshot), and the tasks that took it from another task: class -> count."""
+    """A machine (row of the snapshot), and the tasks that took it from another task: class -> number of tasks."""
 
     machine: int
     takers: Mapping[int, int]
 
 
 class Contention:
-    """Compares the places at the beginning of a round with the tasks that took them."""
+    """Compares the places that were open when a round began with the tasks that took them."""
 
     def __init__(self, cluster: Cluster, snapshot: Snapshot, placed: Assignments) -> None:
         self._cluster = cluster
@@ -51,10 +52,10 @@ class Contention:
         self._left = _CHECKS
 
     def explain(self, index: int, readers: Iterable[int]) -> str:
-        """Return a sentence that says which tasks took the place of a class of the snapshot that stays pending; empty
-        if it had no place to lose.
+        """Return a sentence that says which tasks took the place of a pending class; "" if it had no place to lose.
 
-        The sentence is for the tasks ``readers`` (rows): it names no tasks in other namespaces than theirs.
+        The class is one of the snapshot (``index``). The sentence is for the tasks ``readers`` (rows): it names no
+        tasks in other namespaces than theirs.
         """
         lost = self.find_lost_place(index)
         if lost is None:
@@ -72,7 +73,7 @@ class Contention:
     def find_lost_place(self, index: int) -> LostPlace | None:
         """Return the place that a class lost to the fewest tasks; it has no takers if they are gone or unknown.
 
-        None: no machine had room for the class, or some machine still has.
+        The result is None if no machine could take the class, or some machine still can.
         """
         if len(self._placed.cls) == 0:
             return None
@@ -101,14 +102,14 @@ class Contention:
 
     @cached_property
     def _end_without_ledgers(self) -> Board:
-        """The same board without ledgers, so that tasks can be taken back."""
+        """The board after the round, but without ledgers, so that tasks can be removed from it."""
         after = self._end.copy()
         after.residual.ledgers = []
         return after
 
     @cached_property
     def _tasks_on(self) -> Int64:
-        """int64[M]: how many tasks the round has put on each machine."""
+        """int64[M]: number of tasks that the round has put on each machine."""
         return self._placed.count_per_machine(self._snapshot.problem.machines)
 
     @cached_property
@@ -132,8 +133,9 @@ class Contention:
         return sum(lost.takers.values()), max(map(self._importance, lost.takers))
 
     def _find_fewest(self, index: int, machine: int) -> dict[int, int]:
-        """Return the fewest tasks, by class, without which a machine takes one more task of a class; empty if no such
-        set was found.
+        """Return the fewest tasks, by class, without which a machine takes one more task of a class.
+
+        The result is empty if the search finds no such tasks.
         """
         came = self._count_arrivals(machine)
         if not self._may_free_quota(index, machine, came):
@@ -149,7 +151,7 @@ class Contention:
         return self._find_by_returning(trial, came)
 
     def _may_free_quota(self, index: int, machine: int, came: Iterable[int]) -> bool:
-        """Return whether a class has quota on a machine, or some of the classes ``came`` draw on its tree."""
+        """Return whether a class has quota on a machine, or some of the classes ``came`` draw on its tree of quotas."""
         quotas, shape = self._end.residual.quotas, self._snapshot.problem.shape
         if quotas is None or quotas.lets_in(int(shape[index]), machine):
             return True
@@ -159,9 +161,10 @@ class Contention:
         return roots[0] in roots[1:]
 
     def _find_by_returning(self, trial: _OneMachine, came: Mapping[int, int]) -> dict[int, int]:
-        """Return a set of tasks without which the machine has room. It takes away all tasks, and then returns them one
-        by one as long as there is room: those with the smallest share of the request first, then the more important
-        ones.
+        """Return a set of tasks, by class, without which the machine takes the waiting task.
+
+        The search removes all tasks, and then returns them one by one as long as the waiting task still fits. Tasks
+        that take the smallest share of its request return first, then the more important ones.
         """
         out = dict(came)
         for cls in sorted(came, key=lambda cls: (trial.share(cls), -self._importance(cls), cls)):
@@ -179,8 +182,9 @@ class Contention:
         return trial.has_room_without(takers)
 
     def _members(self, lost: LostPlace) -> list[int]:
-        """Return the rows of the tasks that took a place: of each class those that have waited least. Empty if one of
-        them is gone.
+        """Return the rows of the tasks that took a place; of each class, the tasks that have waited least.
+
+        The result is empty if one of these tasks is gone.
         """
         name = self._snapshot.machine_names[lost.machine]
         row, tasks = self._cluster.machines.row_of.get(name), self._cluster.tasks
@@ -209,11 +213,10 @@ def _small_sets(came: Mapping[int, int]) -> Iterator[dict[int, int]]:
 
 
 class _OneMachine:
-    """Decides whether a machine would have room for one more task of a class without some of the tasks that this round
-    placed there.
+    """Decides whether a machine could take one more task of a class if some tasks that this round put there were gone.
 
-    All other tasks are where the round has put them: the board ``end``, without ledgers, which is the same again
-    after each question.
+    All other tasks are where the round put them: on the board ``end``, without ledgers. After each question, this board
+    is as it was before.
     """
 
     def __init__(self, start: Board, end: Board, index: int, machine: int, came: Mapping[int, int]) -> None:
@@ -225,14 +228,15 @@ class _OneMachine:
     def share(self, cls: int) -> float:
         """Return which part of each requested amount a task of ``cls`` takes, summed over all resources.
 
-        The largest part would not do: every task takes one of ``pods``, so for small tasks it is the same.
+        The largest part would not do: every task takes one of ``pods``, so for small tasks the largest part is always
+        the same.
         """
         asked = self._request > 0
         parts = self._problem.requests[self._problem.shape[cls]][asked] / self._request[asked]
         return float(parts.sum())
 
     def has_room_without(self, takers: Mapping[int, int]) -> bool:
-        """Return whether the machine would take the task without these tasks, given by class."""
+        """Return whether the machine would take the waiting task without the tasks ``takers``, given by class."""
         if self._ledgers and not self._has_ledgers(takers):
             return False
         for cls, count in takers.items():
@@ -243,7 +247,7 @@ class _OneMachine:
         return opens
 
     def _has_ledgers(self, takers: Mapping[int, int]) -> bool:
-        """Return whether the ledgers have room if only the remaining tasks came; ledgers cannot take tasks back."""
+        """Return whether the task fits by ledgers if only the remaining tasks came; ledgers cannot release tasks."""
         problem = self._problem
         shapes = problem.map_to_ledgers(problem.shape)
         stay = {cls: count - takers.get(cls, 0) for cls, count in self._came.items()}
@@ -259,5 +263,5 @@ class _OneMachine:
 
 
 def _space(name: str) -> str:
-    """Return the namespace in a name such as ``namespace/name``, "" for none."""
+    """Return the namespace in a name such as ``namespace/name``, "" if there is none."""
     return name.rpartition("/")[0]

@@ -1,6 +1,4 @@
-"""Explains one task: which machines it may use, why not the others, what each model charges, and what pairs of tasks
-and rules for groups mean for it.
-"""
+"""Explains one task: which machines it may use, why not the others, and what models, pairs and group rules say."""
 
 from __future__ import annotations
 
@@ -38,9 +36,7 @@ from firmament.core.snapshot.snapshot import model_columns
 
 
 def explain(context: RoundContext, uid: str, now: float) -> Explanation:
-    """Judge every machine for the known task ``uid`` as if it were waiting: the amounts that it uses itself count as
-    free.
-    """
+    """Judge every machine for the known task ``uid`` as if it were waiting; the amounts that it uses count as free."""
     cluster, configuration = context.cluster, context.configuration
     tasks = cluster.tasks
     task = tasks.row_of[uid]
@@ -128,7 +124,7 @@ def _verdicts(
 def _model_verdicts(
     assessed: RoundAssessment, configuration: CoreConfiguration, index: int
 ) -> list[ModelVerdict]:
-    """Return one model's verdict per machine; scores and costs in whole points."""
+    """Return one model's verdict per machine, with scores and costs in whole points."""
     weighted = configuration.models[index]
     assessment = assessed.assessments[index]
     count = assessed.machines.count
@@ -152,9 +148,7 @@ def _model_verdicts(
 
 
 def _scarcity(assessed: RoundAssessment, configuration: CoreConfiguration) -> SoftCost | None:
-    """Return what the use of machines with scarce resources costs the one task of an assessment, in the form of a
-    preferred rule.
-    """
+    """Return what the use of machines with scarce resources costs the assessed task, in the form of a preference."""
     if configuration.scarce is None:
         return None
     raw = raw_rows(assessed.assessments[-1], 1, assessed.machines.count)[0]
@@ -165,7 +159,7 @@ def _scarcity(assessed: RoundAssessment, configuration: CoreConfiguration) -> So
 def _preference_verdicts(
     assessed: RoundAssessment, soft: SoftCost | None, scarce: SoftCost | None
 ) -> list[ModelVerdict]:
-    """Return the verdicts of the task's own preferred rules; the score is 100 minus the mean cost per weight."""
+    """Return the verdicts of the task's own preferences; the score is 100 minus the mean cost per weight."""
     nothing = np.zeros(assessed.machines.count)
     whole = SoftCost.join((assessed.preferred[0], soft, scarce)) or SoftCost(nothing, nothing, 0)
     score = 100.0 - whole.points / max(1, whole.weight)
@@ -176,7 +170,7 @@ def _preference_verdicts(
 
 
 def _replace_answer(assessed: RoundAssessment, position: int, answer: Assessment) -> RoundAssessment:
-    """Return the assessment of a single shape with ``answer`` in place of that of the model at ``position``."""
+    """Return the assessment of one shape with ``answer`` in place of the answer of the model at ``position``."""
     assessments = list(assessed.assessments)
     assessments[position] = answer
     static = assessed.static[0]

@@ -1,8 +1,9 @@
-"""Finds the constraints that keep a gang from being placed as a whole, although each machine has room.
+"""Finds the constraints that keep a gang from being placed as a whole, although each machine could take its tasks.
 
-Each constraint between its tasks, and each resource that they ask for, is dropped in turn, then several of them
-together, and the gang is tried again beside what the round has placed. The quota that the gang draws on is dropped
-before all of these. This is done only for few and small gangs of a round; nothing is said about the others.
+Each constraint between its tasks, and each resource that they request, is dropped in turn, then several of them
+together. Each time the gang is tried again beside what the round has placed. The quota that the gang draws on is
+dropped before all of these. This is done only for few and small gangs of a round; no constraint is named for all other
+gangs.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from firmament.core.rules.registry import constraint_behind, name_constraints_of
 _PLENTY = 2**40
 
 MOST_CELLS = 4_000_000
-"""Limit of tasks times machines that are tried in one round, which takes some tenths of a second."""
+"""Limit on tasks times machines that are tried in one round, which takes some tenths of a second."""
 
 _TUNING = PlacementTuning(gang_search_cells=200_000)
 
@@ -34,8 +35,8 @@ _TUNING = PlacementTuning(gang_search_cells=200_000)
 class GangConstraints:
     """Examines the gangs of a round that found no place.
 
-    ``placed``: what the round placed; ``resources``: names of the columns; ``content_of``: content of a class, by
-    index; ``jobs``: ids of the gangs.
+    ``placed``: what the round placed; ``resources``: names of the columns; ``content_of``: returns the content of a
+    class by its index; ``jobs``: ids of the gangs.
     """
 
     problem: PlacementProblem
@@ -103,7 +104,7 @@ class GangConstraints:
         return self._is_placed(problem, gang)
 
     def _find_quota(self, members: Int64) -> str:
-        """Return words for the quotas on which the members draw, "" if there are none."""
+        """Return words for the quotas on which the members draw, "" if they draw on none."""
         quotas = self.problem.quotas
         if quotas is None:
             return ""
@@ -120,7 +121,7 @@ class GangConstraints:
         return replace(quotas, draw=draw)
 
     def _is_placed(self, problem: PlacementProblem, gang: int) -> bool:
-        """Return whether the whole gang is placed in a changed problem, beside what the round has placed."""
+        """Return whether the whole gang finds places in a changed problem, beside what the round has placed."""
         state = Board(problem)
         state.book(self.placed)
         found = GangTrial(state, _TUNING).place_gangs(np.array([gang], dtype=np.int64))

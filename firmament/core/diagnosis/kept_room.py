@@ -1,4 +1,4 @@
-"""Says on which machines a task has no place only because room is kept there for a gang that restarts."""
+"""Says on which machines a task has no place only because capacity is kept there for a gang that restarts."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from firmament.core.state.cluster import Cluster
 
 
 def add_kept(cluster: Cluster, beside: Int64, least: int | None, free: Int64) -> Int64:
-    """Return ``free`` (int64[M, K]) as it would be if no room were kept for gangs that restart.
+    """Return ``free`` (int64[M, K]) as it would be if no capacity were kept for gangs that restart.
 
-    ``beside``, ``least``: the tasks (rows), and the priority, by which room counts as used in ``free``.
+    ``beside``, ``least``: the tasks (rows) and the priority for which kept capacity counts as used in ``free``.
     """
     kept = cluster.restarts.sum_beside(cluster.tasks, cluster.machines, beside.tolist(), least)
     return free if kept is None else free + kept
 
 
 def refuse_kept_room(cluster: Cluster, tasks: Sequence[int], job: str, free: Int64) -> list[MachineRefusal]:
-    """Return the refusals of machines that equal ``tasks`` (rows) may not use because of room kept for other jobs.
+    """Return the refusals of machines that equal ``tasks`` (rows) may not use because of capacity kept for other jobs.
 
-    ``job``: the tasks' job, by which machines are open or closed to them; ``free``: int64[M, K], room for them, of
-    which nothing is kept. Of several gangs on a machine the first is named, and a gang only if all tasks are in its
-    namespace; if there are very many, only those with the most machines.
+    ``job``: the tasks' job, by which machines are open or closed to them; ``free``: int64[M, K], what is free for them
+    if nothing is kept. Of several gangs on a machine the first is named, and a gang is named only if all tasks are in
+    its namespace. If there are very many gangs, only those with the most machines are named.
     """
     cls, priority = int(cluster.tasks.cls[tasks[0]]), int(cluster.tasks.priority[tasks[0]])
     kept = cluster.restarts.sum_kept(cluster.tasks, cluster.machines, priority, {job})

@@ -1,4 +1,4 @@
-"""Lists tasks and machines, their measured use, and tasks that break a rule."""
+"""Lists tasks and machines, their measured use, and the tasks that break a rule."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from firmament.core.state.tasks import TaskPhase
 
 
 def state_name(cluster: Cluster, task: int, now: float) -> str:
-    """Return PENDING, BACKOFF, ASSUMED or BOUND."""
+    """Return the state of a task as a word: PENDING, BACKOFF, ASSUMED or BOUND."""
     state = TaskPhase(int(cluster.tasks.state[task]))
     if state == TaskPhase.PENDING and cluster.tasks.not_before[task] > now:
         return "BACKOFF"
@@ -27,7 +27,7 @@ def state_name(cluster: Cluster, task: int, now: float) -> str:
 
 
 def task_states(cluster: Cluster, now: float) -> Iterator[TaskState]:
-    """Yield all tasks, in order of uid."""
+    """Yield the states of all tasks, in order of uid."""
     tasks = cluster.tasks
     for uid in sorted(tasks.row_of):
         task = tasks.row_of[uid]
@@ -42,7 +42,7 @@ def task_states(cluster: Cluster, now: float) -> Iterator[TaskState]:
 
 
 def machine_states(cluster: Cluster) -> Iterator[MachineState]:
-    """Yield all machines, in order of name."""
+    """Yield the states of all machines, in order of name."""
     machines = cluster.machines
     names = cluster.resources.names
     capacity, used, running = machines.capacity, machines.used, machines.running
@@ -61,14 +61,14 @@ def machine_states(cluster: Cluster) -> Iterator[MachineState]:
 
 @dataclass(frozen=True, slots=True)
 class BoundTask:
-    """The content of a bound task's class, and the event that reports the task with class number 0."""
+    """A bound task: the content of its class, and an event that reports it with class number 0."""
 
     content: TaskClass
     event: TasksBound
 
 
 def get_bound_task(cluster: Cluster, uid: str) -> BoundTask:
-    """Return what is known of a task, which must be known and bound."""
+    """Return the class and the event of a task, which must be known and bound."""
     task = cluster.tasks.row_of[uid]
     content = cluster.classes.rows[int(cluster.tasks.cls[task])].content
     return BoundTask(content, describe_bound(cluster, task))
@@ -79,7 +79,7 @@ class Measured:
     """Measured use of machines and tasks.
 
     ``resources``: K names; ``machines``: M names; ``use``: float64[M, K], NaN in rows without a report; ``offered``:
-    float64[M, K]. ``tasks``: float64[K] by uid, of those tasks that are on machines and in their last reports.
+    float64[M, K]; ``tasks``: by uid, float64[K], the use of each task that is on a machine and in its last report.
     """
 
     resources: tuple[str, ...]
@@ -90,7 +90,7 @@ class Measured:
 
 
 def get_measured(cluster: Cluster) -> Measured:
-    """Return the last reports. The use of single tasks is known only if some model considers load."""
+    """Return the last reports of measured use; the use of single tasks is known only if some model considers load."""
     machines, tasks = cluster.machines, cluster.tasks
     rows = on_machines(cluster)
     use, reported = compute_reported_use(cluster, rows)
@@ -104,7 +104,7 @@ def get_measured(cluster: Cluster) -> Measured:
 
 
 def find_open(context: RoundContext, uids: Sequence[str], machines: Sequence[str]) -> list[Bool]:
-    """Return bool[M] per task: which of the machines (names) are open to it by all rules whose answers do not expire.
+    """Return which of the machines (names) each task may use, by all rules whose answers do not expire: bool[M] each.
 
     Tasks that all rules treat alike share one array.
     """
@@ -117,11 +117,11 @@ def find_open(context: RoundContext, uids: Sequence[str], machines: Sequence[str
 
 
 def iter_broken_rules(context: RoundContext) -> Iterator[BrokenRule]:
-    """Yield each bound task whose machine is refused by the rules of its class, ordered by class and then by arrival.
+    """Yield each bound task whose machine the rules of its class refuse, ordered by class and then by arrival.
 
-    This happens because labels, taints and volumes change after tasks have been placed, and because others place
-    tasks by other rules. Rules that keep tasks from coming but not from staying (``NodeRule.binds_running``) are left
-    out.
+    This happens because labels, taints and volumes change after tasks have been placed, and because other schedulers
+    place tasks by other rules. Rules that keep tasks from coming but not from staying (``NodeRule.binds_running``) do
+    not count.
     """
     cluster, tasks = context.cluster, context.cluster.tasks
     bound = tasks.in_state(TaskPhase.BOUND)
@@ -129,7 +129,7 @@ def iter_broken_rules(context: RoundContext) -> Iterator[BrokenRule]:
     for cls in np.unique(tasks.cls[bound]).tolist():
         found = cluster.classes.rows[cls]
         if cluster.classes.shapes[found.shape].invalid:
-            continue  # its specification is invalid, on whichever machine it is
+            continue  # its specification is invalid on any machine
         row = context.static_rows.get(found.shape)
         members = bound[tasks.cls[bound] == cls]
         code = row.code[tasks.machine[members]]

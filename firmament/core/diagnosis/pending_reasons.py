@@ -39,7 +39,7 @@ from firmament.core.state.tasks import TaskPhase
 from firmament.core.state.waiting import tell
 
 MOST_KINDS = 100
-"""Most classes without gangs for which a round finds reasons: that takes longer than placing a class."""
+"""Most classes without gangs for which a round finds reasons, as that takes longer than placing a class."""
 
 
 def pending_reasons(
@@ -47,12 +47,10 @@ def pending_reasons(
 ) -> tuple[Int64, list[Unscheduled]]:
     """Return rows of the round's tasks that stay pending, and the messages that have changed.
 
-    If too many classes have found no place, the last ones are left out: the next round tries them again.
-
-    ``shortages``: by gang, why a group with rules found no place.
-    Reasons describe the machines after the round's placements. A task that had a place when the round began is also
-    told which tasks took it. Nothing is said about a class to which events during the round have opened a machine: the
-    next round tries it again.
+    If too many classes have found no place, the last ones are left out: the next round tries them again. ``shortages``:
+    by gang, why a group with rules found no place. Reasons describe the machines after the round's placements. If a
+    task had a place when the round began, its message also says which tasks took the place. If events during the round
+    have opened a machine to a class, the class gets no message: the next round tries it again.
     """
     cluster, tasks = context.cluster, context.cluster.tasks
     if not context.configuration.options.tells_why:
@@ -118,8 +116,9 @@ def _gang_prefix(cluster: Cluster, snapshot: Snapshot, index: int) -> str:
 
 
 def _still_pending(cluster: Cluster, snapshot: Snapshot) -> dict[int, Int64]:
-    """Return, by class of the snapshot, those members that are still pending and have not been replaced or changed
-    since; classes without any are left out.
+    """Return the members of each class of the snapshot that are still pending, and have not been replaced or changed.
+
+    Classes without such members are left out.
     """
     then, left = snapshot.tasks, _find_still_pending(cluster, snapshot)
     cls = np.searchsorted(snapshot.first, left, side="right") - 1
@@ -177,7 +176,7 @@ def _root_causes(
 
 
 class _StaticRefusals:
-    """What rules about machines refuse to a shape, with equal refusals merged; kept while shapes have the same row."""
+    """What rules about machines refuse to a shape, with equal refusals merged; cached for shapes with the same row."""
 
     def __init__(self, context: RoundContext) -> None:
         self._context = context
@@ -195,9 +194,9 @@ class _StaticRefusals:
 
 @dataclass(frozen=True, slots=True)
 class _ModelRefusals:
-    """The refusals by models of a snapshot, translated to the machines that exist now.
+    """The refusals of a snapshot's machines by models, translated to the machines that exist now.
 
-    ``rows``: int64[M] of the snapshot's machines, the present row of each, -1 if it is gone; None if no row has
+    ``rows``: int64[M], for each of the snapshot's machines its present row, -1 if it is gone; None if no row has
     changed. ``board``: models' limits and pairs of tasks after the round's placements.
     """
 
@@ -219,8 +218,9 @@ class _ModelRefusals:
         return cls(snapshot, len(cluster.machines), rows, board)
 
     def filters(self, shape: int) -> list[tuple[str, Bool]]:
-        """Return, for each model that filters, its reason and the machines that it refuses to a shape: bool[M], over
-        the machines of the present cluster (the round saw those of its snapshot).
+        """Return, for each model that filters, its reason and the present machines that it refuses to a shape: bool[M].
+
+        The round saw the machines of its snapshot.
         """
         return [
             (reason, self._now(refused))
@@ -241,7 +241,7 @@ class _ModelRefusals:
         return [(reason, self._now(refused)) for reason, refused in found]
 
     def limits(self, index: int) -> list[tuple[AnyReason, Bool]]:
-        """Return, as reasons, the limits and pairs that refuse present machines (bool[M]) to one more task."""
+        """Return, by reason, which present machines limits and pairs refuse to one more task: bool[M]."""
         return [(reason, self._now(refused)) for reason, refused in self.board.limit_refusals(index)]
 
     def _now(self, refused: Bool) -> Bool:

@@ -17,9 +17,9 @@ from firmament.core.state.tasks import TaskPhase
 NOT_HELPFUL = "Preemption is not helpful for scheduling"
 NO_VICTIMS = "No preemption victims found for incoming pod"
 IN_VAIN = " no new claims to deallocate, preemption: "
-"""Comes after all other reasons: kube-scheduler looks for devices to take back, then for victims."""
+"""Text after all other reasons: kube-scheduler looks for devices to take back, then for victims."""
 MOST_NAMED = 3
-"""Tasks that a message names; of others it says how many there are."""
+"""Most tasks that a message names; it gives only the number of the others."""
 NEVER = f"{IN_VAIN}not eligible due to preemptionPolicy=Never."
 
 
@@ -39,8 +39,10 @@ def explain_origins(cluster: Cluster, snapshot: Snapshot, index: int) -> str:
 
 
 def sum_evictable(cluster: Cluster, importance: Importance, rows: Int64, reach: int) -> tuple[Int64, Int64]:
-    """Return what evictions for a task with this ``reach`` would free on the machines ``rows``: int64[A, K], and the
-    number of victims: int64[A]. Tasks that leave anyway are freed too, but do not count as victims.
+    """Return what evictions for a task with this ``reach`` would free on ``rows``, int64[A, K], and how many: int64[A].
+
+    The machines are ``rows``. What tasks use that leave anyway counts as freed, but these tasks do not count as
+    victims.
     """
     tasks = cluster.tasks
     size = len(tasks.uid)
@@ -60,7 +62,7 @@ def sum_evictable(cluster: Cluster, importance: Importance, rows: Int64, reach: 
 
 
 class PreemptionReasons:
-    """Finds, for the tasks of one round, the sentences about preemption."""
+    """Finds the sentences about preemption for the tasks of one round."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
@@ -70,8 +72,9 @@ class PreemptionReasons:
         self._lowest = int(self._importance.standing_of(tasks, bound).min()) if len(bound) else None
 
     def explain(self, cls: int, task: int, causes: RootCauses) -> str:
-        """Return a sentence about tasks like ``task`` (row) of the class row ``cls``; ``causes``: why they have no
-        place.
+        """Return a sentence about tasks like ``task`` (row) of the class row ``cls``.
+
+        ``causes``: why these tasks have no place.
         """
         cluster = self._cluster
         content = cluster.classes.rows[cls].content
@@ -97,7 +100,7 @@ class PreemptionReasons:
         return f"{IN_VAIN}{summarise(machines, list(counts.items()))}"
 
     def _large_enough(self, request: Int64) -> Bool:
-        """Return machines whose capacity is enough in every resource: bool[M]; volumes are not resources here."""
+        """Return which machines have enough capacity of every resource when empty: bool[M]; volumes do not count."""
         capacity = self._cluster.machines.capacity[:, : len(request)]
         enough = np.ones(len(capacity), dtype=np.bool_)
         for each in find_refusals_by_resource(capacity, request, self._cluster.resources.names):
@@ -108,8 +111,10 @@ class PreemptionReasons:
     def _count_after_evictions(
         self, free: Int64, request: Int64, some: Bool, rows: Int64, causes: RootCauses
     ) -> dict[str, int]:
-        """Count the machines by the reason why evictions would not help. ``rows``: the machines; ``free``: their room
-        once all possible victims have left; ``some``: bool, whether a machine has victims.
+        """Return the number of machines by the reason why evictions would not help.
+
+        ``rows``: the machines; ``free``: what they have free once all possible victims have left; ``some``: bool,
+        whether each machine has victims.
         """
         lacking = find_refusals_by_resource(
             free[some][:, : len(request)], request, self._cluster.resources.names

@@ -1,1 +1,1 @@
-"""Rounds of a few tasks without gangs or rules between tasks: costs by machine decide, without a network."""
+"""Solves rounds of a few tasks without gangs or rules between tasks, by costs per machine, without a network."""

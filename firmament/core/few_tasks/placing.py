@@ -133,8 +133,9 @@ def _divide(context: RoundContext, waiting: Int64) -> list[AlikeTasks] | None:
 def _find_neighbours(
     context: RoundContext, costs: FirstCosts, kinds: list[AlikeTasks], feasible: Sequence[Bool]
 ) -> Sequence[Neighbours | None]:
-    """Return for each kind the running tasks of its group, None for a kind without a group. ``feasible``:
-    bool[M] each.
+    """Return for each kind the running tasks of its group, None for a kind without a group.
+
+    ``feasible``: for each kind, the machines that its tasks may use: bool[M].
     """
     none: list[Neighbours | None] = [None] * len(kinds)
     groups = np.array([kind.group for kind in kinds], dtype=np.int64)

@@ -1,1 +1,1 @@
-"""The flow network: which arcs enter it, what they cost, and the proof that the arcs left out do not matter."""
+"""Builds the flow network: chooses its arcs and their costs, and proves that the arcs left out do not matter."""

@@ -287,8 +287,9 @@ def _in_order(residual: Residual, proposed: Assignments) -> tuple[Assignments, I
 
 
 def _size(residual: Residual, proposed: Assignments) -> Float64:
-    """Return the largest share, over all resources, that one task takes of the free amount on its machine:
-    float64[A].
+    """Return the largest share of the free amount on its machine that each task takes: float64[A].
+
+    The share is the largest over all resources.
     """
     shapes = residual.problem.shape[proposed.cls]
     share = np.zeros(len(shapes))

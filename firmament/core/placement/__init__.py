@@ -1,1 +1,1 @@
-"""Places a round's tasks: solves and admits repeatedly, until every task is placed or provably has no place."""
+"""Places the tasks of a round: solves and admits until each task has a place or provably can have none."""

@@ -271,9 +271,7 @@ class CellShares:
         return counts
 
     def _compute_room(self, cls: int, cells: _Cells) -> Int64:
-        """Return how many tasks of a class each cell takes, minus the average use by earlier classes of the wave:
-        int64.
-        """
+        """Return how many tasks of a class each cell takes, minus the average use by earlier classes of the wave."""
         shape = int(self._problem.shape[cls])
         alone = self._residual.units(np.full(len(cells.machines), shape), cells.machines)
         most: Int64 = np.add.reduceat(alone, cells.first)

@@ -1,1 +1,1 @@
-"""Evicts less important tasks so that waiting tasks get places: chooses victims, and which task each makes room for."""
+"""Evicts less important tasks to place waiting tasks: chooses the victims, and the task that follows each."""

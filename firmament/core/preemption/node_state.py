@@ -137,10 +137,10 @@ class PreemptionState:
         return self.state.rules.rules(cls)
 
     def usable(self, cls: int) -> Bool:
-        """Return machines that a class may use by filters, pins and models' limits, which evictions do not change:
-        bool[M].
+        """Return machines that a class may use by filters, pins and models' limits: bool[M].
 
-        Machines that tasks must reach in a certain order, by some ledger, are left out; see ``openable``.
+        Evictions do not change these. Machines that tasks must reach in a certain order, by some ledger, are left
+        out; see ``openable``.
         """
         problem = self.problem
         shape = int(problem.shape[cls])

@@ -1,6 +1,6 @@
-"""Rehearses a plan: checks with rounds whether each task gets its planned place.
+"""Rehearses a plan of moves: checks with rounds whether each task gets its planned place.
 
-So everything counts that ordinary rounds check: rules between tasks, ports, volumes, models' limits.
+So every rule counts that ordinary rounds check: rules between tasks, ports, volumes, models' limits.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from firmament.core.results import Delta
 from firmament.core.scheduler import Scheduler
 
 _FIRST_CLASS = 2**62
-"""First number of the classes that are made here: drivers' numbers begin at 0."""
+"""First number of the classes that this module makes: the numbers of drivers begin at 0."""
 
 _MOST_ROUNDS = 4
-"""One round places all that it can; another may be needed for gangs and rules between tasks."""
+"""Most rounds that decide something. One round places all tasks that it can; gangs and rules may need another round."""
 
 _MOST_IN_ALL = 100
-"""Limit on rounds in all, as each profile of tasks has its own rounds."""
+"""Most rounds in all, as each profile of tasks has rounds of its own."""
 
 
 def run_rounds(scheduler: Scheduler) -> Iterator[Sequence[Delta]]:
-    """Run rounds as long as they decide something, and yield their deltas.
+    """Run rounds as long as they decide something, and yield the deltas of each.
 
-    At most `_MOST_ROUNDS` rounds are run, not counting those that leave tasks to a following round.
+    At most `_MOST_ROUNDS` rounds are run, not counting rounds that leave tasks to a following round.
     """
     left = _MOST_ROUNDS
     for _ in range(_MOST_IN_ALL):
@@ -43,8 +43,8 @@ def run_rounds(scheduler: Scheduler) -> Iterator[Sequence[Delta]]:
 def rehearse(scheduler: Scheduler, targets: Mapping[str, str]) -> set[str]:
     """Return the uids of the tasks that get their ``targets`` (uid -> machine) if all of them move at once.
 
-    The scheduler is a trial scheduler. Afterwards its tasks are back where they were, but count as the last to have
-    come there.
+    The scheduler is a trial scheduler. Afterwards its tasks are back where they were, but count as those that came
+    there last.
     """
     scheduler.let_devices_move()
     tasks = {uid: scheduler.get_bound_task(uid) for uid in targets}
@@ -71,8 +71,8 @@ def rehearse(scheduler: Scheduler, targets: Mapping[str, str]) -> set[str]:
 def rehearse_waves(scheduler: Scheduler, waves: Iterable[Mapping[str, str]]) -> set[str]:
     """Return the uids of the tasks that do not get their targets (uid -> machine) when moves are made in waves.
 
-    Each task of a wave has to get its target while the others have not left, and also all at once. Tasks that do are
-    moved for the next waves; the others stay where they are.
+    Each task of a wave has to get its target while the other tasks have not left, and also when all leave at once.
+    Tasks that do are moved for the next waves; all other tasks stay where they are.
     """
     failed: set[str] = set()
     for wave in waves:
@@ -86,7 +86,7 @@ def rehearse_waves(scheduler: Scheduler, waves: Iterable[Mapping[str, str]]) -> 
 
 
 def move(scheduler: Scheduler, uid: str, machine: str) -> None:
-    """Move a bound task of the trial scheduler to a machine."""
+    """Move a bound task of the trial scheduler to a machine, without a round."""
     task, numbers = scheduler.get_bound_task(uid), dict[TaskClass, int]()
     there = replace(_of_class(task, numbers), machine=machine)
     defined = [ClassDefined(number, content) for content, number in numbers.items()]
@@ -95,6 +95,6 @@ def move(scheduler: Scheduler, uid: str, machine: str) -> None:
 
 
 def _of_class(task: BoundTask, numbers: dict[TaskClass, int], **changes: Any) -> TasksBound:
-    """Return the task where it is, of its class with ``changes``, which gets one of ``numbers`` if new."""
+    """Return the task where it is, in its class with ``changes``; a new class gets one of ``numbers``."""
     content = replace(task.content, **changes)
     return replace(task.event, task_class=numbers.setdefault(content, _FIRST_CLASS + len(numbers)))

@@ -1,9 +1,9 @@
 """Relieves hot machines: moves a few of their tasks to machines that rules and measured use allow.
 
-A machine is hot if the use of some resource is above a part of what it offers. Its smallest task that suffices by
-reported use moves, or else its largest. The task goes to the cheapest machine that stays below the same level with it.
-Koordinator's LowNodeLoad and the descheduler's LowNodeUtilization evict from such machines without knowing where their
-victims will land; here a round has placed each task.
+A machine is hot if the use of some resource is above a part of what the machine offers. The smallest of its tasks whose
+reported use suffices moves, or else the largest. The task goes to the cheapest machine that stays below the same level
+with it. Koordinator's LowNodeLoad and the descheduler's LowNodeUtilization evict from such machines without knowing
+where their victims will go; this module has placed each task with a round before.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from firmament.core.rescheduling.rehearsal import move, rehearse
 from firmament.core.scheduler import Scheduler
 
 _TASKS, _TARGETS = 10, 5
-"""Limits on the tasks of a hot machine that are tried, and on the machines tried for each."""
+"""Most tasks of a hot machine that are tried, and most machines that are tried for each task."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReliefMove:
-    """A move of a task from a hot machine to another machine."""
+    """A move of one task from a hot machine to another machine."""
 
     uid: str
     source: str
@@ -32,7 +32,7 @@ class ReliefMove:
 
 @dataclass(frozen=True, slots=True)
 class Relief:
-    """Hot machines (``hot``), the hottest first, those still hot after ``moves`` (``left``), and the moves."""
+    """Hot machines (``hot``), the hottest first, those still hot after the moves (``left``), and ``moves``."""
 
     hot: tuple[str, ...]
     moves: tuple[ReliefMove, ...]
@@ -60,7 +60,7 @@ def relieve(
 
 
 class _MeasuredUse:
-    """Use of machines while moves are made; ``use``, ``limit``: float64[M, R], of the resources with thresholds."""
+    """Use of machines while moves are made; ``use``, ``limit``: float64[M, R], for the resources with thresholds."""
 
     def __init__(
         self, scheduler: Scheduler, movable: Collection[str], thresholds: Mapping[str, float]
@@ -78,14 +78,14 @@ class _MeasuredUse:
             self._on.setdefault(scheduler.get_bound_task(uid).event.machine, []).append(uid)
 
     def hot(self) -> list[int]:
-        """Return rows of hot machines, the hottest first."""
+        """Return the rows of hot machines, the hottest first."""
         with np.errstate(invalid="ignore", divide="ignore"):
             worst = np.nan_to_num(self.use / self.limit, nan=0.0, posinf=0.0).max(axis=1, initial=0.0)
         order = np.lexsort((self.names, -worst))
         return [row for row in order.tolist() if self.is_hot(row)]
 
     def is_hot(self, row: int) -> bool:
-        """Return whether a machine is above a threshold; False without a report."""
+        """Return whether a machine is above a threshold; False if its use is not reported."""
         return bool((self.use[row] > self.limit[row]).any())
 
     def tasks(self, row: int) -> list[str]:
@@ -98,12 +98,12 @@ class _MeasuredUse:
         return [uid for _, uid in (*enough, *less)]
 
     def has_room(self, name: str, uid: str) -> bool:
-        """Return whether a machine with a fresh report stays below all thresholds with one more task."""
+        """Return whether a machine with reported use stays below all thresholds with one more task."""
         row = self.row[name]
         return bool((self.use[row] + self.task_use[uid] <= self.limit[row]).all())
 
     def note(self, made: ReliefMove) -> None:
-        """Record that a task has moved."""
+        """Record that a task has moved, and its use with it."""
         use = self.task_use.pop(made.uid)
         self.use[self.row[made.source]] -= use
         self.use[self.row[made.target]] += use
@@ -111,7 +111,7 @@ class _MeasuredUse:
 
 
 def _make_move(scheduler: Scheduler, book: _MeasuredUse, row: int) -> ReliefMove | None:
-    """Return one move off a machine, made in the scheduler and the book; None if none is possible."""
+    """Return one move off a machine, made in the scheduler and in the measured use; None if no move is possible."""
     for uid in book.tasks(row)[:_TASKS]:
         verdicts = sorted(
             (each.cost, each.machine)

@@ -1,7 +1,7 @@
 """Checks by counting whether tasks can all have a place; a negative answer is certain, and takes no round.
 
-The machines that are open to a kind of task have room for some number of tasks of that size. All tasks that request no
-less, and may use no other machines, compete for this room: if there are more of them, some find no place.
+The machines that are open to a kind of task can take some number of tasks of that size. All tasks that request no less,
+and may use no other machines, compete for these places. If there are more such tasks than places, some find none.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ import numpy as np
 from cost_models.interface import Bool, Int64
 
 _MOST_COMPARED = 256
-"""Number of sets of machines up to which they are compared; beyond, each set is compared only with itself."""
+"""Up to this number of sets of machines, all sets are compared; above it, each set is compared only with itself."""
 
 
 def may_fit(free: Int64, requests: Int64, counts: Int64, sets: Int64, open_to: Sequence[Bool]) -> bool:
     """Return whether tasks of C classes may all fit on M machines; False is certain.
 
-    ``free``: int64[M, K], not negative; ``requests``: int64[C, K]; ``counts``: int64[C]; ``sets``: int64[C], the set of
-    machines that each class is open to, as index into ``open_to``: bool[M] each.
+    ``free``: int64[M, K], at least 0; ``requests``: int64[C, K]; ``counts``: int64[C], tasks of each class; ``sets``:
+    int64[C], the set of machines that each class may use, as index into ``open_to``: bool[M] each.
     """
     if (counts @ requests > free.sum(axis=0)).any():
         return False
@@ -41,7 +41,7 @@ def may_fit(free: Int64, requests: Int64, counts: Int64, sets: Int64, open_to: S
 
 
 def _find_subsets(masks: Bool) -> Bool:
-    """Return whether every machine of one set (row) is in the other (column): bool[U, U]."""
+    """Return whether every machine of one set (row) is in the other set (column): bool[U, U]."""
     if len(masks) > _MOST_COMPARED:
         return np.eye(len(masks), dtype=np.bool_)
     inside = masks.astype(np.float32)

@@ -1,6 +1,6 @@
-"""Makes room for a waiting task: finds few moves after which it, and each moved task, has a place.
+"""Finds few moves of other tasks after which a waiting task, and each moved task, has a place.
 
-Real rounds check whether the moved tasks have places elsewhere and the waiting task then has one.
+Real rounds check whether the moved tasks have places elsewhere, and the waiting task then has one.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ def find_room_by_moves(
 ) -> RoomByMoves | None:
     """Return how a task (one uid) gets a place with the fewest moves found, or None.
 
-    On a machine that lacks nothing but resources for the task, a few of its tasks are chosen that free the lacking
-    amounts. ``machines``: such machines. At most ``tries`` tries are made, the fewest moves first.
+    ``machines``: machines that lack nothing but resources for the task. On each of them, a few tasks are chosen that
+    free the lacking amounts. At most ``tries`` tries are made, the fewest moves first.
     """
     wanted = trials.requests_of(task.task_class)
     nearest = sorted(machines, key=lambda name: _share(_lacking(trials, wanted, name), wanted))[:_LOOKED_AT]
@@ -50,7 +50,7 @@ def find_room_by_moves(
 
 
 def _moves(trials: Trials, moving: Sequence[str], placed: Mapping[str, str]) -> dict[str, str]:
-    """Return the tasks of ``moving`` that have been placed on another machine than before."""
+    """Return the tasks of ``moving`` that have been placed on another machine than before, with the machine."""
     return {uid: name for uid, name in placed.items() if uid in moving and name != trials.place_of(uid)}
 
 
@@ -86,24 +86,25 @@ def _list_choices(
 
 
 def _share(amounts: Int64, of: Int64) -> float:
-    """Return the sum, over resources, of amounts as shares of ``of``."""
+    """Return the sum, over all resources with a positive amount in ``of``, of the share of ``of`` that is asked for."""
     asked = of > 0
     return float((amounts[asked] / of[asked]).sum())
 
 
-# --- Room for a gang, all of whose tasks need a place.
+# --- Moves of other tasks that give all tasks of a gang a place.
 #
 # A gang fits into a domain (machines that share a label, such as a rack) or into the whole cluster. For each domain,
-# the fewest tasks are sought whose places, together with free room, hold the gang, counted by its largest member. Each
-# machine chooses how many of its tasks leave, the largest first, and together they need enough slots: a knapsack.
-# Rounds try the domains, the fewest moves first, so that every rule counts, including those of the gang's own topology.
+# the search finds the fewest tasks whose places, together with free capacity, hold the gang, as if all members were as
+# large as the largest. Each machine chooses how many of its tasks leave, the largest first, and together the machines
+# need enough slots: a knapsack problem. Rounds try the domains, the fewest moves first, so that every rule counts,
+# including those of the gang's own topology.
 
 
 _MOST_LABELS = 8
 """Most labels that are used as kinds of domains: those with the fewest values."""
 
 _MOST_MACHINES = 400
-"""Most machines of a domain that are considered: those with most slots now."""
+"""Most machines of a domain that are considered: those that can take most members now."""
 
 
 class GangRoom(NamedTuple):
@@ -114,7 +115,7 @@ class GangRoom(NamedTuple):
 
 
 class _MachineChoice(NamedTuple):
-    """Tasks of a machine that leave, and how many members it then holds."""
+    """Tasks of a machine that leave, and how many of a gang's members the machine then takes."""
 
     slots: int
     moving: tuple[str, ...]
@@ -141,7 +142,7 @@ def find_gang_room_by_moves(trials: Trials, gang: Sequence[TasksSubmitted], trie
 
 
 def _list_usable(trials: Trials, tasks: TasksSubmitted) -> list[str]:
-    """Return the machines that refuse no member for reasons of their own."""
+    """Return the machines that a change of other tasks alone could open to a member of the gang."""
     one = replace(tasks, uids=tasks.uids[:1], names=tasks.names[:1], created=tasks.created[:1], job="")
     refusals = trials.refusals(one)
     return [
@@ -152,7 +153,7 @@ def _list_usable(trials: Trials, tasks: TasksSubmitted) -> list[str]:
 
 
 def _list_domains(trials: Trials, machines: Sequence[str]) -> dict[tuple[str, str], list[str]]:
-    """Return the machines by (label, value), and all of them under ("", "")."""
+    """Return the machines by (label, value), and all machines under ("", "")."""
     found: dict[tuple[str, str], list[str]] = {("", ""): list(machines)}
     values: dict[str, dict[str, list[str]]] = {}
     for name in machines:
@@ -168,9 +169,7 @@ def _list_domains(trials: Trials, machines: Sequence[str]) -> dict[tuple[str, st
 def _find_fewest_moves(
     trials: Trials, machines: Sequence[str], member: Int64, wanted: int
 ) -> tuple[str, ...] | None:
-    """Return the fewest tasks that must leave so that ``wanted`` members fit, or None if even all of them are not
-    enough.
-    """
+    """Return the fewest tasks that must leave so that ``wanted`` members fit, or None if they cannot fit."""
     nearest = sorted(machines, key=lambda name: (-count_slots(trials.free_on(name), member), name))[
         :_MOST_MACHINES
     ]
@@ -214,6 +213,6 @@ def _slot_choices(trials: Trials, machine: str, member: Int64, wanted: int) -> l
 
 
 def count_slots(free: Int64, member: Int64) -> int:
-    """Return how many tasks that request ``member`` fit into ``free``: int64[K] each."""
+    """Return how many tasks that request ``member`` (int64[K]) fit into ``free`` (int64[K])."""
     needed = member > 0
     return int((np.maximum(free, 0)[needed] // member[needed]).min(initial=2**31))

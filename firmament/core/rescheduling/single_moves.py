@@ -1,14 +1,13 @@
-"""Plans moves one by one, for models that judge what a machine has left: each task costs what it would as the last to
-come.
+"""Plans moves one by one, for cost models that judge what a machine has left over, such as unused parts of GPUs.
 
-The network of moves (`plan_moves`) charges tasks as if none of them were there, which says nothing about gaps that
-others leave. Here a task costs at home what models would charge if it alone came back there, and on another machine
-what they charge now. A move gains the difference, minus its price. For a model that prices what is left, such as
-``gpu_prices``, that is by how much the worth of both machines together grows.
+The network of moves (`plan_moves`) charges tasks as if no task were on the machines, which says nothing about what
+other tasks leave over. In this module, a task costs at home what models would charge if only this task came back there,
+and on another machine what they charge now. A move gains the difference, minus its price. For a model that prices what
+is left, such as ``gpu_prices``, the gain is the growth of both machines' worth together.
 
-Moves are made in passes. In a pass no machine takes part in two moves, so each gains nearly what was computed whatever
-the others do. A task on a machine that no move of the last pass has touched costs there what it did before. Rounds
-check each pass by all other rules (`rehearse`); the next one begins where its moves have led.
+Moves are made in passes. In a pass no machine takes part in two moves, so each move gains nearly what was computed,
+whatever the other moves do. A task on a machine that no move of the last pass has touched costs there what it did
+before. Rounds check each pass by all other rules (`rehearse`); the next pass begins from the result.
 """
 
 from __future__ import annotations
@@ -33,32 +32,32 @@ _MOST_PASSES = 8
 _TARGETS = 32
 """Most machines that are considered for the tasks of a class in a pass: the cheapest."""
 _CELLS = 2**22
-"""Figures of a block of shapes on all machines: some 100 MB while they are put in order."""
+"""Most figures of a block of shapes on all machines; a block takes some 100 MB while it is sorted."""
 _CLOSED = 2**40
-"""Cost units that stand for a machine that does not take a task."""
+"""Cost, in hundredths of a point, that stands for a machine which does not take a task."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Standing:
-    """The cost of each of T tasks where it is, and the places where further tasks like it would cost least."""
+    """The cost of each of T tasks where it is, and the places where further tasks of its class would cost least."""
 
     uids: Sequence[str]
-    """The tasks."""
+    """Uids of the tasks."""
     machines: Sequence[str]
     """Names of the machines."""
     kind: Int64
     """int64[T], the class of each task."""
     home: Int64
-    """int64[T], its machine."""
+    """int64[T], machine of each task."""
     cost: Int64
-    """int64[T], cost units there; 0 for a task that stays."""
+    """int64[T], cost units of each task on its machine; 0 for a task that stays."""
     targets: Int64
     """int64[C, N], machines by class, the cheapest first."""
     target_cost: Int64
-    """int64[C, N], cost units there."""
+    """int64[C, N], cost units on these machines."""
 
     def keep_costs(self, touched: Collection[str]) -> dict[str, int]:
-        """Return what tasks cost where they are, without those on ``touched`` machines."""
+        """Return what tasks cost where they are, without tasks on ``touched`` machines."""
         stays = [name not in touched for name in self.machines]
         costs = zip(self.uids, self.home.tolist(), self.cost.tolist(), strict=True)
         return {uid: cost for uid, home, cost in costs if stays[home]}
@@ -67,9 +66,10 @@ class _Standing:
 def plan_single_moves(scheduler: Scheduler, prices: Mapping[str, float], options: PlanOptions) -> MovePlan:
     """Return moves of bound tasks with ``prices`` (uid -> points for moving it) that each lower the cost at the margin.
 
-    ``scheduler``: a trial scheduler; afterwards its tasks are back where they were. Of ``options``, ``move_price`` and
-    ``most_moves`` count. The moves come in the order in which they were found: one may need room that an earlier one
-    has left. ``MovePlan.bound`` is 0, as no better one is known. No task of a gang moves, nor one that prefers company.
+    ``scheduler``: a trial scheduler; afterwards its tasks are back where they were. Of ``options``, only ``move_price``
+    and ``most_moves`` count. The moves come in the order in which they were found: one may need a place that an earlier
+    one has left. ``MovePlan.bound`` is 0, as no better bound is known. Tasks of gangs do not move, nor do tasks that
+    prefer company.
     """
     scheduler.let_devices_move()
     moves: list[PricedMove] = []
@@ -145,7 +145,7 @@ def _judge(scheduler: Scheduler, uids: Sequence[str], known: Mapping[str, int]) 
     unknown = np.array([row for row, uid in enumerate(snapshot.uids) if uid not in known], dtype=np.int64)
     turn = rank(staying.home[unknown])
     for number in range(int(turn.max(initial=-1)) + 1):
-        # One task of each machine at a time, so that it alone is gone.
+        # Only one task of each machine is taken off at a time, so that its cost is that of coming back alone.
         rows = unknown[turn == number]
         lifted = scheduler.snapshot_of_running([snapshot.uids[row] for row in rows.tolist()])
         if lifted is not None:
@@ -168,9 +168,9 @@ def _judge(scheduler: Scheduler, uids: Sequence[str], known: Mapping[str, int]) 
 
 
 def _find_cheapest(problem: PlacementProblem) -> tuple[Int64, Int64]:
-    """Return the machines that are cheapest for one more task of each class, and cost units there: [C, N], [C, N].
+    """Return the cheapest machines for one more task of each class, and cost units there: int64[C, N] each.
 
-    Shapes are taken in blocks of at most `_CELLS` figures, so that little more than the answer is held.
+    Shapes are handled in blocks of at most `_CELLS` figures, so that little more than the answer is held in memory.
     """
     shapes, place = np.unique(problem.shape, return_inverse=True)
     residual = Residual(problem)
@@ -182,7 +182,7 @@ def _find_cheapest(problem: PlacementProblem) -> tuple[Int64, Int64]:
         fits = residual.fits_of(block.tolist())
         open_to = [fits[shape] for shape in block.tolist()]
         charged = np.where(open_to, problem.cost[block].astype(np.int64), _CLOSED)
-        # A copy, so that the whole order is not kept.
+        # A copy, so that the order of all machines is not kept in memory.
         targets.append(np.argsort(charged, axis=1, kind="stable")[:, :_TARGETS].copy())
         costs.append(np.take_along_axis(charged, targets[-1], axis=1))
     return np.concatenate(targets)[place], np.concatenate(costs)[place]

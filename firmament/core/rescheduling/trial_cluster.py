@@ -1,4 +1,4 @@
-"""The cluster of trials, by name: where tasks are as they move, and what is free then."""
+"""Keeps the cluster of trials by name: where tasks are while they move, and what is free then."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from firmament.core.rescheduling.room_bound import may_fit
 
 
 class MachineSets(NamedTuple):
-    """Which machines rules allow to which classes: ``sets``, bool[M] each, and by class the index of its set."""
+    """The machines that rules allow to classes: ``sets``, bool[M] each, and by class the index of its set."""
 
     sets: Sequence[Bool]
     of_class: Mapping[int, int]
 
 
 class TrialCluster:
-    """A scheduler for trials with the running tasks of ``events``; ``goes``: uids of tasks that end with their machine,
-    so need no other place.
+    """A scheduler for trials with the running tasks of ``events``.
 
-    ``emptied``: machines that take no tasks any more, in order; ``moved``: uid -> machine, for tasks that have moved.
+    ``goes``: uids of tasks that end with their machine, and so need no other place. ``emptied``: machines that take no
+    tasks any more, in order of emptying; ``moved``: uid -> machine, for tasks that have moved.
     """
 
     def __init__(self, events: Sequence[Event], goes: Collection[str]) -> None:
@@ -75,7 +75,7 @@ class TrialCluster:
 
     @property
     def resources(self) -> Sequence[str]:
-        """K resources, in the order of the columns of ``free_on``."""
+        """Names of the K resources, in the order of the columns of ``free_on``."""
         return self._resources
 
     def moves(self, machine: str) -> int:
@@ -120,7 +120,7 @@ class TrialCluster:
         return found
 
     def requests_of(self, task_class: int) -> Int64:
-        """Return int64[K], read-only: what a task of a class requests."""
+        """Return what a task of a class requests: int64[K], read-only."""
         found = self._requests.get(task_class)
         if found is None:
             asked = dict(self._classes[task_class].requests)
@@ -136,7 +136,7 @@ class TrialCluster:
         return self.requests_of(self._tasks[uid].task_class)
 
     def _settle(self, uid: str, machine: str) -> None:
-        """Record that a task is on a machine now."""
+        """Record that a task is now on a machine."""
         row = self.requests_of_task(uid)
         self._free[self._rows[self.place_of(uid)]] += row
         self._free[self._rows[machine]] -= row
@@ -162,7 +162,7 @@ class TrialCluster:
         )
 
     def _one_of_each_class(self) -> dict[int, str]:
-        """Return the uid of one movable task of each class that has any."""
+        """Return the uid of one movable task of each class that has such a task."""
         return {each.task_class: uid for uid, each in self._tasks.items()}
 
     def _sum_requests(self, tasks: Iterable[TasksBound]) -> Int64:

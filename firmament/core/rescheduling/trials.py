@@ -38,7 +38,7 @@ from firmament.core.rules.registry import NodeRules
 from firmament.core.scheduler import Scheduler
 
 _CHANGED_CLASS = 2**62 - 1
-"""Number of a changed class that is tried: drivers' numbers begin at 0."""
+"""Number of a changed class that is tried; the numbers of drivers begin at 0."""
 
 
 class TogetherChange(NamedTuple):
@@ -63,10 +63,10 @@ class TrialState(NamedTuple):
 
 
 class Trials(TrialCluster):
-    """A scheduler that knows the running tasks from ``events``; waiting tasks are ignored.
+    """A trial scheduler that knows the running tasks from ``events``, but not the waiting tasks.
 
-    Machines are emptied one after another; ``emptied``: in order; ``moved``: uid -> machine, for tasks that moved for
-    it. No other task moves. ``TrialCluster`` answers which task is where, and what is free.
+    Machines are emptied one after another; ``emptied``: these machines in order; ``moved``: uid -> machine, for tasks
+    that moved because of that. No other task moves. ``TrialCluster`` answers which task is where, and what is free.
     """
 
     def __init__(
@@ -77,13 +77,13 @@ class Trials(TrialCluster):
         *,
         is_told: bool = False,
     ) -> None:
-        """``goes``: as in ``TrialCluster``; ``is_told``: the scheduler knows these events, and has no waiting tasks."""
+        """``goes``: as in ``TrialCluster``; ``is_told``: whether the scheduler knows these events and no task waits."""
         kept = [each for each in events if not isinstance(each, TasksSubmitted)]
         super().__init__(kept, goes)
         self._scheduler = scheduler
         self.stuck: frozenset[str] = frozenset()
-        """Machines because of which the last try failed: some of their tasks found no place, while those of all other
-        machines did. Empty if no round was tried.
+        """Machines because of which the last try failed; empty if no round was tried.
+        Some of their tasks found no place, while the tasks of all other machines did.
         """
         scheduler.let_devices_move()
         if not is_told:
@@ -97,9 +97,10 @@ class Trials(TrialCluster):
         self._open_to: MachineSets | None = None
 
     def empty(self, machines: Sequence[str]) -> bool:
-        """Empty more machines if all of their tasks have places elsewhere; return whether. Otherwise nothing changes.
+        """Empty more machines if all of their tasks have places elsewhere; return whether they were emptied.
 
-        Tasks that would return to a cordoned machine because they tolerate that do not count as having a place.
+        If not, nothing changes. A task that would return to a cordoned machine, because it tolerates the cordon, counts
+        as having no place.
         """
         uids = [uid for name in machines for uid in self.tasks_on(name)]
         self.stuck = frozenset()
@@ -130,18 +131,17 @@ class Trials(TrialCluster):
     def rehearse(self, waves: Iterable[Mapping[str, str]], cordoned: Iterable[str]) -> set[str]:
         """Return the tasks that do not get their targets when moves are made in waves, as ``rehearse_waves`` does.
 
-        Some machines are ``cordoned`` before. Nothing else can be tried afterwards.
+        The machines ``cordoned`` are cordoned before. Nothing else can be tried afterwards.
         """
         self._scheduler.apply([self._cordon(name) for name in cordoned])
         return rehearse_waves(self._scheduler, waves)
 
     def keep_for(self, waiting: Sequence[TasksSubmitted]) -> dict[str, str]:
-        """Assign emptied machines, as few as possible, to waiting tasks; return the machine of each (uid) that gets
-        one.
+        """Assign emptied machines, as few as possible, to waiting tasks; return the machine of each such task (by uid).
 
-        These machines are no longer among the emptied ones, though their own tasks stay elsewhere, so waiting tasks
-        come first. Emptied machines take tasks, first one machine, then twice as many each time, until as many tasks
-        get a place as with all of them.
+        These machines no longer count as emptied, though their own tasks stay elsewhere, so waiting tasks come first.
+        Emptied machines are offered, first one, then twice as many each time, until as many tasks get a place as with
+        all of them.
         """
         if not waiting or not self.emptied:
             return {}
@@ -172,9 +172,9 @@ class Trials(TrialCluster):
         return {uid: name for uid, name in found.items() if name in self.emptied}
 
     def try_moves(self, uids: Sequence[str], waiting: Sequence[TasksSubmitted]) -> Mapping[str, str] | None:
-        """Return where ``uids`` and waiting tasks would be if all were placed anew, or None unless all have places.
+        """Return where ``uids`` and waiting tasks would be if all were placed anew; None unless all have places.
 
-        Nothing is changed.
+        Afterwards all tasks are where they were.
         """
         coming = [uid for each in waiting for uid in each.uids]
         former = {uid: self.place_of(uid) for uid in uids}
@@ -206,7 +206,7 @@ class Trials(TrialCluster):
         return self._slices_of.get(machine, ())
 
     def refusals(self, task: TasksSubmitted, change: TrialChange = NO_CHANGE) -> dict[str, tuple[Cause, ...]]:
-        """Return the machines that refuse a task (one uid), and the causes, under a change."""
+        """Return the machines that refuse a task (one uid) after a change, and the causes."""
         with self._change(task, change):
             verdicts = self._scheduler.explain(task.uids[0]).machines
         return {each.machine: each.causes for each in verdicts if each.causes}
@@ -220,10 +220,10 @@ class Trials(TrialCluster):
     def find_places_of_all(
         self, waiting: Sequence[TasksSubmitted], change: TogetherChange, others: Sequence[TasksSubmitted]
     ) -> Mapping[str, str] | None:
-        """Return the machine of each ``waiting`` task after a change, by uid, or None if one of them gets none.
+        """Return the machine of each ``waiting`` task after a change, by uid; None if one of them gets no machine.
 
         ``others`` wait as well, and may be more important. If the change has a ``content``, all ``waiting`` tasks are
-        of one class, which gets it.
+        of one class, which gets the content.
         """
         number = _CHANGED_CLASS
         coming = [
@@ -256,7 +256,8 @@ class Trials(TrialCluster):
     ) -> Mapping[str, str]:
         """Return which machines ``task`` (one uid) and the waiting ``others`` would get after a change, by uid.
 
-        Ends once ``task`` has a machine. Tasks come in the order of their priorities, and no running task is evicted.
+        Rounds end once ``task`` has a machine. Tasks come in the order of their priorities, and no running task is
+        evicted.
         """
         own, *coming = _by_rank((task, *others), self._priority)
         found: dict[str, str] = {}
@@ -275,7 +276,7 @@ class Trials(TrialCluster):
     def _change(
         self, task: TasksSubmitted, change: TrialChange, priority: int | None = None
     ) -> Iterator[None]:
-        """Submit a task under a change for the duration of the context; ``priority`` None: evicts no task."""
+        """Submit a task under a change for the duration of the context; ``priority`` None: the task evicts no other."""
         number = task.task_class if change.content is None else _CHANGED_CLASS
         events: list[Event] = []
         undo: list[Event] = [TaskRemoved(task.uids[0])]
@@ -307,7 +308,7 @@ class Trials(TrialCluster):
         return TrialState(tuple(self.emptied), dict(self.moved))
 
     def restore(self, saved: TrialState) -> None:
-        """Return to a saved state."""
+        """Return all machines and tasks to a saved state."""
         emptied = dict.fromkeys(saved.emptied)
         returning = [name for name in self.emptied if name not in emptied]
         leaving = [name for name in emptied if name not in self.emptied]
@@ -318,7 +319,7 @@ class Trials(TrialCluster):
         self._scheduler.apply(list(map(self._cordon, leaving)))
 
     def _return(self, machines: Sequence[str], places: Mapping[str, str]) -> None:
-        """Let machines take tasks again, and put tasks at these places."""
+        """Let machines take tasks again, and record that tasks are at these places."""
         self._put_back(machines, places)
         for uid, name in places.items():
             self._settle(uid, name)
@@ -350,7 +351,7 @@ class Trials(TrialCluster):
         return [replace(self._tasks[uid], machine=name) for uid, name in places.items()]
 
     def _place_all(self, wanted: int) -> Mapping[str, str] | None:
-        """Return a place for each of the ``wanted`` submitted tasks, by uid, or None if one finds none."""
+        """Return a place for each of the ``wanted`` submitted tasks, by uid; None if one task finds no place."""
         found = self._place_some(wanted)
         return found if len(found) == wanted else None
 
@@ -366,19 +367,19 @@ class Trials(TrialCluster):
         return found
 
     def _submit(self, task: TasksBound) -> TasksSubmitted:
-        # The lowest priority evicts no other task.
+        # A task of the lowest priority evicts no other task.
         return replace(task, priority=self._priority, group_priority=None).as_submitted()
 
 
 def _by_rank(waiting: Sequence[TasksSubmitted], below: int) -> list[TasksSubmitted]:
-    """Return waiting tasks with low priorities in the same order, so that no task is evicted for them."""
+    """Return waiting tasks with low priorities that keep their order, so that no task is evicted for them."""
     levels = sorted({each.priority for each in waiting})
     rank = {priority: below - len(levels) + place for place, priority in enumerate(levels)}
     return [replace(each, priority=rank[each.priority], group_priority=None) for each in waiting]
 
 
 def _list_first(waiting: Sequence[TasksSubmitted], count: int | None) -> list[TasksSubmitted]:
-    """Return the first ``count`` of some tasks; None: all of them."""
+    """Return the first ``count`` of these tasks; None: all of them."""
     found, left = [], sum(len(each.uids) for each in waiting) if count is None else count
     for each in waiting:
         uids = each.uids[:left]

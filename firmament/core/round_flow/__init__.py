@@ -1,1 +1,1 @@
-"""A round's flow for people: which tasks went where, at what price, and what kept other tasks waiting."""
+"""Shows people the flow of a round: which tasks went where, at what price, and why other tasks still wait."""

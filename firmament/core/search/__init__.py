@@ -1,1 +1,1 @@
-"""Searches for a better placement than that of the flow: one driver, and a file per move."""
+"""Searches for a better placement than that of the flow, with one driver and a file per move."""

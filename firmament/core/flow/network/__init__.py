@@ -1,1 +1,1 @@
-"""The network: which arcs enter it, in which order, and what they cost."""
+"""Builds the network: chooses which arcs enter it, in which order, and what they cost."""

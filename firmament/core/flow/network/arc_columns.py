@@ -231,11 +231,10 @@ def _nth_smallest(key: Int32, nth: Int64) -> Int32:
 
 
 def _in_turn(row: Int64, place: Int64, at_limit: Bool, want: Int64, begin: Int64) -> Bool:
-    """Return which pairs of ``row`` and ``place`` to keep, so that ``want`` pairs remain per row where possible:
-    bool[P].
+    """Return which pairs of ``row`` and ``place`` to keep, so that ``want`` pairs remain per row where possible.
 
-    Only pairs ``at_limit`` are dropped. Pairs from column ``begin`` on are kept first, then those from the first column
-    on.
+    The result is bool[P]. Only pairs ``at_limit`` are dropped. Pairs from column ``begin`` on are kept first, then
+    those from the first column on.
     """
     kept = np.ones(len(row), dtype=np.bool_)
     some = np.flatnonzero(at_limit)

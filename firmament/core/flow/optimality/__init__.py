@@ -1,1 +1,1 @@
-"""Makes a flow optimal: node prices, pricing of the arcs left out, repair."""
+"""Makes a flow optimal: computes node prices, prices the arcs left out, and repairs the flow."""

@@ -68,8 +68,9 @@ class CrowdingSteps:
         return np.flatnonzero((paid > self.base - reach * self.step) & (self.room > 0))
 
     def divide_evenly(self, price: Float32) -> Float32:
-        """Return how many tasks machines would take at ``price`` (float32[M]) if their steps were slopes:
-        float32[M].
+        """Return how many tasks machines would take at ``price`` if their steps were slopes.
+
+        ``price`` and the result are float32[M].
         """
         return np.clip((price - self.base) / self.growth + self.ahead, 0, self.room)
 

@@ -107,8 +107,9 @@ class SmoothedMarket:
         return self._point(worth, factor, sum_over_classes(factor, self._kernel))
 
     def take_from(self, point: MarketPoint, places: Float32) -> Float32:
-        """Return how many tasks of each class get a place if the machines take ``places`` (float32[M]) tasks:
-        float32[S].
+        """Return how many tasks of each class get a place if the machines take ``places`` tasks: float32[S].
+
+        ``places`` is float32[M].
         """
         return point.factor * sum_over_machines(self._kernel, places / point.total)
 

@@ -80,8 +80,9 @@ def systematic_sample(weight: Float32) -> Bool:
 
 
 def _compute_expected_flow(key: Int32, draws: Float64, estimate: PriceEstimate, look: Int64) -> Float32:
-    """Return how many of ``draws`` (float64[C']) tasks of each class should go to candidates ``look``:
-    float32[C', M'].
+    """Return how many of ``draws`` tasks of each class should go to candidates ``look``.
+
+    ``draws`` is float64[C'], the result float32[C', M'].
     """
     least = key.min(axis=1)
     flow = (key - least[:, None]).astype(np.float32)

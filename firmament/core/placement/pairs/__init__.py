@@ -1,1 +1,1 @@
-"""Places tasks of pairs: whole applications are planned, placed and improved."""
+"""Places the tasks of pairs: plans whole applications, places them, and improves what it placed."""

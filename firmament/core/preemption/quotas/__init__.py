@@ -1,1 +1,1 @@
-"""Preemption for quotas: places tasks that lack quota by evicting tasks that use the same tree of quotas."""
+"""Evicts tasks for quota: places tasks that lack quota where tasks leave that use the same tree of quotas."""

@@ -1,1 +1,1 @@
-"""Preemption for groups that are distributed over a tree of machines."""
+"""Evicts tasks for groups that are distributed over a tree of machines."""

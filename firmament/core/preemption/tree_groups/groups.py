@@ -174,8 +174,9 @@ class _Attempt:
     # --- choosing victims ----------------------------------------------------------------------------------------
 
     def _choose(self) -> Int64:
-        """Return the units (gangs or single tasks) that have to leave so that the group can be distributed:
-        int64[A].
+        """Return the units (gangs or single tasks) that have to leave so that the group can be distributed.
+
+        The result is int64[A].
         """
         back = self._count_spared(np.empty(0, dtype=np.int64), 0)
         needed: list[int] = []

@@ -1,1 +1,1 @@
-"""Chooses the tasks that would have to leave a machine: bundles of victims."""
+"""Chooses which tasks would have to leave a machine, as bundles of victims."""

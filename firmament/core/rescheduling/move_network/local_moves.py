@@ -140,9 +140,7 @@ class LocalMoves:
         return best
 
     def _eject(self, home: int, target: int, gain: int, best: _LocalMove) -> _LocalMove:
-        """Return the better of ``best`` and of a move of the home's task that another task on ``target``
-        makes way for.
-        """
+        """Return the better of ``best`` and of a move for which another task leaves ``target``."""
         problem, row = self._problem, int(self._problem.home_row[home])
         lacking = np.maximum(problem.requests[row] - self._room[target], 0)
         for other in self._by_machine[self._starts[target] : self._starts[target + 1]].tolist():

@@ -218,12 +218,11 @@ class _MoveGeneration:
         return least
 
     def _prices(self, network: MoveNetwork, flows: Int64, *, greatest: bool = True) -> Int64:
-        """Return the prices of machines by the network or, outside it, by what one more task would cost there:
-        int64[M].
+        """Return the prices of machines by the network or, outside it, by what one more task would cost there.
 
-        A full machine costs what its first task would have to be paid to leave; a full machine without tasks is closed.
-        Of the network's valid prices, the ``greatest`` are taken: machines outside the network then attract less, so
-        fewer columns are missing.
+        The result is int64[M]. A full machine costs what its first task would have to be paid to leave; a full machine
+        without tasks is closed. Of the network's valid prices, the ``greatest`` are taken: machines outside the network
+        then attract less, so fewer columns are missing.
         """
         problem, search = self._problem, self._search
         prices = search.marginal.copy()

@@ -1,1 +1,1 @@
-"""The moves that searches try, one file per move."""
+"""Defines the moves that searches try, in one file per move."""

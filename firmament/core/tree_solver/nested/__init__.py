@@ -1,1 +1,1 @@
-"""Trees of groups: each group is placed in one domain of each of its labels, and a tree as a whole or not at all."""
+"""Places trees of groups: each group in one domain of each of its labels, each tree as a whole or not at all."""

@@ -1,1 +1,1 @@
-"""Places trees of groups whose members are divided over domains by rules: so many domains, so many members in each."""
+"""Places trees of groups whose rules say over how many domains members are divided, and how many each gets."""

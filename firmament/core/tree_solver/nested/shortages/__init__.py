@@ -1,1 +1,1 @@
-"""Why trees of groups have no places."""
+"""Explains why trees of groups have no places."""
