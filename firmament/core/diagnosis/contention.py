@@ -163,8 +163,8 @@ class Contention:
     def _find_by_returning(self, trial: _OneMachine, came: Mapping[int, int]) -> dict[int, int]:
         """Return a set of tasks, by class, without which the machine takes the waiting task.
 
-        The search removes all tasks, and then returns them one by one as long as the waiting task still fits. Tasks
-        that take the smallest share of its request return first, then the more important ones.
+        The search removes all tasks, and then returns them one by one as long as the waiting task still fits. The
+        tasks that take the smallest share of its request return first; among equal ones, the more important.
         """
         out = dict(came)
         for cls in sorted(came, key=lambda cls: (trial.share(cls), -self._importance(cls), cls)):

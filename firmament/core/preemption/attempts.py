@@ -161,7 +161,7 @@ def _find_without_quota(now: PreemptionState, gang: Int64, need: Int64) -> Bool:
 
 
 class AttemptOutcome(NamedTuple):
-    """The figures by which attempts are compared, in the order of the fields; smaller is better.
+    """Figures of an attempt; attempts are compared by them in the order of the fields, and smaller is better.
 
     ``left``: tasks without a place; ``over``: number of evictions beyond disruption budgets; ``tops``: the highest
     priority among the victims of each machine, in descending order; ``total``: the sum of the victims' weights;

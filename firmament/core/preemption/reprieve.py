@@ -109,7 +109,7 @@ def _not_needed(now: PreemptionState, machine: int, victim: int) -> bool:
     if not now.rules(kind).matters:
         return True
     if state.rules.matters_elsewhere(kind):
-        return not guests  # a guest elsewhere in the domain may rely on the victim's leaving
+        return not guests  # a task elsewhere in the domain may fit only if the victim leaves
     state.add(kind, machine, 1)
     allowed = True
     for cls in guests:
@@ -121,7 +121,7 @@ def _not_needed(now: PreemptionState, machine: int, victim: int) -> bool:
 
 
 def _leaves_room(now: PreemptionState, machine: int, guests: list[int], size: Int64) -> bool:
-    """Return whether a machine has ``size`` to spare in all columns that its ``guests`` need."""
+    """Return whether a machine can do without ``size`` in all columns that its new tasks, ``guests``, need."""
     if not guests:
         return True
     needed = np.logical_or.reduce([now.heeds(cls) for cls in guests])
@@ -129,7 +129,7 @@ def _leaves_room(now: PreemptionState, machine: int, guests: list[int], size: In
 
 
 def list_decisions(now: PreemptionState) -> tuple[PreemptionDecision, ...]:
-    """Return the decisions of preemption, one per place given.
+    """Return the decisions of preemption, one for each task that gets a place.
 
     All tasks that get a place on a machine wait for all victims on the machine. The victims count as evicted for the
     first of these tasks.
@@ -171,7 +171,7 @@ def _add_gangs(now: PreemptionState, victims: list[int]) -> tuple[int, ...]:
 
 
 def _list_awaited(now: PreemptionState, machine: int) -> list[int]:
-    """Return the tasks that leave a machine anyway and must be gone before the machine's guests fit."""
+    """Return the tasks that leave a machine anyway and must be gone before its new tasks fit."""
     preemption = now.preemption
     guests = now.guests.get(machine, [])
     span = range(int(now.first[machine]), int(now.first[machine + 1]))
@@ -188,7 +188,7 @@ def _list_awaited(now: PreemptionState, machine: int) -> list[int]:
 
 
 def _list_awaited_elsewhere(now: PreemptionState, machine: int, guests: list[int]) -> set[int]:
-    """Return tasks that leave other machines of a domain, and keep ``guests`` out of the domain until then."""
+    """Return tasks that leave other machines, and until then keep the new tasks (``guests``) out of a domain."""
     state, preemption = now.state, now.preemption
     numbers = {each.counter for cls in guests for each in now.rules(cls).exclusions}
     found = set()

@@ -190,7 +190,7 @@ class QuotaReclaim:
         return [each for cls, count in unit.members for each in self.state.find_origins(cls, count).tolist()]
 
     def accept(self, found: Reclaimed) -> None:
-        """Go on to the state in which a unit's victims have left and the unit has places."""
+        """Continue from the state in which a unit's victims have left and the unit has places."""
         victims, after = found.victims, found.state
         self._went += victims
         self._coverage.follow(after, victims)

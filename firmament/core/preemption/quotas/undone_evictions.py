@@ -31,9 +31,9 @@ def is_taken_back(
     """Return whether a waiting task would evict the incoming task for its quota, and a victim would then evict it.
 
     The waiting task is in a victim's queue and less important than the victim, stays within the queue's own quota, and
-    finds no place without an eviction. ``state``: with the victims gone and the newcomer placed; ``node``: int64[V],
-    the quota node that each task on a machine draws on; ``for_room``: whether the victim would evict to free capacity,
-    which no policy of the queue restricts.
+    finds no place without an eviction. ``state``: the state after the victims left and the newcomer was placed;
+    ``node``: int64[V], the quota node that each task on a machine draws on; ``for_room``: whether the victim would
+    evict to free capacity, which no policy of the queue restricts.
     """
     quotas, terms = state.quotas, state.problem.quotas
     assert quotas is not None

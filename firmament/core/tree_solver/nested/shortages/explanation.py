@@ -44,7 +44,7 @@ def explain_shortage(problem: NestedProblem, steps: SearchSteps) -> Shortage:
 
 
 def name_resources(problem: NestedProblem, scarce: Sequence[int]) -> str:
-    """Return the lack of scarce resources (indices in the room) as kube-scheduler says it; "" for none."""
+    """Return the lack of scarce resources (indices in the problem) in the words of kube-scheduler; "" for none."""
     names = " and ".join(lack_of(problem.room.resources[each]).words for each in scarce)
     return f" ({names})" if names else ""
 
