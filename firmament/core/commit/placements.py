@@ -157,7 +157,7 @@ def _decide(snapshot: Snapshot, placed: Assignments) -> DecidedPlacements:
 def _choose(texts: Sequence[str], which: Int64) -> list[str]:
     """Return the texts at these indices.
 
-    It copies them into an array first, since reading scattered texts one by one waits for memory.
+    The function copies the texts into an array first, since reading scattered texts one by one waits for memory.
     """
     every: NDArray[np.object_] = np.fromiter(texts, dtype=np.object_, count=len(texts))
     return every[which].tolist()

@@ -224,7 +224,7 @@ class _Shared:
 def pairs_now(cluster: Cluster, snapshot: Snapshot) -> PairState:
     """Return the present state of pairs for the classes of a snapshot.
 
-    It has no kinds if pairs limit nothing, since only votes could then refuse a machine. Votes stay as the round
+    The state has no kinds if pairs limit nothing, since only votes could then refuse a machine. Votes stay as the round
     counted them: they depend on the order of counting, and limits do not.
     """
     models, rules = snapshot.configuration.pair_models, NO_PAIRS

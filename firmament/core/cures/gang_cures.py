@@ -136,7 +136,7 @@ class _TogetherSearch:
     def _wider_rules(self) -> dict[tuple[CureChange, ...], CureProposal]:
         """Return proposals that change only the tasks.
 
-        They answer the reasons of single machines and of rules between the tasks.
+        The proposals answer the reasons of single machines and of rules between the tasks.
         """
         trials, content = self._trials, self._trials.content_of(self._waiting[0])
         machine_of: dict[tuple[Cause, ...], Machine] = {}

@@ -1,8 +1,8 @@
 """Finds cures for waiting tasks, per class or gang: runs a test round for each proposal that the reasons suggest.
 
 A cure costs no other task anything: other waiting tasks keep the places that they get, and no task is evicted. But a
-change may also open a place that a waiting task without any cure of its own takes. Such changes are returned only if
-there are no others.
+change may also open a place that a waiting task without any cure of its own takes. Changes of this kind are returned
+only if no other change helps.
 """
 
 from __future__ import annotations

@@ -112,7 +112,7 @@ class GangConstraints:
         return " and ".join(f"the quota of {quotas.names[node]}" for node in nodes if node >= 0)
 
     def _without_draws(self, members: Int64) -> QuotaTerms | None:
-        """Return the quotas changed so that the shapes of the members draw on none."""
+        """Return a copy of the quotas on which the shapes of the members do not draw."""
         quotas = self.problem.quotas
         if quotas is None:
             return None
@@ -121,7 +121,7 @@ class GangConstraints:
         return replace(quotas, draw=draw)
 
     def _is_placed(self, problem: PlacementProblem, gang: int) -> bool:
-        """Return whether the whole gang finds places in a changed problem, beside what the round has placed."""
+        """Return whether the whole gang finds places in a changed problem, besides the tasks that the round placed."""
         state = Board(problem)
         state.book(self.placed)
         found = GangTrial(state, _TUNING).place_gangs(np.array([gang], dtype=np.int64))

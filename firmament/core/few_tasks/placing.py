@@ -1,9 +1,9 @@
 """Places a few plain tasks without a network, if the result is certainly optimal.
 
 The tasks of one shape are equal, and on each machine the next task costs at least as much as the one before. So it is
-optimal for the shape alone to give each task in turn to the machine where it costs least. The same holds for tasks of
-one class that prefer to be apart from their group (``apart``). If no two of these kinds want the same machine, all
-these optima hold together, since other tasks only make a machine more expensive. If anything else matters (rules
+optimal for the shape alone to give each task in turn to the machine where it costs least. This is also optimal for
+tasks of one class that prefer to be apart from their group (``apart``). If no two of these kinds want the same machine,
+all these optima hold together, since other tasks only make a machine more expensive. If anything else matters (rules
 between tasks, gangs, reservations, limits that tasks share, reports of use, tasks that find no place), the round uses
 the network.
 """

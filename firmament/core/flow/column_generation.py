@@ -2,8 +2,8 @@
 
 A small network is solved with all its arcs. A larger one starts with a few promising arcs (columns); column generation
 then prices the arcs that were left out, and adds those that would lower the cost, until there are none. After the first
-solve, ``primal_dual_repair`` repairs the flow in place if few arcs contradict the node prices. Otherwise the solver
-solves the wider network anew.
+solve, ``primal_dual_repair`` repairs the flow in place if few arcs contradict the node prices. If many arcs contradict
+them, the solver solves the wider network anew.
 """
 
 from __future__ import annotations
@@ -62,7 +62,8 @@ class GenerationOptions:
     samples_each: float = 5.0
     """Columns per class that are sampled in addition to those per task."""
     samples_most: float = 8.0
-    """Most samples per task and direction. They are taken if a lower rate would sample fewer than ``sampled`` columns.
+    """Most samples per task and direction. This most is taken if a lower rate would sample fewer than ``sampled``
+    columns.
     """
     sampled: int = 12_000
     """Target for the number of columns that are sampled for all tasks together."""

@@ -95,7 +95,7 @@ class PlacementProblem:
     """Groups of tasks that prefer to be on different machines, which the network ignores."""
     dual_prices: DualPrices | None = None
     """Dual prices of shapes (numbered as in ledgers), from an earlier round; None if unknown.
-    They guide the choice of columns.
+    These prices guide the choice of columns.
     """
 
     @property

@@ -232,7 +232,7 @@ def machine_units(residual: Residual, classes: Int64) -> Int64:
 #
 # Two classes may each fit on a machine alone and overfill it together. Admission goes through the proposals of every
 # machine in order of priority, wait and size, all machines in parallel, and accepts as many tasks of each proposal as
-# still fit into the machine's resources and the joint rows. The other tasks take part in the next pass.
+# still fit into the machine's resources and the joint rows. Tasks that admission leaves out take part in the next pass.
 
 
 def admit(residual: Residual, proposed: Assignments) -> Assignments:

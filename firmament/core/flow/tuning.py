@@ -146,7 +146,7 @@ class PriceTuning:
     Halved: 1.5, doubled: 1.6.
     """
     reach: float = 1.5
-    """The same limit for machines at the first prices, in typical steps.
+    """After the first prices, machines stay if they charge at most this many typical steps more than the best offer.
     Halved: 4.8, mean 1.3, more solves in 5 of 22.
     """
     bisections: int = 24

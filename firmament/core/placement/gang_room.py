@@ -1,7 +1,8 @@
 """Finds machines that a whole gang will fit on once the tasks expected to end there have ended.
 
-The solver then keeps these machines free for the gang, so the search looks for few machines that lack little. It takes
-machines in the order of what each lacks per task of the gang, until the gang can be placed on them by all of its rules.
+The solver then keeps these machines free for the gang, so the search looks for few machines that lack little. The
+search takes machines in the order of what each lacks per task of the gang, until the gang can be placed on them by all
+of its rules.
 """
 
 from __future__ import annotations

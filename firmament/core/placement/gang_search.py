@@ -18,7 +18,7 @@ class GangSearch:
     """Finds places for one gang with rules between its tasks on ``board``, depth-first.
 
     Placing tasks in turn takes the first domain where the first task fits, and fills one machine after another. If
-    capacity is scarce, the other members of the gang find no place there. This search tries every machine that takes a
+    capacity is scarce, the other members of the gang find no place there. `GangSearch` tries every machine that takes a
     task, and backtracks from choices after which not all tasks find places. ``steps`` limits how often a machine is
     tried for a task.
 

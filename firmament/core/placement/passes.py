@@ -180,7 +180,8 @@ def propose_within_quotas(residual: Residual, means: Means) -> Placed:
 
 # --- Greedy placement, without a network: feasible and maximal, but not optimal.
 #
-# It places a small number of last tasks, and all others when the solver has run out of time, passes or waves.
+# Greedy placement places a small number of last tasks, and all others when the solver has run out of time, passes or
+# waves.
 
 
 def place_greedily(residual: Residual) -> Assignments:
@@ -198,8 +199,8 @@ def place_greedily(residual: Residual) -> Assignments:
 def _place_class(residual: Residual, cls: int) -> Assignments | None:
     """Place and book one task of a class on each of its cheapest machines; return None if nothing can be placed.
 
-    One task per machine and call keeps the crowding cost up to date. There are at most as many calls as tasks per
-    machine.
+    One task per machine and call keeps the crowding cost up to date. If each machine takes
+    at most n tasks, at most n calls are needed.
     """
     problem = residual.problem
     waiting = int(residual.remaining[cls].sum())

@@ -197,7 +197,7 @@ class GangTrial:
     def _find_waiting(self) -> Bool:
         """Return which gangs have tasks waiting in this problem: bool[G].
 
-        Other gangs have places, or come in another problem.
+        All other gangs have places already, or their tasks wait in another part of the round.
         """
         gang, waits = self._problem.gang, self._waiting.any(axis=1)
         found: Bool = np.zeros(len(self._problem.gang_need) + 1, dtype=np.bool_)

@@ -1,9 +1,9 @@
 """Handles pod sets: tasks of a gang that take the same flavor, because their queue says so.
 
 A pod set consists of the tasks of one class, or of all classes of a gang that name the same group of pod sets
-(``Draw.together``). A flow cannot keep a whole set in one flavor. So if a joint solution divides a set among flavors,
-the set is placed by itself, in one choice of flavors after another. If a solution keeps the set in the flavors chosen,
-the set is then pinned to the machines of these flavors.
+(``Draw.together``). A flow cannot keep all tasks of a pod set in one flavor. So if a joint solution divides a set among
+flavors, the set is placed by itself, in one choice of flavors after another. If a solution keeps the set in the flavors
+chosen, the set is then pinned to the machines of these flavors.
 """
 
 from __future__ import annotations

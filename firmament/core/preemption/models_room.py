@@ -5,8 +5,8 @@ tasks that come take from them, victims give back to them, and a machine may be 
 limits that evictions do not change.
 
 On a machine whose ledger depends on the order of arrival, a task may have to wait for others that go there, for an
-unknown time. So such a machine takes only one task by preemption. It takes none if this round or an earlier one has
-sent another task there that may still be on the way.
+unknown time. So such a machine takes only one task by preemption. It takes no task by preemption if this round or an
+earlier one has sent another task there that may still be on the way.
 """
 
 from __future__ import annotations

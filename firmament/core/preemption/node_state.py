@@ -68,7 +68,7 @@ class PreemptionState:
         """int64[N], the root of each quota node's tree; empty if ``drawn`` is."""
         self.covered: list[Bool] = []
         """At most one bool[V]: victims that their own queues' quotas cover, and victims in queues with fair shares.
-        It is computed on first use, and copies share it.
+        The list is filled on first use, and copies of the state share it.
         """
         self.ledgers = residual.ledgers
         self.ledger_closed = MachinesNeedingLedgerCheck(problem, preemption, placed)
@@ -204,7 +204,7 @@ class PreemptionState:
     def count_beyond(self, victims: Iterable[int]) -> int:
         """Return how many of ``victims`` would exceed a disruption budget.
 
-        They count in this order, after the tasks that are chosen already.
+        The victims count in this order, after the tasks that are chosen already.
         """
         beyond = 0
         left: dict[int, int] = {}
@@ -256,8 +256,8 @@ class PreemptionState:
     def _find_protected_by_quotas(self, cls: int) -> Bool:
         """Return tasks of other queues in the class's quota tree that must not leave only to free capacity: bool[V].
 
-        These are tasks that their own queues' quotas cover, and all tasks of queues with fair shares. The queues of
-        such tasks could evict the class's tasks in turn.
+        A task must not leave if its own queue's quotas cover it, or if its queue has fair shares. The queue of such a
+        task could evict the class's tasks afterwards.
         """
         preemption, quotas, terms = self.preemption, self.quotas, self.problem.quotas
         number = int(terms.draw[self.problem.shape[cls]]) if terms is not None else -1

@@ -1,7 +1,7 @@
 """Places tasks of one priority by evicting less important tasks, in passes, until nothing changes.
 
-1. *Filling*: some tasks fit once tasks have left that leave anyway or were chosen as victims before. They need no more
-   victims.
+1. *Filling*: some tasks fit once tasks have left that leave anyway or were chosen as victims before. No more victims
+   are chosen for these tasks.
 2. *A network*: it has one bundle of victims per (class, machine), and evicts at most one bundle per machine and pass.
    First come bundles that every disruption budget allows; when these place no more tasks, all other bundles as well.
 
@@ -127,9 +127,9 @@ class Stages:
     ) -> bool:
         """Evict the chosen bundles, the cheapest first; return whether any task got a place.
 
-        Only bundles as good as the first useful one are evicted. The other machines may offer better bundles after
-        these evictions. Bundles are as good if as many victims exceed budgets, and the most important victim is as
-        important. With ``closely``, at most a quarter of the bundles are evicted.
+        Only bundles as good as the first useful one are evicted. Machines whose bundles are not evicted may offer
+        better bundles after these evictions. Bundles are as good if as many victims exceed budgets, and the most
+        important victim is as important. With ``closely``, at most a quarter of the bundles are evicted.
         """
         most = (len(chosen) + 3) // 4 if self._closely else len(chosen)
         carried_out: tuple[int, int] | None = None

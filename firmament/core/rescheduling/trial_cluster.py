@@ -25,8 +25,8 @@ class MachineSets(NamedTuple):
 class TrialCluster:
     """A scheduler for trials with the running tasks of ``events``.
 
-    ``goes``: uids of tasks that end with their machine, and so need no other place. ``emptied``: machines that take no
-    tasks any more, in order of emptying; ``moved``: uid -> machine, for tasks that have moved.
+    ``goes``: uids of tasks that end when their machine is removed, and so need no other place. ``emptied``: machines
+    that take no tasks any more, in order of emptying; ``moved``: uid -> machine, for tasks that have moved.
     """
 
     def __init__(self, events: Sequence[Event], goes: Collection[str]) -> None:

@@ -139,9 +139,9 @@ class Trials(TrialCluster):
     def keep_for(self, waiting: Sequence[TasksSubmitted]) -> dict[str, str]:
         """Assign emptied machines, as few as possible, to waiting tasks; return the machine of each such task (by uid).
 
-        These machines no longer count as emptied, though their own tasks stay elsewhere, so waiting tasks come first.
-        Emptied machines are offered, first one, then twice as many each time, until as many tasks get a place as with
-        all of them.
+        An assigned machine no longer counts as emptied, though its own tasks stay on other machines: waiting tasks come
+        first. Emptied machines are offered, first one, then twice as many each time, until as many tasks get a place as
+        with all of them.
         """
         if not waiting or not self.emptied:
             return {}

@@ -25,7 +25,7 @@ Value: TypeAlias = tuple[int, ...]
 class TaskArrangement:
     """The present and the best placement of all tasks in a search.
 
-    It cannot be used for problems with ledgers, as ledgers release nothing.
+    A problem with ledgers cannot be searched this way, as ledgers release nothing.
     """
 
     def __init__(

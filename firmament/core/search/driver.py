@@ -30,7 +30,7 @@ class Unsupported(StrEnum):
     RULES = "rules"
     """The tasks have rules about other tasks, or other tasks have rules about them."""
     SIZE = "size"
-    """There are more tasks than the search can handle."""
+    """The search was not run, as there are more tasks than it can handle."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,7 +68,7 @@ class SpreadTuning:
     """With ``many`` tasks, the search ends if at most one in this many tasks is not where it should be."""
     choices: tuple[int, int] = (2, 4)
     """How many places a task considers in a turn: the first number if its domain has more places than arriving tasks.
-    Otherwise the second number.
+    In other domains it considers the second number.
     """
     most_cells: int = 8_000_000
     """Limit on groups times machines for counting each group's tasks in a table, which is fastest to read."""

@@ -55,8 +55,9 @@ def _solve_without_gaps(sets: Sequence[int], units: int, pack: bool, total: int)
 def _fill(used: Sequence[tuple[int, bool]], units: int, total: int) -> list[int]:
     """Return for each child its count in the best packing; arbitrary if there is none.
 
-    The function assumes that a child that must be used can hold every count from its own least to its own largest. It
-    also assumes that any other child can hold every count from the least of all these others to its own largest.
+    The function assumes that a child that must be used can hold every count from its own least to its own largest. The
+    function also assumes that any other child can hold every count from the least of all these others to its own
+    largest.
 
     As few further children are used as possible, those with the largest counts. Of all used children, the one that can
     become the largest is filled first, as far as the least counts of the others allow; of equals, the one with the
@@ -271,8 +272,8 @@ def find_reachable(options: Sequence[tuple[int, bool]], units: int, size: int) -
 def drop_unneeded(options: Sequence[tuple[int, bool]], units: int, size: int) -> list[tuple[int, bool]]:
     """Return ``options`` without children that no total up to ``size`` needs.
 
-    These are children that can hold nothing and, of equal children that may be left out, all beyond the number that can
-    be used at once.
+    The children left out are those that can hold nothing and, of equal children that may be left out, all beyond the
+    number that can be used at once.
     """
     spare = size - sum(get_lowest(counts) for counts, must in options if must and counts)
     others = units - sum(must for _, must in options) if units else spare

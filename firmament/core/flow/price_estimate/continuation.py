@@ -24,8 +24,8 @@ def continue_prices(
 ) -> tuple[Int64, Market, Int64, MarketPoint] | None:
     """Return sharp prices of shapes, derived from the problem's ``dual_prices``, or None.
 
-    The result is: the machines that take part, ascending; their market; indices of the market's shapes; the prices. It
-    is None if earlier prices cover too few tasks, or if they mislead.
+    The result is: the machines that take part, ascending; their market; indices of the market's shapes; the prices. The
+    function returns None if earlier prices cover too few tasks, or if they mislead.
     """
     tuning, finest = prices.continuation, prices.newton.sharpest[-1]
     stairs, shapes, tasks = demand.stairs, demand.shapes, demand.tasks

@@ -180,7 +180,8 @@ def list_within_reach(
 class BorrowingBound:
     """Tests, while victims leave one by one, whether the newcomer's side must borrow without being allowed to.
 
-    It may not borrow from a queue whose tasks only leave for tasks within their own quota. ``state`` stays as it is.
+    The newcomer's side may not borrow from a queue whose tasks only leave for tasks within their own quota. ``state``
+    stays as it is.
     """
 
     def __init__(self, state: PreemptionState, node: Int64, newcomer: Newcomer, members: Members) -> None:

@@ -61,8 +61,8 @@ class LeafSlots:
 class _ClosedLeaves:
     """Leaves whose ledger depends on the order of arrival or is full, and whether they open for a task of a group.
 
-    Such a machine takes one task at a time (see ``models_room``), if the model says that it certainly opens once the
-    victims are gone. The more victims leave, the more machines open.
+    A machine of such a leaf takes one task at a time (see ``models_room``), if the model says that it certainly opens
+    once the victims are gone. The more victims leave, the more machines open.
 
     ``classes``: int64[B]; ``leaves``: int64[L], machine rows. The models' answers are cached.
     """

@@ -103,8 +103,9 @@ def _find_forced(
 ) -> tuple[Bool, Bool]:
     """Return the tasks that must leave because of models' constraints, bool[R, J], and where that helps, bool[R].
 
-    Such constraints are no columns, as they do not say how much each task gives back. So tasks are removed one by one,
-    the least important first, until the constraints allow the class. Then each task that can stay after all does stay.
+    Models' constraints are no columns, as they do not say how much each task gives back. So tasks are removed one by
+    one, the least important first, until the constraints allow the class. Then each task that can stay after all does
+    stay.
     """
     rows, slots = problem.rows, problem.slots
     forced, opened = np.zeros(slots.shape, dtype=np.bool_), np.ones(len(rows), dtype=np.bool_)

@@ -132,8 +132,8 @@ def _units(rows: Int64, machines: Int64, flows: Int64) -> tuple[Int64, Int64]:
 
 # --- Prices of machines at an optimal set of moves: the cost of one more task on each machine.
 #
-# The prices are distances from and to the node for everything else, in the residual network. They are found by relaxing
-# all arcs at once. As the flow is optimal, there is no negative cycle.
+# The prices are distances from and to the node for everything else, in the residual network. These distances are found
+# by relaxing all arcs at once. As the flow is optimal, there is no negative cycle.
 
 
 FAR = np.int64(2**50)

@@ -1,8 +1,8 @@
 """Exchanges tasks of different sizes between machines, so that the machines' use becomes more even.
 
-A flow decides how many tasks each machine takes, and counts all of them as equally large. It does not decide which
-sizes go where: exchanging a large task for a small one costs the network as much on one machine as it saves on the
-other. This search exchanges pairs of tasks wherever that lowers the cost of the sums of sizes
+A flow decides how many tasks each machine takes, and counts all of them as equally large. The flow does not decide
+which sizes go where: exchanging a large task for a small one costs the network as much on one machine as it saves on
+the other. This search exchanges pairs of tasks wherever that lowers the cost of the sums of sizes
 (``firmament.core.flow.heights_and_prices``): the fullest machines give large tasks to the emptiest, and take small
 tasks for them.
 """
@@ -186,7 +186,8 @@ class ExchangeSizes:
         rise = self._rise(shapes, machines)
         growth = self._growth.take(machines)
         gain = -(rise * ((self._height.take(machines) + rise / 2) / growth + 0.5)).sum(axis=0)
-        # Other costs are computed only for pairs where sizes alone gain, as the flow has left little else to save.
+        # Costs other than those of sizes are computed only for pairs where sizes alone gain, as the flow has left
+        # little else to save.
         first = np.flatnonzero(gain > 0)
         shapes, machines = shapes.take(first, axis=1), machines.take(first, axis=1)
         gain = gain.take(first) + self._gain_beside_heights(shapes, machines)

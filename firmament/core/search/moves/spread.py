@@ -184,8 +184,8 @@ class SpreadTasks:
 class _PlacesByDomain:
     """Machines that can take tasks, by domain, the cheapest first.
 
-    Those of domain d are ``machine[first[d]:first[d + 1]]``. ``price``: float64[D], mean cost of the places that tasks
-    will consider, infinite if there are none.
+    The machines of domain d are ``machine[first[d]:first[d + 1]]``. ``price``: float64[D], mean cost of the places that
+    tasks will consider, infinite if there are none.
     """
 
     def __init__(self, terms: SpreadTerms, cost: Int64, is_open: Bool, least: int) -> None:
@@ -286,8 +286,8 @@ def even_shares(height: Float64, present: Int64) -> Int64:
 def _level(height: Float64, tasks: Int64) -> Float64:
     """Return the level to which ``tasks`` (int64[G]) units of water rise on columns of ``height``: float64[G].
 
-    If the k lowest columns are under water, the level is the mean of their heights plus the tasks over k. The right k
-    has the lowest level, as a column above the water raises that mean.
+    If the k lowest columns lie below the level, the level is the mean of their heights plus the tasks over k. The right
+    k has the lowest level, as a column above the level raises that mean.
     """
     lowest = np.sort(height, axis=1)
     levels = (np.cumsum(lowest, axis=1) + tasks[:, None]) / np.arange(1, height.shape[1] + 1)

@@ -1,13 +1,13 @@
 """Moves tasks of one group (default spread) apart after the flow, where that lowers the cost.
 
-The network counts the tasks of all classes on a machine together, and contains no groups. That keeps the network small:
-with a node for each group and zone, and steps for each group and machine, it would have several times as many arcs. So
-tasks move after the solve. Few have to move: in a large cluster many places cost nearly the same, and the flow chose
-among them at random.
+The network counts the tasks of all classes on a machine together, and contains no groups. Leaving groups out keeps the
+network small: with a node for each group and zone, and steps for each group and machine, it would have several times as
+many arcs. So tasks move after the solve. Few have to move: in a large cluster many places cost nearly the same, and the
+flow chose among them at random.
 
 If there are few groups, each of their classes is placed anew as a whole, at its best places while all other tasks stay
-(`best_counts`). Otherwise single tasks move (`moves.spread`). Nothing else changes: classes keep their number of tasks,
-every limit holds, and ``placement_cost`` falls.
+(`best_counts`). If there are many groups, single tasks move (`moves.spread`). Nothing else changes: classes keep their
+number of tasks, every limit holds, and ``placement_cost`` falls.
 """
 
 from __future__ import annotations

@@ -16,8 +16,8 @@ def choose_few_domains(
 
     The rank is None if the order does not matter. ``codes``: int64[M] per label, the coarsest first, the domain of each
     machine, -1 for none; ``slots``: int64[M], the tasks that each machine takes. Label by label, only the machines of
-    the fewest domains that take all tasks remain. These are the domains that take most, and last the smallest one that
-    takes the remaining tasks. A label is left out if its domains do not take all tasks.
+    the fewest domains that take all tasks remain. The fewest domains are those that take most tasks, and last the
+    smallest domain that takes the remaining tasks. A label is left out if its domains do not take all tasks.
     """
     rank: Int64 | None = None
     for code in codes:

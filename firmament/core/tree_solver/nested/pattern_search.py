@@ -216,7 +216,7 @@ class _PatternSearch:
     def _find_full(self, at: int, pattern: Int64, left: Int64) -> Bool:
         """Return whether a bin filled by a pattern cannot take another item: bool[P].
 
-        Other patterns need not be tried, as an item from a later bin could always be added.
+        A pattern that leaves a bin open need not be tried, as an item from a later bin could always be added to it.
         """
         over = self._capacity[:, at] - pattern @ self._requests
         full = np.ones(len(pattern), dtype=np.bool_)

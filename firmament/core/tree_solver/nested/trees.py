@@ -92,7 +92,7 @@ class NestedGroup:
     """
     asked_group: Int64 = field(default_factory=lambda: _NOBODY)
     """int64[A], the group of each task that has been asked to leave its machine, and may stay after all.
-    Such a task counts in its domain, but not as a task that its group needs.
+    A task that has been asked to leave counts in its domain, but not as a task that its group needs.
     """
     asked_machine: Int64 = field(default_factory=lambda: _NOBODY)
     """int64[A], the machine of each task that has been asked to leave."""
