@@ -1,8 +1,8 @@
 """Admits tasks with rules between them one after another, as if each were the next task to be placed.
 
-A flow's proposals for such tasks are tried in order of priority, and within a priority from the emptiest domain up, so
-that topology spread is never violated on the way. A task may have to wait until the task that it wants to be near has
-come; it is tried again as long as any task is admitted. Tasks are admitted in the order of the round's deltas, so every
+A flow's proposals for such tasks are tried in order of priority, and within a priority from the emptiest domain up. So
+topology spread is never violated in between. A task may have to wait until the task that it wants to be near has come;
+it is tried again as long as any task is admitted. Tasks are admitted in the order of the round's deltas, so every
 placement is valid when it is made.
 """
 
@@ -20,7 +20,7 @@ from firmament.core.ranks import rank
 def replay(board: Board, proposed: Assignments) -> Assignments:
     """Book the proposed tasks that fit and that rules allow, and return them in a valid order.
 
-    Their pairs are counted as well.
+    The function also counts the pairs of these tasks.
     """
     bound: Bool = np.isin(proposed.cls, np.array(sorted(board.rules.rules.of), dtype=np.int64))
     priority = board.residual.problem.priority

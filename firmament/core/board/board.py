@@ -24,8 +24,8 @@ class Board:
 
     All code that places tasks, tries places or removes tasks works on a board, so there is one answer to where one more
     task may go. The question can be about one machine (``fits``), all machines (``open_to``, ``takes``) or some
-    (``units``), always by the same rules in the same order: filters and pins, resources, limits of models, rules
-    between tasks, pairs of tasks.
+    (``units``). The answers always follow the same rules in the same order: filters and pins, resources, limits of
+    models, rules between tasks, pairs of tasks.
     """
 
     def __init__(self, problem: PlacementProblem) -> None:

@@ -3,7 +3,8 @@
 A round's decisions obey the limits that models stated when the round began. If something has happened since that could
 lower what machines take, the models that stated limits are asked again. Models that may have limits by now are asked as
 well: their records have changed, or they consider single tasks on machines. The models are asked about all machines as
-they are now, and about the shapes of the placed tasks. Then each placement is checked against their answers.
+they are now, and about the shapes of the placed tasks. After that, the round checks each placement against the new
+answers.
 
 Four things count: tasks that came to a machine, records about it, a new description of it, and records about no single
 machine. Tasks that left only free capacity. Reports of use are ignored: they are about the time before, and another

@@ -27,7 +27,7 @@ class EvictionCheck:
     ``guests``: for each decision, the task that is placed once the victims have left (int64[N] rows). The decisions for
     one machine are kept together or dropped together. So are the decisions for one gang, by what the gang needs now,
     and decisions that depend on the same victims. No eviction leaves a gang, or a group in it, with fewer tasks than it
-    needs: either all of its tasks leave, or only as many as it can do without.
+    needs. Either all of its tasks leave, or only as many as it can do without.
     """
 
     def __init__(

@@ -219,7 +219,7 @@ def _dependencies(
 ) -> dict[int, tuple[str, ...]]:
     """Return, by index of a new task, the uids of tasks that must be bound before it.
 
-    The new task must be near them.
+    The new task must be near these other tasks.
     """
     problem = snapshot.problem
     if not any(problem.rules.rules(each.cls).attraction is not None for each, _ in kept):

@@ -74,8 +74,8 @@ class Recheck:
         """Assume the placements that are still valid, and return which they are: bool[N].
 
         A gang gets all the places that it needs, or none. Gangs, and the members that they need, are taken as they are
-        now. A group over a tree must still need exactly the members that were decided for it, and the tree, the rules
-        and the present tasks of the group must be unchanged.
+        now. A group over a tree must still need exactly the members that were decided for it. The tree, the rules and
+        the present tasks of the group must be unchanged.
         """
         cluster = self._cluster
         if not self._allowed.any():

@@ -1,9 +1,9 @@
 """Finds a cheapest flow for the waiting tasks of a pass.
 
-A small network is solved with all its arcs. A larger one starts with a few promising arcs (columns); column generation
-then prices the arcs that were left out, and adds those that would lower the cost, until there are none. After the first
-solve, ``primal_dual_repair`` repairs the flow in place if few arcs contradict the node prices. If many arcs contradict
-them, the solver solves the wider network anew.
+A small network is solved with all its arcs. A larger network starts with a few promising arcs (columns). Column
+generation then prices the arcs that were left out, and adds those that would lower the cost, until none would. After
+the first solve, ``primal_dual_repair`` repairs the flow in place if few arcs contradict the node prices. If many arcs
+contradict them, the solver solves the wider network anew.
 """
 
 from __future__ import annotations
@@ -244,7 +244,7 @@ class _Generation:
     def price(self, flow: _SolvedNetwork) -> _Missing | None:
         """Return the arcs that violate the flow's prices, and the merged steps that the flow does not fill.
 
-        The result is None if there are neither.
+        The result is None if no arc violates the prices and the flow fills all merged steps.
         """
         assert flow.prices is not None
         network, flows = flow.network, flow.flows

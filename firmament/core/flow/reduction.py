@@ -1,19 +1,19 @@
 """Makes networks smaller without changing the optimum: merges alike classes and machines, drops needless machines.
 
 *Classes* that differ in nothing that a network contains, gangs aside, enter the network as one class. Five hundred
-gangs of one kind of task are five hundred classes of a round, but one class of its network; so are two thousand
-applications with tasks of equal requests. The places that the network gives to a merged class go first to whole gangs,
-in their order, then to other tasks, in order of wait, then of class.
+gangs of one kind of task are five hundred classes of a round, but one class of its network. Two thousand applications
+with tasks of equal requests are one class of the network, too. The places that the network gives to a merged class go
+first to whole gangs, in their order, then to other tasks, in order of wait, then of class.
 
 *Dominance*: a handful of tasks needs a handful of machines. Let T tasks wait in all. Of the machines that a class may
-use, take the T on which its first task costs least. If a flow puts a task of the class on any other machine, one of
-these T is empty, since at most T - 1 tasks are elsewhere, and the task costs no more on the empty machine. So some
-optimal flow uses only these machines, whatever the penalties. The network with the T cheapest machines of each class
-has the same optimum as the full network.
+use, take the T on which its first task costs least. Suppose that a flow puts a task of the class on any other machine.
+Then one of these T machines is empty, since at most T - 1 tasks are elsewhere, and the task costs no more on the empty
+machine. So some optimal flow uses only these machines, whatever the penalties. The network with the T cheapest machines
+of each class has the same optimum as the full network.
 
 *Symmetry*: on a fresh cluster, ten thousand machines may be identical. Then all of their arcs have the same cost, the
 optimum has countless forms, and column generation would spend its time on ties. Machines with equal capacity, costs,
-rules and crowding for every waiting shape are merged into a *group*; the k-th task of a group of g machines costs what
+rules and crowding for every waiting shape are merged into a *group*. The k-th task of a group of g machines costs what
 the (k // g)-th costs on one of them. By symmetry, the merged network has the same optimum. Its flow is divided among
 the members in turn, so that they fill evenly.
 

@@ -231,7 +231,7 @@ def machine_units(residual: Residual, classes: Int64) -> Int64:
 # --- Joint admission: checks what a flow proposes in numbers of tasks against everything that tasks share.
 #
 # Two classes may each fit on a machine alone and overfill it together. Admission goes through the proposals of every
-# machine in order of priority, wait and size, all machines in parallel, and accepts as many tasks of each proposal as
+# machine in order of priority, wait and size, all machines in parallel. Of each proposal, it accepts as many tasks as
 # still fit into the machine's resources and the joint rows. Tasks that admission leaves out take part in the next pass.
 
 

@@ -2,8 +2,8 @@
 
 Once prices are known well, most of a machine's steps are decided: steps far below its price will be filled, and steps
 far above it will stay empty. Steps that will be filled are merged into one arc, and steps that will stay empty are left
-out, which leaves a few steps per machine. Both decisions are checked against the solved flow: a merged arc that is not
-full is unmerged, and a step that was left out is added if it would be cheaper than its machine's price.
+out, which leaves a few steps per machine. The solved flow shows whether both decisions were right. A merged arc that is
+not full is unmerged, and a step that was left out is added if it would be cheaper than its machine's price.
 
 A solver that scales costs takes a phase for each factor in the largest cost. Relative to good prices, the costs of all
 arcs that matter are small; the other costs are cut off.
@@ -71,9 +71,9 @@ def solve_at_truncated_costs(
 ) -> CutOptimum:
     """Solve with costs relative to the expected prices, limited on both sides to some number of temperatures.
 
-    A limit from above never makes an arc dearer, and a limit from below never makes one cheaper. So a flow that is
-    optimal at the limited costs is also optimal at the true costs, if it leaves arcs limited from above empty and fills
-    arcs limited from below. Errors of the solver are raised.
+    A limit from above never makes an arc dearer, and a limit from below never makes one cheaper. So take a flow that is
+    optimal at the limited costs. It is also optimal at the true costs if it leaves arcs limited from above empty and
+    fills arcs limited from below. Errors of the solver are raised.
     """
     arcs = network.problem
     if not estimate.sharp or len(arcs.tails) < tuning.small:

@@ -75,9 +75,9 @@ def solve_in_turn(
     """Return the placements of at most ``most`` passes or waves; each solves a flow over what earlier ones have left.
 
     The function calls ``propose_next`` with whether it is the first pass, to get what a flow would place;
-    ``admit_some`` books in ``residual`` what it admits of that, and returns it. A pass is the last if it proposes
-    nothing because nothing fits (no ``last`` flow), if it runs out of time, or if it places less than one in ``worth``
-    of the tasks that are left.
+    ``admit_some`` books in ``residual`` what it admits of that, and returns it. A pass is the last one in three cases:
+    it proposes nothing because nothing fits (no ``last`` flow), it runs out of time, or it places less than one in
+    ``worth`` of the tasks that are left.
     """
     parts: list[Placed] = []
     for turn in range(most):

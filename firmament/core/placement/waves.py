@@ -1,7 +1,7 @@
 """Places tasks with rules between them: joint solves in sequence; each sees the results of earlier ones.
 
 A wave takes all waiting tasks that their rules allow somewhere now. For each class, a mask says which machines it may
-use, the shares that `CellShares` computes say how many tasks go to which domain, and a limit per machine bounds the
+use, and the shares that `CellShares` computes say how many tasks go to which domain. A limit per machine bounds the
 capacity of arcs. The network of all these classes is solved at once, and the rules admit its proposals one by one (see
 `replay`). Two kinds of tasks are left for the next wave: those that were not admitted, and those that want to be near
 tasks without a place yet. The last few tasks are placed one by one.

@@ -6,9 +6,9 @@ At most one bundle (set of victims) per machine leaves. Only the cheapest machin
 than twice the number of its tasks. Tasks that get no place take part in the next pass.
 
 The cost of a bundle is a list of figures that are compared one after another. As many figures as fit into one integer
-are minimised at once. By complementary slackness, the flows that are optimal for these figures are exactly those that
-fill all arcs with negative reduced cost and leave all arcs with positive reduced cost empty; the other arcs are free.
-The next figures choose among these flows.
+are minimised at once. By complementary slackness, a flow is optimal for these figures exactly if it fills all arcs with
+negative reduced cost and leaves all arcs with positive reduced cost empty. The other arcs are free. The next figures
+choose among these flows.
 """
 
 from __future__ import annotations

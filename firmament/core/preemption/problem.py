@@ -132,9 +132,9 @@ class PreemptionTuning:
     attempts: int = 32
     """Most alternative sets of victims that a round tries."""
     few_tasks: int = 32
-    """Alternative sets of victims are tried for at most this many placed tasks ..."""
+    """Alternative sets of victims are tried for at most this many tasks on at most ``few_machines`` machines."""
     few_machines: int = 128
-    """... and at most this many machines. Below both limits, bundles are also chosen one after another."""
+    """See ``few_tasks``; below both limits, bundles are also chosen one after another."""
     most_passes: int = 5_000
     """Most passes of a round; each places at least one task."""
     chunk: int = 4_096

@@ -209,9 +209,9 @@ class Stages:
 # --- Bundles on machines that a model's ledger closes: finds which tasks must leave so that the ledger opens them.
 #
 # Ledgers say whether a set of victims is enough, but not how much each victim gives back. So machines are handled one
-# by one: first those where the least important tasks free the resources, and of these, first those where a single task
-# frees most of the request. As in other bundles, tasks stay in the usual order as long as the other victims suffice.
-# Members of gangs never leave.
+# by one. Machines where the least important tasks free the resources come first, and among them those where a single
+# task frees most of the request. As in other bundles, tasks stay in the usual order as long as the other victims
+# suffice. Members of gangs never leave.
 
 
 class ClosedMachineBundles:

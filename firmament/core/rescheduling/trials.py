@@ -131,7 +131,7 @@ class Trials(TrialCluster):
     def rehearse(self, waves: Iterable[Mapping[str, str]], cordoned: Iterable[str]) -> set[str]:
         """Return the tasks that do not get their targets when moves are made in waves, as ``rehearse_waves`` does.
 
-        The machines ``cordoned`` are cordoned before. Nothing else can be tried afterwards.
+        Before the waves, the machines ``cordoned`` are cordoned. Nothing else can be tried afterwards.
         """
         self._scheduler.apply([self._cordon(name) for name in cordoned])
         return rehearse_waves(self._scheduler, waves)

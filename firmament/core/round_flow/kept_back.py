@@ -32,10 +32,10 @@ def find_kept_back(
 ) -> dict[int, Reasons]:
     """Return how many machines refuse one more task of each class that has waiting tasks after the round, by reason.
 
-    The most important reason comes first. The most important reason is the reason of most machines that were open when
-    the round began; if no machine was open, the reason of most machines that refused least, see ``_nearest``.
-    ``static``: what refuses a shape besides a lack of capacity. If there are very many classes, only those with most
-    waiting tasks are examined.
+    The function puts the most important reason first. This is the reason of most machines that were open when the round
+    began. If no machine was open, it is the reason of most machines that refused least, see ``_nearest``. ``static``:
+    what refuses a shape besides a lack of capacity. If there are very many classes, only those with most waiting tasks
+    are examined.
     """
     waiting = problem.counts.sum(axis=1) - placed.count_per_class(problem.classes)
     if not waiting.any():

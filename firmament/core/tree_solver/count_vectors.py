@@ -60,8 +60,8 @@ def _fill(used: Sequence[tuple[int, bool]], units: int, total: int) -> list[int]
     largest.
 
     As few further children are used as possible, those with the largest counts. Of all used children, the one that can
-    become the largest is filled first, as far as the least counts of the others allow; of equals, the one with the
-    larger least count, as that leaves more.
+    become the largest is filled first, as far as the least counts of the others allow. Of equal children, the one with
+    the larger least count is filled first, as that leaves more.
     """
     must = np.array([must for _, must in used], dtype=np.bool_)
     least = min((get_lowest(counts) for counts, must in used if not must), default=0)

@@ -1,8 +1,8 @@
 """Computes profiles for many units at once whose children can each hold 0 or any count from a least to a cap.
 
 All counts in this module are in steps (the factor that all counts share). Rows are parents, columns their children by
-falling cap, 0 for children that cannot be used. A child with a larger cap can hold whatever another child can, so only
-the number of used children has to be found: the best profile uses the children with the largest caps.
+falling cap, 0 for children that cannot be used. A child with a larger cap can hold whatever another child can, so the
+best profile uses the children with the largest caps. Only the number of used children has to be found.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Computes node prices of an optimal flow: the cost of one more unit of flow at a node.
 
 Prices are valid if no arc with spare capacity has a negative reduced cost, cost + price(head) - price(tail). An optimal
-flow has many valid sets of prices between two extremes: the distance from the node to the sink, and minus the distance
-from the sink to the node, each in the residual network. The middle of the two extremes is valid as well, and arcs
-outside the network contradict it much less often. So column generation uses the middle.
+flow has many valid sets of prices, between two extremes in the residual network. One extreme is the distance from the
+node to the sink, the other is minus the distance from the sink to the node. The middle of the two extremes is valid as
+well, and arcs outside the network contradict it much less often. So column generation uses the middle.
 
 Shortest paths are found by sweeps (`firmament.core.shortest_paths`): each sweep relaxes all arcs at classes, then all
 arcs at machines. No negative cycle exists, because the flow is optimal.

@@ -162,7 +162,7 @@ def narrow_price(price: Int64) -> Int32:
 # --- A sample of shapes, used where there are too many shapes to price each of them.
 #
 # The sampled demand must stay balanced. If tasks that suit one kind of machine are drawn too often, these machines
-# become too expensive and all others too cheap, and columns are chosen at prices that are wrong everywhere. So shapes
+# become too expensive and all others too cheap. Columns are then chosen at prices that are wrong everywhere. So shapes
 # are sorted by the machines that they prefer, and drawn from that order at even distances.
 
 

@@ -2,8 +2,8 @@
 
 The sampling is systematic: the pairs' weights are laid end to end, and a pair is drawn wherever a mark of an even grid
 falls into its weight. Pairs with total weight w are drawn w times, plus or minus one, instead of a random number of
-times. Two passes are made, one over the machines of each class and one over the classes of each machine, so that every
-class and every machine is drawn in proportion to its weight.
+times. The module samples twice, once over the machines of each class and once over the classes of each machine. So
+every class and every machine is drawn in proportion to its weight.
 
 With thousands of classes, only one pair in hundreds is drawn. Then the machines are divided at random into a few parts,
 and each class draws from one part; successive classes use successive parts. So each class still has many machines to

@@ -1,8 +1,8 @@
 """Places tasks of pairs: plans domains for whole applications, then solves waves within these domains.
 
-Each wave plans domains for the remaining tasks (see `DomainPlan`), solves one network in which every class may only use
-the machines of its domains, and admits what the network proposes. Tasks that are not admitted are planned again with
-the remaining capacity. The last few tasks are placed one by one.
+Each wave plans domains for the remaining tasks (see `DomainPlan`), and solves one network in which every class may only
+use the machines of its domains. Then it admits what the network proposes. Tasks that are not admitted are planned again
+with the remaining capacity. The last few tasks are placed one by one.
 """
 
 from __future__ import annotations
@@ -97,9 +97,9 @@ def place_last(board: Board, pairs: PairState) -> Assignments:
 
 # --- Domains of applications: decides before each wave how many tasks of each class go to which domain.
 #
-# Applications are handled in chunks, and the workloads of a chunk in the order of their stage: workloads that depend on
-# each other are never decided at the same time, and all workloads of one stage are decided together. A workload goes to
-# the domain where the sum of three costs is least: its pairs with tasks that are placed or planned, the machines' mean
+# Applications are handled in chunks, and the workloads of a chunk in the order of their stage. All workloads of one
+# stage are decided together; workloads that depend on each other are in different stages. A workload goes to the domain
+# where the sum of three costs is least: the cost of its pairs with tasks that are placed or planned, the machines' mean
 # cost, and the crowding that the plan causes. The flow chooses the machines within a domain.
 
 

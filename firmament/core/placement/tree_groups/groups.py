@@ -1,8 +1,8 @@
 """Places groups that are distributed over a tree of machines, and the other tasks of the round.
 
-Groups come in order of priority, then of age. Groups that draw on quotas of one tree of quotas come by their queues'
-use of quota first, as other tasks do, since the owners of a quota would evict tasks that have borrowed it. Each group
-is placed as a whole, by the best distribution under its rules, or gets no places. If some groups find no places,
+Groups come in order of priority, then of age. Groups that draw on quotas of one tree come in the order of their queues'
+use of quota, as other tasks do. In another order, the owners of a quota would evict tasks that have borrowed it. Each
+group is placed as a whole, by the best distribution under its rules, or gets no places. If some groups find no places,
 another order is tried (`reorder_groups`). Of equally good distributions, the cheapest is chosen, by the models and by
 the prices that the other tasks would pay for the machines; these prices are computed first. The other tasks are then
 placed jointly in the remaining capacity. If a task then waits whose place a less important group has taken, the round
@@ -200,8 +200,8 @@ def pose_rest(board: Board, placed: Assignments, among: Bool) -> PlacementProble
 def machine_prices(problem: PlacementProblem, means: Means) -> tuple[Int64, StageFigures]:
     """Return the cost units that tasks would pay for one more place on each machine: int64[M]; and the work that took.
 
-    The prices follow from an optimal flow of all tasks of ``problem``: the machine's own price, plus what the class
-    would save that gains most from one more of its tasks there. Prices are 0 everywhere if nothing waits, or if no
+    The prices follow from an optimal flow of all tasks of ``problem``. A place costs the machine's own price, plus what
+    one more task on the machine saves the class that gains most. Prices are 0 everywhere if nothing waits, or if no
     optimum is found in time. Errors of the solver are raised, except for time-outs.
     """
     nothing = np.zeros(problem.machines, dtype=np.int64)

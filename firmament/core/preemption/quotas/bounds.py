@@ -162,9 +162,9 @@ def list_within_reach(
 ) -> Sequence[int]:
     """Return the candidates that the rules of quotas might let the newcomer evict; trials leave out the others.
 
-    A queue's tasks are left out if the newcomer's side of the tree would have to borrow from that queue even after
-    ``everybody`` has left: all candidates and the other members of their gangs. ``node``: int64[V], the quota node that
-    each task draws on.
+    Suppose that ``everybody`` has left: all candidates and the other members of their gangs. If the newcomer's side of
+    the tree would even then have to borrow from a queue, the tasks of that queue are left out. ``node``: int64[V], the
+    quota node that each task draws on.
     """
     bound = QuotaBound(state, everybody)
     quotas, columns = bound.quotas, _book_quota(bound.quotas, state, members)

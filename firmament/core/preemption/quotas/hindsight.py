@@ -2,8 +2,8 @@
 
 Units (tasks or gangs) that lack quota choose their victims one after another, each as few as possible at that moment.
 Victims of a later unit may free so much that an earlier unit needs none. So each unit is tried once more as the last
-one: the others come first, each with the victims it had, and then the unit does with fewer victims if it can. Every
-unit that got places keeps places.
+one. All other units come first, each with the victims it had, and then the unit does with fewer victims if it can.
+Every unit that got places keeps places.
 
 With fair shares, the order of the units stays as it is: in another order, the shares would choose other victims.
 """

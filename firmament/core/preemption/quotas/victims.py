@@ -5,10 +5,11 @@ policy says. In other queues, it may evict tasks of queues that borrow. Two cond
 queue and the first quota above both queues borrows, too; and the task's own side does not borrow afterwards. A policy
 may let a task that borrows evict some less important tasks. Tasks of queues that are not reclaimable stay.
 
-With fair shares, a task evicts tasks of queues that borrow the resources it lacks: of all these queues if its own queue
-covers the resources, otherwise of those whose share is larger. Shares are compared right below the first quota above
-both queues, with the task counted on its side. ``LessThanOrEqualToFinalShare`` requires that the task's share is at
-most what the other side has left; ``LessThanInitialShare`` requires that it is less than what the other side has.
+With fair shares, a task evicts tasks of queues that borrow the resources it lacks. If its own queue covers the
+resources, these are all such queues, otherwise those whose share is larger. Shares are compared right below the first
+quota above both queues, with the task counted on its side. ``LessThanOrEqualToFinalShare`` requires that the task's
+share is at most what the other side has left; ``LessThanInitialShare`` requires that it is less than what the other
+side has.
 """
 
 from __future__ import annotations

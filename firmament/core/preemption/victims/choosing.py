@@ -171,9 +171,9 @@ def _reprieve(now: PreemptionState, problem: CoverProblem, going: Int64) -> Bund
 # --- Gangs on a machine: each loses only members that it can spare, or leaves as a whole.
 #
 # Evicting one task of a gang that can spare no member evicts all of the gang, on all machines. So a covering problem is
-# split into several: one in which no gang loses more than it can spare; one for each gang on the machine that could
-# leave as a whole; and, if there are several such gangs, one in which all of them leave. In a tree, groups that may
-# leave by themselves count as gangs of their own, and so does whatever contains them.
+# split into several. In one, no gang loses more than it can spare; in one for each gang on the machine that could leave
+# as a whole, that gang leaves; if there are several such gangs, all of them leave in another one. In a tree, groups
+# that may leave by themselves count as gangs of their own, and so does whatever contains them.
 
 
 def list_choices(now: PreemptionState, problem: CoverProblem) -> list[CoverProblem]:

@@ -290,7 +290,7 @@ def cheapest_places(
 #
 # Each task by itself stays, at its cost and the price of its machine, or moves to where cost, machine price and price
 # for moving are least. Each machine by itself takes as many tasks as pay. Only limits on the number of tasks per
-# machine count, so the bound also holds with all other limits. How tight it is depends on the prices.
+# machine count, so the bound also holds with all other limits. How tight the bound is depends on the prices.
 
 
 def least_cost(problem: MoveProblem, prices: Int64, least: Int64, extra_price: int, most_on: Int64) -> int:

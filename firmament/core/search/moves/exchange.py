@@ -1,9 +1,9 @@
 """Exchanges tasks of different sizes between machines, so that the machines' use becomes more even.
 
 A flow decides how many tasks each machine takes, and counts all of them as equally large. The flow does not decide
-which sizes go where: exchanging a large task for a small one costs the network as much on one machine as it saves on
-the other. This search exchanges pairs of tasks wherever that lowers the cost of the sums of sizes
-(``firmament.core.flow.heights_and_prices``): the fullest machines give large tasks to the emptiest, and take small
+which sizes go where: if a large task is exchanged for a small one, the network pays on one machine what it saves on the
+other. This search exchanges pairs of tasks wherever that lowers the cost of the sums of sizes
+(``firmament.core.flow.heights_and_prices``). The fullest machines give large tasks to the emptiest, and take small
 tasks for them.
 """
 

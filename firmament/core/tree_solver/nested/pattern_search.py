@@ -1,9 +1,9 @@
 """Fills bins with items of few kinds: one bin after another gets one of the patterns that it takes.
 
 A pattern says how many items of each kind a bin gets. All bins together may leave over at most what is free minus what
-is requested. If that is little, few patterns remain. The search tries them depth first, first those that leave over
-least. It remembers which remaining items had no solution from which bin on (compare the patterns of the cutting stock
-problem, Gilmore and Gomory 1961). Effort limits the search, and equal input gives equal results.
+is requested. If a bin may leave little over, few patterns remain. The search tries them depth first, first those that
+leave over least. It remembers which remaining items had no solution from which bin on (compare the patterns of the
+cutting stock problem, Gilmore and Gomory 1961). Effort limits the search, and equal input gives equal results.
 """
 
 from __future__ import annotations

@@ -146,7 +146,7 @@ def iterate_dealings(
 def _combine(size: int, left: Sequence[int]) -> list[tuple[tuple[int, ...], bool]]:
     """Return the ways to take ``size`` of the members ``left`` of each kind, the most even first.
 
-    With each comes whether these are all ways.
+    Each way comes with a bool that says whether the list holds all ways.
     """
     total = sum(left)
     even = [count * size / total if total else 0.0 for count in left]
