@@ -98,9 +98,9 @@ class Board:
 
         Free amounts and limits of models are exact. Rules and pairs only close a machine or leave it open. If two tasks
         of the class exclude each other, a machine takes one; other rules between the counted tasks are ignored.
-        ``together``: whether the tasks come together with others. Then only rules by which tasks exclude each other
-        count; rules that attract or spread tasks are checked once all tasks are placed. ``requests``: whether requests
-        of resources count.
+        ``together``: whether tasks of other classes are placed in the same step. Then only rules by which tasks exclude
+        each other count; rules that attract or spread tasks are checked once all tasks are placed. ``requests``:
+        whether requests of resources count.
         """
         problem, shape = self.problem, int(self.problem.shape[cls])
         units = self.residual.units(np.full(len(machines), shape), machines, requests=requests)

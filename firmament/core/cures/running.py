@@ -26,8 +26,9 @@ def find_cures_in_copy(
 ) -> tuple[Cure, ...]:
     """Return what would give a task a machine, as ``CureFinder.cures`` does; nothing for a task that does not wait.
 
-    ``copied`` changes, and cannot be used afterwards: tasks that are placed count as bound, and waiting tasks leave it.
-    ``known``: its events; ``solver``: solves its rounds; ``fixed``: uids of tasks that may not be moved.
+    The function changes ``copied``, which cannot be used afterwards: tasks that are placed count as bound, and waiting
+    tasks are removed. ``known``: its events; ``solver``: solves its rounds; ``fixed``: uids of tasks that may not be
+    moved.
     """
     copied.become_trial(solver)
     waiting = [each for event in known.waiting for each in event.uids]

@@ -75,7 +75,7 @@ class GenerationOptions:
     """The flow is repaired without a solve if at most this many arcs contradict the prices."""
 
     def compute_base(self, classes: int, likely: int) -> int:
-        """Return how many columns each class gets besides half the number of its tasks.
+        """Return how many columns each class gets in addition to one for every two of its tasks.
 
         ``classes``: number of waiting classes; ``likely``: number of machines that the flow is likely to use.
         """

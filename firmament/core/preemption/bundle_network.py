@@ -92,7 +92,7 @@ def _figures(keys: Sequence[Int64], moved: int) -> list[Int64]:
     tops = np.unique(top)[:0:-1]
     priorities = total - count * LOWEST_WEIGHT
     sums = [total, count]
-    if int(np.ptp(priorities)) * moved < LOWEST_WEIGHT:  # smaller numbers with the same order as the totals
+    if int(np.ptp(priorities)) * moved < LOWEST_WEIGHT:  # these smaller numbers have the same order
         sums = [count, priorities]
     started = np.unique(age, return_inverse=True)[1]
     return [over, *((top == each).astype(np.int64) for each in tops), *sums, started]

@@ -143,7 +143,7 @@ class PreemptionTuning:
     """Machines beyond the waiting tasks for which bundles are sought, per class and pass, if ledgers must be asked."""
     most_questions: int = 20_000
     """Most questions to ledgers in a round, and to models for one group.
-    Together they take some tenths of a second to seconds.
+    This many questions take some tenths of a second to seconds.
     """
     spare_arcs: int = 64
     """Number of machines per class beyond twice its tasks that enter the network which chooses among bundles."""

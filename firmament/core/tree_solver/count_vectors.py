@@ -25,7 +25,8 @@ def best_profile(options: Sequence[tuple[int, bool]], units: int, pack: bool, to
     """Return the best profile that sums to ``total``, one of the totals of `find_reachable`, with its arguments.
 
     If the sets had no gaps, the best profile would be known at once. No other profile is better, so if the children can
-    hold that profile despite the gaps, it is the answer. If not, a table is computed.
+    hold that profile despite the gaps, it is the answer. If the children cannot hold it, the function computes a table
+    of all profiles.
     """
     within = (2 << total) - 1
     used = drop_unneeded([(counts & within, must) for counts, must in options], units, total)

@@ -1,8 +1,8 @@
 """Poses the placement of a tree of groups as a problem, and searches places for it in several ways.
 
-The natural order of the groups is tried first, which suffices if much capacity is free. Then all groups are placed
-jointly. Then many other orders are tried. If not all tasks can be placed, the tasks that the groups need are placed,
-and as many more as fit.
+The search first tries the natural order of the groups, which suffices if much capacity is free. Next, it places all
+groups jointly. Last, it tries many other orders. If not all tasks can be placed, the tasks that the groups need are
+placed, and as many more as fit.
 """
 
 from __future__ import annotations
