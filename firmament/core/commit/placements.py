@@ -95,7 +95,7 @@ class PlacementDeltas(Sequence[Delta]):
 def assume_placements(
     context: RoundContext, snapshot: Snapshot, placed: Assignments, limits: LimitsNow | None = None
 ) -> PlacementDeltas:
-    """Assume tasks on the machines assigned to them, and return the deltas.
+    """Record tasks as assumed on the machines assigned to them, and return the deltas.
 
     In each class, the tasks that have waited longest come first. With rules between tasks, or ledgers that depend on
     the order, the deltas are in the order of the assignments, in which each delta is valid when it is made.

@@ -71,7 +71,7 @@ class Recheck:
             self._allowed &= limits.open_to(decided.cls, self._machine)
 
     def assume(self) -> Bool:
-        """Assume the placements that are still valid, and return which they are: bool[N].
+        """Put the placements that are still valid into effect, and return which they are: bool[N].
 
         A gang gets all the places that it needs, or none. Gangs, and the members that they need, are taken as they are
         now. A group over a tree must still need exactly the members that were decided for it. The tree, the rules and
