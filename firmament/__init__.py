@@ -1,4 +1,4 @@
-"""Firmament: the solver. It knows machines, tasks and costs, and nothing of Kubernetes."""
+"""Firmament: the solver. Firmament knows machines, tasks and costs, and nothing of Kubernetes."""
 
 from importlib import import_module
 from pathlib import Path
@@ -7,9 +7,10 @@ __version__ = "0.2.0"
 
 
 def _refuse_foreign(*names: str) -> None:
-    """Raise ``ImportError`` if a package that came with this one is another's: a folder, or another distribution.
+    """Raise ``ImportError`` if Python finds a package of another distribution, or a folder, under one of ``names``.
 
-    The names of its packages are plain words, so other distributions may have packages of these names (decision 0038).
+    The names of this distribution's packages are plain words, so other distributions may have packages of these names
+    (decision 0038).
     """
     here = Path(__file__).resolve().parents[1]
     for name in names:

@@ -1,4 +1,4 @@
-"""``python -m firmament``: the same as the ``firmament`` command."""
+"""Runs the ``firmament`` command for ``python -m firmament``."""
 
 from firmament.cli import main
 

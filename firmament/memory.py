@@ -1,4 +1,4 @@
-"""Memory of a process that holds hundreds of thousands of long-lived objects, and large arrays for a round."""
+"""Tunes the memory of a process that holds hundreds of thousands of long-lived objects, and large arrays in rounds."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import ctypes
 import gc
 
 YOUNG, MIDDLE, OLD = 50_000, 20, 100
-"""Allocations, and collections of the generation below, between collections of each generation."""
+"""Thresholds of Python's garbage collector: allocations before a collection of the youngest generation, and for each
+older generation, collections of the next younger one before its own."""
 
 M_TRIM_THRESHOLD, M_MMAP_MAX, M_ARENA_MAX = -1, -4, -8
 """glibc's names for what ``mallopt`` sets."""
@@ -16,9 +17,9 @@ KEPT = 128 * 2**20
 
 
 def relax_garbage_collection() -> None:
-    """Collect garbage rarely: the state has hardly any reference cycles, and a full scan of it takes tens of ms.
+    """Collect garbage rarely: the state has hardly any reference cycles, and scanning all of it takes tens of ms.
 
-    What exists already (modules, configuration) is left out of all later scans.
+    Objects that exist already (modules, configuration) are left out of all later scans.
     """
     gc.collect()
     gc.freeze()
@@ -26,12 +27,12 @@ def relax_garbage_collection() -> None:
 
 
 def keep_freed_memory() -> bool:
-    """Keep the memory that a round frees for the next one, as fresh pages cost more than the computation in them.
+    """Keep the memory that a round frees for the next round, because fresh pages would cost more time.
 
-    No array gets pages of its own, however large: they would go back to the system with it. All threads started from
-    here on share one pool: rounds run in whichever thread is free, and what one frees would be of no use to another.
-    What is freed below pages in use stays, too: at worst the process keeps what its largest round took.
-    Returns whether the C library took these settings; they are glibc's.
+    No array gets pages of its own, however large, because such pages would go back to the system with the array. All
+    threads started after this call share one pool: a round runs in any free thread, and memory in another thread's
+    pool would be useless to it. Freed memory below pages in use stays too: at worst, the process keeps what its
+    largest round took. Return whether the C library accepted these settings, which only glibc does.
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is None:

@@ -1,1 +1,1 @@
-"""The scheduler's configuration: one YAML document, a section per subject."""
+"""Reads the scheduler's configuration: one YAML document with a section per subject."""

@@ -1,6 +1,6 @@
-"""The solver's part of the configuration.
+"""Defines the solver's part of the configuration.
 
-``load`` reads it, ``build_core`` turns it into what the core takes.
+``load`` reads it, and ``build_core`` turns it into what the core takes.
 """
 
 from __future__ import annotations
@@ -61,34 +61,35 @@ def parse_time_limit(value: object) -> float | None:
 
 
 class RoundSection(Section):
-    """How rounds run. Durations are seconds or text such as ``20ms``."""
+    """Settings of how rounds run. Durations are seconds, or text such as ``20ms``."""
 
     batching_window: Duration = 0.02
-    """Longest wait for more events once there is work (20 ms)."""
+    """Longest wait for more events once there is work for a round (20 ms)."""
     solve_time_limit: Annotated[
         float | None,
         BeforeValidator(parse_time_limit),
         duration_schema(or_null=True, exclusiveMinimum=0, maximum=3600),
     ] = defaults.SOLVE_TIME_LIMIT
-    """When a solve is cut off, and the rest of its round is placed greedily (10 s; null: never)."""
+    """Time after which a solve is stopped, and the remaining tasks of its round are placed greedily (10 s; null:
+    never)."""
     max_passes: Annotated[StrictInt, Field(ge=1, le=100)] = defaults.MAX_PASSES
-    """Most passes of solving and admission before the rest is placed greedily (8)."""
+    """The most passes (solving and admission) of a round; then the remaining tasks are placed greedily (8)."""
     seed: Annotated[StrictInt, Field(ge=0, lt=2**63)] = defaults.SEED
-    """Changes the order among machines of equal cost (0)."""
+    """Seed that changes the order among machines of equal cost (0)."""
     reserve_after_rounds: Annotated[StrictInt, Field(ge=1, le=1_000_000)] = defaults.RESERVE_AFTER_ROUNDS
-    """In how many rounds a task must be passed over before a machine is reserved for it (8)."""
+    """If this many rounds have passed over a task, a machine is reserved for it (8)."""
     reserve_for_rounds: Annotated[StrictInt, Field(ge=1, le=1_000_000)] = defaults.RESERVE_FOR_ROUNDS
-    """Rounds after which a reservation ends (256), if ``reserve_for`` has not ended it."""
+    """Number of rounds after which a reservation ends (256), if ``reserve_for`` has not ended it."""
     reserve_after: Duration = defaults.RESERVE_AFTER
-    """For how long a task must be passed over before a machine is reserved for it (60 s)."""
+    """For how long rounds must have passed over a task before a machine is reserved for it (60 s)."""
     reserve_for: PositiveDuration = defaults.RESERVE_FOR
     """Time after which a reservation ends (300 s), if ``reserve_for_rounds`` has not ended it."""
     first_backoff: PositiveDuration = defaults.FIRST_BACKOFF
-    """First pause after a failed binding (1 s); at most ``last_backoff``."""
+    """Pause after the first failed binding of a task (1 s); at most ``last_backoff``."""
     last_backoff: PositiveDuration = defaults.LAST_BACKOFF
-    """Longest pause after failed bindings (60 s)."""
+    """Longest pause after failed bindings of a task (60 s)."""
     refresh_reasons_after: PositiveDuration = 60.0
-    """How long after machines have changed the reasons of pending tasks are computed again (60 s)."""
+    """When machines have changed, the reasons of pending tasks are computed again after this time (60 s)."""
 
     @model_validator(mode="after")
     def _backs_off_longer(self) -> RoundSection:
@@ -122,9 +123,9 @@ class RoundSection(Section):
 class SchedulerConfiguration(Document):
     """The solver's part of the configuration.
 
-    ``queue_sort`` (topological): which tasks come first where places are scarce, with the overlay ``network_overhead``:
-    by priority, quality of service and wait, or by ``priority`` and wait alone, as without the overlay. Workloads of an
-    AppGroup keep their topology order either way.
+    ``queue_sort``: which tasks come first if capacity is scarce. ``topological`` (default, needs the overlay
+    ``network_overhead``): by priority, quality of service and wait. ``priority``: by priority and wait alone, as
+    without the overlay. Workloads of an AppGroup keep their topology order in both cases.
     """
 
     policy: ModelSection = Field(default_factory=lambda: ModelSection(name="cpu_mem"))
@@ -145,20 +146,20 @@ class SchedulerConfiguration(Document):
         return self._classes
 
     def bring_classes(self, classes: Mapping[str, Any]) -> None:
-        """Use these classes of models instead of installed ones of the same name."""
+        """Use these classes of models instead of installed classes of the same name."""
         self._classes = classes
 
 
 def load(path: Path | None) -> SchedulerConfiguration:
     """Read and check the solver's part of a configuration file; None gives the defaults.
 
-    Raises ``ConfigurationError``.
+    Raise ``ConfigurationError`` if the file cannot be read or is invalid.
     """
     return load_part(path, SchedulerConfiguration, model_faults)
 
 
 def build_core(configuration: SchedulerConfiguration) -> CoreConfiguration:
-    """Load the models and return the core's configuration. Raises ``ConfigurationError``."""
+    """Load the models and return the core's configuration. Raise ``ConfigurationError`` if a model cannot be loaded."""
     classes = configuration.classes
     faults = list(model_faults(configuration.model_dump(by_alias=True, mode="json"), classes))
     if faults:
@@ -206,8 +207,8 @@ def _with_models(
 def model_faults(document: Mapping[str, Any], classes: Mapping[str, Any] = NONE) -> Iterator[str]:
     """Return what is wrong with a document's models: names, roles, repetitions and arguments.
 
-    It works on the raw document so that its faults are listed together with those of the schema. ``classes``: of
-    models that are not installed, by name.
+    The check works on the raw document, so that these faults are listed together with those of the schema.
+    ``classes``: models that are not installed, by name.
     """
     yield from _section_faults("", document, classes)
     profiles = document.get("profiles")

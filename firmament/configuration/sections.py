@@ -1,4 +1,4 @@
-"""Sections of the configuration that stand by themselves: scarce resources, fair shares, limits of clients."""
+"""Defines independent sections of the configuration: scarce resources, fair shares, limits of clients."""
 
 from __future__ import annotations
 
@@ -22,16 +22,15 @@ NamespaceName: TypeAlias = Annotated[StrictStr, Field(min_length=1)]
 
 
 class ScarceResourceSection(Section):
-    """How many points more a machine with scarce extended resources, such as GPUs, costs for tasks that request none of
-    them.
+    """Makes machines with scarce extended resources, such as GPUs, dearer for tasks that request none of them.
 
-    ``points`` (15): so much more, 0 to 100; 0: nothing.
+    ``points`` (15): by how much dearer, 0 to 100; 0: not at all.
     """
 
     points: Annotated[StrictInt, Field(ge=0, le=100)] = 15
 
     def model(self) -> WeightedModel | None:
-        """Return the cost model that charges these points, None if there are none."""
+        """Return the cost model that charges points for scarce resources; None if it would charge nothing."""
         from cost_models.firmament_policies.scarce_resources import ScarceResources
         from firmament.core.configuration import WeightedModel
 
@@ -39,7 +38,7 @@ class ScarceResourceSection(Section):
 
 
 def default_spread(section: PodTopologySpreadSection) -> tuple[SpreadConstraint, ...]:
-    """Return the default constraints as the core takes them."""
+    """Return the default topology spread constraints as the core takes them."""
     from firmament.core.rules.default_spread import SYSTEM_DEFAULTS, SpreadConstraint
 
     if section.defaulting_type == "System":
@@ -48,9 +47,10 @@ def default_spread(section: PodTopologySpreadSection) -> tuple[SpreadConstraint,
 
 
 class FairShareSection(Section):
-    """How an overloaded cluster is divided between namespaces.
+    """Says how an overloaded cluster is divided between namespaces.
 
-    ``enabled`` (false). ``weights`` by namespace, ``default_weight`` (1) for all others.
+    ``enabled`` (false): whether fair shares are used. ``weights``: by namespace. ``default_weight`` (1): for all
+    other namespaces.
     """
 
     enabled: StrictBool = False
@@ -58,40 +58,40 @@ class FairShareSection(Section):
     default_weight: ShareWeight = defaults.SHARE_WEIGHT
 
     def share(self) -> FairShare | None:
-        """Return the core's settings of fair shares, None if they are off."""
+        """Return the core's settings of fair shares; None if fair shares are off."""
         from firmament.core.configuration import FairShare
 
         return FairShare(dict(self.weights), self.default_weight) if self.enabled else None
 
 
 class LimitSection(Section):
-    """Limits for clients. A client beyond one is refused with a message that names the limit; all others go
-    on.
+    """Limits for clients. If a client exceeds a limit, the server refuses it with a message that names the limit; all
+    other clients go on.
     """
 
     hello_timeout: PositiveDuration = 10.0
-    """Time within which a new stream must say who it is (10 s)."""
+    """Time within which a client must say who it is on a new stream (10 s)."""
     streams: Streams = 32
-    """Open streams of all clusters (32)."""
+    """The most open streams of all clusters together (32)."""
     clusters: Streams = 32
-    """Clusters with an open stream (32)."""
+    """The most clusters with an open stream (32)."""
     questions: Streams = 16
-    """`Explain`, `ListState`, `ExportNetwork` and `Schedule` calls at the same time (16)."""
+    """The most calls of `Explain`, `ListState`, `ExportNetwork` and `Schedule` at the same time (16)."""
     message_bytes: Annotated[StrictInt, Field(ge=_MIB, le=1024 * _MIB)] = 32 * _MIB
-    """Bytes of a message (32 MiB); each stream may have one under way."""
+    """The most bytes of a message (32 MiB); each stream may be transferring one message."""
     tasks: Count = defaults.MOST_TASKS
-    """Tasks per cluster, and as many jobs (2,000,000)."""
+    """The most tasks per cluster, and the most jobs (2,000,000)."""
     machines: Count = defaults.MOST_MACHINES
-    """Machines per cluster (200,000)."""
+    """The most machines per cluster (200,000)."""
     classes: Count = defaults.MOST_CLASSES
-    """Classes per cluster (500,000)."""
+    """The most classes per cluster (500,000)."""
     records: Count = defaults.MOST_RECORDS
-    """Records per cluster (500,000)."""
+    """The most records per cluster (500,000)."""
     record_bytes: Annotated[StrictInt, Field(ge=1024, le=1024 * _MIB)] = defaults.MOST_RECORD_BYTES
-    """Bytes of a record (1 MiB); a larger one is set aside."""
+    """The most bytes of a record (1 MiB); a larger one is kept without its content."""
 
     def limit_clusters(self) -> SizeLimits:
-        """Return the limits that hold for each cluster by itself, as the core takes them."""
+        """Return the limits that apply to each cluster separately, as the core takes them."""
         from firmament.core.configuration import SizeLimits
 
         return SizeLimits(self.tasks, self.machines, self.classes, self.records, self.record_bytes)

@@ -1,1 +1,3 @@
-"""The scheduling core: events in, round results out. No I/O, no clock of its own."""
+"""The scheduling core: takes events, and returns the results of rounds. The core does no I/O and has no clock of its
+own.
+"""

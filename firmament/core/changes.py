@@ -1,6 +1,7 @@
-"""Changes to a task or a machine that are tried for a waiting task, and their descriptions for people.
+"""Describes changes to a task or a machine that are tried for a waiting task, and their descriptions for people.
 
-Rules propose changes for the reasons for which they refuse machines; cures are those proposals that have been tested.
+Rules propose changes for the reasons for which they refuse machines; cures are the proposals that trial rounds have
+confirmed.
 """
 
 from __future__ import annotations
@@ -14,7 +15,9 @@ from firmament.core.model import Machine, TaskClass
 
 
 class CureKind(Enum):
-    """The object of a change: the task, a machine, or the places of other tasks. Cures are listed in this order."""
+    """What a change concerns: the task, a machine, or the machines of other tasks. Cures are listed in the order of
+    the kinds below.
+    """
 
     CORRECT = "correct-selector"
     LOWER_REQUEST = "lower-request"
@@ -33,14 +36,14 @@ class CureKind(Enum):
 
 
 class CureChange(NamedTuple):
-    """One change, a step of a cure.
+    """One change, which is a step of a cure.
 
-    ``subject``: the resource, the key of a label or annotation, the taint, or the constraint. ``machine``: the one that
-    is changed, or that an added one is like. ``before``, ``after``: amounts, or values of a label or an annotation,
-    None if there is none. If there may be several constraints of a kind, ``before`` is the number of this one, from 0,
-    and ``after`` a wider limit, or the label that it uses instead. If moves make room for a gang, ``after`` is the
-    number of members that get places. If devices are added, ``subject`` is one that they are like, ``after`` their
-    number. If a selector is corrected, both are labels: ``key=value``.
+    ``subject``: the resource, the key of a label or annotation, the taint, or the constraint. ``machine``: the
+    machine that is changed, or that an added machine resembles. ``before``, ``after``: amounts, or values of a label
+    or an annotation; None if there is none. If there may be several constraints of a kind, ``before`` is the index of
+    the changed one, and ``after`` a wider limit, or the label that it uses instead. If moves let a gang fit,
+    ``after`` is the number of its members that are placed. If devices are added, ``subject`` is a device that they
+    resemble, and ``after`` is their number. If a selector is corrected, both are labels: ``key=value``.
     """
 
     kind: CureKind
@@ -65,17 +68,17 @@ NO_CHANGE = TrialChange()
 
 
 class CureProposal(NamedTuple):
-    """A change that may give a waiting task a place, and its steps as people read them."""
+    """A change that may give a waiting task a machine, and its steps as people read them."""
 
     steps: tuple[CureChange, ...]
     change: TrialChange
 
 
 class ChangedMachine(NamedTuple):
-    """A task's class and a machine after changes.
+    """A task's class and a machine, as they are after changes.
 
-    ``free``: what is left there, amount by resource; ``levels``: the labels of all machines; ``list_slices()``
-    returns the specs of the ResourceSlices of this machine alone.
+    ``free``: what the machine has left, amount by resource. ``levels``: the labels of all machines. ``list_slices()``
+    returns the specs of those ResourceSlices that belong to this machine alone.
     """
 
     content: TaskClass

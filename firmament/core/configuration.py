@@ -1,4 +1,4 @@
-"""The configuration of a core: models with weights, rules about machines, and the options of a round."""
+"""Holds the configuration of a core: models with weights, rules about machines, and the options of a round."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class WeightedModel:
 
 @dataclass(frozen=True, slots=True)
 class FairShare:
-    """Positive weights of namespaces by name; ``default_weight`` applies to all others."""
+    """Positive weights of namespaces by name; ``default_weight`` applies to all other namespaces."""
 
     weights: Mapping[str, float] = field(default_factory=dict)
     default_weight: float = defaults.SHARE_WEIGHT
@@ -39,7 +39,9 @@ class FairShare:
 
 @dataclass(frozen=True, slots=True)
 class SizeLimits:
-    """Most objects of each kind; there may be as many jobs as tasks. ``record_bytes``: most bytes of one record."""
+    """The most objects of each kind; the limit on tasks also applies to jobs. ``record_bytes``: the most bytes of one
+    record.
+    """
 
     tasks: int = defaults.MOST_TASKS
     machines: int = defaults.MOST_MACHINES
@@ -57,39 +59,38 @@ class RoundOptions:
     seed: int = defaults.SEED
     """Seed of the order among machines of equal cost."""
     reserve_after_rounds: int = defaults.RESERVE_AFTER_ROUNDS
-    """Number of rounds in which a task must be passed over (others were placed, it fitted nowhere) before a machine is
-    reserved for it.
-    """
+    """If this many rounds have placed other tasks while a task fitted nowhere, a machine is reserved for the task."""
     reserve_for_rounds: int = defaults.RESERVE_FOR_ROUNDS
-    """Rounds after which a reservation ends."""
+    """Number of rounds after which a reservation ends."""
     reserve_after: float = defaults.RESERVE_AFTER
-    """Approximate seconds for which a task must be passed over before a machine is reserved for it."""
+    """Approximate seconds for which rounds must have passed over a task before a machine is reserved for it."""
     reserve_for: float = defaults.RESERVE_FOR
     """Seconds after which a reservation ends."""
     first_backoff: float = defaults.FIRST_BACKOFF
-    """Seconds that a task waits after its first failed binding; the time doubles after each further one."""
+    """Seconds that a task waits after its first failed binding; the time doubles after each further failure."""
     last_backoff: float = defaults.LAST_BACKOFF
-    """Longest such wait in seconds."""
+    """The most seconds that a task waits after a failed binding."""
     namespace_looks: int = 6_000_000
-    """Work, counted in machines examined, that a round does for one namespace while others wait, and for all
-    expensive classes together (see ``queue.budgets``). The default takes about a seventh of a second on one core.
+    """Work, counted in looks at single machines, that a round does for one namespace while others wait, and for all
+    expensive classes together (see ``queue.budgets``). The default work takes about a seventh of a second on one
+    core.
     """
     class_looks: int = 10_000
-    """The part of this work that each class takes, however many machines there are."""
+    """The part of ``namespace_looks`` that each class takes, however many machines there are."""
     by_quality: bool = False
-    """Whether, of tasks with equal priority, Guaranteed ones come before Burstable and BestEffort ones."""
+    """Whether, among tasks of equal priority, Guaranteed ones come before Burstable and BestEffort ones."""
     preemption: bool = True
-    """Whether tasks may be evicted for others."""
+    """Whether a round may evict tasks to place others."""
     gang_seconds: float = 600.0
-    """Seconds within which a decided gang must be complete; otherwise it is given up."""
+    """Seconds within which a placed gang must be complete; otherwise the solver gives it up."""
     refresh_seconds: float = math.inf
     """Seconds after which unschedulable tasks are tried again if machines have changed, so that their reasons stay
     correct.
     """
     evict_failed_gangs: bool = True
-    """Whether bound members of a gang that is given up are evicted."""
+    """Whether the solver evicts the bound members of a gang that it gives up."""
     tells_why: bool = True
-    """Whether rounds say why tasks wait, and how quotas are used; decisions do not depend on it."""
+    """Whether rounds say why tasks wait, and how quotas are used; decisions do not depend on this option."""
 
 
 def _default_policy() -> WeightedModel:
@@ -98,28 +99,29 @@ def _default_policy() -> WeightedModel:
 
 @dataclass(frozen=True, slots=True)
 class CoreConfiguration:
-    """Configuration of rounds: one base policy, any number of overlays, and rules."""
+    """The configuration of rounds: one base policy, any number of overlays, and rules."""
 
     policy: WeightedModel = field(default_factory=_default_policy)
     """The base policy."""
     overlays: tuple[WeightedModel, ...] = ()
-    """Further models, whose costs are added."""
+    """Further cost models, whose costs are added."""
     options: RoundOptions = field(default_factory=RoundOptions)
-    """How rounds behave."""
+    """Options of rounds."""
     fair_share: FairShare | None = None
-    """Fair shares between namespaces, None for none."""
+    """Fair shares between namespaces; None: there are none."""
     scarce: WeightedModel | None = None
-    """The model that charges tasks on machines with scarce resources that they do not request; None for none."""
+    """The model that charges tasks on machines with scarce resources that they do not request; None: there is none."""
     limits: SizeLimits = field(default_factory=SizeLimits)
     """Limits on the size of the cluster."""
     spread: tuple[SpreadConstraint, ...] = ()
-    """Default topology spread constraints for tasks that prefer to be apart."""
+    """Default topology spread constraints, for tasks that prefer to run apart."""
     rules: NodeRules = field(default_factory=default_rules)
-    """Rules by which machines are refused."""
+    """The rules by which machines are refused."""
     profiles: Mapping[str, CoreConfiguration] = field(default_factory=dict)
-    """Configurations by name of profile, for the tasks that name this profile; they have no profiles of their own."""
+    """Configurations by name of profile, for the tasks that name this profile; these configurations have no profiles
+    of their own."""
     needs: Needs = field(init=False)
-    """The needs of all models and rules together, without those of profiles."""
+    """What all models and rules together need, without the models of profiles."""
     models: tuple[WeightedModel, ...] = field(init=False)
     """The base policy, the overlays, and ``scarce``, in this order."""
     pair_models: tuple[tuple[WeightedModel, PairModel], ...] = field(init=False)
@@ -127,7 +129,7 @@ class CoreConfiguration:
     constraining_models: tuple[ConstrainingModel, ...] = field(init=False)
     """Models with constraints between tasks."""
     group_model: TopologyModel | None = field(init=False)
-    """The model that knows how groups are distributed over a tree of machines, None if there is none."""
+    """The model that knows how groups are distributed over a tree of machines; None: there is none."""
 
     def __post_init__(self) -> None:
         models = (self.policy, *self.overlays, *(() if self.scarce is None else (self.scarce,)))
@@ -143,7 +145,7 @@ class CoreConfiguration:
 
     @property
     def all_needs(self) -> Needs:
-        """The needs of all models and rules together, including those of profiles."""
+        """What all models and rules together need, including the models of profiles."""
         if not self.profiles:
             return self.needs
         return Needs.merge([self.needs, *(each.needs for each in self.profiles.values())])

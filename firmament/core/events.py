@@ -1,6 +1,7 @@
-"""The core's input: events, and reports of the outcomes of its decisions.
+"""Defines the core's input: events, and reports of the outcomes of its decisions.
 
-Plain immutable values, independent of any transport. Quantities are in the units of ``model``.
+All of them are plain immutable values, independent of how they are transported. Quantities are in the units of
+``model``.
 """
 
 from __future__ import annotations
@@ -13,7 +14,9 @@ from firmament.core.model import Job, Machine, TaskClass
 
 
 class InvalidEventError(ValueError):
-    """An event cannot be applied; the message names the object and the field. Nothing of its batch has been applied."""
+    """An event cannot be applied; the message names the object and the field. No event of its batch has been
+    applied.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +28,9 @@ class MachineUpserted:
 
 @dataclass(frozen=True, slots=True)
 class MachineRemoved:
-    """A machine is gone. Tasks on it are remembered, and count again if it returns before they end."""
+    """A machine no longer exists. Tasks on the machine are remembered, and count again if it returns before they
+    end.
+    """
 
     name: str
 
@@ -39,7 +44,7 @@ class JobDefined:
 
 @dataclass(frozen=True, slots=True)
 class JobRemoved:
-    """A job is gone; its tasks stay until events remove them."""
+    """A job no longer exists; its tasks stay until events remove them."""
 
     id: str
 
@@ -63,25 +68,25 @@ class ClassRemoved:
 class TasksSubmitted:
     """Unbound tasks of one class and job.
 
-    A known uid is updated; a task that is bound or assumed keeps its machine.
+    A task with a known uid is updated; a task that is bound or assumed keeps its machine.
     """
 
     task_class: int
-    """Number of the class."""
+    """Number of the tasks' class."""
     uids: tuple[str, ...]
-    """Ids of the tasks."""
+    """UIDs of the tasks."""
     job: str = ""
-    """Id of their job, "" for none."""
+    """ID of the tasks' job; "" for none."""
     priority: int = 0
-    """Their priority."""
+    """Priority of the tasks."""
     names: tuple[str, ...] = ()
-    """Names, parallel to ``uids``, or empty."""
+    """Names of the tasks, parallel to ``uids``, or empty."""
     created: tuple[float, ...] = ()
-    """When they were created, in seconds since the epoch, parallel to ``uids``, or empty."""
+    """When each task was created, in seconds since the epoch, parallel to ``uids``, or empty."""
     group_priority: int | None = None
-    """Order (32 bits) of their group among groups of equal ``priority``, None without one."""
+    """Order (32 bits) of the tasks' group among groups of equal ``priority``; None if they have no group."""
     spread_group: str = ""
-    """Group of tasks that prefer to be apart, "" for none."""
+    """Group of tasks that prefer to run apart; "" for none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,35 +98,35 @@ class TaskRemoved:
 
 @dataclass(frozen=True, slots=True)
 class TasksBound:
-    """Tasks that run on a machine, no matter who placed them. It overrides their earlier state."""
+    """Tasks that run on a machine, whichever scheduler placed them. The event overrides the tasks' earlier state."""
 
     machine: str
     """Name of the machine."""
     task_class: int
-    """Number of the class."""
+    """Number of the tasks' class."""
     uids: tuple[str, ...]
-    """Ids of the tasks."""
+    """UIDs of the tasks."""
     names: tuple[str, ...] = ()
-    """Names, parallel to ``uids``, or empty."""
+    """Names of the tasks, parallel to ``uids``, or empty."""
     priority: int = 0
-    """Their priority."""
+    """Priority of the tasks."""
     job: str = ""
-    """Id of their job, "" for none."""
+    """ID of the tasks' job; "" for none."""
     assigned: tuple[float, ...] = ()
-    """When each got its machine, in seconds since the epoch (0: unknown), parallel to ``uids``, or empty."""
+    """When each task got its machine, in seconds since the epoch (0: unknown), parallel to ``uids``, or empty."""
     initialized: tuple[float, ...] = ()
-    """When each was initialized, likewise."""
+    """When each task was initialized, in seconds since the epoch (0: unknown), parallel to ``uids``, or empty."""
     created: tuple[float, ...] = ()
-    """When each was created, as in ``TasksSubmitted``."""
+    """When each task was created, as in ``TasksSubmitted``."""
     group_priority: int | None = None
-    """As in ``TasksSubmitted``."""
+    """Order of the tasks' group, as in ``TasksSubmitted``."""
     spread_group: str = ""
-    """As in ``TasksSubmitted``."""
+    """Group of tasks that prefer to run apart, as in ``TasksSubmitted``."""
     assumed: bool = False
-    """Whether their bindings are still in progress, and may fail."""
+    """Whether the tasks' bindings are still in progress, and may fail."""
 
     def as_submitted(self) -> TasksSubmitted:
-        """Return the event that would submit them."""
+        """Return the event that would submit these tasks as waiting ones."""
         return TasksSubmitted(
             self.task_class,
             self.uids,
@@ -145,7 +150,7 @@ class WindowUse:
 
 @dataclass(frozen=True, slots=True)
 class TaskUses:
-    """Use of several tasks: ``amounts[i * len(resources) + k]`` is that of resource k by task i.
+    """Use of several tasks: ``amounts[i * len(resources) + k]`` is the use of resource k by task i.
 
     ``prod``: whether the source counts each task as koord-prod; parallel to ``uids``, or empty if it does not say.
     """
@@ -160,17 +165,17 @@ class TaskUses:
 class MachineSampled:
     """One report on the use of a machine and its tasks.
 
-    It replaces the previous report unless that is newer; unknown machines and tasks are ignored.
+    The report replaces the previous one unless that is newer; unknown machines and tasks are ignored.
     """
 
     machine: str
     """Name of the machine."""
     time: float
-    """When it was measured, in seconds since the epoch, 0 if unknown."""
+    """When the use was measured, in seconds since the epoch; 0 if unknown."""
     usage: Mapping[str, float]
     """Use by resource."""
     interval: float = 0.0
-    """Seconds between reports, 0 if unknown."""
+    """Seconds between reports; 0 if unknown."""
     no_usage: bool = False
     """Whether a source exists but reports no use of the machine."""
     windows: tuple[WindowUse, ...] = ()
@@ -180,19 +185,19 @@ class MachineSampled:
     system: Mapping[str, float] = field(default_factory=dict)
     """The part of ``usage`` that belongs to no task."""
     tasks: TaskUses | None = None
-    """Use of the tasks, None if not reported."""
+    """Use of the tasks; None if it is not reported."""
 
 
 @dataclass(frozen=True, slots=True)
 class MachineSampleRemoved:
-    """Nothing reports the use of a machine any more."""
+    """No source reports the use of a machine any more."""
 
     machine: str
 
 
 @dataclass(frozen=True, slots=True)
 class TaskSampled:
-    """Measured use of one task, beside the last report of its machine; unknown tasks are ignored."""
+    """Measured use of one task, in addition to the last report of its machine; unknown tasks are ignored."""
 
     uid: str
     time: float
@@ -210,7 +215,7 @@ class RecordUpserted:
 
 @dataclass(frozen=True, slots=True)
 class RecordRemoved:
-    """An object that models or rules read, such as an AppGroup, is gone."""
+    """An object that models or rules read, such as an AppGroup, no longer exists."""
 
     kind: str
     name: str
@@ -236,7 +241,7 @@ Event: TypeAlias = (
 
 @dataclass(frozen=True, slots=True)
 class BindingReport:
-    """The outcome of a PLACE delta: ``bound``, or refused and then whether to ``retry`` with back-off."""
+    """The outcome of a PLACE delta: ``bound`` or not; if not, whether to ``retry`` with back-off."""
 
     uid: str
     machine: str

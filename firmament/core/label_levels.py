@@ -1,4 +1,4 @@
-"""Compares the labels of machines by coarseness: a zone is coarser than a rack if it consists of whole racks."""
+"""Compares the labels of machines: a zone is coarser than a rack if it consists of whole racks."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping
 
 _TOPOLOGY = "topology.kubernetes.io/"
 _PLACES = frozenset({"zone", "region"})
-"""Names of labels that tell where a machine is, even if all machines have the same value."""
+"""Names of labels that say where a machine is, even if all machines have the same value."""
 
 _KINDS = frozenset({"os", "arch", "instance-type"})
-"""Names of labels that tell what a machine is, never where it is."""
+"""Names of labels that say what a machine is, and never where it is."""
 
 
 class LabelLevels:
@@ -24,7 +24,7 @@ class LabelLevels:
                 self.values.setdefault(key, set()).add(value)
 
     def find_coarser(self, key: str) -> tuple[str, ...]:
-        """Return the keys that are coarser than ``key``, the finest first: each of its values lies in one of theirs."""
+        """Return the keys with coarser domains than ``key``, consisting of whole domains of ``key``; finest first."""
         return tuple(self._sort(each for each in self.values if self._is_coarser(each, key)))
 
     def find_finer(self, key: str) -> tuple[str, ...]:
@@ -35,7 +35,7 @@ class LabelLevels:
         return sorted(keys, key=lambda key: (-len(self.values[key]), key))
 
     def _is_coarser(self, coarse: str, fine: str) -> bool:
-        """Return whether ``coarse`` divides machines more coarsely than ``fine``, and both tell where they are."""
+        """Return whether ``coarse`` divides machines more coarsely than ``fine``, and both say where machines are."""
         values, many = self.values.get(coarse, set()), len(self.values.get(fine, ()))
         if not len(values) < many or not (len(values) > 1 or _is_place(coarse)):
             return False

@@ -1,7 +1,7 @@
-"""The objects that the core knows: machines, jobs and task classes. The events with them are in ``events``.
+"""Defines the objects that the core knows: machines, jobs and task classes. For events about them see ``events``.
 
-Plain immutable values, independent of any transport. Quantities are integers in the unit of their resource: cpu in
-milli-cores, memory and ephemeral-storage in bytes, pods and extended resources as counts.
+The objects are plain immutable values, independent of how they are transported. Quantities are integers in the unit
+of their resource: cpu in milli-cores, memory and ephemeral-storage in bytes, pods and extended resources as counts.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ PODS = "pods"
 """Every task takes one unit of this resource on its machine, whether or not its class says so."""
 
 NO_ANNOTATIONS: Mapping[str, str] = MappingProxyType({})
-"""Shared by all objects without annotations, so that loops over thousands of machines find it in the CPU's cache."""
+"""All objects without annotations share this mapping, so that loops over many machines find it in the CPU's cache."""
 
 MAX_QUANTITY = 2**53
-"""Largest amount of a resource that is accepted; with larger ones, sums over a machine could overflow 64 bits."""
+"""The largest amount of a resource that is accepted; with larger ones, sums over a machine could overflow 64 bits."""
 
 
 @dataclass(frozen=True, slots=True)
 class Taint:
-    """A mark that keeps tasks away which do not tolerate it (core/v1 Taint)."""
+    """A mark that keeps tasks away that do not tolerate it (core/v1 Taint)."""
 
     key: str
     value: str
@@ -42,7 +42,7 @@ class Taint:
 
 @dataclass(frozen=True, slots=True)
 class Toleration:
-    """core/v1 Toleration; an empty ``key`` with ``Exists`` matches every taint, an empty ``effect`` every effect.
+    """A core/v1 Toleration; an empty ``key`` with ``Exists`` matches every taint, an empty ``effect`` every effect.
 
     ``Gt`` and ``Lt`` match taints whose value is an integer above, or below, ``value``.
     """
@@ -55,7 +55,7 @@ class Toleration:
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
-    """One ``key operator values`` condition on labels or fields (core/v1 NodeSelectorRequirement)."""
+    """One condition ``key operator values`` on labels or fields (core/v1 NodeSelectorRequirement)."""
 
     key: str
     operator: str
@@ -64,7 +64,7 @@ class Requirement:
 
 @dataclass(frozen=True, slots=True)
 class NodeSelectorTerm:
-    """A conjunction of requirements. A term without any requirement matches nothing, as in Kubernetes."""
+    """Requirements that must all be met. As in Kubernetes, a term without any requirement matches nothing."""
 
     labels: tuple[Requirement, ...] = ()
     fields: tuple[Requirement, ...] = ()
@@ -72,7 +72,7 @@ class NodeSelectorTerm:
 
 @dataclass(frozen=True, slots=True)
 class PreferredTerm:
-    """A term that is worth ``weight`` (1..100) on machines that match it."""
+    """A term that is worth ``weight`` (1 to 100) on machines that match it."""
 
     weight: int
     term: NodeSelectorTerm
@@ -80,10 +80,10 @@ class PreferredTerm:
 
 @dataclass(frozen=True, slots=True)
 class TaskSelector:
-    """Tasks by namespace and labels (core/v1 LabelSelector with namespaces and namespaceSelector).
+    """Selects tasks by namespace and labels (core/v1 LabelSelector with namespaces and namespaceSelector).
 
-    ``labels``: all must hold; without any, every task matches. ``nothing``: matches no task whatever else is set.
-    ``namespaces`` by name, and also those that match ``namespace_labels`` (None: no more; (): every namespace).
+    ``labels``: all must match; () matches every task. ``nothing``: the selector matches no task, whatever else is set.
+    ``namespaces``: by name; those that match ``namespace_labels`` are added (None: no more, (): every namespace).
     """
 
     labels: tuple[Requirement, ...] = ()
@@ -94,9 +94,9 @@ class TaskSelector:
 
 @dataclass(frozen=True, slots=True)
 class TaskTerm:
-    """Tasks of ``selector`` on machines with one value of the label ``topology_key`` (core/v1 PodAffinityTerm).
+    """Selects tasks on machines with one value of the label ``topology_key`` (core/v1 PodAffinityTerm).
 
-    ``weight`` is 1..100 in preferred terms, 0 in required ones.
+    ``weight``: 1 to 100 in preferred terms, 0 in required ones.
     """
 
     topology_key: str
@@ -106,16 +106,16 @@ class TaskTerm:
 
 @dataclass(frozen=True, slots=True)
 class SpreadRule:
-    """core/v1 TopologySpreadConstraint."""
+    """A core/v1 TopologySpreadConstraint."""
 
     topology_key: str
-    """Label whose values are the domains."""
+    """The label whose values are the domains."""
     selector: TaskSelector
-    """Tasks that count."""
+    """The tasks that count."""
     max_skew: int
     """By how many tasks a domain may exceed the emptiest one."""
     required: bool
-    """Whether the rule is DoNotSchedule."""
+    """Whether the constraint is DoNotSchedule."""
     min_domains: int = 0
     """If there are fewer domains, the emptiest counts as having 0 tasks."""
     ignore_node_affinity: bool = False
@@ -126,7 +126,7 @@ class SpreadRule:
 
 @dataclass(frozen=True, slots=True)
 class HostPort:
-    """A port of the machine that a task takes; an empty ``ip`` stands for all of its addresses."""
+    """A port of the machine that a task uses; an empty ``ip`` stands for all addresses of the machine."""
 
     port: int
     protocol: str = "TCP"
@@ -135,9 +135,9 @@ class HostPort:
 
 @dataclass(frozen=True, slots=True)
 class Disk:
-    """A disk that a task mounts without a claim: two tasks use it on one machine only if both only read.
+    """A disk that a task mounts without a claim: two tasks may use it on one machine only if both only read it.
 
-    ``claim``: it is a claim for one task at a time, for which machines where another task has it show another reason.
+    ``claim``: the disk is a claim for one task at a time; machines where another task has it state a reason of its own.
     """
 
     name: str
@@ -150,7 +150,7 @@ class TaskClaim:
     """A claim of devices by a task. Exactly one of ``claim`` and ``spec`` is given."""
 
     name: str
-    """The name of the claim in the task."""
+    """The claim's name in the task."""
     claim: str = ""
     """``namespace/name`` of an existing claim, which is the name of its record."""
     spec: str = ""
@@ -158,12 +158,12 @@ class TaskClaim:
 
 
 class ClaimAllocation(NamedTuple):
-    """Devices that are allocated to a claim of a task."""
+    """The devices that are allocated to a claim of a task."""
 
     name: str
-    """The name of the claim in the task."""
+    """The claim's name in the task."""
     claim: str
-    """``namespace/name`` of a claim that existed before, "" for one that was made for the task."""
+    """``namespace/name`` of a claim that existed before; "" for a claim that was made for the task."""
     allocation: str
     """JSON of an AllocationResult (resource.k8s.io/v1)."""
 
@@ -178,9 +178,9 @@ class Image:
 
 @dataclass(frozen=True, slots=True)
 class StorageRoom:
-    """Bytes of volumes of a storage class that can be created so that a machine reaches them.
+    """Storage of one storage class that a machine reaches, for volumes that can still be created.
 
-    ``largest``: for a single volume; ``capacity``: for all together, 0 if using it makes no difference.
+    ``largest``: bytes for a single volume. ``capacity``: bytes for all volumes, 0 if they do not matter for scores.
     """
 
     storage_class: str
@@ -190,9 +190,7 @@ class StorageRoom:
 
 @dataclass(frozen=True, slots=True)
 class NewStorage:
-    """The volumes of a storage class that must be created for a task: bytes of the ``largest`` one, and of all
-    together.
-    """
+    """The volumes of a storage class that must be created for a task: bytes of the ``largest`` one, and of all."""
 
     storage_class: str
     largest: int
@@ -201,30 +199,30 @@ class NewStorage:
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """A machine as last described."""
+    """A machine as the driver last described it."""
 
     name: str
-    """Its name."""
+    """The machine's name."""
     allocatable: Mapping[str, int]
     """Amounts by resource; an absent resource counts as 0."""
     labels: Mapping[str, str] = field(default_factory=dict)
-    """Its labels."""
+    """The machine's labels."""
     taints: tuple[Taint, ...] = ()
-    """Its taints."""
+    """The machine's taints."""
     unschedulable: bool = False
-    """Whether it is cordoned."""
+    """Whether the machine is cordoned."""
     not_ready: bool = False
-    """Whether it is not ready."""
+    """Whether the machine is not ready."""
     annotations: Mapping[str, str] = field(default_factory=lambda: NO_ANNOTATIONS)
-    """Its annotations."""
+    """The machine's annotations."""
     images: tuple[Image, ...] = ()
-    """Images on it."""
+    """The container images on the machine."""
     total: Mapping[str, int] = field(default_factory=dict)
     """Amounts of the hardware, including the system's part; absent resources are as in ``allocatable``."""
     attached: tuple[str, ...] = ()
-    """Those volumes attached to it that several tasks share."""
+    """The volumes attached to the machine that several tasks share."""
     storage: tuple[StorageRoom, ...] = ()
-    """Storage classes whose drivers report how much they can create, one entry each."""
+    """The storage classes whose drivers report how much they can create, one entry each."""
 
 
 Container: TypeAlias = ContainerRow
@@ -232,11 +230,11 @@ Container: TypeAlias = ContainerRow
 
 @dataclass(frozen=True, slots=True)
 class VolumeRule:
-    """Where a volume can be reached: one of ``terms`` must match the machine (without any, no machine does).
+    """Says which machines reach a volume: those that match one of ``terms`` (if there are none, no machine does).
 
-    ``reason``: the reason on other machines; "": that of a volume's node affinity. ``in_use``: another task now has
-    exclusive use of the volume. That reason comes before those of attachment limits, and is gone once that task has
-    left.
+    ``reason``: the reason for refusing other machines; "": the reason for a volume's node affinity. ``in_use``:
+    another task now has exclusive use of the volume. In this case, the reason precedes those of attachment limits,
+    and no longer holds once that task has left.
     """
 
     terms: tuple[NodeSelectorTerm, ...] = ()
@@ -246,13 +244,13 @@ class VolumeRule:
 
 @dataclass(frozen=True, slots=True)
 class TaskClass:
-    """Everything that constraints and costs depend on in a task; tasks with equal content are interchangeable.
+    """Everything about a task on which constraints and costs depend; tasks with equal content are interchangeable.
 
     Mappings are sorted tuples of pairs, so that the content is hashable.
     """
 
     requests: tuple[tuple[str, int], ...] = ()
-    """Amounts by resource."""
+    """Requested amounts by resource."""
     node_selector: tuple[tuple[str, str], ...] = ()
     """Labels that machines must have."""
     required: tuple[NodeSelectorTerm, ...] = ()
@@ -268,95 +266,96 @@ class TaskClass:
     annotations: tuple[tuple[str, str], ...] = ()
     """Annotations of the tasks."""
     machine: str = ""
-    """The only machine that they may use, "" for any."""
+    """The only machine that the tasks may use; "" for any."""
     invalid: str = ""
-    """Why such tasks can never be placed, "" if they can."""
+    """Why tasks of the class can never be placed; "" if they can."""
     affinity: tuple[TaskTerm, ...] = ()
     """Required affinity to other tasks."""
     anti_affinity: tuple[TaskTerm, ...] = ()
-    """Required anti-affinity."""
+    """Required anti-affinity to other tasks."""
     preferred_affinity: tuple[TaskTerm, ...] = ()
-    """Preferred affinity."""
+    """Preferred affinity to other tasks."""
     preferred_anti_affinity: tuple[TaskTerm, ...] = ()
-    """Preferred anti-affinity."""
+    """Preferred anti-affinity to other tasks."""
     spread: tuple[SpreadRule, ...] = ()
-    """Rules of topology spread."""
+    """Topology spread constraints."""
     ports: tuple[HostPort, ...] = ()
-    """Host ports."""
+    """Host ports that the tasks use."""
     volumes: tuple[VolumeRule, ...] = ()
-    """Where volumes can be reached."""
+    """Which machines reach the tasks' volumes."""
     images: tuple[str, ...] = ()
-    """One image per container."""
+    """Container images, one per container."""
     terminating: bool = False
     """Whether the tasks are being deleted, and no longer count for topology spread."""
     never_preempts: bool = False
-    """Whether they may not evict others."""
+    """Whether the tasks may not evict others."""
     containers: tuple[Container, ...] = ()
-    """Containers, if some model reads them."""
+    """The tasks' containers, if some model reads them."""
     qos: str = ""
-    """QoS class, "" if unknown; only if some model reads containers."""
+    """QoS class, "" if unknown; stated only if some model reads containers."""
     overhead: tuple[tuple[str, int], ...] = ()
-    """Amounts by resource that the runtime adds; only if some model reads containers."""
+    """Amounts by resource that the runtime adds; stated only if some model reads containers."""
     limits: tuple[tuple[str, int], ...] = ()
-    """Limits by resource; only if some model estimates use."""
+    """Limits by resource; stated only if some model estimates use."""
     service_class: str = ""
-    """Koordinator's priority class, "" for none; only if some model estimates use."""
+    """Koordinator's priority class, "" for none; stated only if some model estimates use."""
     daemon: bool = False
-    """Whether a DaemonSet owns them; only if some model estimates use."""
+    """Whether a DaemonSet owns the tasks; stated only if some model estimates use."""
     runs_to_completion: bool = False
-    """Whether they are expected to end by themselves."""
+    """Whether the tasks are expected to end by themselves."""
     run_seconds: int = 0
     """Seconds within which the tasks end once they have a machine; 0 if unknown."""
     assumed: tuple[tuple[str, int], ...] = ()
-    """Amounts by resource that costs add to requests, because some container states none; they take no room."""
+    """Amounts by resource that cost models add because some container requests none; machines do not book them."""
     attachments: tuple[tuple[str, str], ...] = ()
     """Pairs of resource and volume: tasks need one unit less of the resource on machines with the volume attached."""
     new_storage: tuple[NewStorage, ...] = ()
     """Volumes to be created, by storage class, if drivers report how much they can create."""
     disks: tuple[Disk, ...] = ()
-    """Disks that are mounted without a claim."""
+    """Disks that the tasks mount without a claim."""
     queue: str = ""
-    """Name of the quota that the tasks draw on, "" for none."""
+    """Name of the quota that the tasks use; "" for none."""
     profile: str = ""
     """Name of the profile by which the tasks are placed; "" or an unknown name: the default profile."""
     claims: tuple[TaskClaim, ...] = ()
-    """Claims of devices."""
+    """The tasks' claims of devices."""
     group: str = ""
-    """Name of the tasks' group in the tree of groups of their job, "" if it has none."""
+    """Name of the tasks' group in their job's tree of groups; "" if they are in none."""
     flavor_group: str = ""
-    """Name of a group of pod sets: its tasks in a gang take the same flavors of quotas, "" for none."""
+    """Name of a group of pod sets: its tasks in a gang take the same flavors of quotas; "" for none."""
 
 
 @dataclass(frozen=True, slots=True)
 class JobGroup:
-    """A group in a job's tree of groups. Groups that are not the parent of another hold tasks."""
+    """A group in a job's tree of groups. A group that is not the parent of another one contains tasks."""
 
     name: str
-    """Its name, unique in the job."""
+    """The group's name, unique in the job."""
     parent: str = ""
-    """Name of the group that contains it, "" for a root."""
+    """Name of the group that contains this one; "" for a root."""
     least: int = 0
-    """Number of its tasks, or groups in it, that are placed together or not at all; 0: each by itself."""
+    """How many of the group's tasks, or of the groups in it, are placed together or not at all; 0: each by itself."""
     within: tuple[str, ...] = ()
-    """Labels of machines: all tasks go to machines with the same value of each."""
+    """Labels of machines: all tasks of the group go to machines with the same value of each label."""
     rather_within: tuple[str, ...] = ()
-    """Labels of machines, by preference: all tasks go to machines with the same value of the first that is possible."""
+    """Labels of machines, by preference: all tasks go to machines with one value of the first label that allows it."""
     apart: bool = False
-    """Whether no two groups in it share a value of the labels that they name in ``within``."""
+    """Whether no two groups inside this group may share a value of the labels that they name in ``within``."""
     disrupted_whole: bool = False
-    """Whether evicting one of its tasks evicts all."""
+    """Whether evicting one task of the group evicts all."""
     expected: int = 0
-    """How many tasks, or groups in it, the group will have, 0 if unknown. As long as none of its tasks is on a machine,
-    rounds look for room for all.
+    """How many tasks, or groups in it, the group will have; 0 if unknown. While none of the group's tasks is on a
+    machine, rounds look for machines for all expected ones.
     """
     expected_alike: bool = False
-    """Whether the tasks that do not exist yet request what its tasks do. If so, or if all exist, none is placed unless
-    there is room for all. Otherwise domains with that room come first; if there are none, others are used that have
-    room for all that exist. Of a group of groups: whether all that are expected begin together.
+    """Whether the tasks that do not exist yet will request what the present tasks do. If so, or if all tasks exist,
+    none is placed unless all would fit. If tasks to come will request something else, domains in which all expected
+    tasks would fit come first; if there are none, domains in which all existing tasks fit are used. For a group of
+    groups: whether all that are expected begin together.
     """
     divided: tuple[tuple[str, LevelRule], ...] = ()
-    """Labels of machines, each with a rule about how the members of the group (its tasks, or the groups in it) are
-    divided over its values; each of these groups stays on machines with one value. The second rule divides the members
+    """Labels of machines, each with a rule about how the group's members (its tasks, or the groups in it) are divided
+    over the label's values. Each group inside stays on machines with one value. The second rule divides the members
     that share a value of the first label, and so on.
     """
 
@@ -366,34 +365,34 @@ class Job:
     """The owner of tasks."""
 
     id: str
-    """Its id."""
+    """The job's ID."""
     name: str = ""
-    """Its name, for people."""
+    """The job's name, for messages."""
     size: int = 0
-    """Number of its tasks, 0 if unknown."""
+    """Number of the job's tasks; 0 if unknown."""
     min_members: int = 0
-    """Number of tasks that must be placed together; 0 or 1: no gang."""
+    """Number of tasks that must be placed together; 0 or 1: the job is no gang."""
     namespace: str = ""
-    """Its namespace."""
+    """The job's namespace."""
     gang_seconds: float = 0.0
-    """Seconds within which a decided gang must be complete; 0: as configured."""
+    """Seconds within which the gang must be complete once it is placed; 0: as configured."""
     was_whole: bool = False
-    """Whether the gang was complete before this scheduler knew it, and some of its tasks still run."""
+    """Whether the gang was complete before this solver knew it, and some of its tasks still run."""
     disrupted_whole: bool = False
     """Whether evicting one task of the gang evicts all."""
     least_room: tuple[tuple[str, int], ...] = ()
-    """Amounts by resource; no task is placed while all machines together have less room."""
+    """Amounts by resource: no task of the job is placed while all machines together have less left."""
     groups: tuple[JobGroup, ...] = ()
-    """Its tree of groups, parents first; () if it has none. ``min_members`` then counts tasks of all groups: the least
-    number that makes the tree complete, or more.
+    """The job's tree of groups, parents first; () if it has none. ``min_members`` then counts tasks of all groups:
+    the least number that makes the tree complete, or more.
     """
 
     @property
     def is_gang(self) -> bool:
-        """Whether several of its tasks must be placed together."""
+        """Whether several tasks of the job must be placed together."""
         return self.min_members > 1
 
     @property
     def asks_for_room(self) -> bool:
-        """Whether its tasks wait until all machines together have enough room."""
+        """Whether the job's tasks wait until all machines together have enough left."""
         return bool(self.least_room)

@@ -1,4 +1,4 @@
-"""Keeps what rounds of each profile start from and reuse: answers of models, first costs, prices."""
+"""Keeps what the rounds of each profile reuse: answers of models, first costs, prices."""
 
 from __future__ import annotations
 
@@ -17,27 +17,29 @@ from firmament.core.state.cluster import Cluster
 
 @dataclass(frozen=True, slots=True)
 class PlacementProfile:
-    """Placement state that is kept for one profile of a cluster."""
+    """What is kept for one profile of a cluster."""
 
     context: RoundContext
-    """Context that its rounds start from."""
+    """The context with which the profile's rounds begin."""
     kept_rows: KeptRows
-    """Answers of its models."""
+    """The answers of the profile's models."""
     first_costs: FirstCosts
-    """The cost of one task on each machine by these models, without crowding."""
+    """What one task costs on each machine by the profile's models, without crowding."""
     prices: PriceMemory = field(default_factory=PriceMemory)
-    """Prices that its rounds have found."""
+    """The prices that the profile's rounds have found."""
 
 
 class Profiles:
-    """The profiles of one cluster by name; `BASE` is that of all tasks that name none or an unknown one.
+    """The profiles of one cluster by name; tasks that name no profile, or an unknown one, have `BASE`.
 
-    They share the cluster and what does not depend on models: filters, reservations and evictions in progress.
+    All profiles share the cluster and what does not depend on models: filters, reservations and evictions in
+    progress.
     """
 
     def __init__(self, context: RoundContext, kept_rows: KeptRows, first_costs: FirstCosts) -> None:
-        """``context`` is that of `BASE`, whose configuration contains those of the other profiles. `BASE` uses
-        ``kept_rows`` and ``first_costs``; the other profiles get their own, used from the same number of machines on.
+        """``context``: that of `BASE`, whose configuration contains those of the other profiles. `BASE` uses
+        ``kept_rows`` and ``first_costs``. Each other profile gets its own, which begin to be used at the same number
+        of machines.
         """
         base = replace(context, kept_rows=kept_rows)
         self._by_name = {BASE: PlacementProfile(base, kept_rows, first_costs)}
@@ -47,11 +49,14 @@ class Profiles:
             self._by_name[name] = PlacementProfile(own, kept, FirstCosts(first_costs.least_machines))
 
     def __getitem__(self, name: str) -> PlacementProfile:
-        """The profile of this name, `BASE` if there is none."""
+        """Return the profile of this name; `BASE` if there is none."""
         return self._by_name.get(name) or self._by_name[BASE]
 
     def divide(self, cluster: Cluster, rows: Iterable[int]) -> list[list[int]]:
-        """Return tasks (rows) by profile, ordered by its name; those of a profile in the order given."""
+        """Return tasks (rows) by profile, ordered by the profile's name.
+
+        The tasks of a profile keep the order given.
+        """
         found: dict[str, list[int]] = {}
         for row in rows:
             found.setdefault(self._name_profile(cluster, row), []).append(row)
@@ -66,13 +71,13 @@ class Profiles:
         return name if name in self._by_name else BASE
 
     def free_memory(self) -> None:
-        """Drop what is kept only to make rounds faster."""
+        """Drop all data that only make rounds faster."""
         for each in self._by_name.values():
             each.kept_rows.clear()
             each.first_costs.clear()
 
     def renumber_shapes(self, new_row: Int64) -> None:
-        """Move shapes to new rows: ``new_row[old]``, int64[S], -1 for those that are gone."""
+        """Move shapes to new rows: ``new_row[old]``, int64[S], -1 for removed shapes."""
         for each in self._by_name.values():
             each.kept_rows.renumber(new_row)
             each.first_costs.clear()

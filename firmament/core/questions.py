@@ -1,4 +1,4 @@
-"""Answers questions about a cluster and its tasks, without changing anything that decisions depend on."""
+"""Answers questions about a cluster and its tasks, without changing anything on which decisions depend."""
 
 from __future__ import annotations
 
@@ -31,24 +31,24 @@ from firmament.core.state.tasks import TaskPhase
 
 
 class UnknownTaskError(KeyError):
-    """No task with that uid is known."""
+    """No task with this uid is known."""
 
 
 class ClusterQuestions:
-    """The questions that a caller may ask about one cluster; part of ``Scheduler``."""
+    """The questions that a caller may ask about one cluster; ``Scheduler`` inherits them."""
 
     _cluster: Cluster
     _profiles: Profiles
     _clock: Callable[[], float]
 
     def explain(self, uid: str) -> Explanation:
-        """Return whether the task may use each machine and what models charge; raises ``UnknownTaskError``."""
+        """Return whether a task may use each machine, and what models charge there; raise ``UnknownTaskError``."""
         if uid not in self._cluster.tasks.row_of:
             raise UnknownTaskError(uid)
         return explain(self._find_context(uid), uid, self._clock())
 
     def divide_by_profile(self, uids: Iterable[str]) -> list[list[str]]:
-        """Return the known ones of these tasks, divided by profile, as ``snapshot_of_running`` takes them."""
+        """Return those of the tasks that are known, divided by profile, as ``snapshot_of_running`` takes them."""
         tasks = self._cluster.tasks
         rows = [tasks.row_of[uid] for uid in uids if uid in tasks.row_of]
         return [[tasks.uid[row] for row in each] for each in self._profiles.divide(self._cluster, rows)]
@@ -56,7 +56,7 @@ class ClusterQuestions:
     def snapshot_of_running(self, uids: Sequence[str], *, stay: bool = False) -> RunningSnapshot | None:
         """Return the problem of placing bound tasks again, all at once; None if none is bound to a known machine.
 
-        ``uids``: tasks of one profile; ``stay``: of placing further tasks like them.
+        ``uids``: tasks of one profile. ``stay``: the problem of placing further tasks like them.
         """
         known = [uid for uid in uids if uid in self._cluster.tasks.row_of]
         if not known:
@@ -64,7 +64,7 @@ class ClusterQuestions:
         return snapshot_of_running(self._find_context(known[0]), known, self._clock(), stay=stay)
 
     def get_bound_task(self, uid: str) -> BoundTask:
-        """Return what a driver would report about a bound task; raises ``UnknownTaskError``."""
+        """Return what a driver would report about a bound task; raise ``UnknownTaskError`` if there is no such task."""
         if uid not in self._cluster.tasks.row_of:
             raise UnknownTaskError(uid)
         return get_bound_task(self._cluster, uid)
@@ -74,8 +74,10 @@ class ClusterQuestions:
         return get_measured(self._cluster)
 
     def divide_by_devices(self, uids: Iterable[str]) -> tuple[list[str], list[str]]:
-        """Return the known ones of these tasks: those for which a cost model of their profile judges which devices
-        machines have left, and the others.
+        """Return those of the tasks that are known, in two groups.
+
+        The first has the tasks for which a cost model of their profile judges which devices machines have left; the
+        second has the others.
         """
         tasks = self._cluster.tasks
         found: tuple[list[str], list[str]] = ([], [])
@@ -91,11 +93,14 @@ class ClusterQuestions:
         return self._profiles[BASE].context.configuration.rules
 
     def find_open_machines(self, uids: Sequence[str], machines: Sequence[str]) -> list[Bool]:
-        """Return, per task, on which of the machines the rules about machines would let it run; see ``find_open``."""
+        """Return, for each task, on which of the machines the rules about machines would let it run.
+
+        See ``find_open``.
+        """
         return find_open(self._profiles[BASE].context, uids, machines)
 
     def iter_broken_rules(self) -> Iterator[BrokenRule]:
-        """Yield tasks that run on machines which the rules about machines now refuse to them."""
+        """Yield the tasks that run on machines which the rules about machines refuse to them now."""
         return iter_broken_rules(self._profiles[BASE].context)
 
     def task_states(self) -> Iterator[TaskState]:
@@ -112,7 +117,7 @@ class ClusterQuestions:
         return int(np.count_nonzero(tasks.state[: len(tasks.uid)] == int(TaskPhase.ASSUMED)))
 
     def knows(self, uid: str) -> bool:
-        """Return whether there is a task with that uid."""
+        """Return whether there is a task with this uid."""
         return uid in self._cluster.tasks.row_of
 
     def list_assumed(self) -> set[str]:
@@ -121,13 +126,13 @@ class ClusterQuestions:
         return {tasks.uid[row] for row in tasks.in_state(TaskPhase.ASSUMED).tolist()}
 
     def list_events(self) -> ClusterEvents:
-        """Return events that describe the cluster to trials, see ``intake.cluster_events``."""
+        """Return the events by which a trial learns the cluster, see ``intake.cluster_events``."""
         return list_events(self._cluster)
 
     def class_words(self, uids: Sequence[str]) -> list[ClassWords]:
-        """Return the names of the classes of these tasks; for a task that is gone, its uid."""
+        """Return the names of the classes of these tasks; in place of a task that has ended, its uid."""
         return class_words(self._cluster, uids)
 
     def _find_context(self, uid: str) -> RoundContext:
-        """Return the context from which a round of a known task starts."""
+        """Return the context with which a round of a known task begins."""
         return self._profiles.find_profile(self._cluster, self._cluster.tasks.row_of[uid]).context

@@ -1,8 +1,8 @@
-"""Orders, runs and ranks of rows by integer keys, and which columns are equal.
+"""Sorts and ranks rows by integer keys, and finds equal columns.
 
-Orders are those of a stable sort, in a fraction of its time: numpy uses a radix sort for 16-bit numbers. For longer
-ones its stable sort is several times slower than its unstable one. The latter gives the same order if no two keys are
-equal, so the row is made part of the key.
+The results are those of a stable sort, in a fraction of its time: numpy uses a radix sort for 16-bit numbers. For
+longer numbers, numpy's stable sort is several times slower than its unstable one. The unstable sort gives the same
+order if no two keys are equal, so the row is made part of the key.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ SHORT = 2**16
 
 
 def order_of(nodes: NDArray[np.integer[Any]], number: int) -> Int64:
-    """Return indices that sort ``nodes`` (int[A], from 0 to below ``number``); equal ones keep their order."""
+    """Return the indices that sort ``nodes`` (int[A], 0 to below ``number``); equal ones keep their order."""
     return np.argsort(nodes.astype(np.uint16) if number <= SHORT else nodes, kind="stable")
 
 
 def order_by(keys: Int64) -> Int64:
     """Return the indices that sort ``keys``; rows with equal keys keep their order: int64[N].
 
-    The span of keys times N must fit 64 bits.
+    The span of keys times N must fit into 64 bits.
     """
     if not len(keys):
         return np.empty(0, dtype=np.int64)
@@ -86,15 +86,18 @@ def count_up(lengths: Int64) -> Int64:
 
 
 def sum_before_in_runs(values: NDArray[Any], starts: Int64, lengths: Int64) -> NDArray[Any]:
-    """Return, for each of ``values``, the sum of the values before it in its run; runs as from ``find_runs``."""
+    """Return, for each of ``values``, the sum of the values before it in its run.
+
+    The runs are those of ``find_runs``.
+    """
     before = np.cumsum(values) - values
     before -= np.repeat(before[starts], lengths)
     return before
 
 
-# --- Equal columns: those that are equal in every row of some matrices, found by random sums of each column.
-#
-# Two different columns get equal marks once in 2 ** 126 pairs; two that share only one half of a mark are told apart.
+# --- Equal columns: those that are equal in every row of some matrices, found by random sums of each column. Two
+# different columns get equal marks once in 2 ** 126 pairs; two that share only one half of a mark are recognised as
+# different.
 
 
 _ROWS_AT_ONCE = 64
@@ -103,7 +106,7 @@ _ROWS_AT_ONCE = 64
 class ColumnMarks:
     """Marks of the M columns of a matrix whose rows are added one after another: equal columns have equal marks.
 
-    Deterministic: equal rows, added in the same order, give equal marks.
+    Marks are deterministic: equal rows, added in the same order, give equal marks.
     """
 
     def __init__(self, columns: int) -> None:
@@ -111,7 +114,7 @@ class ColumnMarks:
         self._marks = np.zeros((columns, 2), dtype=np.int64)
 
     def add(self, rows: NDArray[np.integer[Any]], at: Int64 | slice = slice(None)) -> None:
-        """Add rows: int[R, M], or only the columns ``at`` of them; sums wrap around."""
+        """Add rows: int[R, M], or only their columns ``at``; sums wrap around."""
         for begin in range(0, len(rows), _ROWS_AT_ONCE):
             block = rows[begin : begin + _ROWS_AT_ONCE]
             self._mark(block, self._random.integers(1, 2**62, size=(2, len(block)), dtype=np.int64), at)
@@ -119,7 +122,8 @@ class ColumnMarks:
     def add_each(self, rows: Iterable[NDArray[np.integer[Any]]]) -> None:
         """Add rows (int[M] each); marks become the same as if they were added one after another.
 
-        For thousands of rows this is several times as fast, and it holds few of them at a time.
+        Adding thousands of rows at once is several times as fast as one by one, and keeps few of them in memory at a
+        time.
         """
         left = iter(rows)
         while block := list(islice(left, _ROWS_AT_ONCE)):
@@ -136,10 +140,9 @@ class ColumnMarks:
         return int(np.count_nonzero(ordered[1:] != ordered[:-1])) + min(1, len(ordered))
 
     def groups(self) -> tuple[Int64, Int64, Int64] | None:
-        """Return the group of each column, int64[M]; the first column of each group and the sizes of groups, int64[G]
-        each.
+        """Return the group of each column, int64[M], and int64[G] each: the groups' first columns and sizes.
 
-        None: columns that differ share half a mark.
+        Return None if columns that differ share half a mark.
         """
         _, first, group, size = np.unique(
             self._marks[:, 0], return_index=True, return_inverse=True, return_counts=True

@@ -1,8 +1,8 @@
-"""Why a machine is refused to a task: reasons as values, and all their words.
+"""Defines the reasons for which a machine is refused to a task, and all their words.
 
-A reason says at which stage of kube-scheduler's filters it has its turn, how grave it is, and what cures it. Whoever
-decides by a reason compares values. Words are for people, and for messages on the wire: only this module makes and
-reads them.
+A reason says at which stage of kube-scheduler's filters it is found, how severe it is, and what cures it. Code that
+decides by a reason compares values. The words are for people, and for messages between processes: only this module
+makes and reads them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from firmament.core.model import PODS, Taint
 
 
 class Stage(IntEnum):
-    """The point in the order of filters at which one runs. Filters of models, which kube-scheduler does not have, run
+    """The position of a filter in kube-scheduler's order. Filters of models, which kube-scheduler does not have, run
     last.
     """
 
@@ -36,9 +36,9 @@ class Severity(Enum):
     """Whether evictions may help, as kube-scheduler's status of a filter says."""
 
     UNSCHEDULABLE = "Unschedulable"
-    """Tasks that go may open the machine."""
+    """The machine may become acceptable if tasks on it leave."""
     UNRESOLVABLE = "UnschedulableAndUnresolvable"
-    """The machine stays closed whichever tasks leave."""
+    """The machine stays unacceptable whichever tasks leave."""
 
 
 class CuredBy(Enum):
@@ -49,7 +49,8 @@ class CuredBy(Enum):
     CHANGE = "change"
     """A change to the task or to the machine itself, whatever runs there or elsewhere."""
     OTHERS = "others"
-    """Other tasks in other places, or a constraint less that is about them; what models know is taken for that."""
+    """Other tasks in other places, or dropping a constraint about other tasks; reasons of models are assumed to be of
+    this kind."""
 
 
 _CURABLE, _FINAL = Severity.UNSCHEDULABLE, Severity.UNRESOLVABLE
@@ -58,11 +59,11 @@ _CURABLE, _FINAL = Severity.UNSCHEDULABLE, Severity.UNRESOLVABLE
 class Reason(Enum):
     """The scheduler's own reasons for refusing a machine; those that kube-scheduler has too are in its words.
 
-    The value is what people read, without the detail that a `Cause` may have.
+    The value is the text for people, without the detail that a `Cause` may have.
     """
 
     text: str
-    """The value once more: of an attribute it is read ten times as fast, and hundreds are read for a task."""
+    """The value once more: reading an attribute is ten times as fast, and hundreds are read for one task."""
     stage: Stage
     severity: Severity
     cured_by: CuredBy
@@ -126,14 +127,14 @@ class Reason(Enum):
 
 @dataclass(frozen=True, slots=True)
 class StatedReason:
-    """A reason in the words of its source: a cost model, a volume, a class that is invalid, a further rule."""
+    """A reason in the words of its source: a cost model, a volume, an invalid class, or a further rule."""
 
     value: str
     stage: Stage = Stage.MODELS
     severity: Severity = _FINAL
     cured_by: CuredBy = CuredBy.OTHERS
     of_task: bool = False
-    """Whether it is about the task, wherever it goes: kube-scheduler tells it without a number of nodes."""
+    """Whether the reason is about the task, wherever it goes: kube-scheduler states it without a number of nodes."""
 
     @property
     def text(self) -> str:
@@ -145,18 +146,23 @@ AnyReason: TypeAlias = Reason | StatedReason
 
 
 def by_limit(words: str) -> StatedReason:
-    """Return the reason for a limit between tasks that a model states: it holds as long as the other tasks stay."""
+    """Return the reason for a limit between tasks that a model states.
+
+    The limit holds as long as the other tasks stay.
+    """
     return StatedReason(words, severity=_CURABLE)
 
 
 def by_kept_room(name: str, until: str) -> StatedReason:
-    """Return the reason where room is kept for a gang that restarts. ``name``: "" for a gang of another namespace."""
+    """Return the reason for a machine where capacity is kept for a restarting gang. ``name``: the gang's name; "" for
+    a gang of another namespace.
+    """
     gang = f"restarting gang {name}" if name else "a restarting gang of another namespace"
     return by_limit(f"node(s) kept room for {gang} until {until}")
 
 
 BY_FURTHER_ROOM = by_limit("node(s) kept room for further restarting gangs")
-"""The reason where room is kept for gangs that are too many to be named."""
+"""The reason for machines where capacity is kept for gangs that are too many to be named."""
 
 
 def by_task(words: str) -> StatedReason:
@@ -165,7 +171,7 @@ def by_task(words: str) -> StatedReason:
 
 
 class Cause(NamedTuple):
-    """A reason, and what it is about: a resource, a taint; "" for nothing."""
+    """A reason, and what the reason is about: a resource or a taint; "" for nothing."""
 
     reason: AnyReason
     detail: str = ""
@@ -177,12 +183,12 @@ class Cause(NamedTuple):
 
     @property
     def summary(self) -> str:
-        """Text for counts over machines, whose details may differ: only lacking resources are named."""
+        """The text for counts over machines, for which details may differ: only lacking resources are named."""
         return self.words if self.reason is Reason.INSUFFICIENT else self.reason.text
 
     @property
     def words(self) -> str:
-        """Text for one machine, with the detail."""
+        """The text for one machine, with the detail."""
         return f"{self.reason.value} {self.detail}" if self.detail else self.reason.value
 
 
@@ -194,7 +200,7 @@ def lacks_only_room(causes: Sequence[Cause]) -> bool:
 def lack_of(resource: str) -> Cause:
     """Return the cause for which a machine without enough of a resource is refused.
 
-    The prefix of a resource tells whether it stands for attached or unclaimed volumes.
+    The prefix of a resource says whether it stands for attached or unclaimed volumes.
     """
     if resource == PODS:
         return Cause(Reason.TOO_MANY)
@@ -218,10 +224,10 @@ _OF_VOLUMES = {
 
 
 def of_volume(words: str, *, in_use: bool) -> AnyReason:
-    """Return the reason for machines that a volume does not admit: ``words``, a text from the bridge, "" for the usual
-    one.
+    """Return the reason for machines that a volume does not admit.
 
-    ``in_use``: another task now has exclusive use of the volume.
+    ``words``: a text from the bridge; "" for the usual one. ``in_use``: another task now has exclusive use of the
+    volume.
     """
     known = _OF_VOLUMES.get(words or Reason.WRONG_VOLUMES.value)
     stage = Stage.IN_USE if in_use else Stage.VOLUMES
@@ -239,8 +245,9 @@ NO_MACHINES = "no nodes available to schedule pods"
 
 
 def too_few_places(constraints: str) -> str:
-    """Return the text for a gang with too few places; ``constraints``: those without which it would have enough, ""
-    if unknown.
+    """Return the text for a gang that does not fit.
+
+    ``constraints``: those without which it would fit; "" if unknown.
     """
     return f"{TOO_FEW_PLACES} (because of {constraints})" if constraints else TOO_FEW_PLACES
 
@@ -248,7 +255,7 @@ def too_few_places(constraints: str) -> str:
 def summarise(machines: int, counts: Sequence[tuple[str, int]], of_task: str = "") -> str:
     """Return ``0/4 nodes are available: 1 node(s) were unschedulable, 3 Insufficient cpu.``
 
-    ``counts`` are (text, machines) pairs, written in kube-scheduler's order: sorted as text that begins with the
+    ``counts``: (text, machines) pairs, written in kube-scheduler's order, which is that of texts beginning with the
     number. ``of_task``: a fault of the task that holds on every machine; if there is one, nothing else is written.
     """
     if machines == 0:
@@ -262,7 +269,7 @@ def summarise(machines: int, counts: Sequence[tuple[str, int]], of_task: str = "
 
 
 def order_reasons(counts: Sequence[tuple[str, int]]) -> list[tuple[str, int]]:
-    """Return reasons in kube-scheduler's order: sorted as text that begins with the number, so 10 comes before 2."""
+    """Return reasons in kube-scheduler's order: sorted as texts that begin with the number, so 10 comes before 2."""
     return sorted(counts, key=lambda item: f"{item[1]} {item[0]}")
 
 

@@ -1,6 +1,7 @@
-"""Resources as columns: which resources have a column, sums of amounts in 64 bits, and what tasks of a shape request.
+"""Manages resources as columns: which resources have a column, sums of amounts in 64 bits, and shapes' requests.
 
-Sums saturate instead of wrapping around. Resources that no machine offers have no column.
+A sum that is too large stays at a ceiling instead of wrapping around. Resources that no machine offers have no
+column.
 """
 
 from __future__ import annotations
@@ -21,16 +22,16 @@ FIRST_RESOURCES = (PODS, "cpu", "memory", "ephemeral-storage")
 
 
 LEAST_SURPLUS = 16
-"""Number of unused columns from which it is worth removing them."""
+"""If fewer columns than this are unused, they are not worth removing."""
 
 NO_COLUMN = -1
 
 
 class ResourceIndex:
-    """Gives a column to each resource that some machine offers, in order of first offer.
+    """Gives a column to each resource that some machine offers, in the order in which they are first offered.
 
-    Requests of tasks create no columns: their names are arbitrary, and every column is as long as there are
-    machines. The column of a resource that no machine offers any more stays, empty, until ``compact`` is called.
+    Requests of tasks create no columns: users choose the names freely, and every column is as long as there are
+    machines. If no machine offers a resource any more, its column stays, empty, until ``compact`` is called.
     ``version`` grows when columns are added or removed.
     """
 
@@ -38,7 +39,7 @@ class ResourceIndex:
         self.names: list[str] = list(FIRST_RESOURCES)
         self.version = 0
         self._column = {name: column for column, name in enumerate(self.names)}
-        self._machines = [0] * len(self.names)  # by column: how many offer it
+        self._machines = [0] * len(self.names)  # By column: how many machines offer the resource.
         self._idle = 0
 
     def __len__(self) -> int:
@@ -50,7 +51,7 @@ class ResourceIndex:
         return self._idle >= max(LEAST_SURPLUS, len(self.names) // 4)
 
     def offer(self, names: Iterable[str]) -> None:
-        """Count one more machine that offers each of ``names``; new ones get columns, in their order."""
+        """Count one more machine that offers each of ``names``; new resources get columns, in their order."""
         for name in names:
             column = self._column.get(name)
             if column is None:
@@ -63,17 +64,17 @@ class ResourceIndex:
             self._machines[column] += 1
 
     def withdraw(self, names: Iterable[str]) -> None:
-        """Count one machine less that offers each of ``names``; it must have been counted."""
+        """Count one machine less that offers each of ``names``; the machine must have been counted before."""
         for name in names:
             column = self._column[name]
             self._machines[column] -= 1
             self._idle += column >= len(FIRST_RESOURCES) and not self._machines[column]
 
     def compact(self) -> Int64:
-        """Remove the columns of resources that no machine offers; the others keep their order.
+        """Remove the columns of resources that no machine offers; the other columns keep their order.
 
-        Returns the former positions of those that stay: int64[K]. Arrays over resources must be reduced to these
-        columns.
+        Return the former positions of the columns that stay: int64[K]. Callers must reduce arrays over resources to
+        the columns that stay.
         """
         kept = [
             column
@@ -92,11 +93,11 @@ class ResourceIndex:
 
     @property
     def known(self) -> KeysView[str]:
-        """The names as a set: with it, checks for thousands of shapes need no method call each."""
+        """The names as a set, so that checks for thousands of shapes need no method call each."""
         return self._column.keys()
 
     def columns(self, names: Iterable[str]) -> list[int]:
-        """Return columns of ``names``, `NO_COLUMN` for those that have none."""
+        """Return the columns of ``names``; `NO_COLUMN` for names that have none."""
         return [self._column.get(name, NO_COLUMN) for name in names]
 
     def vector(self, amounts: Mapping[str, int]) -> Int64:
@@ -110,7 +111,7 @@ class ResourceIndex:
 
 
 def widen(array: NDArray[Number], rows: int, columns: int) -> NDArray[Number]:
-    """Return ``array`` (2-d) enlarged to at least ``rows`` x ``columns`` with zeros; itself if it is large enough."""
+    """Return ``array`` (2-d) enlarged with zeros to at least ``rows`` x ``columns``; itself if it is large enough."""
     if array.shape[0] >= rows and array.shape[1] >= columns:
         return array
     grown_rows = array.shape[0] if array.shape[0] >= rows else max(rows, 2 * array.shape[0], 64)
@@ -120,13 +121,15 @@ def widen(array: NDArray[Number], rows: int, columns: int) -> NDArray[Number]:
 
 
 CEILING = 2**62
-"""Largest sum that is shown. With a single amount added or subtracted it still fits 64 bits."""
+"""The largest sum that is shown. If one amount is added to it or subtracted from it, the result still fits into 64
+bits."""
 
 
 class SaturatingSums:
-    """Sums by row and column. ``cells``: int64[rows, K]; a sum above `CEILING` is shown as `CEILING`.
+    """Sums by row and column that never overflow. ``cells``: int64[rows, K]; a sum above `CEILING` is shown as
+    `CEILING`.
 
-    The true sum is known nevertheless: the cell shows it again once enough has been subtracted.
+    The true sum is remembered: the cell shows it again once enough has been subtracted.
     """
 
     def __init__(self, rows: int, columns: int) -> None:
@@ -151,8 +154,9 @@ class SaturatingSums:
             cells -= amounts
 
     def add_all(self, rows: Int64, amounts: Int64, first: int = 0, count: int = 1) -> None:
-        """Add (``count`` 1) or subtract (-1) a row of ``amounts`` (int64[N, <= K]) to or from each of ``rows``
-        (int64[N]), in columns from ``first`` on.
+        """Add (``count`` 1) or subtract (-1) a row of ``amounts`` (int64[N, <= K]) for each of ``rows`` (int64[N]).
+
+        The amounts are for the columns from ``first`` on.
         """
         large = count > 0 and int(amounts.max(initial=0)) * len(rows) > CEILING // 2
         if self._beyond or large:
@@ -160,13 +164,14 @@ class SaturatingSums:
                 self._add_exactly(row, first, each, count)
             return
         change = np.add if count > 0 else np.subtract
-        for column in range(amounts.shape[1]):  # several times faster than all at once
+        # Going column by column is several times faster than all columns at once.
+        for column in range(amounts.shape[1]):
             change.at(self.cells[:, first + column], rows, amounts[:, column])
         if count > 0 and self.cells[rows].max(initial=0) > CEILING:
             self._settle()
 
     def subtract(self, row: int, amounts: Int64) -> Int64:
-        """Return what a row would show after subtracting ``amounts`` (int64[<= K]): int64[K]; nothing changes."""
+        """Return what a row would show after ``amounts`` (int64[<= K]) are subtracted: int64[K]; nothing changes."""
         left = self.cells[row].copy()
         for column, amount in enumerate(amounts.tolist()):
             left[column] = min(self._beyond.get((row, column), int(left[column])) - amount, CEILING)
@@ -178,7 +183,7 @@ class SaturatingSums:
         self._beyond = {cell: total for cell, total in self._beyond.items() if cell[0] != row}
 
     def move(self, source: int, target: int) -> None:
-        """Move the sums of row ``source`` to row ``target``, replacing its own; those of ``source`` become 0."""
+        """Move the sums of row ``source`` to row ``target``, replacing its sums; those of ``source`` become 0."""
         self.clear(target)
         self.cells[target] = self.cells[source]
         for (row, column), total in list(self._beyond.items()):
@@ -191,7 +196,7 @@ class SaturatingSums:
         self.cells = widen(self.cells, rows, columns)
 
     def keep_columns(self, kept: Int64) -> None:
-        """Keep only some columns: ``kept`` are their former positions."""
+        """Keep only some columns; ``kept``: their former positions."""
         self.cells = widen(self.cells, 0, int(kept.max()) + 1).take(kept, axis=1)
         place = {column: index for index, column in enumerate(kept.tolist())}
         self._beyond = {
@@ -208,16 +213,16 @@ class SaturatingSums:
                     self._beyond[row, column] = total
 
     def _settle(self) -> None:
-        """Lower cells above the ceiling to it, and remember their sums, which are still true."""
+        """Lower cells above the ceiling to it, and remember their true sums."""
         for row, column in zip(*np.nonzero(self.cells > CEILING), strict=True):
             self._beyond[int(row), int(column)] = int(self.cells[row, column])
             self.cells[row, column] = CEILING
 
 
 class ShapeRequests:
-    """Requests of tasks by shape: one row per row of the table of shapes, computed when it is first asked for.
+    """Requests of tasks by shape: one row per row of the shape table, computed when first needed.
 
-    Resources that no machine offers have no column. All rows are computed again once the columns have changed.
+    Resources that no machine offers have no column. When the columns have changed, all rows are computed again.
     """
 
     def __init__(self, resources: ResourceIndex, shapes: Sequence[TaskClass]) -> None:
@@ -236,9 +241,7 @@ class ShapeRequests:
         return requested[shape], assumed[shape]
 
     def rows(self, shapes: Sequence[int]) -> tuple[Int64, Int64]:
-        """Return what tasks of each of ``shapes`` request, and what costs assume in addition: int64[len(shapes), K]
-        each.
-        """
+        """Return what tasks of each of ``shapes`` request, and what costs assume in addition: int64[len(shapes), K]."""
         asked = np.array(shapes, dtype=np.int64)
         self._look()
         self._fit()

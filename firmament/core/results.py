@@ -1,4 +1,4 @@
-"""The core's output: round results with deltas, reasons and figures, and explanations of single tasks."""
+"""Defines the core's output: round results with deltas, reasons and figures, and explanations of single tasks."""
 
 from __future__ import annotations
 
@@ -21,30 +21,32 @@ class DeltaKind(Enum):
 
 
 class Delta(NamedTuple):
-    """One instruction. It is a tuple because a round may make a hundred thousand of them."""
+    """One instruction to a driver. An instruction is a tuple because a round may create a hundred thousand of them."""
 
     kind: DeltaKind
-    """Place, preempt or migrate."""
+    """The kind of the instruction: place, preempt or migrate."""
     uid: str
-    """Id of the task."""
+    """UID of the task."""
     machine: str
     """Name of the machine."""
     from_machine: str = ""
-    """Machine that a migrated task leaves, "" for none."""
+    """The machine that a migrated task leaves; "" for none."""
     depends_on: tuple[str, ...] = ()
     """Tasks of the same round that must be bound or gone before this instruction is carried out."""
     beyond_budget: bool = False
-    """Whether no disruption budget allows this PREEMPT, which is made because nothing else would help, or because a
-    budget has counted it already.
+    """Whether no disruption budget allows this PREEMPT. The round makes a PREEMPT beyond budgets because nothing else
+    would help, or because a budget has counted the eviction already.
     """
     withdrawn: bool = False
-    """Whether this PREEMPT is not needed any more. The driver reports it as failed if it has not been carried out."""
+    """Whether this PREEMPT is not needed any more. If the driver has not carried it out yet, it reports it as
+    failed."""
     allocations: tuple[ClaimAllocation, ...] = ()
-    """Devices for the claims of a task that is placed, to be written to the claims before it is bound."""
+    """Devices for the claims of a task that is placed; the driver writes them to the claims before it binds the
+    task."""
 
 
 class GangPhase(Enum):
-    """State of a gang; see ``GangState`` of the protocol."""
+    """The state of a gang; see ``GangState`` of the protocol."""
 
     WAITING = "WAITING"
     PLACED = "PLACED"
@@ -56,7 +58,7 @@ class GangPhase(Enum):
 
 @dataclass(frozen=True, slots=True)
 class GangState:
-    """A gang whose state has changed: ``members`` exist, ``running`` of them have a machine."""
+    """A gang whose state has changed: ``members`` exist, and ``running`` of them have a machine."""
 
     job: str
     phase: GangPhase
@@ -89,7 +91,7 @@ class QueueState:
 
 @dataclass(frozen=True, slots=True)
 class Unscheduled:
-    """Tasks that stay pending for the same reasons. ``reasons``: numbers of machines by root cause."""
+    """Tasks that stay pending for the same reasons. ``reasons``: for each root cause, the number of machines."""
 
     uids: tuple[str, ...]
     message: str
@@ -98,44 +100,44 @@ class Unscheduled:
 
 @dataclass(frozen=True, slots=True)
 class RoundStats:
-    """Figures of one round; see ``RoundStats`` of the protocol."""
+    """Figures about one round; see ``RoundStats`` of the protocol."""
 
     machines: int = 0
-    """Machines."""
+    """Number of machines."""
     tasks: int = 0
-    """Tasks that took part."""
+    """Number of tasks that took part."""
     classes: int = 0
-    """Classes of these tasks."""
+    """Number of classes of the tasks that took part."""
     arcs: int = 0
-    """Arcs of the network."""
+    """Number of arcs of the flow network."""
     waves: int = 0
-    """Waves."""
+    """Number of waves (joint solves)."""
     passes: int = 0
-    """Passes."""
+    """Number of passes (solve and admission)."""
     solves: int = 0
-    """Solves of networks."""
+    """Number of solves of networks."""
     certified: bool = True
-    """Whether the flow was proved optimal."""
+    """Whether prices prove that no other flow costs less."""
     gap: float = 0.0
-    """Largest part of the placement's cost that could be saved, ignoring rules: from 0 to 1."""
+    """The largest part of the placement's cost, from 0 to 1, that could be saved if rules between tasks are ignored."""
     cost: int = 0
-    """Cost in points."""
+    """Cost of the placement in points."""
     snapshot_seconds: float = 0.0
-    """Seconds for the snapshot."""
+    """Seconds for taking the snapshot."""
     network_seconds: float = 0.0
     """Seconds for building networks."""
     solve_seconds: float = 0.0
-    """Seconds for solving them."""
+    """Seconds for solving the networks."""
     admit_seconds: float = 0.0
-    """Seconds for admission."""
+    """Seconds for joint admission."""
     placed: int = 0
-    """Tasks placed."""
+    """Number of tasks that the round placed."""
     pending: int = 0
-    """Tasks that stay pending."""
+    """Number of tasks that stay pending."""
     time_limited: bool = False
-    """Whether some solve was cut off."""
+    """Whether some solve was stopped at the time limit."""
     pair_cost: float | None = None
-    """Cost of all pairs of placed tasks, in the unit of their model; None if no model knows pairs."""
+    """Cost of all pairs of placed tasks, in the unit of their model; None if no model states pairs."""
 
 
 class BrokenRule(NamedTuple):
@@ -147,7 +149,7 @@ class BrokenRule(NamedTuple):
 
 
 class DecidedOn(NamedTuple):
-    """The events that had been applied when a round began and when it took effect: positions in the stream."""
+    """How many events of the stream had been applied when a round began, and when it took effect."""
 
     opened_after: int
     closed_after: int
@@ -165,27 +167,28 @@ class RoundResult:
     deltas: Sequence[Delta] = ()
     """Instructions for the driver."""
     unscheduled: tuple[Unscheduled, ...] = ()
-    """Pending tasks whose message has changed since it was last reported."""
+    """Pending tasks with a message that has changed since it was last reported."""
     stats: RoundStats = field(default_factory=RoundStats)
     """Figures of the round."""
     notes: tuple[str, ...] = ()
-    """Models' new remarks on bad input."""
+    """Models' new remarks on invalid input."""
     gangs: tuple[GangState, ...] = ()
     """Gangs whose state has changed."""
     put_off: int = 0
-    """Tasks left to a later round, because their namespace needs more work than one round does for it."""
+    """Number of tasks left to a later round, because their namespace needs more work than one round does for it."""
     searches: tuple[SearchFigures, ...] = ()
     """Figures of the searches for better placements."""
     queues: tuple[QueueState, ...] = ()
-    """Quotas whose use or waiting tasks have changed since they were last reported."""
+    """Quotas for which the use or the waiting tasks have changed since the last report."""
     decided: DecidedOn | None = None
-    """The events that a server had applied; None if no driver records them."""
+    """The events that the server had applied; None if no driver records them."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModelVerdict:
-    """The judgement of one model on one machine: ``score`` is None if the model has none; ``cost`` is in points;
-    ``details``: lines for people.
+    """What one model says about one machine.
+
+    ``score``: None if the model has none. ``cost``: in points. ``details``: lines for people.
     """
 
     model: str
@@ -214,7 +217,7 @@ class MachineVerdict:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Verdicts on each machine for one task at present. ``notes``: remarks of models on bad input."""
+    """The verdicts on each machine for one task at present. ``notes``: remarks of models on invalid input."""
 
     uid: str
     name: str
@@ -226,7 +229,7 @@ class Explanation:
 
 @dataclass(frozen=True, slots=True)
 class TaskState:
-    """A task as listed: ``state`` is PENDING, BACKOFF, ASSUMED or BOUND."""
+    """A task as it is listed; ``state`` is PENDING, BACKOFF, ASSUMED or BOUND."""
 
     uid: str
     name: str
@@ -238,7 +241,7 @@ class TaskState:
 
 @dataclass(frozen=True, slots=True)
 class MachineState:
-    """A machine as listed; ``free`` is negative only if others have overcommitted the machine."""
+    """A machine as it is listed; ``free`` is negative only if others have overcommitted the machine."""
 
     name: str
     allocatable: dict[str, int]

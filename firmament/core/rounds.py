@@ -28,28 +28,28 @@ from firmament.solvers.base import Solver
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """The decisions on a snapshot, by its indices."""
+    """The decisions on a snapshot; tasks and machines are indices of the snapshot."""
 
     assignments: Assignments
-    """Tasks and their machines."""
+    """Which tasks are placed on which machines."""
     stats: RoundStats
     """Figures of the round."""
     last: FlowOutcome | None
-    """The last pass's flow, None if there was none."""
+    """The flow of the last pass; None if there was none."""
     first: FirstFlow | None = None
-    """The flow of the first pass over the problem's classes, None if there was none."""
+    """The flow of the first pass over the problem's classes; None if there was none."""
     evictions: tuple[PreemptionDecision, ...] = ()
-    """Places for tasks that found none, made free by evictions."""
+    """Evictions that free machines for tasks that found none."""
     shortages: Mapping[int, str] = field(default_factory=dict)
-    """By gang, why a group with rules found no place."""
+    """By gang: why a group with tree rules found no machines."""
     kept: Mapping[int, Assignments] = field(default_factory=dict)
-    """By gang that found no place, places that will become free and are kept for it."""
+    """By gang that found no machines: machines that will become free and are reserved for the gang."""
     searches: tuple[SearchFigures, ...] = ()
     """Figures of the searches for better placements."""
 
     @property
     def dual_prices(self) -> DualPrices | None:
-        """Dual prices of shapes that the first pass estimated, None if it estimated none."""
+        """Dual prices of shapes that the first pass estimated; None if it estimated none."""
         return None if self.first is None else self.first.outcome.dual_prices
 
 
@@ -61,11 +61,11 @@ def decide(
     preemption: PreemptionProblem | None = None,
     room: RoomSearch | None = None,
 ) -> Placement:
-    """Place the tasks of a problem; raises ``SolverError`` if the solver fails (a time-out is handled).
+    """Place the tasks of a problem; raise ``SolverError`` if the solver fails (a time-out is handled).
 
-    Tasks that find no place may evict others, as ``preemption`` says. For gangs that find none, future room is sought
-    as ``room`` says. Except for time-outs, the result depends only on the arguments: equal problems, solvers and
-    options give equal decisions.
+    Tasks that find no machine may evict others, as ``preemption`` says. For gangs that find no machines, ``room``
+    says how to search for machines that will become free. Except for time-outs, the result depends only on the
+    arguments: equal problems, solvers and options give equal decisions.
     """
     means = Means(solver, options, timer)
     placed = place(problem, means)
@@ -93,7 +93,7 @@ def decide(
 def _room_to_keep(
     problem: PlacementProblem, room: RoomSearch, assignments: Assignments, means: Means
 ) -> dict[int, Assignments]:
-    """Return, by gang, future room for gangs that have found no place in the round."""
+    """Return, by gang without machines in the round, those that will become free and are to be reserved."""
     served = set(problem.gang[assignments.cls].tolist())
     sought = {gang: find_gang_room(problem, gang, room, means) for gang in room.gangs if gang not in served}
     return {gang: found for gang, found in sought.items() if found is not None}
@@ -102,7 +102,8 @@ def _room_to_keep(
 def _figures(
     problem: PlacementProblem, placed: Placed, assignments: Assignments, seconds: float
 ) -> RoundStats:
-    """Return the figures of a round. ``assignments``: after the searches that improved them; ``seconds``: their time.
+    """Return the figures of a round. ``assignments``: the result of the searches that improved the placement.
+    ``seconds``: the time of the searches that improved the assignments.
 
     The classes of the ``first`` flow of ``placed`` are those of the problem.
     """
@@ -128,7 +129,7 @@ def _figures(
 
 
 def _compute_pair_figure(problem: PlacementProblem, assignments: Assignments) -> float | None:
-    """Return the cost of all pairs of tasks on machines, None if no model knows pairs."""
+    """Return the cost of all pairs of tasks on machines; None if no model states pairs."""
     if problem.pairs is NO_PAIRS:
         return None
     return problem.pairs.compute_figure(assignments.cls, assignments.machine, assignments.count)
@@ -142,11 +143,11 @@ _IMPROVE: dict[type[Costing], Callable[[PlacementProblem, Assignments, Means], A
         problem, placed, means.tuning.spread, means.searches
     ),
 }
-"""By family of costs, the search that improves a placement by these costs."""
+"""For each family of costs, the search that improves a placement by these costs."""
 
 
 def _first_classes(placed: Placed) -> Sequence[Sequence[int]] | None:
-    """Return which of the problem's classes each class of the first flow stands for; None: each for itself."""
+    """Return for which of the problem's classes each class of the first flow stands; None: each for itself."""
     about, classes = placed.about, None if placed.first is None else placed.first.classes
     if about is None or about.problem is about.whole:
         return classes
@@ -166,20 +167,20 @@ class OpenRound:
     number: int
     """Number of the round."""
     snapshot: Snapshot | None
-    """The snapshot, None if no task is to be placed."""
+    """The snapshot; None if no task is to be placed."""
     solver: Solver
-    """Solver of networks."""
+    """The solver of flow networks."""
     options: PassOptions
     """Options of the passes."""
     snapshot_seconds: float
-    """Time that the snapshot took, for figures only."""
+    """Seconds that the snapshot took; only figures use them."""
     timer: Timer
-    """Clock, for figures only."""
+    """The clock with which seconds are measured, only for figures."""
     direct: PlacedDirectly | None = None
-    """Places that were found without a snapshot, None if there are none."""
+    """Placements that were found without a snapshot; None if there are none."""
 
     def solve(self) -> Placement:
-        """Decide the round; raises ``SolverError`` if the solver fails (a time-out is handled)."""
+        """Decide the round; raise ``SolverError`` if the solver fails (a time-out is handled)."""
         if self.direct is not None:
             return Placement(Assignments.empty(), self._figures_of(self.direct), None)
         if self.snapshot is None:
@@ -196,7 +197,7 @@ class OpenRound:
         return replace(placement, stats=stats)
 
     def _figures_of(self, direct: PlacedDirectly) -> RoundStats:
-        """Return the figures of a round without a network, which is optimal and so counts as certified."""
+        """Return the figures of a round without a network, whose result is optimal and so counts as certified."""
         return RoundStats(
             machines=direct.of_machines,
             tasks=len(direct.tasks),

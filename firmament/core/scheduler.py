@@ -1,8 +1,8 @@
-"""The entry point of the core: takes events, and makes rounds.
+"""The entry point of the core: takes events, and runs rounds.
 
-It does no I/O: it reads the time from a clock that it is given, and starts nothing by itself. One instance serves one
-cluster and is not thread safe; callers hold one lock around every method. The part of a round that takes time,
-``OpenRound.solve``, needs no lock:
+The core does no I/O: it reads the time from a clock that the caller passes, and starts nothing by itself. One
+instance serves one cluster and is not thread-safe; callers hold one lock around every method. The part of a round
+that takes time, ``OpenRound.solve``, needs no lock:
 
     opened = scheduler.open_round()        # with the lock
     placement = opened.solve()             # without the lock
@@ -60,7 +60,7 @@ from firmament.core.state.waiting import mark_unschedulable
 from firmament.solvers.base import Solver
 
 FEW_WAITING = 64
-"""Most waiting tasks that can all be examined in less than a millisecond."""
+"""Up to this number of waiting tasks, all can be examined in less than a millisecond."""
 
 
 class Scheduler(ClusterQuestions):
@@ -76,9 +76,9 @@ class Scheduler(ClusterQuestions):
         kept_rows: KeptRows | None = None,
         first_costs: FirstCosts | None = None,
     ) -> None:
-        """``clock`` returns seconds since the epoch; ``timer`` monotonic seconds, for the figures of rounds only.
+        """``clock``: returns seconds since the epoch. ``timer``: returns monotonic seconds, for figures of rounds.
 
-        ``kept_rows``, ``first_costs``: stores of rows over machines between rounds; by default with the usual limits.
+        ``kept_rows``, ``first_costs``: caches of rows over machines between rounds; by default with the usual limits.
         """
         self._configuration = configuration
         self._passes = configuration.options.passes
@@ -119,7 +119,7 @@ class Scheduler(ClusterQuestions):
             KeptRows() if kept_rows is None else kept_rows,
             FirstCosts() if first_costs is None else first_costs,
         )
-        self._profile = self._profiles[BASE]  # that of the open or last round
+        self._profile = self._profiles[BASE]  # The profile of the open or last round.
         self._queue_states = QueueStates(self._cluster)
         self._notes = Notes()
         self._rounds = 0
@@ -129,9 +129,9 @@ class Scheduler(ClusterQuestions):
     # --- events and reports --------------------------------------------------------------------------------------
 
     def apply(self, events: Sequence[Event]) -> None:
-        """Apply events in order, all or none; raises ``InvalidEventError`` before anything has changed.
+        """Apply events in order, all or none; raise ``InvalidEventError`` before anything has changed.
 
-        It is a ``TooLargeClusterError`` if the cluster would exceed its size limits.
+        The error is a ``TooLargeClusterError`` if the cluster would exceed its size limits.
         """
         check_size(self._cluster, events, self._configuration.limits)
         apply_events(self._cluster, events, self._clock())
@@ -145,7 +145,7 @@ class Scheduler(ClusterQuestions):
             self._drop_surplus()
 
     def become_trial(self, solver: Solver) -> None:
-        """Use ``solver`` from now on: this is a copy of a scheduler, whose decisions are only tried."""
+        """Use ``solver`` from now on, because this scheduler is a copy for trials."""
         self._solver = solver
 
     def become_forecast(self, interval: float) -> None:
@@ -154,9 +154,9 @@ class Scheduler(ClusterQuestions):
         self._requeue.reservations.keep_pace(interval)
 
     def let_devices_move(self) -> None:
-        """Release the devices of their own claims when tasks are removed, as trials of moves need it.
+        """Release the devices of tasks' own claims when the tasks are removed, as trials of moves need it.
 
-        They get the same devices back once they are bound again on the same machine.
+        A task gets the same devices back once it is bound again on the same machine.
         """
         devices = self._cluster.devices
         devices.stayed = {} if devices.stayed is None else devices.stayed
@@ -166,7 +166,7 @@ class Scheduler(ClusterQuestions):
         self._outcomes.apply(reports)
 
     def make_room(self) -> None:
-        """Enlarge tables before that is necessary; for quiet moments, such as when no round could place anything."""
+        """Enlarge tables before they are full; callers do this when no round could place anything."""
         self._cluster.tasks.make_room()
 
     def free_memory(self) -> None:
@@ -183,17 +183,17 @@ class Scheduler(ClusterQuestions):
     def next_round_in(self) -> float | None:
         """Return the seconds until a round could place something: 0 for now, None if only an event can help."""
         held = self._requeue.refresh()
-        if not self._in_round:  # an open round's changes are yet to be compared with the marked machines
+        if not self._in_round:  # An open round's changes have not been compared with marked machines yet.
             self._cluster.dirty.clear()
         return self._requeue.next_round_in(held)
 
     def open_round(self, only: frozenset[TaskClass] | None = None, *, whole: bool = True) -> OpenRound:
         """Take a snapshot of the cluster for the tasks that could be placed now.
 
-        ``only``: tasks of other classes are left out. This serves to find the class with which rounds fail: such a
-        round is solved but not closed, and ``try_all_again`` is called after the last of them. Not ``whole``: a few
-        plain tasks may be placed without a snapshot, and so without a flow to show. Such a round must be closed before
-        anything else happens; otherwise it places nothing.
+        ``only``: tasks of other classes are left out. Callers use ``only`` to find the class with which rounds fail:
+        such a round is solved but not closed, and ``try_all_again`` is called after the last of these rounds. If
+        ``whole`` is False, a few plain tasks may be placed without a snapshot, and so without a flow to show. A round
+        without a snapshot must be closed before anything else happens; otherwise it places nothing.
         """
         watch = Stopwatch(self._timer)
         now = self._clock()
@@ -211,7 +211,7 @@ class Scheduler(ClusterQuestions):
     def open_direct_round(self) -> OpenRound | None:
         """Open a round that needs no snapshot and no solve, as ``open_round`` may if not ``whole``.
 
-        None if waiting tasks need more. Then nothing is decided, no turn is used up, and ``open_round`` is called next.
+        Return None if waiting tasks need a snapshot: nothing is decided, and the caller calls ``open_round`` next.
         """
         if self._cluster.restarts.by_uid or self._cluster.promises.others.by_uid:
             return None
@@ -299,9 +299,9 @@ class Scheduler(ClusterQuestions):
     def _put_into_effect(
         self, snapshot: Snapshot, placement: Placement
     ) -> tuple[PlacementDeltas, list[Delta], list[Unscheduled], int]:
-        """Apply placements and evictions that are still valid. Other tasks become unschedulable or try again.
+        """Apply placements and evictions that are still valid. Other tasks become unschedulable or are tried again.
 
-        Returns the placements, their deltas, the messages to waiting tasks, and the number of these tasks.
+        Return the placements, their deltas, the messages to waiting tasks, and the number of these tasks.
         """
         cluster, rows, assignments = self._cluster, self._static_rows, placement.assignments
         context, limits = self._profile.context, None
@@ -325,18 +325,18 @@ class Scheduler(ClusterQuestions):
         helped = frozenset(snapshot.cls[np.unique(assignments.cls)].tolist())
         self._requeue.activate(helped)
         idle = np.setdiff1d(pending, lost)
-        if len(idle):  # the list of decided rows may have a hundred thousand
+        if len(idle):  # The list of decided rows may have a hundred thousand entries.
             mark_unschedulable(cluster, np.setdiff1d(idle, list_decided_rows(snapshot.members, assignments)))
         reservations = self._requeue.reservations
         held = reservations.held or reservations.gangs.held
         if (placed or deltas) and (held or cluster.tasks.any_unschedulable):
             reservations.count_round(cluster, self._clock())
         left = np.unique(cluster.tasks.cls[cluster.tasks.in_state(TaskPhase.PENDING)]).tolist()
-        rows.keep_only({cluster.classes.rows[cls].shape for cls in left})  # others are idle
+        rows.keep_only({cluster.classes.rows[cls].shape for cls in left})  # No waiting task uses others.
         return placed, deltas, unscheduled, len(pending)
 
     def _carry_out(self, direct: PlacedDirectly) -> tuple[PlacementDeltas, int]:
-        """Apply places that were found without a snapshot; return them, and the number of tasks that got none."""
+        """Apply placements that were found without a snapshot; return them, and the number of tasks that got none."""
         cluster, tasks = self._cluster, self._cluster.tasks
         if cluster.version != direct.version:
             return PlacementDeltas((), ()), len(direct.tasks)
@@ -350,7 +350,7 @@ class Scheduler(ClusterQuestions):
         return PlacementDeltas(uids, [names[row] for row in direct.machines.tolist()]), 0
 
     def _drop_surplus(self) -> None:
-        """Free unused classes and resources. Not during a round: its snapshot refers to rows and columns."""
+        """Free unused classes and resources; not during a round, because its snapshot refers to rows and columns."""
         if self._cluster.classes.has_surplus:
             moved = self._cluster.forget_classes(self._requeue.evictions.classes())
             self._static_rows.renumber(moved.shapes)

@@ -1,4 +1,5 @@
-"""Shortest paths by Bellman-Ford on whole blocks of arcs. Costs may be negative; negative cycles are not allowed.
+"""Computes shortest paths by the Bellman-Ford algorithm, on whole blocks of arcs at once. Costs may be negative;
+negative cycles are not allowed.
 
 All arcs of a block are relaxed at once, by a few operations on its arrays. If paths alternate between two kinds of
 nodes, relaxing two blocks in turn extends them by two arcs in each sweep.
@@ -32,10 +33,9 @@ class ArcBlock:
         return cls(ends[order], others[order], lengths[order])
 
     def relax(self, distance: Lengths, beyond: Lengths) -> bool:
-        """Lower each ``distance`` to ``beyond`` at an arc's other end plus the arc's length, where that is less; return
-        whether any fell.
+        """Lower each ``distance`` to ``beyond`` at an arc's other end plus the arc's length, if that is less.
 
-        The two may be one array.
+        Return whether any distance fell. ``distance`` and ``beyond`` may be the same array.
         """
         if not len(self._first):
             return False
@@ -48,9 +48,9 @@ class ArcBlock:
 
 
 def shorten(distance: Lengths, blocks: list[ArcBlock], most_sweeps: int) -> bool:
-    """Relax all blocks in turn, at most ``most_sweeps`` times; return whether distances have then stopped falling.
+    """Relax all blocks in turn, at most ``most_sweeps`` times; return whether distances have stopped falling.
 
-    ``distance``: int[N], initial distance of each node; changed in place.
+    ``distance``: int[N], the initial distance of each node; it is changed in place.
     """
     for _ in range(most_sweeps):
         fell = [block.relax(distance, distance) for block in blocks]

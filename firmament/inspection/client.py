@@ -1,4 +1,4 @@
-"""The unary calls of the protocol, with errors for people."""
+"""Makes the unary calls of the protocol, and turns their errors into messages for people."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from protos.firmament.v1 import scheduler_pb2_grpc
 Reply = TypeVar("Reply")
 
 _CHANNEL_OPTIONS = (
-    ("grpc.max_receive_message_length", -1),  # the state of a large cluster is hundreds of megabytes
+    ("grpc.max_receive_message_length", -1),  # The state of a large cluster has hundreds of megabytes.
     ("grpc.enable_http_proxy", 0),
 )
 
 
 class QuestionError(Exception):
-    """The solver gave no answer to a question; the text says why in one line, and what to do."""
+    """The solver gave no answer to a question; the text says in one line why, and what to do."""
 
 
 class SolverClient:
@@ -62,7 +62,7 @@ class SolverClient:
         self._ask(self._stub.DeleteCluster, pb.DeleteClusterRequest(cluster=name))
 
     def state(self, cluster: str, *, lists: bool = True) -> pb.ListStateResponse:
-        """Return the numbers of a cluster's objects, and with ``lists`` its tasks and machines."""
+        """Return the numbers of a cluster's objects and, if ``lists``, its tasks and machines."""
         return self._ask(self._stub.ListState, pb.ListStateRequest(cluster=cluster, with_tasks=lists))
 
     def uid_of(self, cluster: str, task: str) -> str:
@@ -82,7 +82,7 @@ class SolverClient:
         return found[0].uid
 
     def explanation(self, cluster: str, uid: str) -> pb.Explanation:
-        """Return every machine's verdict on the task."""
+        """Return the verdict on the task for every machine."""
         return self._ask(self._stub.Explain, pb.ExplainRequest(cluster=cluster, task=uid))
 
     def network(self, cluster: str) -> pb.ExportNetworkResponse:
@@ -123,7 +123,7 @@ def liveness(driven: bool) -> str:
 
 @contextmanager
 def solver_client(target: str, seconds: float, tls: TlsFiles | None = None) -> Iterator[SolverClient]:
-    """Connect to the solver at ``target``. Raises ``TlsError``."""
+    """Connect to the solver at ``target``. Raise ``TlsError`` if the certificates cannot be used."""
     if tls is None:
         channel = grpc.insecure_channel(target, options=_CHANNEL_OPTIONS)
     else:

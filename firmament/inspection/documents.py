@@ -1,4 +1,4 @@
-"""Answers of a solver as documents for programs: plain dictionaries, amounts as numbers."""
+"""Turns a solver's answers into documents for programs: plain dictionaries, with amounts as numbers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ COUNTS = ("machines", "pending", "assumed", "bound", "rounds")
 
 
 def amounts(quantities: Iterable[pb.Quantity]) -> dict[str, int]:
-    """Return amounts by resource: milli-cores of cpu, bytes or counts of others."""
+    """Return amounts by resource: cpu in milli-cores, other resources in bytes or as counts."""
     return {each.resource: each.amount for each in quantities}
 
 

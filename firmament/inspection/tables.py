@@ -1,4 +1,4 @@
-"""Answers of a solver as tables for people."""
+"""Prints a solver's answers as tables for people."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from protos.conventions.command_line import format_feasible
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 _UNWRAPPED = 10_000
-"""Columns assumed where output goes to a file or pipe: lines there are for grep and must not be broken."""
+"""Number of columns that is assumed if output goes to a file or pipe: lines there are for grep and must not be
+broken."""
 
 _GIB = 2**30
 
@@ -42,7 +43,7 @@ def print_tasks(tasks: Sequence[pb.TaskState]) -> None:
 
 
 def print_machines(machines: Sequence[pb.MachineState]) -> None:
-    """Print one line per machine: number of tasks, free and total amounts of each resource that some machine has."""
+    """Print one line per machine: its number of tasks, and the free and total amounts of each resource."""
     if not machines:
         click.echo("No machines found.")
         return
@@ -65,7 +66,7 @@ def print_machines(machines: Sequence[pb.MachineState]) -> None:
 
 
 def print_explanation(explanation: pb.Explanation) -> None:
-    """Print one line per machine: feasible machines first, the cheapest at the top, then others with their reasons."""
+    """Print one line per machine: feasible machines first, the cheapest at the top, then others with reasons."""
     where = f" on {explanation.machine}" if explanation.machine else ""
     feasible = sum(each.feasible for each in explanation.machines)
     click.echo(

@@ -1,1 +1,1 @@
-"""Pictures of flow networks, drawn as SVG without any library."""
+"""Draws flow networks as SVG, without any library."""

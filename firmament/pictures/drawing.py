@@ -1,7 +1,8 @@
 """Draws a small network: classes at the left, machines in the middle, the sink at the right.
 
-Every arc with capacity is a line with its cost in points; parallel arcs are one line with all of their costs. Arcs with
-flow are thick and state its amount. Aggregators of unscheduled tasks are above and below the machines.
+Every arc with capacity is a line with its cost in points; parallel arcs are one line with all their costs. Arcs with
+flow are thick lines, and state the amount of flow. The nodes that collect unscheduled tasks are above and below the
+machines.
 """
 
 from __future__ import annotations
@@ -20,16 +21,16 @@ from protos.conventions.command_line import format_count
 WIDTH = 760
 TOP = 96
 STEP = 84
-"""Height between two machines."""
+"""Height between two machines, in pixels."""
 _CLASS_X, _MACHINE_X, _SINK_X = 90, 420, 690
 _CLASS_STRETCH = 1.5
-"""Distance between classes, as a multiple of that between machines, since the costs of classes' arcs need room."""
+"""Distance between classes, as a multiple of the distance between machines; the costs at classes' arcs need space."""
 _NODE = (120, 34)
 _WIDEST = 176
 _MOST_COSTS = 4
-"""Most costs that a line of parallel arcs states; of more, the first two and the last are stated."""
+"""The most costs that a line of parallel arcs states; if there are more, it states the first two and the last."""
 _SPOTS = (0.36, 0.68, 0.52)
-"""Where on a class's arcs the costs are written, as shares of the length that differ for neighbouring classes."""
+"""Where the costs are written on a class's arcs, as shares of the length that differ for neighbouring classes."""
 
 Point = tuple[int, int]
 
@@ -52,7 +53,7 @@ def draw(outcome: FlowOutcome, classes: Sequence[str], machines: Sequence[str], 
         svg.draw_text((16, 24), title, anchor="start"),
         svg.draw_text((16, 46), note, colour=svg.PALE, anchor="start"),
     ]
-    for each in sorted(shown, key=lambda line: line.flow > 0):  # thick lines over thin ones
+    for each in sorted(shown, key=lambda line: line.flow > 0):  # Thick lines are drawn over thin ones.
         colour = svg.PALE if each.flow == 0 else svg.LOST if _is_lost(outcome, each) else svg.FLOW
         body.append(
             svg.draw_line(
@@ -73,7 +74,7 @@ def draw(outcome: FlowOutcome, classes: Sequence[str], machines: Sequence[str], 
 
 
 def lines(outcome: FlowOutcome) -> list[Line]:
-    """Return the arcs that have capacity, parallel arcs as one line, ordered by nodes."""
+    """Return the arcs that have capacity, with parallel arcs as one line, ordered by nodes."""
     problem = outcome.network.problem
     usable = np.flatnonzero(problem.capacities > 0)
     costs: dict[tuple[int, int], dict[int, None]] = {}
@@ -88,7 +89,7 @@ def lines(outcome: FlowOutcome) -> list[Line]:
 def _places(outcome: FlowOutcome) -> tuple[list[Point], int]:
     """Return the position of each node, by its number in the network, and the height of the picture.
 
-    networkx lays out the layers: classes, machines between the aggregators of unscheduled tasks, and the sink.
+    networkx lays out the layers: classes, machines between the nodes of unscheduled tasks, and the sink.
     """
     network = outcome.network
     classes, machines = len(network.classes), len(network.machines)
@@ -117,13 +118,13 @@ def _places(outcome: FlowOutcome) -> tuple[list[Point], int]:
 
 
 def _is_lost(outcome: FlowOutcome, line: Line) -> bool:
-    """Return whether a line leads to or from an aggregator of unscheduled tasks."""
+    """Return whether a line leads to or from a node that collects unscheduled tasks."""
     count = len(outcome.network.classes)
     return any(count <= node < 2 * count for node in (line.tail, line.head))
 
 
 def _label(outcome: FlowOutcome, line: Line, places: Sequence[Point]) -> str:
-    """Return a text on a line with its costs in points and its flow."""
+    """Return the text on a line, with its costs in points and its flow."""
     count = len(outcome.network.classes)
     (x, y), (to_x, to_y) = places[line.tail], places[line.head]
     spot = _SPOTS[line.tail % len(_SPOTS)] if line.tail < count else 0.5

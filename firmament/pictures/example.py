@@ -1,7 +1,8 @@
-"""The example that every policy's network is drawn for: four machines with one place each, jobs of three and two tasks.
+"""Defines the example for which every policy's network is drawn: four machines for one task each, and five tasks.
 
-The example has the data that policies use: load, racks, input data, kinds of neighbours, programs and their run times,
-bandwidth. Four of the five tasks are placed under any policy, which decides about the tasks and their machines.
+The example has the data that policies use: load, racks, input data, kinds of neighbours, programs and their run
+times, bandwidth. Under any policy, four of the five tasks are placed; the policy decides which tasks, and on which
+machines.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ MACHINES = ("m0", "m1", "m2", "m3")
 JOBS = {"job A": 3, "job B": 2}
 RACKS = ("r0", "r0", "r1", "r1")
 RUNNING = (("sheep",), ("sheep", "sheep"), ("devil", "sheep"), ("rabbit", "turtle", "sheep"))
-"""Types of the tasks that run on each machine, which has room for one more."""
+"""Types of the tasks that run on each machine; each machine can take one more task."""
 
 _TYPES = {"sheep": 11, "devil": 12, "rabbit": 13, "turtle": 14}
 _INPUTS = (
@@ -44,10 +45,10 @@ _SLOWER_ON_SMALL = {"program-a": 1.5, "program-b": 3.0}
 
 
 def solve_example(policy: str, solver: Solver) -> tuple[FlowOutcome, tuple[str, ...], tuple[str, ...]]:
-    """Return the network of the example with an optimal flow under a base policy, and the labels of classes and
-    machines.
+    """Return the network of the example with an optimal flow under a base policy.
 
-    The policy gets no arguments. Raises ``UnknownModelError``.
+    Return also the labels of classes and machines. The policy gets no arguments. Raise ``UnknownModelError`` if there
+    is no such policy.
     """
     problem_of = make_scheduler(policy, solver).open_round().snapshot
     assert problem_of is not None

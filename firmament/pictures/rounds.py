@@ -1,4 +1,4 @@
-"""Draws the network of a round as a picture, for rounds that are small enough to be read."""
+"""Draws the network of a round as a picture, if the round is small enough to be read."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from protos.conventions.command_line import format_count
 
 MOST_CLASSES = 8
 MOST_MACHINES = 30
-"""Largest numbers that are drawn: nobody could follow more lines."""
+"""The largest numbers that are drawn, because nobody could follow more lines."""
 
 _LONGEST = 14
-"""Most characters of a name in a box."""
+"""The most characters of a name in a box."""
 
 NOTE = "At lines: cost in points, in brackets the flow."
 
@@ -23,7 +23,7 @@ NOTE = "At lines: cost in points, in brackets the flow."
 def draw_round(snapshot: Snapshot, solver: Solver, title: str) -> str:
     """Return the SVG of a round's network, as before any placement, with its cheapest flow.
 
-    Raises ``ValueError`` if it is too large to be drawn, or no task could go anywhere.
+    Raise ``ValueError`` if the network is too large to be drawn, or no task could go anywhere.
     """
     problem, names = snapshot.problem, snapshot.machine_names
     classes = [_shorten(snapshot.uids[each]) for each in snapshot.first.tolist()]
@@ -41,6 +41,6 @@ def draw_round(snapshot: Snapshot, solver: Solver, title: str) -> str:
 
 
 def _shorten(name: str) -> str:
-    """Return a name without its namespace that fits into a box."""
+    """Return a name without its namespace, short enough for a box."""
     own = name.rpartition("/")[2]
     return own if len(own) <= _LONGEST else f"{own[: _LONGEST - 1]}…"

@@ -16,7 +16,7 @@ _DARK = " ".join(
 )
 """Rules of a style sheet that replace colours on dark pages."""
 CHARACTER = 8
-"""Approximate width of a character of a label."""
+"""Approximate width of a label's character, in pixels."""
 
 
 def make_document(width: int, height: int, title: str, body: Iterable[str]) -> str:
@@ -53,7 +53,7 @@ def draw_box(centre: tuple[int, int], size: tuple[int, int], *, colour: str = IN
 def draw_text(
     at: tuple[int, int], content: str, *, colour: str = INK, anchor: str = "middle", plate: bool = False
 ) -> str:
-    """Return a line of text as SVG, its middle at the height of ``at``; ``plate``: hide lines under centred text."""
+    """Return a line of text as SVG, vertically centred at ``at``; ``plate``: hide lines behind the text."""
     width = CHARACTER * len(content)
     behind = (
         f'<rect x="{at[0] - width // 2}" y="{at[1] - 8}" width="{width}" height="16" fill="{PAPER}"/>'

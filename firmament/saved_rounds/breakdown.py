@@ -1,9 +1,9 @@
-"""``costs.json``: what every placement cost, model by model, and the sum of each model over the round.
+"""Writes ``costs.json``: what every placement cost, model by model, and each model's sum over the round.
 
-Points of a model are after its weight. ``kubernetes`` stands for the tasks' own preferences. What crowding adds depends
-on who came first on a machine, so it is given as one sum; where models state heights it goes by the sizes of tasks.
-``units`` is what the network charged for one task without crowding: the points of all models together, as a whole
-number of hundredths.
+The points of a model are given after multiplication by its weight. The name ``kubernetes`` stands for the tasks' own
+preferences. What crowding adds depends on which task came first on a machine, so it is given as one sum. If models
+state heights, the sum for crowding depends on the sizes of tasks. ``units`` is what the network charged for one task
+without crowding: the points of all models together, as a whole number of hundredths.
 """
 
 from __future__ import annotations

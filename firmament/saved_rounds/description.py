@@ -1,4 +1,4 @@
-"""``round.json``: the meaning of the arrays' rows, the options and models of the round, and its figures."""
+"""Writes and reads ``round.json``: what the rows of arrays mean, the round's options and models, and its figures."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from firmament.saved_rounds import SavedRoundError
 
 FILE = "round.json"
 FORMAT = 5
-"""Grows when a saved round of an older release can no longer be read."""
+"""Number of the format; it grows when saved rounds of an older release can no longer be read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,19 +32,19 @@ class SavedClass:
     """A class of the problem: tasks of one shape and priority."""
 
     tasks: int
-    """Number of tasks."""
+    """Number of the class's tasks."""
     shape: int
-    """Row of its shape."""
+    """Row of the class's shape."""
     namespace: str
-    """Namespace of the tasks."""
+    """Namespace of the class's tasks."""
     labels: Mapping[str, str]
-    """Labels of the tasks."""
+    """Labels of the class's tasks."""
     annotations: Mapping[str, str]
-    """Annotations of the tasks."""
+    """Annotations of the class's tasks."""
     requests: Mapping[str, int]
-    """Amounts by resource, without zeros."""
+    """Requested amounts by resource, without zeros."""
     example: str
-    """Name of the first task."""
+    """Name of the class's first task."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,15 +60,15 @@ class Description:
     resources: tuple[str, ...]
     """Names of resources, by column."""
     classes: tuple[SavedClass, ...]
-    """Classes, by row."""
+    """The classes of the problem, by row."""
     models: tuple[ModelUse, ...]
-    """Models and their arguments."""
+    """The cost models of the round and their arguments."""
     options: PassOptions
-    """Options of the passes."""
+    """Options of the round's passes."""
     stats: RoundStats
     """Figures of the round."""
     bound: int | None
-    """The first certified bound in hundredths of a point, None without a network."""
+    """The first certified lower bound, in hundredths of a point; None without a network."""
     versions: Mapping[str, str]
     """Versions of packages that may change a result."""
 
@@ -79,14 +79,14 @@ def encode_description(description: Description) -> bytes:
 
 
 def read_description(files: Mapping[str, bytes]) -> Description:
-    """Return the description in a saved round's ``round.json``; raises ``SavedRoundError``."""
+    """Return the description in a saved round's ``round.json``; raise ``SavedRoundError`` if it cannot be read."""
     if FILE not in files:
         raise SavedRoundError(f"{FILE} is missing; save the round again")
     return decode_description(files[FILE])
 
 
 def decode_description(content: bytes) -> Description:
-    """Return the description that ``encode_description`` wrote; raises ``SavedRoundError``."""
+    """Return the description that ``encode_description`` wrote; raise ``SavedRoundError`` if it cannot be read."""
     try:
         document = json.loads(content)
     except ValueError as error:
@@ -120,7 +120,7 @@ def _strange(given: Any, known: Any, above: str = "") -> Iterator[str]:
 
 
 def name_classes(description: Description) -> list[str]:
-    """Return a name for each class: its application if no other class belongs to that, else its first task."""
+    """Return a name for each class: its application if no other class has the same, otherwise its first task."""
     applications = [
         f"{each.namespace}/{application}" if (application := _read_application(each.labels)) else ""
         for each in description.classes

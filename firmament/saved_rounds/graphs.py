@@ -1,9 +1,9 @@
-"""Networks of rounds as networkx graphs: for other tools, for paths in residual graphs, and for a second solver.
+"""Turns networks of rounds into networkx graphs: for other tools, for residual graphs, and for a second solver.
 
-Nodes have the numbers of ``network.json`` and of DIMACS text, and the attributes ``kind`` (class, unscheduled, machine,
-sink), ``label`` and ``supply`` in tasks; nodes of classes also ``row``, their first class in the round. Arcs have
-``capacity`` and ``flow`` in tasks, ``cost`` in hundredths of a point per task, and ``block``. Arcs may be parallel, so
-every graph is a ``networkx.MultiDiGraph``.
+Nodes have the numbers of ``network.json`` and of DIMACS text, and the attributes ``kind`` (class, unscheduled,
+machine, sink), ``label`` and ``supply`` in tasks. Nodes of classes also have ``row``, their first class in the round.
+Arcs have ``capacity`` and ``flow`` in tasks, ``cost`` in hundredths of a point per task, and ``block``. Several arcs
+may join the same two nodes, so every graph is a ``networkx.MultiDiGraph``.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ Graph: TypeAlias = "nx.MultiDiGraph[int]"
 
 NETWORK_FILE: Final = "network.json"
 _SEPARATOR: Final = ", "
-"""Between names in a label: formats for graphs have no lists. No name of a machine or a task has it."""
+"""Separates names in a label, because formats for graphs have no lists. No name of a machine or a task contains it."""
 
 CHECKED_ARCS: Final = 20_000
-"""networkx' network simplex takes about 10 s for so many arcs; larger networks are not checked by it."""
+"""networkx' network simplex takes about 10 s for this many arcs; larger networks are not checked by it."""
 
 
 def from_document(document: Mapping[str, Any], classes: Sequence[str]) -> Graph:
-    """Return the graph of a ``network.json``, with its flow. ``classes``: their names, by row."""
+    """Return the graph of a ``network.json``, with its flow. ``classes``: the names of the classes, by row."""
     graph: Graph = nx.MultiDiGraph(cost=document["cost"], certified=document["certified"])
     for node in document["nodes"]:
         known = {"kind": node["kind"], "label": _describe_node(node, classes), "supply": node["supply"]}
@@ -60,7 +60,7 @@ def from_dimacs(text: str) -> Graph:
 
 
 def read_graph(files: Mapping[str, bytes], description: Description) -> Graph:
-    """Return the graph of a saved round; raises ``SavedRoundError`` if the round has no readable network."""
+    """Return the graph of a saved round; raise ``SavedRoundError`` if the round has no readable network."""
     content = files.get(NETWORK_FILE)
     if content is None:
         raise SavedRoundError(
@@ -78,7 +78,8 @@ def write_graph(graph: Graph, form: str) -> bytes:
     if form == "graphml":
         nx.write_graphml(graph, written)
     elif form == "gml":
-        # GML identifies nodes by label; our labels need not be unique, so they are written under another name.
+        # GML identifies nodes by label; labels in this project need not be unique, so they are written under another
+        # name.
         renamed: Graph = nx.MultiDiGraph(graph)
         for _, attributes in renamed.nodes(data=True):
             attributes["name"] = attributes.pop("label")
@@ -89,18 +90,18 @@ def write_graph(graph: Graph, form: str) -> bytes:
 
 
 def list_names(graph: Graph, node: int) -> list[str]:
-    """Return the names of the classes or machines that a node stands for."""
+    """Return the names of the classes or machines for which a node stands."""
     label: str = graph.nodes[node]["label"]
     return label.split(_SEPARATOR)
 
 
 def list_nodes(graph: Graph, kind: str) -> list[int]:
-    """Return the numbers of the nodes of a kind."""
+    """Return the numbers of the nodes of one kind."""
     return [node for node, known in graph.nodes(data=True) if known["kind"] == kind]
 
 
 def find_least_cost(graph: Graph) -> int | None:
-    """Return the least cost of any flow, by networkx' network simplex; None if the graph has too many arcs for it."""
+    """Return the least cost of any flow, by networkx' network simplex; None if the graph has too many arcs."""
     if graph.number_of_edges() > CHECKED_ARCS:
         return None
     demands: nx.DiGraph[Any] = nx.DiGraph()

@@ -140,10 +140,10 @@ LAYOUTS: Mapping[type, Mapping[str, Layout]] = {
     },
     DualPrices: {"shape": Layout("E", 0, "S"), "price": Layout("E", -math.inf)},
 }
-"""Layouts by dataclass and field; for a mapping, the layout of its keys. The letters stand for sizes: classes, shapes,
-machines, resources, buckets of waiting tasks (W), kinds (N), domains (D), leaves (L), groups (G), quotas (Q) and
-their columns (J), flavors (F), kinds
-of machines by these (Y); other letters stand for lengths that must be equal."""
+"""Layouts by dataclass and field; for a mapping, the layout of its keys. The letters stand for sizes: classes,
+shapes, machines, resources, buckets of waiting tasks (W), kinds (N), domains (D), leaves (L), groups (G), quotas (Q)
+and their columns (J), flavors (F), kinds of machines by flavors (Y); other letters stand for lengths that must be
+equal."""
 
 
 _LEDGERS = "ledgers"
@@ -157,7 +157,7 @@ def arrays_within(value: Any, name: str = "") -> Iterator[tuple[str, NDArray[Any
             part, where = getattr(value, each.name), f"{name}.{each.name}".removeprefix(".")
             if (
                 part is each.default or each.name == _LEDGERS
-            ):  # an absent family of rules; read and checked elsewhere
+            ):  # The round has no rules of this kind, or other code reads and checks them.
                 continue
             if each.name in known and part is not None:
                 plain = list(part) if isinstance(part, Mapping) else part
@@ -173,7 +173,7 @@ def arrays_within(value: Any, name: str = "") -> Iterator[tuple[str, NDArray[Any
 
 
 def faults(problem: PlacementProblem, placed: Assignments) -> Iterator[str]:
-    """Yield what is inconsistent in a problem and its placement, whose types have been checked."""
+    """Yield what is inconsistent in a problem and its placement, if the types of their values are right."""
     sizes = {
         "W": WAIT_BUCKETS,
         "gangs": problem.gang_need.size,
@@ -222,7 +222,7 @@ def _rule_faults(rules: RuleSet) -> Iterator[str]:
 
 
 def _quota_faults(quotas: QuotaTerms) -> Iterator[str]:
-    """Yield what is inconsistent in a tree of quotas, and in the amounts that tasks draw on it."""
+    """Yield what is inconsistent in a tree of quotas, and in the amounts that tasks take of quotas."""
     nodes, columns = quotas.own.shape
     if len(quotas.names) != nodes or len(quotas.columns) != columns:
         yield "quotas has other names than quotas"
@@ -253,12 +253,12 @@ def _group_faults(terms: GroupTerms) -> Iterator[str]:
     fits = len(tree.levels) == len(tree.names) == len(tree.parents) and units[-1] == tree.leaves
     for parents, (above, here) in zip(tree.parents, pairwise(units), strict=False):
         fits &= parents.shape == (here,)
-        if fits and here:  # units are in the order of their parents, and each parent has at least one
+        if fits and here:  # Units are in the order of their parents, and each parent has at least one.
             steps = np.diff(parents, prepend=-1, append=above)
             fits &= bool(((steps >= 0) & (steps <= 1)).all())
     if not fits and (
         tree.levels or terms.groups
-    ):  # rounds with trees of groups alone need no tree of machines
+    ):  # Rounds whose only tree groups are trees of groups need no tree of machines.
         yield "topology.tree has units without leaves, or leaves that are nowhere"
     if any(len(group.rules) != len(tree.levels) for group in terms.groups.values()):
         yield f"topology.groups has rules for other levels than {len(tree.levels)}"

@@ -43,12 +43,12 @@ def _document(
     classes: Sequence[Sequence[int]] | None,
     machine_names: Sequence[str],
 ) -> dict[str, Any]:
-    """Return ``network.json``: nodes with kind, names and supply; arcs as rows of ``arcColumns``, in blocks as in
-    DIMACS.
+    """Return ``network.json``: nodes with kind, names and supply, and arcs.
 
-    A machine node names all machines that it stands for, as alike machines share a node. A class node names all classes
-    of the round whose tasks it holds (``classes``; None: its own row): with rules between tasks, and gangs, equal
-    classes share a node, and a class may have several nodes.
+    Arcs are rows of ``arcColumns``, in blocks as in DIMACS. A machine node names all machines for which it stands,
+    because alike machines share a node. A class node names all classes of the round whose tasks it contains
+    (``classes``; None: its own row). With rules between tasks, and gangs, equal classes share a node, and a class may
+    have several nodes.
     """
     network = outcome.network
     problem = network.problem
@@ -84,7 +84,7 @@ def _arcs(outcome: FlowOutcome, block: slice) -> list[list[int]]:
 
 
 def _members(row: int, alike: AlikeMachines | None) -> list[int]:
-    """Return the rows of the machines that a machine row of the network stands for."""
+    """Return the rows of the machines for which a machine row of the network stands."""
     if alike is None:
         return [row]
     return alike.members[alike.first[row] : alike.first[row + 1]].tolist()

@@ -21,7 +21,9 @@ from firmament.solvers.base import Solver
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """A saved round compared with its repetition. Costs are in hundredths of a point, pending tasks included."""
+    """A saved round compared with its repetition. Costs are in hundredths of a point, including the costs of pending
+    tasks.
+    """
 
     cluster: str
     """Name of the cluster."""
@@ -34,9 +36,9 @@ class Replay:
     placed: int
     """Number of tasks that the repetition placed."""
     cost_then: int
-    """Cost of the saved round."""
+    """Cost of the saved round, in hundredths of a point."""
     cost_now: int
-    """Cost of the repetition."""
+    """Cost of the repetition, in hundredths of a point."""
     then: RoundStats
     """Figures of the saved round."""
     now: RoundStats
@@ -44,15 +46,13 @@ class Replay:
     versions: dict[str, str]
     """Packages whose versions differ."""
     bound: int | None = None
-    """Cost of the saved flow, None without a network."""
+    """Cost of the saved flow; None without a network."""
     checked: int | None = None
-    """Least cost of the network by a second solver; None without a network, or if it is too large for that
-    solver.
-    """
+    """Least cost of the network by a second solver; None without a network, or if it is too large for that solver."""
 
     @property
     def agrees(self) -> bool:
-        """Whether the second solver found the cost of the saved flow; true if no second solver ran."""
+        """Whether the second solver found the cost of the saved flow; True if no second solver ran."""
         return self.checked is None or self.checked == self.bound
 
     def document(self) -> dict[str, Any]:
@@ -75,10 +75,10 @@ class Replay:
 
 
 def replay(saved: SavedRound, solver: Solver, timer: Timer) -> Replay:
-    """Solve a saved round again with its own options, and compare; raises ``SolverError``.
+    """Solve a saved round again with its own options, and compare the results; raise ``SolverError`` if that fails.
 
-    The placement is the same unless a time limit cut off one of the two, or they ran with different releases of the
-    solver or of this package.
+    The placement is the same unless a time limit stopped one of the two solves, or they ran with different releases
+    of the solver or of this package.
     """
     problem, description = saved.problem, saved.description
     again = decide(problem, solver, description.options, timer)
@@ -109,9 +109,10 @@ def differing_tasks(one: Assignments, other: Assignments, machines: int) -> int:
 
 
 def replay_flow(saved: SavedRound, solver: Solver, timer: Timer) -> tuple[RoundSummary, RoundFlow]:
-    """Decide a saved round again; return its saved figures and the new flow; raises ``SolverError``.
+    """Decide a saved round again; return its saved figures and the new flow.
 
-    The costs of each model and the uids of tasks are not saved, so they are missing; the time of its end is 0.
+    Raise ``SolverError`` if the solver fails. The costs of each model and the uids of tasks are not saved, so they
+    are missing; the time of its end is 0.
     """
     told = saved.description
     placement = decide(saved.problem, solver, told.options, timer)

@@ -1,9 +1,10 @@
-"""Finds which tasks have to move so that a task goes to a machine: a shortest path in a saved residual graph.
+"""Finds which tasks must move so that a task can go to a machine: a shortest path in a saved residual graph.
 
-A residual graph has an arc for every task more that an arc of the network can carry, at its cost, and a reversed arc
-for every task that can be taken back, at minus its cost. A task goes to a machine by the arc there; the shortest path
-back to where the task came from says which tasks give way, one after the other, and what that costs (Ahuja, Magnanti,
-Orlin: Network Flows, chapter 9). The network counts tasks, not amounts: it says what is cheapest by its own rules.
+A residual graph has two sorts of arcs. For every further task that an arc of the network can carry, there is an arc
+at its cost; for every task that can be taken back, there is a reversed arc at minus its cost. A task goes to a
+machine by the arc to it. The shortest path from there back to where the task came from says which tasks move away,
+one after the other, and what that costs (Ahuja, Magnanti, Orlin: Network Flows, chapter 9). The network counts tasks,
+not amounts, so the answer is the cheapest by the network's own rules.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from firmament.saved_rounds.saving import SavedRound
 
 WAITING: Final = "waiting"
 COMPLETED_ARCS: Final = 200_000
-"""Most pairs of class and machine for which arcs that the network lacks are added before a path is searched."""
+"""The most pairs of class and machine for which missing arcs are added to the network before a path is searched."""
 
 ResidualGraph: TypeAlias = "nx.DiGraph[int]"
 
@@ -38,21 +39,21 @@ class ReroutedTask:
 
 @dataclass(frozen=True, slots=True)
 class Rerouting:
-    """The cheapest way to have a task on a machine."""
+    """The cheapest way to have a task of a class on a machine."""
 
     moves: tuple[ReroutedTask, ...]
-    """All tasks that move, the requested one first; empty if a task of its class is there already."""
+    """All tasks that move, the requested one first; empty if a task of its class is on the machine already."""
     cost: int
-    """Units by which the round's cost grows; 0 if another optimum has a task of the class there."""
+    """Units by which the cost of the round grows; 0 if another optimum has a task of the class there."""
     exact: bool
     """Whether all possible arcs were considered; if not, a cheaper way may exist."""
 
 
 def find_rerouting(saved: SavedRound, graph: Graph, task: str, machine: str) -> Rerouting | None:
-    """Return how a task of the class named ``task`` gets to ``machine`` at least cost; None if there is no way.
+    """Return how a task of the class named ``task`` gets to ``machine`` at least cost; None if that is impossible.
 
-    ``graph``: of the saved network; arcs that it lacks are added to it. Raises ``SavedRoundError`` for a class or a
-    machine that the round does not know.
+    ``graph``: the graph of the saved network; arcs that it lacks are added to it. Raise ``SavedRoundError`` for a
+    class or a machine that the round does not know.
     """
     source = _find_class(graph, task)
     row = _find_row(saved, machine)
@@ -113,7 +114,7 @@ def _find_row(saved: SavedRound, machine: str) -> int:
 
 
 def _find_machine(graph: Graph, saved: SavedRound, row: int) -> int:
-    """Return the node of a machine; if the network has none, add one with room for one task."""
+    """Return the node of a machine; if the network has none, add one with capacity for one task."""
     name = saved.description.machines[row]
     for node in list_nodes(graph, "machine"):
         if name in list_names(graph, node):
@@ -126,7 +127,7 @@ def _find_machine(graph: Graph, saved: SavedRound, row: int) -> int:
 
 
 def _add_left_out_arcs(graph: Graph, saved: SavedRound) -> None:
-    """Give each class an arc to every machine node that it may use: column generation leaves most of them out."""
+    """Give each class an arc to every machine node that it may use; column generation leaves most of these arcs out."""
     rows = {name: row for row, name in enumerate(saved.description.machines)}
     machines = [(node, rows[list_names(graph, node)[0]]) for node in list_nodes(graph, "machine")]
     for source in list_nodes(graph, "class"):
@@ -135,7 +136,7 @@ def _add_left_out_arcs(graph: Graph, saved: SavedRound) -> None:
 
 
 def _add_arc(graph: Graph, problem: PlacementProblem, source: int, target: int, row: int) -> None:
-    """Add the arc of a class to a machine in row ``row``, if the network lacks it and the class may go there."""
+    """Add the arc of a class to the machine in row ``row``, if the network lacks it and the class may go there."""
     cls = graph.nodes[source]["row"]
     if graph.has_edge(source, target) or not _may_use(problem, cls, row):
         return
@@ -144,7 +145,7 @@ def _add_arc(graph: Graph, problem: PlacementProblem, source: int, target: int, 
 
 
 def _may_use(problem: PlacementProblem, cls: int, row: int) -> bool:
-    """Return whether a machine is feasible for a class, within its pins, and had room for a task before the round."""
+    """Return whether a machine is feasible for a class, within its pins, and could take a task before the round."""
     shape = int(problem.shape[cls])
     pinned = cls not in problem.pins or row in problem.pins[cls]
     fits = np.all(problem.requests[shape] <= np.maximum(problem.free[row], 0))

@@ -1,13 +1,14 @@
 """Writes and reads a placement problem and its placement as one ``.npz`` file.
 
-Its entry ``structure`` is both as MessagePack, with references in place of arrays. The problem's own arrays are entries
-with the names of its fields; all others are in one pool for each type of elements, each once however often it occurs.
+The file's entry ``structure`` contains both as MessagePack, with references in place of arrays. The problem's own
+arrays are entries under the names of its fields. All other arrays are in one pool for each type of elements, each
+array once however often it occurs.
 
-Ledgers and constraints are models' own, which save them as arrays and read them again. Evictions are not decided again,
-so what only they read (``rooms_after_eviction``, ``held``, ``returned`` of joint rows) is left out. What a problem does
-not state is null.
+Ledgers and constraints belong to models, which turn them into arrays and back. Saved rounds do not decide evictions
+again, so what only evictions read (``rooms_after_eviction``, ``held``, ``returned`` of joint rows) is left out. What
+a problem does not state is null.
 
-Nothing in it is pickled, so that reading a file from elsewhere runs no code of its.
+Nothing in the file is pickled, so reading a file from elsewhere runs no code that it contains.
 """
 
 from __future__ import annotations
@@ -40,21 +41,21 @@ FILE = "problem.npz"
 
 _STRUCTURE = "structure"
 _FAMILIES = {each.name: each.default for each in fields(PlacementProblem) if is_dataclass(each.default)}
-"""By field of a problem, the value that stands for an absent family."""
+"""For each field of a problem that may be absent, the value that stands for "absent"."""
 _RULES: Mapping[str, LimitRule] = {rule.name: rule for rule in LIMIT_RULES}
 _UNREADABLE = (OSError, EOFError, KeyError, ValueError, zipfile.BadZipFile, zlib.error, NotImplementedError)
 
 
 class MissingModelError(Exception):
-    """Data of a model was not saved, or no installed model can read it; the text says what to do, in one line."""
+    """Data of a model was not saved, or no installed model can read it; the text says in one line what to do."""
 
 
 @dataclass(frozen=True, slots=True)
 class SavedByModel:
     """Arrays that a model has saved of its ledger or constraint.
 
-    ``model``: its name, "" if nothing could be saved; ``sizes``: number of shapes or kinds, and of machines, of the
-    problem; ``reason``: the ledger's reason.
+    ``model``: the model's name, "" if nothing could be saved. ``sizes``: number of shapes or kinds, and of machines,
+    of the problem. ``reason``: the ledger's reason.
     """
 
     model: str
@@ -70,7 +71,7 @@ class _Content:
 
 
 def encode_arrays(problem: PlacementProblem, placed: Assignments) -> bytes:
-    """Return the content of ``problem.npz``; raises ``ValueError`` for a problem derived within a round."""
+    """Return the content of ``problem.npz``; raise ``ValueError`` for a problem derived within a round."""
     if problem.most or problem.model_shape is not None:
         raise ValueError("a problem derived within a round cannot be saved; save the round's own")
     writer = _Writer(_Content(_storable(problem), placed))
@@ -84,7 +85,7 @@ def encode_arrays(problem: PlacementProblem, placed: Assignments) -> bytes:
 def decode_arrays(content: bytes) -> tuple[PlacementProblem, Assignments]:
     """Return the problem and placement that ``encode_arrays`` wrote.
 
-    Raises ``SavedRoundError`` for malformed content, and for data of models that cannot be read.
+    Raise ``SavedRoundError`` for malformed content, and for data of models that cannot be read.
     """
     try:
         with np.load(io.BytesIO(content), allow_pickle=False) as archive:
@@ -110,7 +111,7 @@ def decode_arrays(content: bytes) -> tuple[PlacementProblem, Assignments]:
 
 
 def _storable(problem: PlacementProblem) -> PlacementProblem:
-    """Return the problem as it is saved: without absent families, models' ledgers and constraints as arrays."""
+    """Return the problem as it is saved: without absent parts, with models' ledgers and constraints as arrays."""
     changes: dict[str, Any] = {
         name: None for name, nothing in _FAMILIES.items() if getattr(problem, name) is nothing
     }
@@ -171,14 +172,18 @@ class _Writer:
 
 
 class _Reader:
-    """Reads content from entries. ``sizes``: of the problems for which models saved arrays, in order of reading."""
+    """Reads content from entries. ``sizes``: the sizes of the problems for which models saved arrays, in order of
+    reading.
+    """
 
     def __init__(self, entries: Arrays) -> None:
         self._entries = entries
         self.sizes: list[tuple[int, int]] = []
 
     def content(self) -> _Content:
-        """Return the content. Raises ``KeyError``, ``MissingModelError``, or ``DecodeError`` if it is malformed."""
+        """Return the content that the entries describe. Raise ``KeyError``, ``MissingModelError``, or ``DecodeError``
+        if it is malformed.
+        """
         structure = self._entries[_STRUCTURE].tobytes()
         raw = msgspec.msgpack.decode(structure)
         if isinstance(raw, dict) and isinstance(stated := raw.get("problem"), dict):

@@ -16,7 +16,7 @@ from firmament.saved_rounds.networks import encode_network
 
 DELTAS = "deltas.json"
 NEEDED = (description.FILE, saved_arrays.FILE)
-"""Files without which a round cannot be run again; the others are for people and tools."""
+"""Files without which a round cannot be run again; the other files are for people and tools."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,9 @@ def encode_round(record: RoundRecord, versions: Mapping[str, str]) -> dict[str, 
 
 
 def decode_round(files: Mapping[str, bytes]) -> SavedRound:
-    """Return the round that ``encode_round`` wrote; raises ``SavedRoundError``. Needs the files in ``NEEDED`` only."""
+    """Return the round that ``encode_round`` wrote; raise ``SavedRoundError`` if it cannot be read. Only the files in
+    ``NEEDED`` must be present.
+    """
     described = description.read_description(files)
     if saved_arrays.FILE not in files:
         raise SavedRoundError(f"{saved_arrays.FILE} is missing; save the round again")

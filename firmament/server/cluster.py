@@ -1,6 +1,6 @@
-"""One cluster's state on the server: its driver, the scheduler in use, and the scheduler of a snapshot under way.
+"""Holds one cluster's state on the server: its driver, its scheduler, and the scheduler of an unfinished snapshot.
 
-Every method may be called from any thread. One lock guards the scheduler; a solve runs without it.
+Every method may be called from any thread. One lock guards the scheduler; a solve runs without the lock.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ T = TypeVar("T")
 
 
 class StaleDriverError(Exception):
-    """A driver has an older fencing number than the current driver, and must not act while that one is connected."""
+    """A driver has an older fencing number than the current driver, and must not act while that driver is connected."""
 
 
 class SupersededError(Exception):
@@ -45,7 +45,7 @@ class OrderError(Exception):
 
 
 class StateLostError(Exception):
-    """A round failed while it took effect, so the state is not reliable any more, and a new snapshot is needed."""
+    """A round failed while it took effect, so the state is no longer reliable, and a new snapshot is needed."""
 
 
 class NoStateError(Exception):
@@ -53,27 +53,27 @@ class NoStateError(Exception):
 
 
 class Driver(Protocol):
-    """The methods that a cluster calls on its driver, the session that sends its events (mostly a bridge's)."""
+    """The methods that a cluster calls on its driver: the session that sends its events, mostly a bridge's."""
 
     def supersede(self, by_fencing: int) -> None:
-        """End the session, as another driver has taken over."""
+        """End the session, because another driver has taken over."""
         ...
 
     def deliver(self, result: EncodedRound) -> None:
-        """Send the result of a round that another client asked for."""
+        """Send the result of a round for which another client asked."""
         ...
 
 
 Recorder = Callable[[RoundRecord], None]
-"""Records finished rounds for later inspection; must return quickly."""
+"""Records finished rounds for later inspection; the call must return quickly."""
 
 
 class ServedCluster:
-    """State of one cluster. The state stays while the cluster has no driver, until the next driver's snapshot replaces
-    it.
+    """The state of one cluster. The state stays while the cluster has no driver, until the next driver's snapshot
+    replaces it.
 
-    ``driver``: the session that drives the cluster, None for none; ``fencing``: decides which drivers may take over, by
-    default by the system's clocks.
+    ``driver``: the session that drives the cluster, None for none. ``fencing``: decides which drivers may take over,
+    by default by the system's clocks.
     """
 
     def __init__(
@@ -103,12 +103,12 @@ class ServedCluster:
     # --- the driver's calls -------------------------------------------------------------------------------
 
     def attach(self, driver: Driver, fencing: int, *, recorded: bool = False) -> Driver | None:
-        """Make ``driver`` the cluster's driver, and return the driver that it replaces, None for none.
+        """Make ``driver`` the cluster's driver, and return the driver that it replaces; None if there was none.
 
-        ``recorded``: whether results of rounds state the steps of the stream on which they were decided.
+        ``recorded``: whether results of rounds state after which messages of the stream they were decided.
 
-        Raises ``StaleDriverError`` if a driver with a higher fencing number is attached, or was until just now; see
-        ``Fencing.may_take_over``. From here on calls of the replaced driver raise ``SupersededError``, and no round
+        Raise ``StaleDriverError`` if a driver with a higher fencing number is attached, or was until just now; see
+        ``Fencing.may_take_over``. From here on, calls of the replaced driver raise ``SupersededError``, and no round
         runs until the new driver's snapshot is complete.
         """
         with self._lock:
@@ -123,7 +123,7 @@ class ServedCluster:
             return former
 
     def detach(self, driver: Driver) -> None:
-        """Remove a driver that has gone; the state stays, and questions about it are still answered."""
+        """Remove a driver that has left; the state stays, and questions about it are still answered."""
         with self._lock:
             if self.driver is driver:
                 self.driver = None
@@ -132,7 +132,7 @@ class ServedCluster:
                 self._rest()
 
     def end_grace_period(self) -> None:
-        """Let any driver take over at once, as the last driver will not come back."""
+        """Let any driver take over at once, because the last driver will not come back."""
         with self._lock:
             if self.driver is None:
                 self._fencing.end_grace_period()
@@ -145,7 +145,7 @@ class ServedCluster:
             self._steps.count_step()
 
     def end_snapshot(self, driver: Driver) -> None:
-        """Replace the state by the new one, with tables large enough for a burst of events that may follow at once.
+        """Replace the state by the new one, and enlarge its tables for a burst of events that may follow at once.
 
         A round that is being solved on the former state will be dropped.
         """
@@ -173,9 +173,9 @@ class ServedCluster:
             self._steps.count_step()
 
     def next_round_in(self, driver: Driver) -> float | None:
-        """Return the seconds until a round could place something, None if only an event can help.
+        """Return the seconds until a round could place something; None if only an event can help.
 
-        If no round makes sense now, tables are enlarged ahead of need. Raises ``StateLostError`` if the state is lost.
+        If no round makes sense now, tables are enlarged ahead of need. Raise ``StateLostError`` if the state is lost.
         """
         with self._lock:
             self._check(driver)
@@ -189,15 +189,16 @@ class ServedCluster:
             return seconds
 
     def count_unreported(self, driver: Driver) -> int:
-        """Return how many placements the driver has been sent without having reported on their bindings."""
+        """Return how many placements have been sent to the driver without a report on their bindings."""
         with self._lock:
             self._check(driver)
             return self._scheduler.count_assumed() if self._scheduler is not None else 0
 
     async def do(self, work: Callable[[], T], *, small: bool) -> T:
-        """Call a function that takes the lock: in a thread, or directly if the work is ``small`` and the lock is free.
+        """Call a function that takes the lock, in a thread.
 
-        Handing work to a thread and back takes longer than most of the work. While many tasks wait, no work is small.
+        If the work is ``small`` and the lock is free, it is called directly, as a thread costs more time than most
+        work. While many tasks wait, no work counts as small.
         """
         if small and self._lock.acquire(blocking=False):
             try:
@@ -212,8 +213,8 @@ class ServedCluster:
     def run_round(self) -> RoundResult | None:
         """Run one round and return its result; other calls go on during its solve, other rounds wait.
 
-        Returns None if a new snapshot has replaced the state meanwhile. Raises ``NoStateError``. Any other error before
-        the round takes effect leaves the state as it was; an error after that loses the state.
+        Return None if a new snapshot has replaced the state meanwhile. Raise ``NoStateError`` if there is no state. Any
+        other error before the round takes effect leaves the state as it was; an error after that loses the state.
         """
         with self._round_lock:
             with self._lock:
@@ -229,7 +230,7 @@ class ServedCluster:
             self._failing.note_success()
             with self._lock:
                 if self._scheduler is not scheduler:
-                    return None  # a new snapshot was swapped in during the solve
+                    return None  # A new snapshot became the state during the solve.
                 try:
                     result = scheduler.close_round(opened, placement)
                 except Exception:
@@ -246,9 +247,9 @@ class ServedCluster:
             return result
 
     def run_direct_round(self) -> RoundResult | None:
-        """Run a round of a few tasks that need no solve, and return its result: it takes a millisecond or two.
+        """Run a round of a few tasks that need no solve, and return its result; this takes a millisecond or two.
 
-        Returns None, with nothing decided, if the last round needed a solve, if this one does, or if a lock is held.
+        Return None, with nothing decided, if the last round needed a solve, if this one does, or if a lock is held.
         """
         if not self._was_direct or not self._round_lock.acquire(blocking=False):
             return None
@@ -269,31 +270,29 @@ class ServedCluster:
             self._round_lock.release()
 
     def set_aside_culprits(self, error: Exception) -> int:
-        """Set aside the classes that make rounds fail; return how many there are. See ``FailingRounds``."""
+        """Set aside the classes that make rounds fail; return how many there are. `FailingRounds` says how."""
         with self._round_lock:
             scheduler = self._scheduler
             return 0 if scheduler is None else self._failing.note_failure(scheduler, error)
 
     def lose_state(self) -> None:
-        """Drop the state: a round has taken effect, and its result cannot be sent to the driver."""
+        """Drop the state, because a round has taken effect and its result cannot be sent to the driver."""
         with self._lock:
             self._lose()
 
     @contextmanager
     def hold_still(self) -> Iterator[Scheduler]:
-        """Return the context, for milliseconds, in which no round is open and nothing changes; see ``NoStateError``."""
+        """Return the context, for milliseconds, in which nothing changes; it raises ``NoStateError`` at its start."""
         with self._round_lock, self._lock:
             yield self._get_scheduler()
 
     def explain(self, uid: str) -> Explanation:
-        """Return the verdicts of all machines on one task; raises ``NoStateError`` or ``UnknownTaskError``."""
+        """Return the verdicts of all machines on one task; raise ``NoStateError`` or ``UnknownTaskError``."""
         with self._lock:
             return self._get_scheduler().explain(uid)
 
     def listing(self, *, with_tasks: bool) -> tuple[Counts, list[TaskState], list[MachineState]]:
-        """Return the numbers of objects in the state and, if ``with_tasks``, its tasks and machines; raises
-        ``NoStateError``.
-        """
+        """Return the numbers of objects and, if ``with_tasks``, the tasks and machines; raise ``NoStateError``."""
         with self._lock:
             scheduler = self._get_scheduler()
             counts = scheduler.counts()
@@ -310,13 +309,13 @@ class ServedCluster:
             return text, scheduler.counts().rounds + self._earlier_rounds if text else 0
 
     def rounds(self, after: int) -> list[RoundSummary]:
-        """Return figures of the rounds after number ``after``; raises ``NoStateError``."""
+        """Return figures of the rounds after number ``after``; raise ``NoStateError`` if there is no complete state."""
         with self._lock:
             self._get_scheduler()
             return self._history.list_after(after)
 
     def describe_flow(self, after: int, *, with_tasks: bool) -> tuple[RoundSummary, RoundFlow] | None:
-        """Return the last round and its flow if its number is above ``after``, else None; raises ``NoStateError``."""
+        """Return the last round and its flow if its number is above ``after``, else None; raise ``NoStateError``."""
         with self._lock:
             scheduler = self._get_scheduler()
             found = self._history.last(after)
@@ -356,11 +355,11 @@ class ServedCluster:
         return self._steps.end_round(result, begun, direct=True)
 
     def _lose(self) -> None:
-        """Drop the state: it may count tasks as placed whose placements the driver has not got."""
+        """Drop the state, because it may count tasks as placed that the driver was never told to bind."""
         self._scheduler, self._in_sync, self._lost = None, False, True
 
     def _explain_refused_driver(self, fencing: int) -> str:
-        """Return, for people, why a driver with this fencing number is refused, and until when."""
+        """Return the text that says why a driver with this fencing number is refused, and until when."""
         known = self._fencing.number
         if self.driver is None:
             return (
@@ -373,7 +372,7 @@ class ServedCluster:
         )
 
     def _rest(self) -> None:
-        """Free the parts of the state that only rounds need: the next round will have a new snapshot."""
+        """Free the parts of the state that only rounds need, because the next round will have a new snapshot."""
         self._history.clear()
         if self._scheduler is not None:
             self._scheduler.free_memory()
@@ -383,7 +382,7 @@ class ServedCluster:
             raise SupersededError
 
     def _target(self, driver: Driver) -> Scheduler:
-        """Return the scheduler to which the driver's events apply: of the snapshot under way, else the one in use."""
+        """Return the scheduler to which the driver's events apply: of an unfinished snapshot, or the one in use."""
         self._check(driver)
         if self._aside is not None:
             return self._aside

@@ -1,4 +1,4 @@
-"""All clusters that the server knows, by name."""
+"""Keeps all clusters that the server knows, by name."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from collections.abc import Callable
 from firmament.server.cluster import ServedCluster
 
 IDLE_CLUSTERS = 16
-"""How many clusters without a session are kept for questions; of more, the longest unused are dropped."""
+"""How many clusters without a session are kept for questions; if there are more, the longest unused are dropped."""
 
 
 class UnknownClusterError(LookupError):
-    """No client (a bridge, say) has opened a session for a cluster of that name, or the cluster has been forgotten."""
+    """No client (such as a bridge) has opened a session for a cluster of that name, or it has been forgotten."""
 
 
 class ClusterInUseError(Exception):
@@ -24,10 +24,10 @@ class TooManyClustersError(Exception):
 
 
 class ClusterRegistry:
-    """Clusters by name, created on first use. ``most``: limit of clusters with sessions; ``idle_limit``: of those
-    without.
+    """Clusters by name, created on first use. ``most``: limit of clusters with sessions. ``idle_limit``: limit of
+    clusters without.
 
-    ``new_cluster`` creates a cluster from its name. For the event loop's thread only.
+    ``new_cluster`` creates a cluster from its name. Only the event loop's thread may use it.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class ClusterRegistry:
         """Return the cluster for a new session, created if necessary, and mark it as the last used.
 
         The cluster is kept until the session calls ``close``, even if the session has not become its driver yet.
-        Raises ``TooManyClustersError``.
+        Raise ``TooManyClustersError`` if the limit is reached.
         """
         if name not in self._sessions and len(self._sessions) >= self._most:
             raise TooManyClustersError(
@@ -70,7 +70,7 @@ class ClusterRegistry:
                 del self._clusters[cluster.name]
 
     def get(self, name: str) -> ServedCluster:
-        """Return a known cluster; raises ``UnknownClusterError``."""
+        """Return a known cluster; raise ``UnknownClusterError`` for others."""
         cluster = self._clusters.get(name)
         if cluster is None:
             known = ", ".join(sorted(self._clusters)) or "none"
@@ -78,7 +78,7 @@ class ClusterRegistry:
         return cluster
 
     def names(self) -> list[str]:
-        """Return names of all clusters, sorted."""
+        """Return the names of all clusters, sorted."""
         return sorted(self._clusters)
 
     def live(self) -> list[str]:
@@ -86,7 +86,7 @@ class ClusterRegistry:
         return sorted(self._sessions)
 
     def delete(self, name: str) -> None:
-        """Forget a cluster that has no session; raises ``UnknownClusterError`` or ``ClusterInUseError``."""
+        """Forget a cluster that has no session; raise ``UnknownClusterError`` or ``ClusterInUseError``."""
         self.get(name)
         if name in self._sessions:
             raise ClusterInUseError(f"cluster {name!r} is in use: its driver is connected; end that first")

@@ -14,11 +14,11 @@ from firmament.solvers.ortools_solver import OrToolsSolver
 from firmament.wire.cures import cures_to_proto
 
 SECONDS = 30.0
-"""Longest time of a search."""
+"""The most seconds that a search takes."""
 TRIES = 40
-"""How many trial rounds are run at most for a task."""
+"""The most trial rounds that are run for a task."""
 MOST = 5
-"""How many cures a task has at most by itself."""
+"""The most cures that a task gets by itself."""
 
 
 class BusySearchError(Exception):
@@ -34,9 +34,9 @@ class CureSearches:
         self._closed = threading.Event()
 
     def find_cures(self, cluster: ServedCluster, uid: str, fixed: Sequence[str]) -> bytes:
-        """Return a serialised ``FoundCures`` for a task; ``fixed``: uids of tasks that may not be moved.
+        """Return a serialised ``FoundCures`` for a task; ``fixed``: uids of tasks that must not be moved.
 
-        Raises ``BusySearchError``, ``CopyError``, ``NoStateError`` or ``UnknownTaskError``.
+        Raise ``BusySearchError``, ``CopyError``, ``NoStateError`` or ``UnknownTaskError``.
         """
         if self._closed.is_set() or not self._one.acquire(blocking=False):
             raise BusySearchError("cures are being sought already; ask again in some seconds")
@@ -56,7 +56,7 @@ class CureSearches:
             self._one.release()
 
     def close(self) -> None:
-        """End the search under way, and refuse further ones."""
+        """End the search under way, and refuse further searches."""
         self._closed.set()
         copy = self._copy
         if copy is not None:
@@ -64,7 +64,7 @@ class CureSearches:
 
 
 def _search(scheduler: Scheduler, uid: str, fixed: Sequence[str]) -> bytes:
-    """Return a serialised ``FoundCures``; ``scheduler`` is a copy."""
+    """Return a serialised ``FoundCures``; ``scheduler`` is a copy, on which changes have no effect."""
     known = scheduler.list_events()
     found = find_cures_in_copy(
         scheduler, known, OrToolsSolver(lazy=True), uid, frozenset(fixed), tries=TRIES, most=MOST

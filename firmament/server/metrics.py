@@ -1,4 +1,4 @@
-"""The solver's Prometheus metrics, on a registry of their own."""
+"""Keeps the solver's Prometheus metrics, on a registry of their own."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ class _RoundMetrics:
             buckets=_SECONDS,
             registry=registry,
         )
-        # Series are looked up once: the look-up takes as long as the decision of a round of one task.
+        # Metrics are looked up once by their labels: the look-up takes as long as the decision of a round of one
+        # task.
         self._stages = {f"{each}_seconds": stages.labels(each) for each in _STAGES}
         self._total = stages.labels("total")
         tasks = counter("firmament_round_tasks", "Tasks that took part in rounds, by outcome.", ["outcome"])
@@ -119,7 +120,7 @@ class Metrics:
         self._remarks.inc(len(result.notes))
 
     def round_failed(self, set_aside: int = 0) -> None:
-        """Count a round that ended with an error, and the classes that were set aside over it."""
+        """Count a round that ended with an error, and the classes that were set aside because of it."""
         self._failures.inc()
         self._set_aside.inc(set_aside)
 

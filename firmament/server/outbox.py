@@ -1,4 +1,4 @@
-"""Keeps messages to be sent on a session's stream, and signs of life while a driver's message is being handled.
+"""Keeps messages to be sent on a session's stream, and repeats acknowledgements while a driver's message is handled.
 
 The number of waiting messages is bounded, so that a slow reader slows rounds down.
 """
@@ -16,21 +16,21 @@ import grpc
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 ROUNDS_IN_FLIGHT = 8
-"""How many round results may wait for a slow driver; at this number no further round is started."""
+"""How many round results may wait for a slow driver; at this number, no further round is started."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """How a stream ends. ``code`` OK: the driver has closed it."""
+    """How a stream ends. ``code``: OK if the driver has closed the stream."""
 
     code: grpc.StatusCode = grpc.StatusCode.OK
     message: str = ""
 
 
 class DriverOutbox:
-    """Messages to one driver. Used from the event loop's thread only.
+    """Messages to one driver. Only the event loop's thread may use the object.
 
-    Only the latest acknowledgement waits, as it includes the earlier ones.
+    Only the latest acknowledgement waits, because it includes the earlier ones.
     """
 
     def __init__(self, capacity: int = ROUNDS_IN_FLIGHT) -> None:
@@ -39,7 +39,7 @@ class DriverOutbox:
         self._acked: int | None = None
         self._held = 0
         self.holds = False
-        """Whether acknowledgements may be held back, because a round or ``release`` follows in a moment."""
+        """Whether acknowledgements may be held back, because a round or a call of ``release`` follows in a moment."""
         self._ending: Ending | None = None
         self._filled = asyncio.Event()
         self._room = asyncio.Event()
@@ -61,18 +61,23 @@ class DriverOutbox:
             self.acknowledge(sequence)
 
     def take_held(self) -> int:
-        """Return the number of the batch that a round's message has to acknowledge, 0 for none."""
+        """Return the number of the batch that a round's message has to acknowledge; 0 for none."""
         held, self._held = self._held, 0
         return held
 
     def release(self, *, for_long: bool = False) -> None:
-        """Send a held acknowledgement now, as no round follows at once; ``for_long``: hold back no further ones."""
+        """Send a held acknowledgement now, because no round follows at once.
+
+        ``for_long``: hold back no further ones.
+        """
         self.holds = self.holds and not for_long
         if self._held:
             self.acknowledge(self.take_held())
 
     def put(self, message: pb.ServerMessage | bytes) -> None:
-        """Append a message, serialised or not; never blocks. To send many, await ``wait_for_room`` first."""
+        """Append a message, serialised or not; this never blocks. To send many messages, await ``wait_for_room``
+        first.
+        """
         self._messages.append(message)
         if len(self._messages) >= self._capacity:
             self._room.clear()
@@ -88,7 +93,9 @@ class DriverOutbox:
         await self._room.wait()
 
     def close(self, ending: Ending, *, flush: bool) -> None:
-        """End the stream, after the waiting messages if ``flush``, else at once. Only the first call has an effect."""
+        """End the stream: after the waiting messages if ``flush``, otherwise at once. Only the first call has an
+        effect.
+        """
         if self._ending is not None:
             return
         self._ending = ending
@@ -100,7 +107,7 @@ class DriverOutbox:
         self._room.set()
 
     async def pop(self) -> pb.ServerMessage | bytes | Ending:
-        """Return the next message; after the last one, the ending of the stream."""
+        """Return the next message; after the last message, how the stream ends."""
         while True:
             if self._acked is not None:
                 message = pb.ServerMessage(ack=pb.Ack(sequence=self._acked))
@@ -124,9 +131,10 @@ HUNG = 600.0
 
 
 class SignsOfLife:
-    """Repeats the last acknowledgement while a message is being handled; used from the event loop's thread only.
+    """Repeats the last acknowledgement while a message is being handled.
 
-    Otherwise a long round would look like a dead solver to the driver.
+    Only the event loop's thread may use the object. Without signs of life, the driver would believe that the solver
+    is dead while a message takes long.
     """
 
     def __init__(self, outbox: DriverOutbox, every: float = EVERY, hung: float = HUNG) -> None:

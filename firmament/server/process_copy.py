@@ -1,8 +1,9 @@
-"""Runs a function in a copy of this process, which has all of its memory as it was, and sends back the result.
+"""Runs a function in a copy of this process, which has all of its memory as it was, and returns the result.
 
-The system copies memory only where one of the two writes, so a copy of a cluster's state takes some milliseconds. A
-copied process has only the thread that made it, and locks that other threads held stay locked in it. So the function
-may use nothing that threads share: no logging, no channel, no worker. A copy that hangs all the same is killed in time.
+The system copies memory only where one of the two processes writes, so a copy of a cluster's state takes some
+milliseconds. A copied process has only the thread that made it, and locks that other threads held stay locked in it.
+So the function may use nothing that threads share: no logging, no channel, no worker. If a copy hangs all the same,
+it is killed in time.
 """
 
 from __future__ import annotations
@@ -25,37 +26,38 @@ log = logging.getLogger(__name__)
 
 _CHUNK = 1 << 16
 _GRACE_SECONDS = 1.0
-"""Seconds after its deadline at which a copy ends by itself, if nobody has killed it."""
+"""Seconds after its deadline at which a copy ends itself if nobody has killed it."""
 _NICENESS = 5
-"""How much less of a busy processor a copy gets: rounds come first."""
+"""How much a copy is disadvantaged on a busy processor, because rounds are more urgent."""
 _DONE, _FAILED = b"+", b"-"
 _STANDARD = 3
-"""Number of the first descriptor that is not a standard stream."""
+"""The first file descriptor that is not a standard stream."""
 
 
 def allow_copies() -> None:
     """Keep gRPC from starting anything in copies of this process; call this before gRPC is imported.
 
-    By default it would start its threads again there, and they would take messages that are for the parent.
+    By default gRPC would start its threads again in the copy, and they would take messages that are for the parent.
     """
     os.environ["GRPC_ENABLE_FORK_SUPPORT"] = "0"
 
 
 class CopyError(Exception):
-    """A copy has given no result; the text continues its subject: "failed: …"."""
+    """A copy has returned no result; the text continues a sentence about it, such as "failed: …"."""
 
 
 class ProcessCopy:
-    """A copy of this process that calls ``work`` for at most ``seconds``; it begins when this object is made.
+    """A copy of this process that calls ``work`` for at most ``seconds``, and begins when this object is made.
 
-    One thread calls ``result``, once; any thread may call ``kill``.
+    Only one thread may call ``result``, once; any thread may call ``kill``.
     """
 
     def __init__(self, work: Callable[[], bytes], seconds: float) -> None:
         self._ends = time.monotonic() + seconds
         self._results, results = os.pipe()
         with warnings.catch_warnings():
-            # Since 3.12 os.fork warns that locks of other threads stay locked in the copy; see the module's docstring.
+            # Since Python 3.12, os.fork warns that locks of other threads stay locked in the copy; see the module's
+            # docstring.
             warnings.simplefilter("ignore", DeprecationWarning)
             self._pid = os.fork()
         if not self._pid:
@@ -65,7 +67,7 @@ class ProcessCopy:
         self._has_ended = False
 
     def result(self) -> bytes:
-        """Return the result of ``work``, and wait for the copy's end. Raises ``CopyError``."""
+        """Wait for the copy to end, and return the result of ``work``. Raise ``CopyError`` if there is no result."""
         try:
             received = self._receive()
         finally:
@@ -89,7 +91,7 @@ class ProcessCopy:
                 os.kill(self._pid, signal.SIGKILL)
 
     def _receive(self) -> bytes:
-        """Return all that the copy sends until it ends. Raises ``CopyError`` at the deadline."""
+        """Return all that the copy sends until it ends. Raise ``CopyError`` at the deadline."""
         received, poller = bytearray(), select.poll()
         poller.register(self._results, select.POLLIN)
         while True:
@@ -118,12 +120,13 @@ def _work(work: Callable[[], bytes], results: int, seconds: float) -> NoReturn:
 
 
 def _leave_parent(results: int, seconds: float) -> None:
-    """Give up what belongs to the parent: descriptors except ``results``, handlers of signals, its share of time."""
+    """Give up what belongs to the parent: descriptors except ``results``, handlers of signals, its priority."""
     for each in (signal.SIGTERM, signal.SIGINT, signal.SIGALRM):
         signal.signal(each, signal.SIG_DFL)
     signal.setitimer(signal.ITIMER_REAL, seconds + _GRACE_SECONDS)
-    for number in [int(entry.name) for entry in Path("/dev/fd").iterdir()]:  # the limit may be a billion
+    # The limit on descriptors may be a billion, so the open ones are listed.
+    for number in [int(entry.name) for entry in Path("/dev/fd").iterdir()]:
         if number >= _STANDARD and number != results:
-            with suppress(OSError):  # that of the listing is closed
+            with suppress(OSError):  # The descriptor of the listing itself is closed already.
                 os.close(number)
     os.nice(_NICENESS)

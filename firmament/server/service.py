@@ -1,4 +1,4 @@
-"""The gRPC service: a thin layer between calls and clusters."""
+"""Implements the gRPC service: a thin layer between calls and clusters."""
 
 from __future__ import annotations
 
@@ -53,11 +53,12 @@ _CODES: Mapping[type[Exception], grpc.StatusCode] = {
     DecodeError: grpc.StatusCode.INVALID_ARGUMENT,
     CopyError: grpc.StatusCode.INTERNAL,
 }
-"""By type of error: the code with which a call ends; the error's text says why."""
+"""By type of error: the status code with which a call ends; the error's text says why."""
 
 
 THREADS = 4
-"""Threads that answer questions: few, as each may hold the lock of a cluster while a session needs it."""
+"""Number of threads that answer questions; there are few, because each may hold the lock of a cluster while a session
+needs it."""
 
 
 class TooManyQuestionsError(Exception):
@@ -65,7 +66,9 @@ class TooManyQuestionsError(Exception):
 
 
 class QuestionPool:
-    """Answers questions in threads, at most ``most`` at a time with those that wait. For the event loop only."""
+    """Answers questions in threads, at most ``most`` at a time, including questions that wait for a thread. Only the
+    event loop may use it.
+    """
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -73,10 +76,10 @@ class QuestionPool:
         self._threads = ThreadPoolExecutor(THREADS, "questions")
 
     async def ask(self, question: Callable[[], T]) -> T:
-        """Call ``question`` in a thread and return its result; raises the error of ``question``, or
-        ``TooManyQuestionsError``.
+        """Call ``question`` in a thread and return its result.
 
-        If the caller is cancelled, the question still runs, and counts until it has ended.
+        Raise the error of ``question``, or ``TooManyQuestionsError``. If the caller is cancelled, the question still
+        runs, and counts until it has ended.
         """
         if self._open >= self._most:
             raise TooManyQuestionsError(
@@ -96,7 +99,7 @@ class QuestionPool:
 
 
 class SchedulerService:
-    """Serves sessions and unary calls; state lives in the registry's clusters.
+    """Serves sessions and unary calls; the clusters in the registry hold all state.
 
     Each call of the protocol has a method of its name. Results of rounds are serialised in the thread of their round.
     """
@@ -122,7 +125,7 @@ class SchedulerService:
         self._draining = False
 
     async def drain(self) -> None:
-        """Refuse new sessions, let open ones send their round in progress, and wait until all have ended.
+        """Refuse new sessions, let open sessions send their round in progress, and wait until all have ended.
 
         Also wait for rounds of the call ``Schedule``.
         """
@@ -139,7 +142,7 @@ class SchedulerService:
     async def Session(  # noqa: N802 - the protocol's name
         self, request_iterator: Any, context: Any
     ) -> AsyncIterator[pb.ServerMessage | bytes]:
-        """Answer the call of this name; see the protocol."""
+        """Answer the protocol's call ``Session``."""
         most = self._settings.limits.streams
         if self._draining:
             await _abort(context, grpc.StatusCode.UNAVAILABLE, "the server is shutting down")
@@ -164,7 +167,9 @@ class SchedulerService:
             await _abort(context, session.ending.code, session.ending.message)
 
     async def _greet(self, messages: AsyncIterator[pb.ClientMessage], context: Any) -> DriverSession | None:
-        """Read Hello and return the session; None if the stream ends before it. Any other beginning ends the call."""
+        """Read Hello and return the session; None if the stream ends before it. A stream that begins with another
+        message ends the call.
+        """
         try:
             async with self._answering(context):
                 async with asyncio.timeout(self._settings.limits.hello_timeout):
@@ -191,7 +196,7 @@ class SchedulerService:
             self._sessions.discard(session)
 
     async def Schedule(self, request: pb.ScheduleRequest, context: Any) -> bytes:  # noqa: N802
-        """Answer the call of this name; see the protocol."""
+        """Answer the protocol's call ``Schedule``."""
         cluster = await self._cluster(request.cluster, context)
         # The driver must get the result even if the caller does not wait for the answer.
         asked = asyncio.create_task(self._run_and_deliver(cluster))
@@ -204,7 +209,7 @@ class SchedulerService:
         return result.body
 
     async def Explain(self, request: pb.ExplainRequest, context: Any) -> bytes:  # noqa: N802
-        """Answer the call of this name; see the protocol."""
+        """Answer the protocol's call ``Explain``."""
         try:
             return await self._ask(
                 request, context, lambda it: explanation_to_proto(it.explain(request.task))
@@ -213,7 +218,7 @@ class SchedulerService:
             await _abort_unknown(request, context)
 
     async def FindCures(self, request: pb.FindCuresRequest, context: Any) -> bytes:  # noqa: N802
-        """Answer the call of this name; see the protocol."""
+        """Answer the protocol's call ``FindCures``."""
         cluster = await self._cluster(request.cluster, context)
         try:
             async with self._answering(context):
@@ -224,7 +229,7 @@ class SchedulerService:
             await _abort_unknown(request, context)
 
     async def ListState(self, request: pb.ListStateRequest, context: Any) -> bytes:  # noqa: N802
-        """Answer the call of this name; see the protocol."""
+        """Answer the protocol's call ``ListState``."""
         names = [each for each in self._registry.names() if self._clients.may(context, each)]
         if not request.cluster:
             live = [each for each in self._registry.live() if each in names]
@@ -234,15 +239,15 @@ class SchedulerService:
         )
 
     async def ExportNetwork(self, request: pb.ExportNetworkRequest, context: Any) -> bytes:  # noqa: N802
-        """Answer the call of this name; see the protocol."""
+        """Answer the protocol's call ``ExportNetwork``."""
         return await self._ask(request, context, _network)
 
     async def ListRounds(self, request: pb.ListRoundsRequest, context: Any) -> bytes:  # noqa: N802
-        """Answer the call of this name; see the protocol."""
+        """Answer the protocol's call ``ListRounds``."""
         return await self._ask(request, context, lambda it: rounds_to_proto(it.rounds(request.after)))
 
     async def DescribeFlow(self, request: pb.DescribeFlowRequest, context: Any) -> bytes:  # noqa: N802
-        """Answer the call of this name; see the protocol."""
+        """Answer the protocol's call ``DescribeFlow``."""
         return await self._ask(
             request,
             context,
@@ -252,14 +257,14 @@ class SchedulerService:
     async def DeleteCluster(  # noqa: N802
         self, request: pb.DeleteClusterRequest, context: Any
     ) -> pb.DeleteClusterResponse:
-        """Answer the call of this name; see the protocol."""
+        """Answer the protocol's call ``DeleteCluster``."""
         await self._cluster(request.cluster, context)
         async with self._answering(context):
             self._registry.delete(request.cluster)
         return pb.DeleteClusterResponse()
 
     async def _run_and_deliver(self, cluster: ServedCluster) -> EncodedRound | None:
-        """Run a round and send it to the driver, unless another driver has come meanwhile, which sends a snapshot."""
+        """Run a round and send it to the driver, unless another driver has come meanwhile and sends a snapshot."""
         driver = cluster.driver
         result = await self._questions.ask(lambda: self._runner.run_here(cluster))
         if result is not None and driver is not None and cluster.driver is driver:
@@ -267,7 +272,7 @@ class SchedulerService:
         return result
 
     async def _cluster(self, name: str, context: Any) -> ServedCluster:
-        """Return the cluster of that name; end the call if it is unknown or not allowed to the client."""
+        """Return the cluster of that name; end the call if it is unknown or the client may not use it."""
         if not name:
             await _abort(context, grpc.StatusCode.INVALID_ARGUMENT, "cluster: is empty; name the cluster")
         await self._admit(name, context)
@@ -305,7 +310,7 @@ class SchedulerService:
 
 
 async def _abort(context: Any, code: grpc.StatusCode, message: str) -> NoReturn:
-    """End the call by an exception: grpc.aio's ``abort`` always raises, which its stubs do not state."""
+    """End the call by an exception: grpc.aio's ``abort`` always raises, which its type stubs do not state."""
     await context.abort(code, message)
     raise AssertionError("unreachable")
 
@@ -334,8 +339,9 @@ def _listing(cluster: ServedCluster, names: list[str], *, with_tasks: bool) -> p
 def add_service(service: SchedulerService, server: grpc.aio.Server) -> None:
     """Register the methods of ``service`` with ``server`` as the answers to the calls of their names.
 
-    This does the same as the generated ``add_SchedulerServicer_to_server``, but also accepts serialised messages:
-    results of rounds are large, and the event loop's thread, which would serialise them, has health checks to answer.
+    The function does what the generated ``add_SchedulerServicer_to_server`` does, but also accepts serialised
+    messages: results of rounds are large, and the event loop's thread, which would serialise them, must answer health
+    checks.
     """
     described = pb.DESCRIPTOR.services_by_name["Scheduler"]
     handlers = {

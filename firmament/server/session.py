@@ -29,9 +29,10 @@ log = logging.getLogger(__name__)
 
 _CANCELLED_WITHIN = 0.05
 """Seconds within which gRPC cancels the call of a broken connection whose messages have ended."""
-_LONGEST_FAULT = 2000  # the text travels in a gRPC trailer, which holds a few kilobytes at most
+_LONGEST_FAULT = 2000  # The text travels in a gRPC trailer, which holds a few kilobytes at most.
 _LONGEST_NAME = 1024
-_SMALL = 2000  # bytes of a message that is read and applied in less time than it takes to hand it to a thread
+# A message of at most this many bytes is read and applied in less time than passing it to a thread takes.
+_SMALL = 2000
 VERSION_MAJOR = 1
 VERSION_MINOR = 2
 
@@ -40,8 +41,8 @@ VERSION_MINOR = 2
 class SessionSettings:
     """Settings of all sessions.
 
-    ``needs``: words for the data that drivers have to send; ``record_kinds``: kinds of records that some loaded model
-    reads; ``alive_seconds``: interval of signs of life to a driver whose message is being handled.
+    ``needs``: words for the data that drivers must send. ``record_kinds``: kinds of records that some loaded model
+    reads. ``alive_seconds``: interval of signs of life to a driver whose message is being handled.
     """
 
     batching_window: float
@@ -64,7 +65,10 @@ def _is_small(message: pb.EventBatch | pb.BindingReports) -> bool:
 
 
 def check_hello(message: pb.ClientMessage) -> pb.Hello:
-    """Return the Hello of a stream's first message if it is valid and of a known version; raises ``ProtocolError``."""
+    """Return the Hello in a stream's first message.
+
+    Raise ``ProtocolError`` unless it is valid and of a known version.
+    """
     early, wrong = grpc.StatusCode.FAILED_PRECONDITION, grpc.StatusCode.INVALID_ARGUMENT
     if message.WhichOneof("body") != "hello":
         raise ProtocolError(early, "the first message of a stream must be Hello")
@@ -84,7 +88,7 @@ def check_hello(message: pb.ClientMessage) -> pb.Hello:
 
 
 class Session:
-    """A driver's stream from Hello to its end. It runs on the event loop; the core's work is done in threads."""
+    """A driver's stream from Hello to its end. The session runs on the event loop; threads do the core's work."""
 
     def __init__(
         self, hello: pb.Hello, registry: ClusterRegistry, runner: RoundRunner, settings: SessionSettings
@@ -105,7 +109,7 @@ class Session:
     async def run(
         self, messages: AsyncIterator[pb.ClientMessage]
     ) -> AsyncGenerator[pb.ServerMessage | bytes, None]:
-        """Yield the messages to send, serialised or not; afterwards ``ending`` is how the stream is to end."""
+        """Yield the messages to send, serialised or not; afterwards ``ending`` says how the stream is to end."""
         taken_over = asyncio.create_task(self._take_over())
         parts: list[asyncio.Task[None]] = []
         try:
@@ -135,19 +139,19 @@ class Session:
         finally:
             for part in parts:
                 part.cancel()
-            # Shielded from cancellation: the cluster must not keep a driver that is gone.
+            # Leaving is shielded from cancellation, because the cluster must not keep a driver that has left.
             await asyncio.shield(asyncio.create_task(self._leave(taken_over)))
         if self._said_goodbye:
-            # A goodbye and a broken connection look the same to ``_read``, but a broken one also cancels this method:
-            # gRPC reports the two in either order.
+            # To ``_read``, a goodbye and a broken connection look the same, but a broken connection also cancels this
+            # method; gRPC reports the two in either order.
             await asyncio.sleep(_CANCELLED_WITHIN)
             await asyncio.to_thread(self._cluster.end_grace_period)
 
     async def _take_over(self) -> None:
-        """Become the cluster's driver; raises ``StaleDriverError``.
+        """Become the cluster's driver; raise ``StaleDriverError`` if another driver has precedence.
 
-        The cluster is called in a thread, as in ``_leave``: it may be busy opening a round, and this event loop has
-        health checks to answer.
+        A thread calls the cluster, as in ``_leave``, because the cluster may be busy opening a round, and the event
+        loop must answer health checks.
         """
         hello = self._hello
         former = await asyncio.to_thread(
@@ -172,14 +176,14 @@ class Session:
     # --- called by the cluster's other users -------------------------------------------------------------------------
 
     def supersede(self, by_fencing: int) -> None:
-        """End at once: another driver has taken over."""
+        """End at once, because another driver has taken over."""
         message = (
             f"another driver has taken over cluster {self._cluster.name!r} with fencing number {by_fencing}"
         )
         self._outbox.close(Ending(grpc.StatusCode.ABORTED, message), flush=False)
 
     def deliver(self, result: EncodedRound) -> None:
-        """Send the result of a round that another client asked for."""
+        """Send the result of a round for which another client asked."""
         self._outbox.put(result.message())
         self._loop.note_change()
 
@@ -194,7 +198,7 @@ class Session:
             self._said_goodbye = True
             self._outbox.close(Ending(), flush=True)
         except SupersededError:
-            return  # ``supersede`` has closed the stream already
+            return  # ``supersede`` has closed the stream already.
         except TooLargeClusterError as error:
             self._outbox.close(Ending(grpc.StatusCode.RESOURCE_EXHAUSTED, str(error)), flush=True)
         except (DecodeError, InvalidEventError) as error:
@@ -220,7 +224,7 @@ class Session:
             self._outbox.close(Ending(grpc.StatusCode.UNAVAILABLE, "the server is shutting down"), flush=True)
 
     async def _handle(self, message: pb.ClientMessage) -> None:
-        """Handle one message; raises the errors with which ``_read`` ends the stream."""
+        """Handle one message; raise the errors with which ``_read`` ends the stream."""
         self._loop.note_message_arrived()
         body = message.WhichOneof("body")
         match body:

@@ -42,10 +42,9 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 DRAIN_SECONDS = 4.0
-"""Seconds in which sessions may send their last round, so that the whole shutdown takes less than 5 s."""
-_THREADS_PER_STREAM = (
-    3  # for applying events, looking for work, and a round, so that no stream waits for another
-)
+"""Seconds in which sessions may send their last round, chosen so that the whole shutdown takes less than 5 s."""
+# One thread each for applying events, looking for work, and a round, so that no stream waits for another.
+_THREADS_PER_STREAM = 3
 _SERVICE = scheduler_pb2.DESCRIPTOR.services_by_name["Scheduler"].full_name
 
 
@@ -56,26 +55,27 @@ class ServeOptions:
     listen: ListenAddress
     """Address of the gRPC server."""
     metrics: ListenAddress | None = None
-    """Address of the metrics, None for none."""
+    """Address of the metrics; None for none."""
     saved_rounds: SavedRoundsFolder | None = None
-    """Where rounds are saved, None for nowhere."""
+    """Where rounds are saved; None: nowhere."""
     solver: str = DEFAULT_SOLVER
-    """The worker's solver, ``package.module:Class``."""
+    """The solver that the worker runs, as ``package.module:Class``."""
     ping_seconds: float = PING_SECONDS
     """Shortest interval between probes of idle connections; see ``server_options``."""
     tls: TlsFiles | None = None
-    """Certificate files of both sides, None for no encryption."""
+    """Certificate files of both sides; None: no encryption."""
     clients: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    """With ``tls``: the clusters allowed for each name in clients' certificates."""
+    """If there is ``tls``: the clusters allowed for each name in clients' certificates."""
     tracer: Tracer | None = None
-    """Creates spans of rounds, None for none."""
+    """Creates spans of rounds; None: there are none."""
 
 
 def steady_clock(wall: Callable[[], float], monotonic: Callable[[], float]) -> Callable[[], float]:
-    """Return a clock of seconds since the epoch that starts at ``wall`` and goes on by ``monotonic``.
+    """Return a clock of seconds since the epoch that starts at ``wall`` and continues with ``monotonic``.
 
-    Waits, back-offs and time-outs are differences: if the system's clock were turned back by an hour, a task whose
-    binding has failed would wait for that hour; if turned forward, gangs that are being bound would be given up.
+    Waits, back-offs and time-outs are differences of times. If the system's clock were turned back by an hour, a task
+    whose binding has failed would wait for that hour; if it were turned forward, gangs that are being bound would be
+    given up.
     """
     offset = wall() - monotonic()
     return lambda: offset + monotonic()
@@ -84,9 +84,10 @@ def steady_clock(wall: Callable[[], float], monotonic: Callable[[], float]) -> C
 class SolverServer:
     """A gRPC server with the clusters that it serves.
 
-    Call ``start`` and ``stop`` in one event loop; tests need no signals. ``clock`` returns seconds since the epoch; by
-    default each snapshot gets a ``steady_clock``. The constructor raises ``ConfigurationError``. ``serving``: whether
-    sessions are accepted; may be read from any thread, as may ``metrics``.
+    Call ``start`` and ``stop`` in one event loop; tests need no signals. ``clock``: returns seconds since the epoch;
+    by default each snapshot gets a ``steady_clock``. The constructor raises ``ConfigurationError`` if the
+    configuration cannot be used. ``serving``: whether sessions are accepted. Any thread may read ``serving`` and
+    ``metrics``.
     """
 
     def __init__(
@@ -119,7 +120,9 @@ class SolverServer:
         self._server: grpc.aio.Server | None = None
 
     async def start(self) -> ListenAddress:
-        """Listen, and return the address with the port that was chosen. Raises ``AddressError`` and ``TlsError``."""
+        """Listen, and return the address with the port that was chosen. Raise ``AddressError`` or ``TlsError`` if the
+        address or the certificates cannot be used.
+        """
         listen = self._options.listen
         check_free(listen)
         asyncio.get_running_loop().set_default_executor(
@@ -169,11 +172,12 @@ class SolverServer:
 
 
 async def serve(configuration: SchedulerConfiguration, options: ServeOptions) -> None:
-    """Serve until SIGTERM or SIGINT, then drain. Raises ``AddressError`` if an address cannot be used."""
+    """Serve until SIGTERM or SIGINT, then drain. Raise ``AddressError`` if an address cannot be used."""
     if options.metrics is not None:
         check_free(options.metrics)
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # each connection of a client takes one
+    # Each connection of a client takes one file descriptor.
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     relax_garbage_collection()
     keep_freed_memory()
     stopping = asyncio.Event()

@@ -1,4 +1,4 @@
-"""Counts the applied steps of a driver's stream, so that a recording tells after which step a round was decided."""
+"""Counts the messages (steps) of a driver's stream, so that a recording says after which step a round was decided."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from firmament.core.results import DecidedOn, RoundResult
 
 
 class RoundBeginning(NamedTuple):
-    """The number of steps that had been applied when a round began, and when it began, in seconds since the epoch."""
+    """How many steps had been applied when a round began, and when it began, in seconds since the epoch."""
 
     steps: int
     at: float
@@ -19,7 +19,7 @@ class RoundBeginning(NamedTuple):
 class StreamSteps:
     """Counts the steps of the present stream: each message after Hello, and the reports within an event batch.
 
-    To be called under the cluster's lock. ``wall`` returns seconds since the epoch.
+    Callers must hold the cluster's lock. ``wall``: returns seconds since the epoch.
     """
 
     def __init__(self, wall: Callable[[], float]) -> None:
@@ -28,8 +28,9 @@ class StreamSteps:
         self._recorded = False
 
     def restart(self, *, recorded: bool) -> None:
-        """Begin counting for another stream; ``recorded``: whether results of rounds state the steps that
-        they include.
+        """Begin counting for another stream.
+
+        ``recorded``: whether results of rounds state the steps that they include.
         """
         self._steps, self._recorded = 0, recorded
 

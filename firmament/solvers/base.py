@@ -1,4 +1,4 @@
-"""The interface between networks and solvers: a solver gets arrays and returns flows."""
+"""Defines the interface between networks and solvers: a solver gets arrays and returns flows."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ Int32 = NDArray[np.int32]
 class FlowProblem:
     """A min-cost flow problem for which a feasible flow exists.
 
-    ``tails``, ``heads``: int32[A], node numbers; ``capacities``, ``costs``: int64[A], capacities >= 0;
-    ``supplies``: int64[N], positive at sources, negative at sinks, summing to 0. Lower bounds are 0.
+    ``tails``, ``heads``: int32[A], node numbers. ``capacities``, ``costs``: int64[A], capacities >= 0. ``supplies``:
+    int64[N], positive at sources, negative at sinks, summing to 0. Lower bounds are 0.
 
-    ``stated``: the original problem, if this one only helps to find its optimum faster (other costs, or a part of its
-    arcs); None if this one is the original. Solvers ignore it; comparisons use it.
+    ``stated``: the original problem, if the present one only helps to find its optimum faster (with other costs, or a
+    part of its arcs); None if the present one is the original. Solvers ignore ``stated``; comparisons use it.
     """
 
     tails: Int32
@@ -33,7 +33,7 @@ class FlowProblem:
 
 @dataclass(frozen=True, slots=True)
 class FlowSolution:
-    """The solution of a problem. ``flows``: int64[A], in the order of its arcs; ``seconds``: time spent in
+    """The solution of a problem. ``flows``: int64[A], in the order of the problem's arcs. ``seconds``: time spent in
     the solver alone.
     """
 
@@ -59,10 +59,10 @@ class SolverTimeoutError(SolverError):
 class Solver(Protocol):
     """Finds optimal flows.
 
-    Implementations are deterministic: equal problems give equal flows. ``time_limit`` is in seconds, None for none;
+    Implementations are deterministic: equal problems give equal flows. ``time_limit``: in seconds, None for none;
     solvers that cannot be interrupted ignore it.
     """
 
     def solve(self, problem: FlowProblem, *, time_limit: float | None = None) -> FlowSolution:
-        """Return an optimal flow; raises ``SolverError`` or ``SolverTimeoutError``."""
+        """Return an optimal flow; raise ``SolverError``, or ``SolverTimeoutError`` at the time limit."""
         ...

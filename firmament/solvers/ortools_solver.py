@@ -1,7 +1,7 @@
-"""OR-Tools' min-cost flow (cost-scaling push-relabel), through its bulk numpy interface, in this process.
+"""Solves with OR-Tools' min-cost flow (cost-scaling push-relabel), through its bulk numpy interface, in this process.
 
-``solve`` holds the interpreter lock for its whole run and cannot be interrupted; servers use it from a
-worker process.
+``solve`` holds Python's interpreter lock for its whole run and cannot be interrupted, so servers use it from a worker
+process.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class OrToolsSolver:
             _load()
 
     def solve(self, problem: FlowProblem, *, time_limit: float | None = None) -> FlowSolution:  # noqa: ARG002 - interface
-        """Return an optimal flow; raises ``SolverError`` with the solver's status if there is none."""
+        """Return an optimal flow; raise ``SolverError`` with OR-Tools' status if there is none."""
         min_cost_flow = _load()
         started = time.perf_counter()
         solver = min_cost_flow.SimpleMinCostFlow()
@@ -40,5 +40,8 @@ class OrToolsSolver:
 
 
 def _load() -> ModuleType:
-    """Return OR-Tools' module; loading it takes as long as a whole small plan, so it is loaded when first needed."""
+    """Return the module of OR-Tools.
+
+    Loading it takes as long as a whole small plan, so it is loaded when first needed.
+    """
     return importlib.import_module("ortools.graph.python.min_cost_flow")

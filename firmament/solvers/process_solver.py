@@ -1,4 +1,4 @@
-"""A solver that runs in worker processes, so that a long solve blocks no other thread and can be stopped."""
+"""Runs a solver in worker processes, so that a long solve blocks no other thread and can be stopped."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from firmament.solvers.base import (
 from firmament.solvers.worker_handle import WorkerDiedError, WorkerHandle
 
 DEFAULT_SOLVER = "firmament.solvers.ortools_solver:OrToolsSolver"
-_KEPT_READY = 2  # one that solves, and a spare that can take over at once
+_KEPT_READY = 2  # One worker solves, and a spare one can take over at once.
 
 
 class ProcessSolver:
     """Solves in worker processes; safe to share between threads, which then solve in parallel.
 
-    ``factory``: the solver to run there, as ``package.module:Class``. ``on_restart`` is called whenever a
-    worker had to be replaced, because it died or was killed at a time limit. Workers end with this process,
-    however it ends.
+    ``factory``: the solver to run in the workers, as ``package.module:Class``. ``on_restart``: called whenever a
+    worker had to be replaced, because it died or was killed at a time limit. When this process ends, for whatever
+    reason, its workers end too.
     """
 
     def __init__(
@@ -40,10 +40,10 @@ class ProcessSolver:
         self._busy: set[WorkerHandle] = set()
 
     def solve(self, problem: FlowProblem, *, time_limit: float | None = None) -> FlowSolution:
-        """Return an optimal flow; raises ``SolverError`` or ``SolverTimeoutError``.
+        """Return an optimal flow; raise ``SolverError`` or ``SolverTimeoutError``.
 
-        Raises ``SolverTimeoutError`` at the time limit (seconds), and ``SolverError`` if the solver refuses
-        the problem, if two workers in a row die of it, or if this solver is closed.
+        Raise ``SolverTimeoutError`` at the time limit (seconds). Raise ``SolverError`` if the solver refuses the
+        problem, if two workers in a row die of it, or if this solver is closed.
         """
         deadline = None if time_limit is None else time.monotonic() + time_limit
         try:
@@ -52,7 +52,7 @@ class ProcessSolver:
             return self._solve_once(problem, deadline)
 
     def close(self) -> None:
-        """End all workers, also those that are solving; idempotent."""
+        """End all workers, also those that are solving; a second call has no effect."""
         with self._lock:
             self._closed = True
             idle, busy = list(self._idle), list(self._busy)
@@ -60,7 +60,7 @@ class ProcessSolver:
         for worker in idle:
             worker.dispose()
         for worker in busy:
-            worker.kill()  # the thread that waits for it disposes of it
+            worker.kill()  # The thread that waits for this worker disposes of it.
 
     def worker_pids(self) -> tuple[int, ...]:
         """Return the process IDs of all workers: the busy ones, then the idle ones in the order of their next use."""
@@ -92,7 +92,7 @@ class ProcessSolver:
                 worker = self._idle.popleft() if self._idle else WorkerHandle(self._factory)
                 self._busy.add(worker)
                 if not self._idle:
-                    with suppress(SolverError):  # the solve does not need the spare
+                    with suppress(SolverError):  # The solve does not need the spare worker.
                         self._idle.append(WorkerHandle(self._factory))
                 return worker
         finally:
@@ -101,7 +101,7 @@ class ProcessSolver:
                 self._on_restart()
 
     def _give_back(self, worker: WorkerHandle) -> None:
-        """Return a usable worker to the front of the pool, since its shared memory has its size already."""
+        """Return a usable worker to the front of the pool, because its shared memory already has its size."""
         with self._lock:
             self._busy.discard(worker)
             self._idle.appendleft(worker)

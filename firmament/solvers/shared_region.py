@@ -1,8 +1,8 @@
-"""Memory that two processes share, and the layout of a flow problem in it.
+"""Manages memory that two processes share, and lays out a flow problem in it.
 
-The memory has no name in any file system: the worker inherits its file descriptor, and it is freed when the last
-process that holds it ends, in whatever way. The size of /dev/shm, which
-containers keep small, does not limit it.
+The memory has no name in any file system: the worker inherits its file descriptor, and the system frees it when the
+last process that holds it ends, for whatever reason. The size of /dev/shm, which containers keep small, does not
+limit it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _SMALLEST = 1 << 20
 class SharedRegion:
     """A piece of shared memory that can grow.
 
-    Views on it stay valid when it grows or closes, until they are dropped.
+    Views on the region stay valid when it grows or closes, until they are dropped.
     """
 
     def __init__(self, descriptor: int) -> None:
@@ -37,12 +37,13 @@ class SharedRegion:
         """Return a new, empty region."""
         if hasattr(os, "memfd_create"):
             return cls(os.memfd_create("firmament-solver", os.MFD_CLOEXEC))
-        with tempfile.TemporaryFile() as file:  # already unlinked: the descriptor is all there is
+        with tempfile.TemporaryFile() as file:  # The file is already unlinked: only the descriptor exists.
             return cls(os.dup(file.fileno()))
 
     def views(self, arcs: int, nodes: int) -> tuple[FlowProblem, Int64]:
-        """Return views of the region, which grows if needed: the arrays of a problem of this size, and of
-        its flows (int64[A]).
+        """Return views of the region: the arrays of a problem of the given size, and of its flows (int64[A]).
+
+        The region grows if needed.
         """
         memory = self._map(8 * (3 * arcs + nodes) + 4 * 2 * arcs)
         offset = 0
@@ -59,14 +60,14 @@ class SharedRegion:
         return FlowProblem(tails, heads, capacities, costs, supplies), flows
 
     def close(self) -> None:
-        """Release the memory, once views on it are gone; may be repeated."""
+        """Release the memory, once no view on it exists; a second call has no effect."""
         self._memory = None
         if self.descriptor >= 0:
             os.close(self.descriptor)
             self.descriptor = -1
 
     def _map(self, needed: int) -> mmap.mmap:
-        """Return a mapping of at least ``needed`` bytes; the process that first needs more grows the file."""
+        """Return a mapping of at least ``needed`` bytes; the process that first needs more bytes enlarges the file."""
         if self._memory is None or len(self._memory) < needed:
             size = os.fstat(self.descriptor).st_size
             if size < max(needed, 1):

@@ -1,7 +1,7 @@
-"""The worker process: solves problems in shared memory, one at a time, until its parent ends.
+"""Runs the worker process: it solves problems in shared memory, one at a time, until its parent ends.
 
-Both processes talk over a socket pair: the worker sends READY once its solver is loaded; then, for each problem, the
-parent sends ``REQUEST`` and the worker answers with ``REPLY`` and a text.
+The parent and the worker talk over a socket pair. The worker sends READY once its solver is loaded. Later, for each
+problem, the parent sends ``REQUEST``, and the worker answers with ``REPLY`` and a text.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from firmament.solvers.base import Solver, SolverError
 from firmament.solvers.shared_region import SharedRegion
 
 REQUEST: Final = struct.Struct("<qq")
-"""Numbers of arcs and nodes of the problem in the shared region."""
+"""Format of a request: numbers of arcs and nodes of the problem in the shared region."""
 REPLY: Final = struct.Struct("<Bdi")
-"""Status, seconds spent in the solver, length of the UTF-8 text that follows."""
+"""Format of a reply: status, seconds spent in the solver, length of the UTF-8 text that follows."""
 READY: Final = 0
 SOLVED: Final = 1
 REFUSED: Final = 2
 
 
 def receive_exactly(channel: socket.socket, count: int) -> bytes:
-    """Return ``count`` bytes; raises ``EOFError`` if the other side closes first."""
+    """Return ``count`` bytes; raise ``EOFError`` if the other side closes first."""
     data = bytearray()
     while len(data) < count:
         part = channel.recv(count - len(data))
@@ -46,7 +46,9 @@ def load_solver(factory: str) -> Solver:
 
 
 def main(arguments: list[str]) -> None:
-    """Run a worker. ``arguments``: file descriptors of socket, memory and lifeline, then ``package.module:Class``."""
+    """Run a worker. ``arguments``: file descriptors of the socket, the memory and the lifeline (a pipe from the
+    parent), then ``package.module:Class``.
+    """
     channel_fd, region_fd, lifeline_fd = (int(each) for each in arguments[:3])
     die_with_parent(lifeline_fd)
     keep_freed_memory()
@@ -78,16 +80,15 @@ def _solve(solver: Solver, region: SharedRegion, arcs: int, nodes: int) -> tuple
 def die_with_parent(lifeline: int) -> None:
     """Have the kernel end this process as soon as the parent's end of the pipe closes, even during a solve.
 
-    While a solver holds the interpreter's lock for seconds, no signal handler and no thread can run.
-    Nothing is ever written to the pipe, so the only event on it is its closing; that raises SIGIO, whose
-    default action is to terminate. (PR_SET_PDEATHSIG would already act when the *thread* that started
-    this process ends.)
+    While a solver holds the interpreter's lock for seconds, no signal handler and no thread can run. Nothing is ever
+    written to the pipe, so the only event on it is its closing; that raises SIGIO, whose default action is to
+    terminate. (PR_SET_PDEATHSIG would already act when the *thread* that started this process ends.)
     """
     fcntl.fcntl(lifeline, fcntl.F_SETOWN, os.getpid())
     fcntl.fcntl(lifeline, fcntl.F_SETFL, fcntl.fcntl(lifeline, fcntl.F_GETFL) | os.O_ASYNC)
     poller = select.poll()
     poller.register(lifeline, select.POLLIN)
-    if poller.poll(0):  # it closed before the line above took effect
+    if poller.poll(0):  # The pipe closed before the line above took effect.
         sys.exit(0)
 
 

@@ -1,4 +1,4 @@
-"""The parent's side of one worker process: starts it, sends it problems, kills it."""
+"""Controls one worker process from its parent: starts it, sends it problems, kills it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from firmament.solvers.shared_region import SharedRegion
 from firmament.solvers.worker import READY, REFUSED, REPLY, REQUEST, receive_exactly
 
 START_SECONDS = 60.0
-"""Seconds in which a worker must load its solver; many, since machines can be very busy at start."""
+"""Seconds within which a worker must load its solver; the limit is high, because machines can be very busy at start."""
 
 
 class WorkerDiedError(SolverError):
@@ -33,7 +33,7 @@ class WorkerHandle:
         lifeline_read, self._lifeline = os.pipe()
         descriptors = (theirs.fileno(), self._region.descriptor, lifeline_read)
         try:
-            # A fresh interpreter, not a fork: a forked copy of a threaded process may hold locks for ever.
+            # A new interpreter is started, not a fork: a forked copy of a threaded process may hold locks for ever.
             self._process = subprocess.Popen(  # noqa: S603 - our own interpreter and module, no shell
                 [
                     sys.executable,
@@ -52,7 +52,7 @@ class WorkerHandle:
                     "OMP_NUM_THREADS": "1",
                 },
                 pass_fds=descriptors,
-                process_group=0,  # Ctrl-C at a terminal is for the parent alone
+                process_group=0,  # Ctrl-C at a terminal is for the parent alone.
             )
         except OSError as error:
             self._release()
@@ -63,7 +63,7 @@ class WorkerHandle:
 
     @property
     def pid(self) -> int:
-        """Process id of the worker."""
+        """Process ID of the worker."""
         return self._process.pid
 
     def alive(self) -> bool:
@@ -71,9 +71,9 @@ class WorkerHandle:
         return self._process.poll() is None
 
     def solve(self, problem: FlowProblem, deadline: float | None) -> FlowSolution:
-        """Solve a problem in the worker, until ``deadline`` (on the monotonic clock, None for none) at most.
+        """Solve a problem in the worker, at most until ``deadline`` (on the monotonic clock, None for none).
 
-        Raises ``SolverTimeoutError`` or ``WorkerDiedError``, after which the worker must be killed, or
+        Raise ``SolverTimeoutError`` or ``WorkerDiedError``, after which the caller must kill the worker, or
         ``SolverError`` if the solver refused the problem.
         """
         self._wait_until_ready()
@@ -91,13 +91,17 @@ class WorkerHandle:
         return FlowSolution(flows=flows.copy(), seconds=seconds)
 
     def kill(self) -> None:
-        """End the process at once; a thread that waits in ``solve`` gets ``WorkerDiedError``. Idempotent."""
+        """End the process at once; a thread that waits in ``solve`` gets ``WorkerDiedError``. A second call has no
+        effect.
+        """
         with suppress(ProcessLookupError):
             self._process.kill()
         self._process.wait()
 
     def dispose(self) -> None:
-        """End the process and release its memory and descriptors, once no thread uses them. Idempotent."""
+        """End the process and release its memory and descriptors, once no thread uses them. A second call has no
+        effect.
+        """
         self.kill()
         self._release()
 

@@ -1,4 +1,4 @@
-"""Drives a solver over gRPC: machines, tasks, confirmations, ends of tasks and usage samples."""
+"""Drives a solver over gRPC: sends machines, tasks, confirmations, ends of tasks and samples of use."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _SAMPLE_SECONDS = 10.0
 
 
 class TargetError(Exception):
-    """The solver cannot be reached, or has ended the session; the text says which in one line."""
+    """The solver cannot be reached, or has ended the session; the text says in one line which of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,15 +54,15 @@ class SubmitOptions:
     seed: int = 0
     """Seed of the random choices."""
     tls: TlsFiles | None = None
-    """Files to show to the solver, None for no encryption."""
+    """Certificate files for the connection to the solver; None: no encryption."""
 
 
 class SubmitClient:
     """A run of one workload against a solver; its log, ``ledger``, may be read during the run.
 
-    ``_telling``: batches of tasks on their way; ``_told``, ``_acknowledged``: numbers of the last such batch and of the
-    last one that the solver has applied; ``_round``: the last round whose result has arrived; ``_asked``: what had been
-    sent and placed when the last round was requested, and its number.
+    ``_telling``: batches of tasks on their way. ``_told``, ``_acknowledged``: number of the last sent batch of tasks,
+    and of the last batch that the solver has applied. ``_round``: the last round whose result has arrived.
+    ``_asked``: what had been sent and placed when the last round was requested, and its number.
     """
 
     def __init__(self, workload: GeneratedWorkload, options: SubmitOptions) -> None:
@@ -81,10 +81,13 @@ class SubmitClient:
         self._asked: tuple[tuple[int, int], int] | None = None
 
     async def run(self) -> bool:
-        """Run to the end; return False if the time-out came first. Raises ``TargetError`` or ``TlsError``."""
+        """Run to the end; return False if the time-out came first. Raise ``TargetError`` or ``TlsError`` if the
+        solver cannot be used.
+        """
         async with _channel(self._options) as channel:
             await self._connect(channel)
-            # The stubs only know calls with an iterator of requests; this client writes requests to the call instead.
+            # The generated stubs only know calls with an iterator of requests; this client writes requests to the
+            # call instead.
             self._stub = cast("Any", scheduler_pb2_grpc.SchedulerStub(channel))
             self._stream = self._stub.Session()
             try:
@@ -93,7 +96,8 @@ class SubmitClient:
             except grpc.aio.AioRpcError as error:
                 details = " ".join((error.details() or "").split())
                 raise TargetError(f"{self._options.target}: {error.code().name}: {details}") from error
-            except asyncio.InvalidStateError:  # written to a stream that has ended, before its reader said so
+            # The client wrote to a stream that had ended, before the reader noticed.
+            except asyncio.InvalidStateError:
                 await self._raise_end()
                 raise
             finally:
@@ -169,13 +173,13 @@ class SubmitClient:
         self._round = result.round
         self.ledger.rounds += (
             result.stats.tasks > 0
-        )  # without rounds that were asked for and had nothing to decide
+        )  # Rounds that were requested and had nothing to decide are not counted.
         placed = [delta for delta in result.deltas if delta.kind == pb.Delta.PLACE]
         tasks = np.array([messages.index_of(delta.task) for delta in placed], dtype=np.int64)
         machines = np.array([messages.index_of(delta.machine) for delta in placed], dtype=np.int64)
         self.ledger.note_placed(tasks, machines, now)
         for group in result.unscheduled:
-            # Messages differ in which pods took a task's places; their first sentence is the same.
+            # Messages differ in which pods took a task's place; their first sentence is the same.
             first, dot, _ = group.message.partition(". ")
             summary = first + dot.rstrip()
             self.ledger.note_unscheduled((messages.index_of(uid) for uid in group.tasks), summary)
@@ -203,7 +207,7 @@ class SubmitClient:
             first = last
 
     async def _end_tasks(self) -> None:
-        """Remove tasks whose life is over."""
+        """Remove tasks whose lifetime is over."""
         while True:
             if not self._ends:
                 self._placed.clear()
@@ -214,12 +218,13 @@ class SubmitClient:
             while self._ends and self._ends[0][0] <= time.perf_counter():
                 over.append(heapq.heappop(self._ends)[1])
             if over:
-                # Recorded first: the solver may place other tasks there before this coroutine continues.
+                # The ends are recorded first, because the solver may place other tasks there before this coroutine
+                # continues.
                 self.ledger.note_finished(np.array(over, dtype=np.int64))
                 await self._tell(pb.Event(task_removed=messages.task_uid(task)) for task in over)
 
     async def _sample(self) -> None:
-        """Send samples evenly in time, one of each machine every ten seconds."""
+        """Send samples evenly in time: one of each machine every ten seconds."""
         count = self._workload.machines
         share = max(1, round(count * _TICK / _SAMPLE_SECONDS))
         pause = _SAMPLE_SECONDS * share / max(1, count)
@@ -234,8 +239,8 @@ class SubmitClient:
     async def _is_settled(self) -> bool:
         """Return whether every task was placed or fits nowhere, and all tasks with a lifetime have ended.
 
-        The answer that a task fits nowhere holds for the state that the solver knew. So once it knows everything, a
-        round is requested: if that changes nothing, the workload is settled.
+        The solver's answer that a task fits nowhere holds for the state that the solver knew at that time. So once
+        the solver knows everything, a round is requested: if that changes nothing, the workload is settled.
         """
         ledger, total = self.ledger, self._workload.tasks
         if ledger.submitted_count < total or self._ends or self._telling:
@@ -254,7 +259,7 @@ class SubmitClient:
     # --- sending ------------------------------------------------------------------------------------------
 
     async def _tell(self, events: Iterable[pb.Event]) -> None:
-        """Send events about tasks; the workload is not settled before the solver has acknowledged these."""
+        """Send events about tasks; the workload is not settled before the solver has acknowledged them."""
         self._telling += 1
         for batch in messages.split_events(events):
             self._told = await self._send_events(batch)

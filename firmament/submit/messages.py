@@ -1,4 +1,4 @@
-"""A workload as protocol messages, and the names of its machines and tasks."""
+"""Turns a workload into protocol messages, and names its machines and tasks."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def task_uid(index: int) -> str:
 
 
 def index_of(name: str) -> int:
-    """Return the number in a simulated machine's name or task's uid; raises ``ValueError`` for other names."""
+    """Return the number in a simulated machine's name or task's uid; raise ``ValueError`` for other names."""
     return int(name.rpartition("-")[2])
 
 
@@ -42,7 +42,7 @@ def snapshot_events(workload: GeneratedWorkload) -> Iterator[pb.Event]:
         )
     classes = [*workload.requests.tolist(), *workload.fill_requests.tolist()]
     for number, amounts in enumerate(classes, start=1):
-        # The solver itself adds the slot that each task takes.
+        # The solver itself adds the unit of ``pods`` that each task takes.
         yield pb.Event(
             task_class=pb.TaskClass(id=number, requests=_quantities(amounts[:2]), runs_to_completion=True)
         )

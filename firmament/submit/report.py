@@ -1,4 +1,4 @@
-"""What ``firmament submit`` prints at the end."""
+"""Prints what ``firmament submit`` reports at the end."""
 
 from __future__ import annotations
 
@@ -21,40 +21,40 @@ REFRESH_SECONDS = 0.1
 
 @dataclass(frozen=True, slots=True)
 class SubmissionReport:
-    """Figures of a run."""
+    """The figures of a run."""
 
     nodes: int
-    """Machines."""
+    """Number of machines."""
     tasks: int
-    """Tasks submitted."""
+    """Number of tasks submitted."""
     placed: int
-    """Tasks placed."""
+    """Number of tasks placed."""
     unplaced: int
-    """Tasks not placed."""
+    """Number of tasks not placed."""
     finished: int
-    """Tasks that ended."""
+    """Number of tasks that ended."""
     rounds: int
-    """Rounds of the solver."""
+    """Number of rounds that the solver ran."""
     seconds: float
     """Seconds of the run."""
     placements_per_second: float
-    """Rate of placements."""
+    """Placements per second."""
     latency_p50_ms: float | None
     """Median milliseconds from submission to delta; null without placements."""
     latency_p90_ms: float | None
-    """The same for the 90th percentile."""
+    """The 90th percentile of milliseconds from submission to delta; null without placements."""
     latency_p99_ms: float | None
-    """The same for the 99th percentile."""
+    """The 99th percentile of milliseconds from submission to delta; null without placements."""
     nodes_used: int
-    """Machines with tasks."""
+    """Number of machines with tasks."""
     overcommitted: int
-    """Machines on which requests ever exceeded what they offer, as the client counts."""
+    """Number of machines on which requests ever exceeded what they offer, as the client counts."""
     duplicates: int
-    """Tasks placed twice."""
+    """Number of tasks that were placed twice."""
     complete: bool
-    """Whether it ended by itself, before the time-out."""
+    """Whether the run ended by itself, before the time-out."""
     unplaced_reasons: dict[str, int]
-    """Pending tasks by the solver's message."""
+    """Number of pending tasks by the solver's message."""
 
 
 def summarise(ledger: SubmissionLog, nodes: int, *, complete: bool) -> SubmissionReport:
@@ -110,7 +110,7 @@ def print_table(report: SubmissionReport, console: Console) -> None:
         console.print("Stopped at the time-out, before every task had an answer.", highlight=False)
 
 
-# --- A progress display for terminals; silent elsewhere.
+# --- A progress display for terminals; elsewhere nothing is shown.
 
 
 async def show_progress(ledger: SubmissionLog, total: int, console: Console) -> None:

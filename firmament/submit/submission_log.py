@@ -1,6 +1,6 @@
-"""The client's own records: submitted, placed and finished tasks, and whether a machine was ever overcommitted.
+"""Keeps the client's own records: submitted, placed and finished tasks, and overcommitted machines.
 
-The records follow from the workload and the deltas alone, independently of the solver.
+The records follow from the workload and the deltas alone, and so check the solver independently.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 
 class SubmissionLog:
-    """The events of one run. Times are seconds on one clock of the caller's.
+    """The events of one run. Times are seconds on one clock of the caller.
 
-    ``used``: int64[M, 3], sum of the requests of the tasks on each machine; ``overcommitted``: bool[M], whether that
-    was ever more than the machine offers; ``hosts``: bool[M], whether it got at least one task; ``ended``: bool[T],
-    whether the task has ended.
+    ``used``: int64[M, 3], sum of the requests of the tasks on each machine. ``overcommitted``: bool[M], whether the
+    requests of a machine's tasks were ever more than the machine offers. ``hosts``: bool[M], whether the machine got
+    at least one task. ``ended``: bool[T], whether the task has ended.
     """
 
     def __init__(self, workload: GeneratedWorkload) -> None:
@@ -83,7 +83,7 @@ class SubmissionLog:
 
     @property
     def unscheduled_count(self) -> int:
-        """Number of tasks that fit nowhere by the solver's last answer."""
+        """Number of tasks that fit nowhere, by the solver's last answer."""
         return len(self._unscheduled)
 
     def reasons(self) -> dict[str, int]:
@@ -96,7 +96,7 @@ class SubmissionLog:
         return seconds[~np.isnan(seconds)]
 
     def placing_seconds(self) -> float:
-        """Return seconds from the first submission to the last delta."""
+        """Return the seconds from the first submission to the last delta."""
         if not self.placed_count:
             return 0.0
         return float(np.nanmax(self._placed_at) - np.nanmin(self._submitted_at))

@@ -20,7 +20,7 @@ _FILL_SPREAD = 0.25
 
 @dataclass(frozen=True, slots=True)
 class WorkloadOptions:
-    """The workload to simulate. Ranges are inclusive."""
+    """The workload to simulate. Ranges include both ends."""
 
     nodes: int
     """Number of machines."""
@@ -35,35 +35,38 @@ class WorkloadOptions:
     sizes: tuple[int, int] = (10, 100)
     """Range of tasks per job."""
     fill: float = 0.0
-    """Mean share of a machine that is used from the start, drawn per machine from ``fill`` +- 0.25."""
+    """Mean share of a machine that is used from the start; each machine's share is drawn from ``fill`` +- 0.25."""
     rate: float | None = None
-    """Tasks per second, None for all at once."""
+    """Tasks per second; None: all at once."""
     task_seconds: float | None = None
-    """Mean life of a placed task (drawn exponentially), None: for ever."""
+    """Mean lifetime of a placed task in seconds (drawn exponentially); None: tasks run for ever."""
     seed: int = 0
     """Seed of the draws."""
 
 
 @dataclass(frozen=True, slots=True)
 class GeneratedWorkload:
-    """Columns over machines (M), classes (C) and tasks (T); resources are (cpu, memory, pods) in this order."""
+    """The machines (M), classes (C) and tasks (T) as columns of arrays.
+
+    Resources are (cpu, memory, pods), in this order.
+    """
 
     allocatable: Int64
-    """int64[M, 3]."""
+    """int64[M, 3], the amounts that each machine offers."""
     fill_level: Int64
-    """int64[M], row of ``fill_requests``, -1 for an empty machine."""
+    """int64[M], the row in ``fill_requests`` of each machine's filler task; -1 for an empty machine."""
     fill_requests: Int64
-    """int64[F, 3], requests of a machine's filler task at this level."""
+    """int64[F, 3], the requests of a filler task, by level."""
     requests: Int64
-    """int64[C, 3]."""
+    """int64[C, 3], the requests of a task, by class."""
     task_class: Int64
-    """int64[T], in the order of submission."""
+    """int64[T], the class of each task, in the order of submission."""
     task_job: Int64
-    """int64[T]; tasks of a job are next to each other."""
+    """int64[T], the job of each task; the tasks of a job are next to each other."""
     submit_at: Float64
-    """float64[T], seconds after the start, ascending."""
+    """float64[T], seconds from the start to each task's submission, ascending."""
     lifetime: Float64
-    """float64[T], seconds, infinite for ever."""
+    """float64[T], seconds that each task runs; infinite: for ever."""
 
     @property
     def machines(self) -> int:
@@ -96,7 +99,7 @@ def generate(options: WorkloadOptions) -> GeneratedWorkload:
 
 
 def _requests(rng: np.random.Generator, options: WorkloadOptions) -> Int64:
-    """Return the requests by class: int64[C, 3]; memory in whole MiB unless its range is narrower."""
+    """Return the requests by class: int64[C, 3]; memory is in whole MiB unless its range is narrower."""
     step = MIB if options.memory[1] - options.memory[0] >= MIB else 1
     memory = options.memory[0] + step * rng.integers(
         0, (options.memory[1] - options.memory[0]) // step, options.classes, endpoint=True
@@ -108,7 +111,7 @@ def _requests(rng: np.random.Generator, options: WorkloadOptions) -> Int64:
 def _fill(rng: np.random.Generator, options: WorkloadOptions) -> tuple[Int64, Int64]:
     """Return the level of each machine (-1: empty), and the requests of the filler task at each level.
 
-    Levels come in steps of 5 % so that the fillers are a few classes, not one per machine.
+    Levels come in steps of 5 %, so that the fillers are a few classes, not one per machine.
     """
     steps = np.arange(1, _FILL_STEPS + 1, dtype=np.int64)
     taken = np.array(MACHINE, dtype=np.int64) * steps[:, None] // _FILL_STEPS
@@ -121,7 +124,7 @@ def _fill(rng: np.random.Generator, options: WorkloadOptions) -> tuple[Int64, In
 
 
 def _draw_jobs(rng: np.random.Generator, options: WorkloadOptions) -> tuple[Int64, Int64]:
-    """Return job and class of each task: jobs have random sizes and one class each, classes in turn."""
+    """Return job and class of each task: jobs have random sizes and one class each, and classes take turns."""
     low, high = options.sizes
     sizes = rng.integers(low, high, max(1, -(-options.tasks // low)), endpoint=True)
     task_job = np.repeat(np.arange(len(sizes), dtype=np.int64), sizes)[: options.tasks]

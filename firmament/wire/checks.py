@@ -1,4 +1,4 @@
-"""Checks that all decoders share: each returns its value, or raises an error that names the object and the field."""
+"""Defines checks that all decoders share: each returns its value, or raises an error with object and field."""
 
 from __future__ import annotations
 
@@ -13,10 +13,12 @@ from protos.firmament.v1 import scheduler_pb2 as pb
 T = TypeVar("T")
 
 Decoder: TypeAlias = Callable[[str, str, Any], T]
-"""Returns the value of a message or a part of one; takes the object and the field, for errors, and the message."""
+"""A function that returns the value of a message or of a part of one. The function's arguments are the object and the
+field, for errors, and the message."""
 
 LONGEST_NAME = 1024
-"""Longest name: Kubernetes' names and uids have at most 253 characters, and a name here may consist of two."""
+"""The most characters of a name: Kubernetes' names and uids have at most 253, and a name in the protocol may consist
+of two."""
 
 LATEST = 253_402_300_799.0
 """The latest time that can be formatted, in seconds since the epoch: the end of the year 9999."""
@@ -25,7 +27,7 @@ _LONGEST_FAULT = 500
 
 
 def refuse(subject: str, field: str, problem: str) -> InvalidEventError:
-    """Return the error ``SUBJECT: FIELD: PROBLEM``, for the caller to raise.
+    """Return the error ``SUBJECT: FIELD: PROBLEM``, which the caller raises.
 
     The text is printable and short enough for one line of a log, and for the header that ends a stream.
     """
@@ -45,7 +47,7 @@ def check_required(subject: str, field: str, value: str) -> str:
 
 
 def decode_quantities(subject: str, field: str, items: Iterable[pb.Quantity | pb.Usage]) -> dict[str, Any]:
-    """Return amounts by resource, integers or measured values: each 0 to 2^53, and each resource once at most."""
+    """Return amounts by resource, integers or measured values: each 0 to 2^53, and each resource at most once."""
     amounts: dict[str, Any] = {}
     for item in items:
         resource, amount = item.resource, item.amount
@@ -53,7 +55,7 @@ def decode_quantities(subject: str, field: str, items: Iterable[pb.Quantity | pb
             raise refuse(subject, f"{field}.resource", "is empty; name the resource")
         if resource in amounts:
             raise refuse(subject, f"{field}[{resource}]", "is given twice; send one amount per resource")
-        if not 0 <= amount <= MAX_QUANTITY:  # also false for NaN
+        if not 0 <= amount <= MAX_QUANTITY:  # The condition is also false for NaN.
             raise _no_amount(subject, f"{field}[{resource}]", amount, f"send 0 to {MAX_QUANTITY}")
         amounts[resource] = amount
     return amounts
@@ -62,8 +64,9 @@ def decode_quantities(subject: str, field: str, items: Iterable[pb.Quantity | pb
 def check_sorted_quantities(
     subject: str, field: str, items: Iterable[pb.Quantity]
 ) -> tuple[tuple[str, int], ...]:
-    """Return amounts as pairs sorted by resource, so that equal amounts give equal values; checks them as
-    ``decode_quantities`` does.
+    """Return amounts as pairs sorted by resource, so that equal amounts give equal values.
+
+    The amounts are checked as by ``decode_quantities``.
     """
     return tuple(sorted(decode_quantities(subject, field, items).items()))
 
@@ -92,7 +95,7 @@ def check_within(subject: str, field: str, value: int, least: int, most: int) ->
 def check_choice(
     subject: str, field: str, value: str, allowed: Collection[str], what: str, more: str = ""
 ) -> str:
-    """Return ``value``; refuse one that is not ``allowed``, as "is not WHAT; use one of ALLOWED MORE"."""
+    """Return ``value``; refuse one that is not ``allowed``, with "is not WHAT; use one of ALLOWED MORE"."""
     if value not in allowed:
         raise refuse(
             subject, field, f"{value!r} is not {what}; use one of {', '.join(sorted(allowed))}{more}"
@@ -102,14 +105,16 @@ def check_choice(
 
 def check_time(subject: str, field: str, value: float) -> float:
     """Return a time in seconds since the epoch, or a duration: not negative, not after the year 9999."""
-    if not 0 <= value <= LATEST:  # also false for NaN
+    if not 0 <= value <= LATEST:  # The condition is also false for NaN.
         raise refuse(subject, field, f"{value} is not a time; send seconds since the epoch")
     return value
 
 
 def task_uids(subject: str, values: Sequence[str]) -> tuple[str, ...]:
-    """Return task uids: at least one, none empty or too long. The core refuses repeated uids, as it sees all events."""
-    uids = tuple(values[:])  # copying a message's list at once is faster than reading its entries
+    """Return task uids: at least one, none empty or too long. The core refuses repeated uids, because it sees all
+    events.
+    """
+    uids = tuple(values[:])  # Copying a message's list at once is faster than reading its entries.
     if not uids:
         raise refuse(subject, "uids", "is empty; name at least one task")
     if "" in uids or max(map(len, uids)) > LONGEST_NAME:
@@ -134,8 +139,9 @@ def decode_each(decode: Decoder[T]) -> Decoder[tuple[T, ...]]:
 
 
 def decode_distinct(decode: Decoder[tuple[Any, ...]], kind: Callable[..., T]) -> Decoder[tuple[T, ...]]:
-    """Return a decoder of repeated fields whose distinct values are sorted; ``decode`` returns the
-    arguments of ``kind``.
+    """Return a decoder of repeated fields that sorts their distinct values.
+
+    ``decode`` returns the arguments of ``kind``.
     """
     every = decode_each(decode)
     return lambda subject, field, messages: tuple(
@@ -151,7 +157,7 @@ SET_OPERATORS: frozenset[str] = OPERATORS - {"Gt", "Lt"}
 
 
 def decode_node_term(subject: str, field: str, message: pb.NodeSelectorTerm) -> NodeSelectorTerm:
-    """Check and decode the message of a node selector term. Raises ``InvalidEventError``."""
+    """Check and decode the message of a node selector term. Raise ``InvalidEventError`` if the term is invalid."""
     return NodeSelectorTerm(
         labels=decode_requirements(subject, f"{field}.labels", message.labels),
         fields=decode_requirements(subject, f"{field}.fields", message.fields),
@@ -161,7 +167,9 @@ def decode_node_term(subject: str, field: str, message: pb.NodeSelectorTerm) -> 
 def decode_requirements(
     subject: str, field: str, items: Iterable[pb.Requirement], operators: frozenset[str] = OPERATORS
 ) -> tuple[Requirement, ...]:
-    """Check and decode requirements of a selector, as core/v1 checks them. Raises ``InvalidEventError``."""
+    """Check and decode requirements of a selector, as core/v1 checks them. Raise ``InvalidEventError`` if a
+    requirement is invalid.
+    """
     return tuple(_requirement(subject, f"{field}[{i}]", item, operators) for i, item in enumerate(items))
 
 

@@ -1,6 +1,7 @@
 """Decodes the fields that few classes have: special needs of tasks, rules about machines, and rules between tasks.
 
-Each decoder takes the class, for errors, the field's name and its value. Raises ``InvalidEventError``.
+Each decoder takes the class, for errors, the field's name and its value. Each decoder raises ``InvalidEventError`` if
+the value is invalid.
 """
 
 from __future__ import annotations
@@ -83,8 +84,9 @@ def decode_disk(subject: str, field: str, message: pb.Disk) -> tuple[str, bool, 
 
 
 def make_storage_decoder(kind: type[Storage], together: str) -> Decoder[tuple[Storage, ...]]:
-    """Return a decoder of entries by storage class; each has the bytes of the largest volume, and of field
-    ``together``.
+    """Return a decoder of entries by storage class.
+
+    Each entry has the bytes of the largest volume, and those of the field ``together``.
     """
 
     def decode(subject: str, field: str, messages: Iterable[Any]) -> tuple[Storage, ...]:
@@ -104,7 +106,7 @@ def make_storage_decoder(kind: type[Storage], together: str) -> Decoder[tuple[St
 
 
 storage_rooms = make_storage_decoder(StorageRoom, "capacity")
-"""Decodes the volumes for which a machine has room, by storage class."""
+"""Decodes the storage that a machine reaches for new volumes, by storage class."""
 
 
 def decode_task_claim(subject: str, field: str, message: pb.TaskClaim) -> TaskClaim:
@@ -126,7 +128,7 @@ def decode_preferred(subject: str, field: str, message: pb.PreferredTerm) -> Pre
 
 
 def decode_volume(subject: str, field: str, message: pb.VolumeRule) -> VolumeRule:
-    """Check and decode the rule for the machines that reach a volume."""
+    """Check and decode the rule about the machines that reach a volume."""
     return VolumeRule(
         decode_each(decode_node_term)(subject, f"{field}.terms", message.terms),
         message.reason,
@@ -149,14 +151,14 @@ def decode_toleration(subject: str, field: str, message: pb.Toleration) -> Toler
 
 
 def decode_task_term(subject: str, field: str, message: pb.TaskTerm, *, weighted: bool = False) -> TaskTerm:
-    """Check and decode a term of pod affinity or anti-affinity; a ``weighted`` one needs a weight."""
+    """Check and decode a term of pod affinity or anti-affinity; if ``weighted``, it needs a weight."""
     weight = check_within(subject, f"{field}.weight", message.weight, 1, 100) if weighted else 0
     key = check_required(f"{subject}: {field}", "topology_key", message.topology_key)
     return TaskTerm(key, _selector(subject, f"{field}.selector", message.selector), weight)
 
 
 def decode_spread_rule(subject: str, field: str, message: pb.SpreadRule) -> SpreadRule:
-    """Check and decode a topology spread rule."""
+    """Check and decode a topology spread constraint."""
     if message.max_skew < 1:
         raise refuse(subject, f"{field}.max_skew", f"{message.max_skew} is out of range; use 1 or more")
     if message.min_domains < 0:

@@ -1,8 +1,9 @@
-"""Decodes classes, and marks a class with too large a spec as invalid, so that one tenant cannot hold up all others.
+"""Decodes classes, and marks classes with too large specs as invalid, so that one tenant cannot delay all others.
 
-Kubernetes limits only the bytes of a pod. Here the work of a round is limited: the work for one class grows with the
-numbers in `LIMITS`, times machines or classes, so a class beyond any of these is invalid and has that as its reason.
-The limits are far above what people write, and are checked before anything is decoded.
+Kubernetes limits a pod's spec only by its size in bytes. This module limits the work of a round: the work for one
+class grows with the numbers in `LIMITS`, times machines or classes, so a class that exceeds one of these numbers is
+invalid and has that as its reason. The limits are far above what users write, and are checked before anything is
+decoded.
 """
 
 from __future__ import annotations
@@ -25,15 +26,16 @@ from firmament.wire.checks import (
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 _OF_NO_USE_BEYOND = ("images", "containers", "limits")
-"""Fields that are only for costs; cost models see a class beyond the limits without these."""
+"""Fields that only affect costs; if a class exceeds the limits, cost models see it without these fields."""
 
 
 def class_from_proto(message: pb.TaskClass) -> tuple[int, TaskClass]:
-    """Check and decode a class; return it with the number that the client gave it. Raises ``InvalidEventError``.
+    """Check and decode a class; return it with the number that the client gave it. Raise ``InvalidEventError`` if the
+    message is invalid.
 
-    The rules of a class marked as invalid are not decoded: its tasks are never placed, and often one of these rules is
-    what is wrong. A class beyond `LIMITS` becomes invalid here. Only fields that are set are visited, since most of
-    them are not set.
+    If the client marks a class as invalid, its rules are not decoded: its tasks are never placed, and often one of
+    these rules is what is wrong. A class that exceeds `LIMITS` is marked as invalid. Only fields that are set are
+    visited, because most of them are not set.
     """
     if not message.id:
         raise refuse("TaskClass", "id", "is 0; number classes from 1")
@@ -114,8 +116,9 @@ _DECODERS = {**_FIELDS, **_RULES}
 
 
 class ClassLimit(NamedTuple):
-    """A limit on what a class states: ``what``, in words for people, at most how many, and the function
-    that counts them.
+    """A limit on what a class states.
+
+    ``what`` names it in messages, ``most`` is the largest number allowed, and ``count`` counts.
     """
 
     what: str
@@ -187,7 +190,7 @@ LIMITS = (
 
 
 def explain_excess(message: pb.TaskClass) -> str:
-    """Return, for people, the first limit that a class exceeds and what to do; "" if it exceeds none."""
+    """Return text for people about the first limit that a class exceeds, and what to do; "" if it exceeds none."""
     for limit in LIMITS:
         count = limit.count(message)
         if count > limit.most:

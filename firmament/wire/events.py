@@ -47,7 +47,9 @@ if TYPE_CHECKING:
 
 
 def events_from_proto(messages: Iterable[pb.Event]) -> list[Event]:
-    """Decode a batch of events. Raises ``InvalidEventError`` that names the event's index, its object and the field."""
+    """Decode a batch of events. Raise ``InvalidEventError``, which names the event's index, its object and the field,
+    if an event is invalid.
+    """
     events: list[Event] = []
     for index, message in enumerate(messages):
         try:
@@ -58,7 +60,7 @@ def events_from_proto(messages: Iterable[pb.Event]) -> list[Event]:
 
 
 def event_from_proto(message: pb.Event) -> tuple[Event, ...]:
-    """Decode one message, which may stand for several events. Raises ``InvalidEventError``."""
+    """Decode one message, which may stand for several events. Raise ``InvalidEventError`` if the message is invalid."""
     body = message.WhichOneof("body")
     if body is None:
         raise InvalidEventError(
@@ -69,7 +71,7 @@ def event_from_proto(message: pb.Event) -> tuple[Event, ...]:
 
 
 def reports_from_proto(message: pb.BindingReports | pb.EventBatch) -> list[BindingReport]:
-    """Decode binding reports. Raises ``InvalidEventError``."""
+    """Decode binding reports. Raise ``InvalidEventError`` if a report is invalid."""
     reports = []
     for index, report in enumerate(message.reports):
         subject = f"report {index}: BindingReport"
@@ -129,7 +131,7 @@ def _job(message: pb.Job) -> Event:
 
 
 def _job_groups(subject: str, messages: Iterable[pb.JobGroup]) -> tuple[JobGroup, ...]:
-    """Return the groups of a job's tree; refuse repeated names, and parents that do not come first."""
+    """Return the groups of a job's tree; refuse repeated names, and groups that come before their parents."""
     groups: dict[str, JobGroup] = {}
     for index, message in enumerate(messages):
         field = f"groups[{index}]"
@@ -156,7 +158,7 @@ def _job_groups(subject: str, messages: Iterable[pb.JobGroup]) -> tuple[JobGroup
 
 
 def _level_rule(subject: str, field: str, message: pb.LevelRule) -> tuple[str, LevelRule]:
-    """Return a label and the rule about its values; refuse one that states what cannot be kept together."""
+    """Return a label and the rule about its values; refuse a rule with fields that exclude each other."""
     label = check_required(subject, f"{field}.label", message.label)
     if message.hard and (message.partitions or message.least or message.most or message.factor):
         raise refuse(subject, field, "is hard and has numbers; send either")
@@ -215,7 +217,7 @@ def _group_priority(message: pb.TaskBatch | pb.BoundTasks) -> int | None:
 
 
 def _moments(subject: str, field: str, values: Iterable[float], count: int) -> tuple[float, ...]:
-    """Return times, parallel to uids, or ()."""
+    """Return times, parallel to uids; () if none are stated."""
     times = tuple(values)
     if not times:
         return times
@@ -268,7 +270,7 @@ def _read_task_uses(subject: str, message: pb.TaskUsages) -> TaskUses:
     if len(set(uids)) != len(uids):
         raise refuse(subject, "tasks.tasks", "has a uid twice; send each task once")
     check_length(subject, "tasks.prod", message.prod, len(uids))
-    if not all(0 <= amount <= MAX_QUANTITY for amount in amounts):  # also false for NaN
+    if not all(0 <= amount <= MAX_QUANTITY for amount in amounts):  # The condition is also false for NaN.
         raise refuse(subject, "tasks.amounts", f"has an entry that is no amount; send 0 to {MAX_QUANTITY}")
     return TaskUses(uids, resources, amounts, tuple(message.prod))
 
@@ -289,7 +291,7 @@ def _record_key(subject: str, key: pb.RecordKey) -> tuple[str, str]:
 
 
 def _make_removal_decoder(kind: type[Any], field: str) -> Callable[[str], Event]:
-    """Return a decoder of removals of this kind, which consist of the removed object's name in a field."""
+    """Return a decoder of removals of this kind; each message has the removed object's name in the given field."""
     return lambda name: kind(check_required(kind.__name__, field, name))
 
 

@@ -1,7 +1,8 @@
 """Encodes round results directly as the bytes that protobuf would write, and answers to questions as messages.
 
 A round may place 100,000 tasks. Creating and serialising an object for each delta takes several times as long as
-writing plain deltas by hand; these, placements that depend on nothing, are nearly all. Protobuf writes the others.
+writing plain deltas by hand. Plain deltas are placements that depend on nothing, and nearly all deltas are plain.
+Protobuf writes the other deltas.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ _STATS: Final = tuple(field.name for field in fields(RoundStats))
 class EncodedRound:
     """A serialised result of a round.
 
-    ``body``: the serialised ``RoundResult``; ``deltas``: number of its deltas; ``put_off``: number of tasks that wait
+    ``body``: the serialised ``RoundResult``. ``deltas``: number of its deltas. ``put_off``: number of tasks that wait
     for a later round.
     """
 
@@ -162,13 +163,13 @@ def _encode_plain(uids: Sequence[str], machines: Sequence[str]) -> bytes:
 
 
 def _encode_pack(uids: Sequence[str], machines: Sequence[str]) -> bytes:
-    """Return the bytes of at most ``_PACK`` plain placements, written as Latin-1 text, each character one byte.
+    """Return the bytes of at most ``_PACK`` plain placements, written as Latin-1 text, one byte per character.
 
-    Protobuf writes packs with uids or names of machines that are not ASCII, are empty or are very long.
+    Protobuf writes those packs in which uids or machine names are not ASCII, empty or very long.
     """
     by_hand = all(uids) and all(machines) and "".join(uids).isascii() and "".join(machines).isascii()
     if by_hand:
-        with suppress(IndexError):  # a length that the tables do not have
+        with suppress(IndexError):  # The tables do not have an entry for such a length.
             return "".join(
                 [
                     f"{_BEFORE[len(uid)][len(machine)]}{uid}{_MACHINE[len(machine)]}{machine}"
@@ -200,15 +201,15 @@ def _heads(field: int, lengths: Iterable[int], then: bytes = b"") -> tuple[str, 
 
 _ROUND: Final = pb.ServerMessage.ROUND_FIELD_NUMBER
 _PACK: Final = 2_000
-"""Number of deltas written at once: enough to save time, and few enough that their pieces take little memory."""
+"""How many deltas are written at once: enough to save time, and few enough that their parts take little memory."""
 _LONGEST: Final = 127
-"""Most characters of a uid or a machine's name whose length takes one byte."""
+"""The most characters of a uid or a machine's name for which the length takes one byte."""
 _KIND: Final = _varint(pb.Delta.KIND_FIELD_NUMBER << 3) + _varint(pb.Delta.PLACE)
 _TASK: Final = _heads(pb.Delta.TASK_FIELD_NUMBER, range(_LONGEST + 1))
 _MACHINE: Final = _heads(pb.Delta.MACHINE_FIELD_NUMBER, range(_LONGEST + 1))
 _HEAD: Final = _heads(
     pb.RoundResult.DELTAS_FIELD_NUMBER,
-    # 4 bytes: tag and length of the uid, tag and length of the machine's name.
+    # The 4 bytes are: tag and length of the uid, tag and length of the machine's name.
     range(len(_KIND) + 4, len(_KIND) + 4 + 2 * _LONGEST + 1),
     _KIND,
 )
@@ -262,7 +263,7 @@ def _quantities(amounts: Mapping[str, int]) -> list[pb.Quantity]:
     return [pb.Quantity(resource=resource, amount=amount) for resource, amount in sorted(amounts.items())]
 
 
-# --- Encodes reports on finished rounds: their figures, and their flows.
+# --- Encodes reports on finished rounds: their figures and their flows.
 
 
 def rounds_to_proto(rounds: Iterable[RoundSummary]) -> pb.ListRoundsResponse:

@@ -1,4 +1,4 @@
-"""Counts a round's tasks for the rules between them, placement by placement."""
+"""Counts a round's tasks for the rules between them, as the round places one task after another."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from firmament.core.constraints.ruleset import Attraction, Exclusion, RequiredSp
 from firmament.core.reasons import AnyReason, Stage
 
 NO_MINIMUM = 2**31
-"""Minimum if no domain counts: the rule then refuses no task, as in kube-scheduler."""
+"""The minimum over domains if no domain counts: the rule then refuses no task, as in kube-scheduler."""
 
 
 class RuleState:
-    """The number of tasks that each counter of a round counts in each domain, and what rules allow at these numbers.
+    """How many tasks each counter counts in each domain during a round, and what the rules allow at these numbers.
 
-    ``counts``: one int64[D] per counter; ``totals``: their sums. The questions are those of kube-scheduler's filters
-    NodePorts, VolumeRestrictions, PodTopologySpread and InterPodAffinity, for one task of a class as the next to be
-    placed, and those of models' constraints after them.
+    ``counts``: one int64[D] per counter. ``totals``: their sums. The object answers the questions of kube-scheduler's
+    filters NodePorts, VolumeRestrictions, PodTopologySpread and InterPodAffinity about the next task of a class, and
+    then those of models' constraints.
     """
 
     def __init__(self, rules: RuleSet) -> None:
@@ -78,7 +78,7 @@ class RuleState:
         return found or self.starts(attraction)
 
     def starts(self, attraction: Attraction) -> bool:
-        """Return whether a task may be the first that the affinity attracts, as it matches the affinity itself."""
+        """Return whether a task may be the first that the affinity attracts, because it matches the affinity itself."""
         return attraction.own and not any(self.totals[number] for number in attraction.counters)
 
     def _levels(self, spreading: RequiredSpread, machine: int) -> bool:
@@ -89,8 +89,9 @@ class RuleState:
         return bool(count + spreading.own - self.count_in_emptiest_domain(spreading) <= spreading.max_skew)
 
     def count_in_emptiest_domain(self, spreading: RequiredSpread) -> int:
-        """Return the fewest tasks in any domain that the spread considers; 0 if there are fewer domains than it
-        demands.
+        """Return the fewest tasks in any domain that the spread constraint considers.
+
+        The result is 0 if there are fewer domains than the constraint demands.
         """
         counted = self.counts[spreading.counter][spreading.counted]
         if len(counted) < spreading.min_domains:
@@ -100,7 +101,7 @@ class RuleState:
     # --- questions about many machines ---------------------------------------------------------------------------
 
     def find_allowed(self, cls: int, at: Int64 | None = None) -> Bool | None:
-        """Return bool[M], or bool[A] of ``at``: machines that may take one more task of the class; None: all may."""
+        """Return which machines may take one more task of the class: bool[M], or bool[A] of ``at``; None: all may."""
         rules = self.rules.rules(cls)
         refused = [each for spreading in rules.spreadings for _, each in self._uneven(spreading, at)]
         if rules.attraction is not None:
@@ -111,7 +112,7 @@ class RuleState:
         return ~np.logical_or.reduce(refused) if refused else None
 
     def _list_excluded(self, exclusions: Sequence[Exclusion], at: Int64 | None) -> list[Bool]:
-        """Return bool[M] or bool[A] per topology: machines in domains where some exclusion counts a task."""
+        """Return, per topology, the machines in domains where some exclusion counts a task: bool[M] or bool[A]."""
         by_domain: dict[int, tuple[int, list[Bool]]] = {}
         for each in exclusions:
             if self.totals[each.counter]:
@@ -124,14 +125,16 @@ class RuleState:
         ]
 
     def list_excluded(self, cls: int, at: Int64 | None = None) -> list[Bool]:
-        """Return machines from which exclusions (such as anti-affinity) alone keep tasks of a class: bool[M] or bool[A]
-        each.
+        """Return, per exclusion, the machines that it closes to a class: bool[M] or bool[A] each.
+
+        Exclusions are rules such as anti-affinity.
         """
         return self._list_excluded(self.rules.rules(cls).exclusions, at)
 
     def refusals(self, cls: int, at: Int64 | None = None) -> list[tuple[AnyReason, Bool]]:
-        """Return reasons with the machines (of ``at``, or all) that each applies to, in kube-scheduler's order of
-        filters.
+        """Return reasons, each with the machines that it refuses, in the order of kube-scheduler's filters.
+
+        ``at``: the machines to consider; None: all.
         """
         rules = self.rules.rules(cls)
         first = [each for each in rules.exclusions if each.reason.stage < Stage.RULES]
@@ -147,7 +150,7 @@ class RuleState:
     def _iter_excluded_by_reason(
         self, exclusions: Sequence[Exclusion], at: Int64 | None
     ) -> Iterator[tuple[AnyReason, Bool]]:
-        """Yield each reason of ``exclusions`` once, with the machines of all exclusions that have it."""
+        """Yield each reason of ``exclusions`` once, with the machines of all exclusions that have this reason."""
         by_reason: dict[str, list[Exclusion]] = {}
         for each in exclusions:
             by_reason.setdefault(each.reason.name, []).append(each)
@@ -158,7 +161,7 @@ class RuleState:
             yield some[0].reason, refused
 
     def find_occupied(self, number: int, at: Int64 | None = None) -> Bool:
-        """Return bool[M] or bool[A]: machines in a domain where a counter counts a task."""
+        """Return the machines in domains where a counter counts a task: bool[M] or bool[A]."""
         if not self.totals[number]:
             return np.zeros(len(self._domain(number, at)), dtype=np.bool_)
         return np.append(self.counts[number] > 0, False)[self._domain(number, at)]
@@ -168,7 +171,7 @@ class RuleState:
         return domain if at is None else domain[at]
 
     def find_attracted(self, attraction: Attraction, at: Int64 | None = None) -> Bool:
-        """Return bool[M] or bool[A]: machines in domains that satisfy the affinity of a class."""
+        """Return the machines in domains that satisfy the affinity of a class: bool[M] or bool[A]."""
         if self.starts(attraction):
             where = [self._domain(number, at) >= 0 for number in attraction.counters]
         else:

@@ -1,8 +1,9 @@
-"""Costs for groups of tasks that prefer to be apart, on machines and in domains of machines (zones).
+"""Computes costs for groups of tasks that prefer to run apart, on machines and in domains such as zones.
 
-kube-scheduler adds to a node's score what tasks of the same owner already run on it and in its zone. Here the same is a
-convex cost: the k-th task of a group on a machine (counted from 0) costs ``machine_step`` x k more than the first one,
-and the k-th in a domain ``domain_step`` x k. Tasks that ran before the round count.
+kube-scheduler adds to a node's score the number of tasks of the same owner that already run on the node and in its
+zone. This module states the same as a convex cost: the k-th task of a group on a machine (counted from 0) costs
+``machine_step`` x k more than the first one, and the k-th in a domain ``domain_step`` x k more. Tasks that ran before
+the round count too.
 """
 
 from __future__ import annotations
@@ -17,23 +18,25 @@ from firmament.core.ranks import count_distinct
 
 @dataclass(frozen=True, slots=True)
 class SpreadTerms:
-    """The groups of tasks that prefer to be apart, in one round, and what it costs if they are not.
+    """The groups of tasks that prefer to run apart, in one round, and what it costs if they do not.
 
     G groups, C classes, M machines, D domains.
     """
 
     group: Int64
-    """int64[C], -1 for classes of no group; empty if there are no groups."""
+    """int64[C], the group of each class; -1 for classes of no group; empty if there are no groups."""
     domain: Int64
-    """int64[M], all 0 where domains do not matter."""
+    """int64[M], the domain of each machine; all 0 if domains do not matter."""
     machine_step: Float64
-    """float64[G], units by which each task of the group raises the next one's cost on its machine."""
+    """float64[G]: each task of a group raises the cost of the group's next task on the same machine by this many
+    units."""
     domain_step: Float64
-    """float64[G], units by which each task of the group raises the next one's cost in its domain."""
+    """float64[G]: each task of a group raises the cost of the group's next task in the same domain by this many
+    units."""
     resident_group: Int64
-    """int64[A], groups of the tasks that are on machines already."""
+    """int64[A], the group of each task that is on a machine already."""
     resident_machine: Int64
-    """int64[A], machine row of each of these tasks."""
+    """int64[A], the machine row of each task in ``resident_group``."""
 
     @property
     def groups(self) -> int:
@@ -54,15 +57,16 @@ class SpreadTerms:
         )
 
     def count_near(self, group: int, machines: Int64) -> Int64:
-        """Return how many tasks of a group are near each machine, with one more on each of ``machines``: int64[M]."""
+        """Return how many tasks of a group are near each machine, if one more is on each of ``machines``: int64[M]."""
         there = self.resident_machine[self.resident_group == group]
         return np.bincount(np.concatenate([there, machines]), minlength=len(self.domain))
 
     def count_by_machine(self, groups: Int64, machines: Int64, counts: Int64) -> tuple[Int64, Int64]:
-        """Count tasks by group and machine: those from before the round, and ``counts[i]`` more of ``groups[i]`` on
-        ``machines[i]``.
+        """Count tasks by group and machine: tasks from before the round, and the given ones.
 
-        Returns the keys (group x M + machine) of the combinations that have tasks, ascending, and their numbers of
+        ``counts[i]`` tasks of ``groups[i]`` are given on ``machines[i]``.
+
+        Return the keys (group x M + machine) of the combinations that have tasks, ascending, and their numbers of
         tasks: int64[P] each.
         """
         width = np.int64(len(self.domain))
@@ -70,7 +74,7 @@ class SpreadTerms:
         return count_distinct(np.concatenate([before, np.repeat(groups * width + machines, counts)]))
 
     def in_domains(self, groups: Int64, machines: Int64, counts: Int64) -> Int64:
-        """Return tasks of each group in each domain, counted as by ``count_by_machine``: int64[G, D]."""
+        """Return the tasks of each group in each domain, counted as by ``count_by_machine``: int64[G, D]."""
         width = self.domains
         keys = np.concatenate([self.resident_group, groups]) * width
         keys += self.domain[np.concatenate([self.resident_machine, machines])]
@@ -96,4 +100,4 @@ class SpreadTerms:
 _NONE = np.empty(0, dtype=np.int64)
 
 NO_SPREAD = SpreadTerms(_NONE, _NONE, np.empty(0), np.empty(0), _NONE, _NONE)
-"""For rounds without groups."""
+"""The terms of rounds without groups."""

@@ -1,4 +1,4 @@
-"""Limits of models, and their constraints between tasks, by the protocol of constraints."""
+"""Adapts models' limits and models' constraints between tasks to the protocol of constraints."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from firmament.core.reasons import AnyReason, by_limit, by_task
 
 @dataclass(frozen=True, slots=True)
 class JointRoom:
-    """A block of joint rows, and what is ``left`` of each row: int64[R], written to as tasks are booked."""
+    """A block of joint rows, and what is ``left`` of each row: int64[R], which changes as tasks are booked."""
 
     rows: JointRows
     left: Int64
 
     @classmethod
     def from_rows(cls, rows: JointRows) -> JointRoom:
-        """Return a room in which nothing is used."""
+        """Return a block of joint rows of which nothing is used."""
         return cls(rows, rows.limit.copy())
 
     def copy(self) -> JointRoom:
@@ -36,22 +36,22 @@ class JointRoom:
         return JointRoom(rows, self.left.copy())
 
     def as_limit(self) -> JointRows:
-        """Return the rows with the remaining amounts as limits, without the amounts that evictions would give back."""
+        """Return the rows with what is left as limits, without the amounts that evictions would give back."""
         return replace(self.rows, limit=self.left.copy(), returned=None)
 
     def get_per_machine(self, beyond: int) -> Int64:
-        """Return what is left of each machine's row, ``beyond`` for machines without a row: int64[M]."""
+        """Return what is left of each machine's row, int64[M]; ``beyond`` for machines without a row."""
         return np.append(self.left, beyond)[self.rows.row_of]
 
     def close_full(self, machines: Bool, shape: int) -> None:
-        """Clear in ``machines`` (bool[M]) those that have no room for one more task of a shape."""
+        """Set in ``machines`` (bool[M]) those to False that cannot take one more task of a shape."""
         amount = int(self.rows.amount[shape])
         if amount > 0:
             on_row = self.rows.row_of >= 0
             machines[on_row] &= self.left[self.rows.row_of[on_row]] >= amount
 
     def limit_units(self, units: Int64, shapes: Int64, machines: Int64) -> None:
-        """Reduce ``units`` (int64[A]) to how many tasks of ``shapes[i]`` have room on ``machines[i]``."""
+        """Reduce ``units`` (int64[A]) to how many tasks of ``shapes[i]`` the rows allow on ``machines[i]``."""
         amount, row = self.rows.amount[shapes], self.rows.row_of[machines]
         limited = (amount > 0) & (row >= 0)
         units[limited] = np.minimum(units[limited], self.left[row[limited]] // amount[limited])
@@ -65,7 +65,7 @@ class JointRoom:
     # --- questions about one machine -----------------------------------------------------------------------------
 
     def takes(self, shape: int, machine: int) -> bool:
-        """Return whether a machine has room for one more task of a shape."""
+        """Return whether the rows allow one more task of a shape on a machine."""
         row, amount = int(self.rows.row_of[machine]), int(self.rows.amount[shape])
         return row < 0 or amount <= 0 or bool(self.left[row] >= amount)
 
@@ -77,11 +77,11 @@ class JointRoom:
 
 
 class ModelLimits:
-    """The rest of models' limits while tasks are placed.
+    """What models' limits leave while a round places tasks.
 
-    ``shape``: int64[C], the number of each class's shape in joint rows, quotas and ledgers, -1 for classes without one.
-    The given objects are not changed. Ledgers depend on the order in which tasks come, so tasks cannot be removed from
-    them.
+    ``shape``: int64[C], the number of each class's shape in joint rows, quotas and ledgers; -1 for classes without
+    one. The given joint rows, ledgers and quotas are not changed, but copied. Ledgers depend on the order in which
+    tasks come, so tasks cannot be removed from ledgers.
     """
 
     def __init__(
@@ -110,7 +110,7 @@ class ModelLimits:
         return bool(self._shape[cls] >= 0)
 
     def refusals(self, cls: int, at: Int64 | None = None) -> list[tuple[AnyReason, Bool]]:
-        """Return per limit its reason, and the machines without room for one more task of a class."""
+        """Return the reason of each limit, with the machines that cannot take one more task of a class."""
         if not self.involves(cls):
             return []
         shape = int(self._shape[cls])
@@ -135,7 +135,7 @@ class ModelLimits:
         return found
 
     def allows(self, cls: int, machine: int) -> bool:
-        """Return whether there is room for one more task of a class on a machine."""
+        """Return whether the limits allow one more task of a class on a machine."""
         if not self.involves(cls):
             return True
         shape, at = int(self._shape[cls]), np.array([machine])
@@ -146,7 +146,10 @@ class ModelLimits:
         )
 
     def add(self, cls: int, machine: int, count: int = 1) -> None:
-        """Count tasks of a class on a machine; raises ``ValueError`` for removing tasks if there are ledgers."""
+        """Count tasks of a class on a machine.
+
+        Raise ``ValueError`` if tasks are to be removed and there are ledgers.
+        """
         if count < 0 and self._ledgers:
             raise ValueError("a ledger gives nothing back")
         self.add_all(np.array([cls]), np.array([machine]), np.array([count]))
@@ -164,7 +167,7 @@ class ModelLimits:
             ledger.book(shape, machine, count)
 
     def find_crowded(self, cls: Int64, machine: Int64) -> Bool:
-        """Return tasks, one per entry, that may not all be allowed if they come in this order: bool[N]."""
+        """Return which of these tasks, one per entry, may not all be allowed if they come in this order: bool[N]."""
         crowded: Bool = np.zeros(len(cls), dtype=np.bool_)
         shape = self._shape[cls]
         for joint in self._joint:
@@ -186,9 +189,11 @@ class ModelLimits:
 
 @dataclass(frozen=True, slots=True)
 class ModelConstraint:
-    """``constraint`` of the model named ``model``; ``kind``: int64[C], kind of each problem class, -1 for none.
+    """Adapts a model's ``constraint`` to the classes of a round.
 
-    The constraint changes as tasks are added, so add only to a copy.
+    ``model``: the model's name. ``kind``: int64[C], the kind of each problem class, -1 for none.
+
+    Adding tasks changes ``constraint`` itself, so callers add tasks only to a copy.
     """
 
     model: str
@@ -200,13 +205,17 @@ class ModelConstraint:
         return ModelConstraint(self.model, self.kind, self.constraint.copy())
 
     def involves(self, cls: int) -> bool:
-        """Return whether the constraint applies to a class: it may close machines to its tasks, or to others because of
-        them.
+        """Return whether the constraint concerns a class.
+
+        The constraint may close machines to tasks of the class, or to other tasks because of them.
         """
         return bool(self.kind[cls] >= 0)
 
     def refusals(self, cls: int, at: Int64 | None = None) -> list[tuple[AnyReason, Bool]]:
-        """Return reasons, each with the machines (of ``at``, or all) that refuse one more task of a class for it."""
+        """Return each reason for which machines refuse one more task of a class, with these machines.
+
+        ``at``: the machines to consider (int64[A]); None: all.
+        """
         if not self.involves(cls):
             return []
         found = self.constraint.refusals(int(self.kind[cls]))

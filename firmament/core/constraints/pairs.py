@@ -1,7 +1,7 @@
-"""Pairs of tasks whose cost depends on where both are: the terms of a round, and the number of tasks per domain.
+"""Represents pairs of tasks whose cost depends on where both run: a round's terms, and task counts per domain.
 
 ``PairTerms`` of ``cost_models.pairs`` says what a pair of domains costs. This module relates kinds of tasks to the
-classes of a round. Costs are in hundredths of a point, as in the network.
+classes of a round. Costs are in hundredths of a point, as in the flow network.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ _NONE = np.empty(0, dtype=np.int64)
 
 @dataclass(frozen=True, slots=True)
 class PairRules:
-    """The pairs of tasks in a round that have a cost or a limit together, by where both are (parts of an AppGroup)."""
+    """The pairs of tasks in a round that have a cost or a limit together, by where both run (parts of an AppGroup)."""
 
     terms: PairTerms
-    """The pairs as the model states them."""
+    """The pairs as the cost model states them."""
     units: float
-    """Units charged for one unit of the model's figure."""
+    """The units of cost that one unit of the model's figure is worth."""
     kind: Int64
-    """int64[C], the kind of each problem class, -1 for none; empty if there are no pairs."""
+    """int64[C], the kind of each problem class; -1 for none; empty if there are no pairs."""
     resident_kind: Int64
-    """int64[A], the kinds of the tasks that are on machines already."""
+    """int64[A], the kind of each task that is on a machine already."""
     resident_machine: Int64
-    """int64[A], machine row of each of these tasks."""
+    """int64[A], the machine row of each task in ``resident_kind``."""
 
     @property
     def steers(self) -> bool:
@@ -41,7 +41,7 @@ class PairRules:
 
     @property
     def hard(self) -> bool:
-        """Whether a task may be refused some domain because of where others are."""
+        """Whether a task may be refused some domain because of where its partners are."""
         terms = self.terms
         least = terms.limit.min(initial=np.inf)
         return bool((terms.rating > least).any() or self.linked)
@@ -58,7 +58,7 @@ class PairRules:
 
     @property
     def linked(self) -> bool:
-        """Whether links limit where tasks go."""
+        """Whether network links limit where tasks go."""
         return bool(self.terms.bounded and len(self.terms.link_limit) and self.terms.amount.any())
 
     def find_paired(self, classes: int) -> Bool:
@@ -74,15 +74,15 @@ class PairRules:
         return (self.compute_figure(classes, machines, counts) - self.compute_figure()) * self.units
 
     def compute_figure(self, classes: Int64 = _NONE, machines: Int64 = _NONE, counts: Int64 = _NONE) -> float:
-        """Return the model's figure, summed over all pairs of tasks that are on machines, in the model's unit.
+        """Return the model's figure, summed over all pairs of tasks on machines, in the model's unit.
 
-        ``counts[i]`` further tasks of ``classes[i]`` on ``machines[i]`` count as well.
+        ``counts[i]`` further tasks of ``classes[i]`` on ``machines[i]`` count too.
         """
         then = self.add_residents(np.repeat(classes, counts), np.repeat(machines, counts))
         return pair_figure(self.terms, then.resident_kind, then.resident_machine)
 
     def add_residents(self, cls: Int64, machines: Int64) -> PairRules:
-        """Return the same pairs with more tasks on machines: task i of class ``cls[i]`` on ``machines[i]``."""
+        """Return the same pairs with more tasks on machines: task i is of class ``cls[i]``, on ``machines[i]``."""
         if not len(self.kind):
             return self
         kinds = self.kind[cls]
@@ -94,7 +94,7 @@ class PairRules:
         )
 
     def counts(self) -> Int64:
-        """Return tasks of each kind in each domain when the round begins: int64[N, D]."""
+        """Return how many tasks of each kind are in each domain when the round begins: int64[N, D]."""
         terms = self.terms
         width = terms.domains
         where = self.resident_kind * width + terms.domain[self.resident_machine]
@@ -102,7 +102,7 @@ class PairRules:
 
 
 def link_load(terms: PairTerms, counts: Int64) -> Int64:
-    """Return what all pairs use of each link, with ``counts`` (int64[N, D]) tasks in the domains: int64[R]."""
+    """Return how much all pairs use of each link if ``counts`` (int64[N, D]) tasks are in the domains: int64[R]."""
     load = np.zeros(len(terms.link_limit), dtype=np.int64)
     wanted = np.flatnonzero(terms.amount > 0)
     if not len(wanted) or not len(load):
@@ -115,7 +115,9 @@ def link_load(terms: PairTerms, counts: Int64) -> Int64:
 
 
 def pair_figure(terms: PairTerms, kind: Int64, machine: Int64) -> float:
-    """Return the native figure of all pairs of tasks; task i is of ``kind[i]`` on machine row ``machine[i]``.
+    """Return the sum of the model's figure over all pairs of tasks.
+
+    Task i is of ``kind[i]``, on machine row ``machine[i]``.
 
     Every pair counts once, whether or not the terms charge both ends.
     """
@@ -144,9 +146,9 @@ def _on_one_machine(terms: PairTerms, kind: Int64, machine: Int64) -> float:
 
 
 def compare_with_limits(terms: PairTerms, limits: Float64) -> dict[float, Int64]:
-    """Return, for each of ``limits``, int64[D, D]: how a pair of tasks in two domains counts against it.
+    """Return, for each of ``limits``, int64[D, D]: whether a pair of tasks in two domains exceeds it.
 
-    1 if it exceeds the limit; -1 if it keeps the limit and the majority decides; otherwise 0.
+    1: the pair exceeds the limit. -1: it keeps the limit, and the majority decides. 0: otherwise.
     """
     found = {}
     for limit in np.unique(limits).tolist():
@@ -156,9 +158,10 @@ def compare_with_limits(terms: PairTerms, limits: Float64) -> dict[float, Int64]
 
 
 class PairEnds:
-    """The pairs seen from each of their kinds: end i of kind ``kind[i]`` concerns tasks of ``other[i]``.
+    """The pairs as each of their kinds sees them: end i of kind ``kind[i]`` concerns tasks of ``other[i]``.
 
-    ``outward``: the kind is the source. Inward ends are left out unless the terms need both directions.
+    ``outward``: bool, whether the kind is the source of the pair. Ends at the target are left out unless the terms
+    need both directions.
     """
 
     def __init__(self, terms: PairTerms) -> None:
@@ -174,7 +177,7 @@ class PairEnds:
         self._starts = np.searchsorted(self.kind, np.arange(terms.kinds + 1))
 
     def list_ends(self, kinds: Int64) -> tuple[Int64, Int64]:
-        """Return ends of several kinds, and for each the position of its kind in ``kinds``."""
+        """Return the ends of several kinds, and for each end the index of its kind in ``kinds``."""
         lengths = np.diff(self._starts)[kinds]
         owner = np.repeat(np.arange(len(kinds)), lengths)
         return np.repeat(self._starts[kinds], lengths) + count_up(lengths), owner
@@ -182,16 +185,19 @@ class PairEnds:
 
 @dataclass(frozen=True, slots=True)
 class DomainView:
-    """Domains for one more task of some kinds: ``cost``: float64[B, D], units; ``allowed``: bool[B, D]."""
+    """What domains offer to one more task of some kinds: ``cost``: float64[B, D], units; ``allowed``: bool[B, D]."""
 
     cost: Float64
     allowed: Bool
 
 
 class PairState:
-    """Number of tasks of each kind in each domain: ``counts``, int64[N, D]; ``load``: int64[R], use of links.
+    """The number of tasks of each kind in each domain, and the use of links.
 
-    ``rules``: their residents are the tasks that no longer move in this round. ``hard``, ``linked``: as in the rules.
+    ``counts``: int64[N, D], tasks. ``load``: int64[R], the use of each link.
+
+    ``rules``: the pairs of the round; its resident tasks are those that no longer move in this round. ``hard``,
+    ``linked``: as in ``PairRules``.
     """
 
     def __init__(self, rules: PairRules) -> None:
@@ -212,12 +218,12 @@ class PairState:
     # --- the methods of a constraint -----------------------------------------------------------------------------
 
     def involves(self, cls: int) -> bool:
-        """Return whether a problem class belongs to a pair."""
+        """Return whether a class of the problem belongs to a pair."""
         kind = self.rules.kind
         return len(kind) > 0 and bool(kind[cls] >= 0)
 
     def refusals(self, cls: int, at: Int64 | None = None) -> list[tuple[AnyReason, Bool]]:
-        """Return reasons, each with the machines that refuse one more task of a class for it."""
+        """Return each reason for which machines refuse one more task of a class, with these machines."""
         terms = self.terms
         if not self.involves(cls) or not terms.steers:
             return []
@@ -259,11 +265,11 @@ class PairState:
         self.count(kind[known], self.terms.domain[machine[known]], count[known].astype(np.int64))
 
     def fix(self, cls: Int64, machines: Int64) -> None:
-        """Mark counted tasks as staying: task i of class ``cls[i]`` on ``machines[i]``."""
+        """Mark counted tasks as staying in this round: task i is of class ``cls[i]``, on ``machines[i]``."""
         self.rules = self.rules.add_residents(cls, machines)
 
     def view(self, kinds: Int64) -> DomainView:
-        """Return cost and permission of one more task of each of ``kinds`` in each domain, given the present tasks."""
+        """Return the cost and the permission for one more task of each of ``kinds`` in each domain."""
         terms = self.terms
         ends, owner = self.ends.list_ends(kinds)
         there = self.counts[self.ends.other[ends]]
@@ -281,13 +287,13 @@ class PairState:
         return DomainView(cost * self.rules.units, allowed)
 
     def cost_at(self, cls: int, machines: Int64) -> Float64:
-        """Return the cost units charged for one more task of a class on each of ``machines``: float64[A]."""
+        """Return the units that one more task of a class would cost on each of ``machines``: float64[A]."""
         if not self.involves(cls):
             return np.zeros(len(machines))
         return self.view(self.rules.kind[[cls]]).cost[0][self.terms.domain[machines]]
 
     def find_refused(self, kinds: Int64) -> Bool:
-        """Return which domains limits, apart from links, close to one more task of each kind: bool[B, D]."""
+        """Return which domains are closed to one more task of each kind by limits other than links: bool[B, D]."""
         ends, owner = self.ends.list_ends(kinds)
         return self._find_refused(len(kinds), ends, owner, self.counts[self.ends.other[ends]])
 
@@ -305,7 +311,10 @@ class PairState:
         return refused
 
     def link_room(self, kinds: Int64) -> Int64:
-        """Return how many more tasks of each kind links allow in each domain: int64[B, D]; slow for many kinds."""
+        """Return how many more tasks of a kind links allow in each domain: int64[B, D].
+
+        The computation is slow for many kinds.
+        """
         left = self.terms.link_limit - self.load
         room = np.full((len(kinds), self.terms.domains), np.iinfo(np.int64).max)
         for index, kind in enumerate(kinds.tolist()):
@@ -330,7 +339,7 @@ class PairState:
         return added
 
     def self_paired(self, kinds: Int64) -> Bool:
-        """Return kinds whose tasks are paired with others of the same kind: bool[B]."""
+        """Return which kinds have tasks that are paired with tasks of the same kind: bool[B]."""
         own = np.zeros(self.terms.kinds, dtype=np.bool_)
         own[self.ends.kind[self.ends.kind == self.ends.other]] = True
         return own[kinds]
@@ -358,6 +367,6 @@ NO_PAIRS = PairRules(
     resident_kind=_NONE,
     resident_machine=_NONE,
 )
-"""For rounds without pairs."""
+"""The pairs of rounds without pairs."""
 
 _NOBODY = PairState(NO_PAIRS)

@@ -1,8 +1,9 @@
-"""Preferred rules between tasks as points: 100 minus kube-scheduler's scores, times its weights.
+"""Computes the cost of preferred rules between tasks: 100 minus kube-scheduler's scores, times its weights.
 
-Preferred (anti-)affinity counts, per domain, the weights of the terms that match (InterPodAffinity, weight 2); uneven
-domains of ScheduleAnyway rules count as in PodTopologySpread's score (weight 2). Both scores are scaled over the
-feasible machines, so the best of these costs nothing. Rules under which all machines are equal cost nothing.
+Preferred (anti-)affinity counts, per domain, the weights of the terms that match (InterPodAffinity, weight 2). Uneven
+domains of ScheduleAnyway constraints count as in PodTopologySpread's score (weight 2). Both scores (of affinity and
+of spreading) are scaled over the feasible machines, so the best of these machines costs nothing. Rules under which
+all machines are equal cost nothing.
 """
 
 from __future__ import annotations
@@ -22,9 +23,9 @@ SPREAD_WEIGHT = 2
 
 @dataclass(frozen=True, slots=True)
 class SoftCost:
-    """Cost of preferred rules: ``points``: float64[M] or float64[A], after weights.
+    """The cost by preferred rules: ``points``: float64[M] or float64[A], after weights.
 
-    ``raw``: the figures before scaling; ``weight``: sum of the weights of the rules that apply.
+    ``raw``: the figures before scaling. ``weight``: the sum of the weights of the rules that apply.
     """
 
     points: Float64
@@ -45,7 +46,7 @@ class SoftCost:
 def soft_cost(state: RuleState, cls: int, feasible: Bool, at: Int64 | None = None) -> SoftCost | None:
     """Return the cost of a class's preferred rules on all machines, or those in ``at``; None if it is 0 everywhere.
 
-    ``feasible``: of the same length, the machines over which scores are scaled.
+    ``feasible``: the machines over which scores are scaled, an array of the same length.
     """
     rules = state.rules.rules(cls)
     if not rules.soft or not feasible.any():
@@ -69,10 +70,11 @@ def _affinity(state: RuleState, rules: ClassRules, feasible: Bool, at: Int64 | N
 
 
 def _spread(state: RuleState, rules: ClassRules, feasible: Bool, at: Int64 | None) -> SoftCost | None:
-    """Return PodTopologySpread's cost: per rule count x factor + maxSkew - 1, scored as 100 x (most + least - s) /
-    most.
+    """Return PodTopologySpread's cost: each constraint's count x factor + maxSkew - 1 is summed to s and scored.
 
-    Machines that lack a label of some rule score 0.
+    The score is 100 x (most + least - s) / most.
+
+    Machines that lack a label of some constraint score 0.
     """
     if not rules.soft_spreadings:
         return None

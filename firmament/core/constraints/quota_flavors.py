@@ -1,4 +1,4 @@
-"""The flavors between which a whole set of tasks chooses, where all of them take the same one."""
+"""Lists the flavors between which a set of tasks chooses if all of them must take the same one."""
 
 from __future__ import annotations
 
@@ -11,15 +11,16 @@ from cost_models.interface import Bool, Int64
 from firmament.core.constraints.quota_terms import QuotaTerms
 
 MOST_CHOICES = 64
-"""Combinations of flavors, one of each group of resources, that are considered for a set of tasks."""
+"""How many combinations of flavors, one for each group of resources, are considered for a set of tasks."""
 
 
 def list_flavor_choices(terms: QuotaTerms, draws: Sequence[int]) -> list[tuple[Bool, ...]]:
-    """Return for each combination of flavors that a set of tasks may take: for each of its ``draws``, bool[D], the
-    kinds of machines that it covers.
+    """Return the combinations of flavors that a set of tasks may take, as the machines they cover.
 
-    All draws take the same flavor of a group of resources. In the order of preference; without combinations that cover
-    no machine for some draw, or the same ones as an earlier one.
+    Each combination gives, for each of ``draws``, bool[D]: the kinds of machines that it covers.
+
+    All draws take the same flavor for a group of resources. Combinations are in order of preference. Left out are
+    those that cover no machine for some draw, and those that cover the same machines as an earlier one.
     """
     present = np.bincount(terms.kind, minlength=len(terms.covers)) > 0
     allowed: dict[tuple[int, int], tuple[int, ...]] = {}
@@ -42,8 +43,9 @@ def list_flavor_choices(terms: QuotaTerms, draws: Sequence[int]) -> list[tuple[B
 def find_flavor_choice(
     terms: QuotaTerms, draws: Sequence[int], machines: Sequence[Int64]
 ) -> list[Bool] | None:
-    """Return for each of a set's ``draws``, bool[M], the machines covered by the first choice of flavors that covers
-    all ``machines`` (for each draw, rows), or None if no choice does.
+    """Return the machines of the first combination of flavors that covers all of ``machines``; None if none does.
+
+    ``machines``: for each draw, rows. The result has bool[M] for each of ``draws``.
     """
     used = [np.unique(terms.kind[rows]) for rows in machines]
     for choice in list_flavor_choices(terms, draws):
@@ -53,5 +55,5 @@ def find_flavor_choice(
 
 
 def list_machine_choices(terms: QuotaTerms, draws: Sequence[int]) -> list[list[Bool]]:
-    """Return the machines of each choice of flavors, in order: for each of a set's ``draws``, bool[M]."""
+    """Return the machines of each combination of flavors, in order: for each of a set's ``draws``, bool[M]."""
     return [[kinds[terms.kind] for kinds in choice] for choice in list_flavor_choices(terms, draws)]

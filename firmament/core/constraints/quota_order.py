@@ -1,8 +1,8 @@
-"""The order in which tasks draw on quotas: first those within their own quota, then those that borrow, by share.
+"""Orders the tasks that wait for quota: first those within their own quota, then those that borrow, by share.
 
-The *share* of a node is what it and the nodes below it borrow: for each resource, over all flavors, relative to what
-the node above could lend; of these the largest, divided by the node's weight. Where fair shares count, they are
-compared from the root of the tree down, with the task in question added.
+The *share* of a quota says how much it and the quotas below it borrow. For each resource, the borrowed amount over
+all flavors is divided by what the quota above could lend; the share is the largest ratio, divided by the quota's
+weight. If fair shares count, shares are compared from the root of the tree down, with the task in question added.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ from firmament.core.constraints.quota_terms import QuotaTerms
 
 @dataclass(frozen=True, slots=True, eq=False)
 class QuotaStanding:
-    """The place of a task in the order of tasks that wait for quota; the smaller standing comes first.
+    """The position of a task in the order of tasks that wait for quota; the smaller standing comes first.
 
-    If both queues use fair shares, two tasks are compared at the level at which their paths from the root part: a task
-    that need not borrow there comes first, otherwise the one with the smaller share. All others are compared by how far
-    up in the tree they borrow.
+    If both queues use fair shares, two tasks are compared at the level at which their paths from the root part. A
+    task that need not borrow there comes first, otherwise the one with the smaller share. All other tasks are
+    compared by how far up in the tree they borrow.
     """
 
     borrows: int = 0
-    """Height of the lowest part of the tree that has enough, 0 for the quota itself."""
+    """Height of the lowest quota on the path to the root that has enough; 0 for the task's own quota."""
     path: tuple[int, ...] = ()
-    """Nodes from the root down to the quota, if fair shares count."""
+    """The quotas from the root down to the task's own, if fair shares count."""
     shares: tuple[tuple[bool, float], ...] = ()
-    """For each node on the path below the root, whether it would borrow what is requested, and its share."""
+    """For each quota on the path below the root: whether it would borrow what is requested, and its share."""
 
     def compare(self, other: QuotaStanding) -> int:
-        """Return a negative number if this comes first, a positive one if the other does, else 0."""
+        """Return a negative number if this standing comes first, a positive one if the other does, else 0."""
         if not self.path or not other.path or self.path[0] != other.path[0]:
             return self.borrows - other.borrows
         for mine, its, *values in zip(self.path[1:], other.path[1:], self.shares, other.shares, strict=False):
@@ -53,7 +53,7 @@ class QuotaStanding:
 
 
 WEIGHTLESS = 2.0**80
-"""Factor for the ratio of a quota without weight, which makes it come after all quotas with a weight."""
+"""A quota without weight multiplies its ratio by this factor, and so comes after all quotas with a weight."""
 
 
 class QuotaShares:
@@ -74,9 +74,9 @@ class QuotaShares:
         return lendable
 
     def compute(self, node: int, used: Int64) -> float:
-        """Return a node's share if ``used`` (int64[J]) is used: 0 if it borrows nothing, or is a root.
+        """Return a quota's share if ``used`` (int64[J]) is used: 0 if it borrows nothing, or is a root.
 
-        Resources of which the node above could lend nothing do not count.
+        Resources of which the quota above could lend nothing do not count.
         """
         terms = self._terms
         beyond: Int64 = np.maximum(used - terms.tree.subtree[node], 0)
@@ -99,15 +99,16 @@ class QuotaOrder:
         self._height = room.terms.tree.heights
 
     def go_on(self, room: QuotaRoom) -> QuotaOrder:
-        """Return an order for another room: this one, updated, if the quotas are the same."""
+        """Return an order for another ``QuotaRoom``: this order, updated, if the quotas are the same."""
         if room.terms.tree is not self._room.terms.tree:
             return QuotaOrder(room)
         self._room = room
         return self
 
     def find_standing(self, draws: Sequence[tuple[int, int, int]]) -> QuotaStanding:
-        """Return the standing of tasks once they have drawn; ``draws``: tuples of draw, kind of machine and number of
-        tasks.
+        """Return the standing of tasks after they have taken quota.
+
+        ``draws``: tuples of draw, kind of machine and number of tasks.
         """
         room = self._room
         drawn = [each for each in draws if room.terms.draws[each[0]].node >= 0]
@@ -132,7 +133,7 @@ class QuotaOrder:
         return standing
 
     def _stand_alone(self, draw: int, kind: int, count: int) -> QuotaStanding | None:
-        """Return the standing of tasks of one draw, or None if their flavors are yet to be chosen, or shares count."""
+        """Return the standing of tasks of one draw; None if their flavors are not chosen yet, or if shares count."""
         terms, use = self._room.terms, self._room.use
         wanted = terms.draws[draw]
         if terms.fair[wanted.node]:
@@ -152,7 +153,7 @@ class QuotaOrder:
         return QuotaStanding(int(self._height[path[-1]]))
 
     def _stand(self, node: int, columns: Sequence[int]) -> QuotaStanding:
-        """Return the standing of a task that has drawn on ``columns`` of a quota."""
+        """Return the standing of a task that has taken ``columns`` of a quota."""
         use, borrows = self._room.use, self.find_height(node, columns)
         if not self._room.terms.fair[node]:
             return QuotaStanding(borrows)
@@ -167,7 +168,9 @@ class QuotaOrder:
         return QuotaStanding(borrows, path, shares)
 
     def find_height(self, node: int, columns: Sequence[int]) -> int:
-        """Return the height of the lowest quota, from ``node`` up, that does not borrow; that of the root if all do.
+        """Return the height of the lowest quota, from ``node`` up, that does not borrow.
+
+        If all quotas borrow, return the height of the root.
 
         The height is the number of levels below a quota, as Kueue counts it.
         """

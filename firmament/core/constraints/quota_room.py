@@ -1,7 +1,7 @@
-"""The rest of quotas while a round's tasks are placed: tasks share it wherever they go, and release it.
+"""Keeps what quotas have left while a round places tasks; tasks use quota on any machine, and release it.
 
-Of the flavors that cover its machine, a task uses the first one that has enough left. What tasks take, and of which
-quotas, is in `quota_terms`.
+A task uses the first flavor that covers its machine and has enough left. `quota_terms` says what tasks take, and from
+which quotas.
 """
 
 from __future__ import annotations
@@ -19,36 +19,36 @@ from firmament.core.constraints.quota_tree import TreeUse
 from firmament.core.reasons import AnyReason, by_limit
 
 ENDLESS = 2**40
-"""Number of tasks that stands for no limit by a quota."""
+"""A number of tasks that stands for "not limited by a quota"."""
 
 MANY = 64
-"""Number of draws from which on they are booked all at once: a sum over all quotas takes about as long as so many."""
+"""At least this many draws are booked all at once: a sum over all quotas takes about as long as booking this many."""
 
 PlainAmounts: TypeAlias = tuple[tuple[int, int], ...]
-"""Columns and amounts of what a task takes where it has one flavor to choose from."""
+"""Columns and amounts of what a task takes if it has one flavor to choose from."""
 
 UNKNOWN: PlainAmounts = ((-1, 0),)
-"""Stands for amounts that nobody has asked for yet."""
+"""Stands for amounts that have not been computed yet."""
 
 
 @dataclass(slots=True)
 class QuotaRoom:
-    """Quotas and what has been drawn on them so far."""
+    """Quotas, and what tasks have taken from them so far."""
 
     terms: QuotaTerms
     """The quotas as they were at the beginning."""
     use: TreeUse = field(init=False)
-    """The present use."""
+    """What is in use now."""
     booked: dict[tuple[int, int, int, int], int] = field(init=False)
-    """Tasks that have used one of several flavors: by draw, kind, group and index of the flavor."""
+    """How many tasks have used one of several flavors: by draw, kind of machine, group and index of the flavor."""
     most: dict[int, int] = field(init=False)
-    """The most tasks of a draw that may still come, where it is limited beyond the quotas."""
+    """The most tasks of a draw that may still come, if something besides the quotas limits them."""
     known_units: dict[int, dict[int, Int64]] = field(init=False)
-    """Cached results of `units_by_kind` by root of a tree and by draw. Booking replaces those of a tree by none.
-    Copies share what they have not replaced.
+    """Cached results of `units_by_kind`, by root of a tree and by draw. A booking replaces the results for its tree
+    by none. Copies share the results that they have not replaced.
     """
     known_amounts: dict[tuple[int, int], PlainAmounts | None] = field(init=False)
-    """Cached results of `list_plain_amounts` by draw and kind; copies share them."""
+    """Cached results of `list_plain_amounts`, by draw and kind; copies share them."""
 
     def __post_init__(self) -> None:
         self.use = TreeUse(self.terms.tree, self.terms.own)
@@ -66,14 +66,14 @@ class QuotaRoom:
         return twin
 
     def as_terms(self) -> QuotaTerms:
-        """Return the quotas with all bookings so far, as the terms from which another round starts."""
+        """Return the quotas with all bookings so far, as the terms with which another round starts."""
         booked = tuple((*key, count) for key, count in self.booked.items() if count)
         return replace(self.terms, own=self.use.own.copy(), booked=booked)
 
     # --- how many more tasks -------------------------------------------------------------------------------------
 
     def units_by_kind(self, draw: int) -> Int64:
-        """Return int64[D]: how many more tasks of a draw machines of each kind may take in all."""
+        """Return int64[D]: how many more tasks of a draw all machines of each kind together may take."""
         node = self.terms.draws[draw].node
         root = self.use.list_path(node)[-1] if node >= 0 else -1
         known = self.known_units.get(root)
@@ -88,7 +88,7 @@ class QuotaRoom:
         return found
 
     def units_of_kind(self, draw: int, kind: int) -> int:
-        """Return the entry of ``units_by_kind`` for one kind, without counting for the others."""
+        """Return the entry of ``units_by_kind`` for one kind, without computing the others."""
         node = self.terms.draws[draw].node
         amounts = None if node < 0 else self.list_plain_amounts(draw, kind)
         if amounts is None:
@@ -101,7 +101,7 @@ class QuotaRoom:
     def list_plain_amounts(self, draw: int, kind: int) -> PlainAmounts | None:
         """Return (column, amount) of what a task of a draw takes on machines of a kind.
 
-        None if it is not admitted, or if not exactly one of its flavors in each group covers the kind.
+        Return None if the task is not admitted, or if some group has not exactly one flavor that covers the kind.
         """
         key = draw, kind
         known = self.known_amounts.get(key, UNKNOWN)
@@ -125,8 +125,9 @@ class QuotaRoom:
         return tuple(found)
 
     def count_units(self, draw: int) -> int:
-        """Return an upper bound on how many more tasks of a draw there is quota for, on machines of all kinds together;
-        exact if each group of resources has one flavor.
+        """Return an upper bound on how many more tasks of a draw the quotas allow, on all kinds of machines together.
+
+        The bound is exact if each group of resources has one flavor.
         """
         wanted = self.terms.draws[draw]
         if all(len(group.flavors) == 1 for group in wanted.groups):
@@ -169,13 +170,13 @@ class QuotaRoom:
         return max(0, units)
 
     def close_full(self, machines: Bool, shape: int) -> None:
-        """Clear in ``machines`` (bool[M]) those on which quotas have no room for one more task of a shape."""
+        """Clear those entries of ``machines`` (bool[M]) on which quotas allow no further task of a shape."""
         draw = int(self.terms.draw[shape])
         if draw >= 0:
             machines &= (self.units_by_kind(draw) > 0)[self.terms.kind]
 
     def lets_in(self, shape: int, machine: int) -> bool:
-        """Return whether quotas have room for one more task of a shape on a machine."""
+        """Return whether quotas allow one more task of a shape on a machine."""
         draw = int(self.terms.draw[shape])
         return draw < 0 or self.units_of_kind(draw, int(self.terms.kind[machine])) > 0
 
@@ -213,9 +214,9 @@ class QuotaRoom:
             self.draw_on(draw, kind, count)
 
     def _list_amounts(self, gathered: Sequence[tuple[int, int, int]]) -> tuple[Int64, Int64, Int64] | None:
-        """Return quota node, column and amount of all that tasks use, given by draw, kind and number.
+        """Return quota, column and amount of all that tasks use; the tasks are given by draw, kind and number.
 
-        None if some task has another number of flavors to choose from than one in a group, or is not admitted.
+        Return None if some task is not admitted, or has not exactly one flavor to choose from in a group.
         """
         found = []
         for draw, kind, count in gathered:
@@ -228,7 +229,7 @@ class QuotaRoom:
         return nodes, places, amounts
 
     def _gather(self, shapes: Int64, machines: Int64, counts: Int64) -> list[tuple[int, int, int]]:
-        """Return (draw, kind, number of tasks), each draw and kind once."""
+        """Return (draw, kind, number of tasks), for each combination of draw and kind once."""
         draw, kind, kinds = self.terms.draw[shapes], self.terms.kind[machines], len(self.terms.covers)
         drawing = draw >= 0
         pairs, entry = np.unique(draw[drawing] * kinds + kind[drawing], return_inverse=True)
@@ -237,7 +238,7 @@ class QuotaRoom:
         return list(zip(numbers.tolist(), of.tolist(), sums.tolist(), strict=True))
 
     def draw_on(self, draw: int, kind: int, count: int) -> None:
-        """Book ``count`` tasks of a draw on machines of a kind, even if there is not enough; negative: release them."""
+        """Book ``count`` tasks of a draw on machines of a kind, even beyond the quota; negative counts release."""
         if draw < 0 or not count or self.terms.draws[draw].node < 0:
             return
         node = self.terms.draws[draw].node
@@ -255,8 +256,9 @@ class QuotaRoom:
                     self.use.add(node, column, amount * tasks)
 
     def _deal_out(self, draw: int, kind: int, number: int, count: int) -> list[tuple[int, int]]:
-        """Return the flavors (indices) that ``count`` tasks use or release, with numbers; empty if none covers the
-        kind.
+        """Return which flavors (indices) ``count`` tasks use or release, and how many tasks each.
+
+        The result is empty if no flavor covers the kind.
         """
         group = self.terms.draws[draw].groups[number]
         open_to = [place for place, flavor in enumerate(group.flavors) if self.terms.covers[kind, flavor]]
@@ -271,7 +273,7 @@ class QuotaRoom:
                 self.booked[key] = taken + part
                 dealt.append((place, part))
             count -= part
-        if count:  # overdrawn
+        if count:  # The tasks left over exceed the quota.
             key = draw, kind, number, open_to[0]
             self.booked[key] = self.booked.get(key, 0) + count
             dealt.append((open_to[0], count))
@@ -280,11 +282,10 @@ class QuotaRoom:
     def _list_room(
         self, draw: int, group: DrawGroup, places: Sequence[int], count: int
     ) -> Iterator[tuple[int, int]]:
-        """Yield flavors (indices) in the order in which tasks use or release them, and for how many tasks each has
-        enough.
+        """Yield flavors (indices) in the order in which tasks use or release them, with how many tasks may do so.
 
-        Where a quota prefers not to borrow, tasks first use all that is there without borrowing, then what the next
-        quota up brings in, and so on: a flavor may occur several times, each time for further tasks.
+        If a quota prefers not to borrow, tasks first use all that is available without borrowing, then what the quota
+        above brings in, and so on. So a flavor may occur several times, each time for further tasks.
         """
         known, node = self.terms.draws[draw], self.terms.draws[draw].node
         if count < 0:
@@ -300,10 +301,9 @@ class QuotaRoom:
                     given[place] = max(most, given[place])
 
     def units_within(self, draw: Draw, group: DrawGroup, place: int, level: int) -> int:
-        """Return how many more tasks a flavor admits, by the resources of ``group``, if nothing is borrowed from above
-        ``level``.
+        """Return how many more tasks a flavor admits if nothing is borrowed from above ``level``.
 
-        Level 0 is the quota that the tasks draw on, level 1 its parent.
+        Only the resources of ``group`` count. Level 0 is the quota that the tasks use themselves, level 1 its parent.
         """
         path = self.use.list_path(draw.node)
         units = self.units_in(draw, group, place)
@@ -341,7 +341,7 @@ class QuotaRoom:
         return True
 
     def find_crowded(self, shapes: Int64, machines: Int64) -> Bool:
-        """Return tasks, one per entry, that draw on quotas if these do not allow all of them: bool[A]."""
+        """Return which tasks, one per entry, use quotas that do not suffice for all of them: bool[A]."""
         if self.has_room_for(shapes, machines, np.ones_like(shapes)):
             return np.zeros(len(shapes), dtype=np.bool_)
         return np.asarray(self.terms.draw[shapes] >= 0)
@@ -349,7 +349,7 @@ class QuotaRoom:
     # --- reasons for refusals ------------------------------------------------------------------------------------
 
     def refusals(self, shape: int) -> list[tuple[AnyReason, Bool]]:
-        """Return reasons, each with the machines on which quotas leave no room for one more task of a shape."""
+        """Return reasons, each with the machines on which quotas allow no further task of a shape."""
         number = int(self.terms.draw[shape])
         if number < 0:
             return []
@@ -362,7 +362,7 @@ class QuotaRoom:
         return [(by_limit(why), np.isin(self.terms.kind, kinds)) for why, kinds in of_kinds.items()]
 
     def _explain(self, draw: Draw, kind: int) -> str:
-        """Return why no more tasks of a draw may go to machines of a kind, by the first group that lacks something."""
+        """Return why quotas allow no further task of a draw on a kind of machines: the first lack found."""
         queue = self.terms.names[draw.node]
         for group in draw.groups:
             open_to = [place for place, flavor in enumerate(group.flavors) if self.terms.covers[kind, flavor]]
@@ -377,7 +377,7 @@ class QuotaRoom:
         return f"quota: {queue} has nothing left"
 
     def _explain_lack(self, node: int, column: int, amount: int) -> str:
-        """Return a reason that names the quota on the path to the root that has not enough left."""
+        """Return a reason that names the quota on the path to the root that has too little left."""
         terms, use = self.terms, self.use
         flavor, resource = terms.columns[column]
         lacks = f"quota: {terms.names[node]} has not enough {resource} left of flavor {flavor}"

@@ -1,7 +1,7 @@
-"""The quotas of a round, and what tasks take of them, as arrays; immutable.
+"""Represents the quotas of a round, and what tasks take of them, as immutable arrays.
 
-A task *draws* on the quota of its queue. For each group of resources it uses one flavor, which must cover the machine
-that it goes to. So whether a task may go to a machine depends only on the flavors that cover the machine: machines
+A task takes amounts (*draws*) from the quota of its queue. For each group of resources, it takes them in one flavor,
+which must cover the machine of the task. So for quotas, only the flavors that cover a machine matter: machines
 covered by the same flavors are of one *kind*.
 """
 
@@ -20,27 +20,29 @@ class DrawGroup:
     """A task's request for one group of resources, all of it in one flavor."""
 
     flavors: tuple[int, ...]
-    """Flavors in order of preference."""
+    """The possible flavors, in order of preference."""
     columns: tuple[tuple[int, ...], ...]
     """For each flavor, the column of each requested resource."""
     amounts: tuple[int, ...]
     """Requested amount of each resource; positive."""
     number: int = 0
-    """Which group of its queue it is; 0 for all in rounds that were saved before it was known."""
+    """The number of the group within its queue; 0 for all groups in rounds that were saved before groups had
+    numbers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Draw:
-    """The amounts that tasks draw on quotas; tasks that are equal in this share a draw."""
+    """The amounts that a task takes of quotas; tasks that are equal in this respect share a draw."""
 
     node: int
-    """The quota that they draw on; -1 if they are not admitted."""
+    """The quota that the tasks use; -1 if they are not admitted."""
     groups: tuple[DrawGroup, ...] = ()
-    """Their requests, by group of resources."""
+    """The tasks' requests, by group of resources."""
     refused: str = ""
-    """Why the tasks are not admitted at all, "" if they may be."""
+    """Why the tasks are not admitted at all; "" if they may be."""
     together: str = ""
-    """Name of a group of pod sets: tasks of a gang that name the same one take the same flavors. "" for none."""
+    """Name of a group of pod sets: tasks of a gang that state the same name take the same flavors. "": the tasks
+    state no such group of pod sets."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +50,7 @@ class QuotaTerms:
     """The quotas of a round: N quotas, J columns, F flavors, M machines of D kinds, S shapes; immutable."""
 
     tree: QuotaTree
-    """The quotas."""
+    """The quotas as a tree."""
     names: tuple[str, ...]
     """The names of the quotas."""
     columns: tuple[tuple[str, str], ...]
@@ -56,60 +58,64 @@ class QuotaTerms:
     flavor: Int64
     """int64[J], the flavor of each column."""
     resource: Int64
-    """int64[J], number of each column's resource."""
+    """int64[J], the number of each column's resource."""
     own: Int64
-    """int64[N, J], what tasks on machines use when the round begins, by the quota that they draw on themselves."""
+    """int64[N, J], what tasks on machines use when the round begins, counted only at the quota of their own queue."""
     weight: Float64
-    """float64[N], weights of quotas by which their shares are divided."""
+    """float64[N], the weight of each quota, by which its share is divided."""
     fair: Bool
-    """bool[N], quotas among which tasks of the one that borrows least come first."""
+    """bool[N], whether, among queues below the quota, tasks of the one that borrows least come first."""
     strict: Bool
-    """bool[N], quotas whose tasks come strictly one after another."""
+    """bool[N], whether the quota's tasks are placed strictly in their order."""
     within: Int64
-    """int64[N], which tasks of its own queue a queue may evict: 0 none, 1 less important, 2 also newer ones."""
+    """int64[N], which tasks of its own queue a queue may evict: 0 none, 1 less important ones, 2 also newer ones."""
     reclaim: Int64
-    """int64[N], which tasks of borrowing queues of its tree a queue may evict: 0 none, 1 less important, 2 any."""
+    """int64[N], which tasks of borrowing queues in its tree a queue may evict: 0 none, 1 less important ones, 2 any."""
     borrows: Bool
-    """bool[N], whether a queue that borrows itself may evict less important tasks of those."""
+    """bool[N], whether a queue that borrows itself may evict less important tasks of other borrowing queues."""
     threshold: Int64
-    """int64[N], the highest priority of tasks that may be evicted by a borrowing queue."""
+    """int64[N], the highest priority of tasks that a borrowing queue may evict."""
     kind: Int64
-    """int64[M], kind of each machine."""
+    """int64[M], the kind of each machine."""
     covers: Bool
     """bool[D, F], which flavors cover machines of each kind."""
     draws: tuple[Draw, ...]
     """The different draws of tasks."""
     draw: Int64
-    """int64[S], draw of each shape (index into ``draws``), -1 for none."""
+    """int64[S], the draw of each shape (index of ``draws``); -1 for none."""
     booked: tuple[tuple[int, int, int, int, int], ...] = ()
     """Tasks that have used one of several flavors: draw, kind, group, index of the flavor, number of tasks."""
     strategies: tuple[tuple[str, ...], ...] = ()
-    """By quota with fair shares, the strategies by which a borrower may evict tasks of larger borrowers, in order.
-    Empty in rounds that were saved before there were any: fair shares then evict no tasks.
+    """For each quota with fair shares, the strategies by which a borrower may evict tasks of larger borrowers, in
+    order. Empty in rounds that were saved before strategies existed: fair shares then evict no tasks.
     """
     sparing: tuple[bool, ...] = ()
-    """By quota, whether its tasks prefer a later flavor to borrowing in an earlier one. Empty in rounds that were saved
-    before there was a choice: the first flavor with enough left is then used.
+    """For each quota, whether its tasks prefer a later flavor to borrowing in an earlier one. Empty in rounds that
+    were saved before ``sparing`` existed: tasks then use the first flavor with enough left.
     """
     evicts_first: tuple[bool, ...] = ()
-    """By quota, whether its tasks prefer evicting others in an earlier flavor to a later flavor. Empty as ``sparing``:
-    tasks then evict only if no flavor has a place.
+    """For each quota, whether its tasks prefer evicting others in an earlier flavor to a later flavor. Empty in
+    rounds that were saved before ``evicts_first`` existed: tasks then evict only if they fit in no flavor.
     """
     evicts_before_borrowing: tuple[bool, ...] = ()
-    """By quota, whether its tasks prefer evicting others in one flavor to borrowing more in another; empty as above."""
+    """For each quota, whether its tasks prefer evicting others in one flavor to borrowing more in another. Empty in
+    older saved rounds: they do not."""
     same_flavor: tuple[bool, ...] = ()
-    """By quota, whether all tasks of one class in a gang take the same flavor; empty as above: they need not."""
+    """For each quota, whether all tasks of one class in a gang take the same flavor. Empty in older saved rounds:
+    they need not."""
     within_quota: tuple[bool, ...] = ()
-    """By quota, whether tasks for which no quota below the root is large enough evict nobody; empty as above."""
+    """For each quota, whether a task evicts nobody if no quota below the root is large enough for it. Empty in older
+    saved rounds: it may evict."""
     keeps_borrowed: tuple[bool, ...] = ()
-    """By quota, whether tasks of other queues may not evict its tasks for quota; empty as above: they may."""
+    """For each quota, whether tasks of other queues may not evict its tasks for quota. Empty in older saved rounds:
+    they may."""
 
     def find_nodes(self, shapes: Int64) -> Int64:
-        """Return the quota that tasks of each of ``shapes`` draw on, -1 for none: int64[A]."""
+        """Return the quota that tasks of each of ``shapes`` use: int64[A]; -1 for none."""
         return self.find_nodes_of(self.draw[shapes])
 
     def find_nodes_of(self, draws: Int64) -> Int64:
-        """Return the quota of each of ``draws`` (int64[A], -1 for none), -1 for none: int64[A]."""
+        """Return the quota of each of ``draws`` (int64[A], -1 for none): int64[A]; -1 for none."""
         node = np.array([*(draw.node for draw in self.draws), -1], dtype=np.int64)
         return node[draws]
 
@@ -122,7 +128,7 @@ class QuotaTerms:
         return bool(self.sparing) and self.sparing[node]
 
     def find_evicting_early(self) -> Bool:
-        """Return the quotas whose tasks may evict others even if they find a place in some other flavor: bool[N]."""
+        """Return the quotas whose tasks may evict others even if they fit in some other flavor: bool[N]."""
         found = np.zeros(len(self.names), dtype=np.bool_)
         for each in (self.evicts_first, self.evicts_before_borrowing):
             if each:
@@ -137,7 +143,7 @@ class QuotaTerms:
         return root
 
     def find_contested(self) -> Bool:
-        """Return quotas of trees in which the tasks of some queue may evict others for quota: bool[N]."""
+        """Return the quotas in trees in which some queue's tasks may evict others to get quota: bool[N]."""
         root = self.find_roots()
         evicting = (self.within > 0) | (self.reclaim > 0) | self.borrows
         return np.isin(root, root[evicting])
@@ -148,12 +154,12 @@ class QuotaTerms:
 
 
 def list_columns(draw: Draw) -> list[int]:
-    """Return all columns that tasks of a draw may draw on."""
+    """Return all columns from which tasks of a draw may take amounts."""
     return [column for group in draw.groups for columns in group.columns for column in columns]
 
 
 def list_amounts(draw: Draw, covered: Bool) -> list[tuple[int, int]]:
-    """Return (column, amount) of what a task draws in the first of its flavors that are ``covered`` (bool[F])."""
+    """Return (column, amount) of what a task takes if its first ``covered`` flavor is used; ``covered``: bool[F]."""
     found: list[tuple[int, int]] = []
     for group in draw.groups:
         for columns, flavor in zip(group.columns, group.flavors, strict=True):

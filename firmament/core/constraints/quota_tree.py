@@ -1,17 +1,17 @@
-"""A tree of quotas with lending and borrowing, and its use: columns by node, flavor and resource.
+"""A tree of quotas that lend and borrow, and what is in use; each column stands for a flavor and a resource.
 
-What a node lends passes through its parent. So each node has a *local quota*, which it never lends, and a *subtree
-quota*: all that it and the nodes below it bring in. Use counts first against the local quota; only use beyond it also
-counts at the parent. With ``S`` the subtree quota, ``L`` the local quota, ``U`` the use, and ``B`` the most that a node
-may borrow, what is available is
+What a quota lends passes through its parent. So each quota has two amounts: a *local quota*, which it never lends,
+and a *subtree quota*, which is all that it and the quotas below it bring in. Use counts first against the local
+quota; only the use beyond it also counts at the parent. With ``S`` the subtree quota, ``L`` the local quota, ``U``
+the use, and ``B`` the most that a quota may borrow, the available amount is:
 
-* at a root ``S - U``,
-* at any other node ``max(0, L - U) + min(available at its parent, (S - L) - max(0, U - L) + B)``,
+* at a root ``S - U``;
+* at any other quota ``max(0, L - U) + min(available at its parent, (S - L) - max(0, U - L) + B)``;
 
-and never more than what upper limits, its own and those of the nodes above, leave of all that is used below them. It
-may be negative. An amount added to the use of a node lowers what is available there by this amount, and elsewhere by no
-more. So several amounts, in any order, fit together if afterwards nothing is negative at the nodes to which they were
-added.
+and never more than the upper limits, of this quota and of those above, leave after all use at and below them. The
+available amount may be negative. An amount added to the use at a quota lowers what is available there by this amount,
+and elsewhere by no more than that. So several amounts, added in any order, fit together if afterwards nothing is
+negative at the quotas to which they were added.
 """
 
 from __future__ import annotations
@@ -27,11 +27,14 @@ import numpy as np
 from cost_models.interface import Int64
 
 UNBOUNDED = 2**60
-"""Amount that stands for no limit; above any sum of amounts."""
+"""An amount that stands for "no limit"; it is above any sum of amounts."""
 
 
 class QuotaStep(NamedTuple):
-    """What a quota on the way down from a root has of a column; the same as in `QuotaTree`, but quicker to read."""
+    """What a quota on the path down from a root has of a column.
+
+    The values are those of `QuotaTree`, in a form that is faster to read.
+    """
 
     node: int
     local: int
@@ -41,27 +44,27 @@ class QuotaStep(NamedTuple):
 
 @dataclass(frozen=True)
 class QuotaTree:
-    """N nodes, each after its parent, and J columns, each for a flavor and a resource; immutable."""
+    """The tree: N quotas (nodes), each after its parent, and J columns, each for a flavor and a resource; immutable."""
 
     parent: Int64
-    """int64[N], -1 for roots."""
+    """int64[N], the parent of each quota; -1 for roots."""
     subtree: Int64
-    """int64[N, J], what a node and the nodes below it bring in."""
+    """int64[N, J], what a quota and the quotas below it bring in."""
     local: Int64
-    """int64[N, J], the part of its own quota that a node never lends."""
+    """int64[N, J], the part of its own amounts that a quota never lends."""
     borrowing: Int64
-    """int64[N, J], the most that a node may use beyond its subtree quota; `UNBOUNDED` for no limit."""
+    """int64[N, J], the most that a quota may use beyond its subtree quota; `UNBOUNDED` for no limit."""
     limit: Int64
-    """int64[N, J], the most that may be used at it and below it; `UNBOUNDED` for no limit."""
+    """int64[N, J], the most that may be used at a quota and below it; `UNBOUNDED` for no limit."""
 
     @cached_property
     def levels(self) -> list[Int64]:
-        """The nodes by depth, roots first: int64 per level."""
+        """The quotas by depth, roots first: int64 per level."""
         return list_levels(self.parent)
 
     @cached_property
     def roots(self) -> Int64:
-        """The root of the tree that each node is in: int64[N]."""
+        """The root of the tree in which each quota is: int64[N]."""
         roots = np.arange(len(self.parent))
         for level in self.levels[1:]:
             roots[level] = roots[self.parent[level]]
@@ -69,16 +72,16 @@ class QuotaTree:
 
     @cached_property
     def paths(self) -> dict[int, tuple[int, ...]]:
-        """Each node with those above it, up to its root, by node; filled as nodes are asked for."""
+        """By quota: the quota and those above it, up to its root; computed when first needed."""
         return {}
 
     @cached_property
     def ways(self) -> dict[tuple[int, int], tuple[QuotaStep, ...]]:
-        """What each quota from a root down to a node has of a column, by node and column; filled as asked for."""
+        """By quota and column: what each quota from the root down has of the column; computed when first needed."""
         return {}
 
     def trace(self, path: Sequence[int], column: int) -> tuple[QuotaStep, ...]:
-        """Return what each quota of a path to a root has of a column, the root first."""
+        """Return what each quota on a path to a root has of a column, the root first."""
         return tuple(
             QuotaStep(
                 each,
@@ -99,10 +102,10 @@ class QuotaTree:
         limit: Int64 | None = None,
         guarantee: Int64 | None = None,
     ) -> QuotaTree:
-        """Return the tree of quotas as stated, int64[N, J] each.
+        """Return the tree for quotas as they are stated, int64[N, J] each.
 
-        ``lending``: how much of its own a node lends; ``guarantee``: the part of its own that it never lends, whatever
-        ``lending`` says. `UNBOUNDED` for no limit, 0 for no guarantee.
+        ``lending``: how much of its own amounts a quota lends. ``guarantee``: the part of its own amounts that it
+        never lends, whatever ``lending`` says. `UNBOUNDED` stands for no limit, 0 for no guarantee.
         """
         subtree = nominal.astype(np.int64)
         local = np.zeros_like(subtree)
@@ -124,12 +127,12 @@ class QuotaTree:
 
     @cached_property
     def has_limits(self) -> bool:
-        """Whether any node has an upper limit of all that is used at it and below it."""
+        """Whether any quota has an upper limit for all use at it and below it."""
         return bool((self.limit < UNBOUNDED).any())
 
     @cached_property
     def heights(self) -> Int64:
-        """The number of levels below each node: int64[N]."""
+        """The number of levels below each quota: int64[N]."""
         height = np.zeros(len(self.parent), dtype=np.int64)
         for level in reversed(self.levels):
             below = level[self.parent[level] >= 0]
@@ -146,7 +149,7 @@ def _add_up_to_bound(sums: Int64, rows: Int64, amounts: Int64) -> None:
 
 
 def list_levels(parent: Int64) -> list[Int64]:
-    """Return the nodes of a tree by depth, roots first: int64 per level."""
+    """Return the quotas of a tree by depth, roots first: int64 per level."""
     depth = np.zeros(len(parent), dtype=np.int64)
     for node in np.flatnonzero(parent >= 0).tolist():
         depth[node] = depth[parent[node]] + 1
@@ -156,16 +159,16 @@ def list_levels(parent: Int64) -> list[Int64]:
 
 @dataclass(slots=True)
 class TreeUse:
-    """The use of a tree of quotas; updated as tasks are placed and leave."""
+    """What is in use in a tree of quotas; it changes as tasks are placed and leave."""
 
     tree: QuotaTree
-    """The tree."""
+    """The tree of quotas."""
     own: Int64
-    """int64[N, J], use by tasks that draw on the node itself."""
+    """int64[N, J], what tasks of each quota's own queue use."""
     used: Int64 = field(init=False)
-    """int64[N, J], own use plus use of the nodes below beyond their local quotas."""
+    """int64[N, J], the own use of each quota, plus the use of the quotas below it beyond their local quotas."""
     total: Int64 = field(init=False)
-    """int64[N, J], all use at the node and below it."""
+    """int64[N, J], all use at each quota and below it."""
     _paths: dict[int, tuple[int, ...]] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -190,9 +193,10 @@ class TreeUse:
     # --- all nodes of the tree at once ---------------------------------------------------------------------------
 
     def compute_available(self) -> Int64:
-        """Return what is available at each node: int64[N, J]."""
+        """Return what is available at each quota: int64[N, J]."""
         tree = self.tree
-        available = tree.subtree - self.used  # true at roots; computed for the others
+        # The difference is right for roots; the loop computes the other quotas.
+        available = tree.subtree - self.used
         most = tree.limit - self.total
         for level in self.tree.levels[1:]:
             local, used, above = tree.local[level], self.used[level], tree.parent[level]
@@ -209,7 +213,7 @@ class TreeUse:
     # --- one node of the tree ------------------------------------------------------------------------------------
 
     def list_path(self, node: int) -> tuple[int, ...]:
-        """Return a node and those above it, up to its root."""
+        """Return a quota and those above it, up to its root."""
         found = self._paths.get(node)
         if found is None:
             above = int(self.tree.parent[node])
@@ -217,7 +221,7 @@ class TreeUse:
         return found
 
     def get_left(self, node: int, column: int) -> int:
-        """Return how much of a column (a resource in a flavor) a quota may still use, what it may borrow included."""
+        """Return how much of a column (a resource in a flavor) a quota may still use, including what it may borrow."""
         tree, read = self.tree, self.used.item
         way = tree.ways.get((node, column))
         if way is None:
@@ -235,11 +239,11 @@ class TreeUse:
         return min(most, available)
 
     def get_own_left(self, node: int, column: int) -> int:
-        """Return how much of a column is left of a quota's own share and of those below it; negative if it borrows."""
+        """Return how much is left of what a quota and those below it bring in; negative if the quota borrows."""
         return self.tree.subtree.item(node, column) - self.used.item(node, column)
 
     def find_passed(self, node: int, above: int, column: int, amount: int) -> int:
-        """Return how much of an amount used at ``node`` would count at ``above``, the node or one above it."""
+        """Return how much of an amount used at ``node`` counts at ``above`` (``node`` itself or a quota above it)."""
         passed = amount
         for each in self.list_path(node):
             if each == above or not passed:
@@ -249,7 +253,7 @@ class TreeUse:
         return passed
 
     def add(self, node: int, column: int, amount: int) -> None:
-        """Add to the use of a node; a negative amount releases."""
+        """Add to the use of a quota; a negative amount releases."""
         self.own[node, column] += amount
         passed = amount
         for each in self.list_path(node):

@@ -1,8 +1,8 @@
-"""The rules of a round, as arrays over machines and domains.
+"""Represents the rules of a round as arrays over machines and domains.
 
 Every rule between tasks is a condition on *counters*: how many tasks of some kind are in each domain of a topology. A
-domain is the set of machines with one value of a label; for host ports, every machine is a domain of its own. Placing a
-task only changes the counters that count its class.
+domain is the set of machines with one value of a label; for host ports, every machine is a domain of its own. Placing
+a task only changes the counters that count its class.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from firmament.core.reasons import Reason
 
 @dataclass(frozen=True, slots=True)
 class Counter:
-    """Number of tasks of one kind per domain.
+    """The number of tasks of one kind in each domain.
 
-    ``domain``: int64[M], -1 for machines whose tasks are not counted; ``start``: int64[D], tasks in each domain when
-    the round begins; ``settled``: int64[D], how many of these are bound. ``coarse``: whether some domain has several
-    machines.
+    ``domain``: int64[M], the domain of each machine; -1 for machines whose tasks are not counted. ``start``:
+    int64[D], tasks in each domain when the round begins. ``settled``: int64[D], how many tasks in each domain are
+    bound when the round begins. ``coarse``: whether some domain has several machines.
     """
 
     domain: Int64
@@ -42,13 +42,13 @@ class Exclusion:
 class Attraction:
     """A task may only enter domains in which each of ``counters`` counts a task.
 
-    While none of them counts any task anywhere, a task that they would count itself (``own``) may enter any domain: the
-    first task of a group that wants to stay together.
+    While none of the counters counts any task anywhere, a task that they would count itself (``own``) may enter any
+    domain: the first task of a group that wants to stay together.
     """
 
     counters: tuple[int, ...]
     own: bool
-    #: why all other domains are refused
+    #: Why all other domains are refused.
     reason: Reason
 
 
@@ -57,16 +57,17 @@ class RequiredSpread:
     """Limits how unevenly tasks may be spread over D domains."""
 
     counter: int
-    """The counter of the tasks, by number."""
+    """The number of the counter that counts the tasks."""
     key_domain: Int64
-    """int64[M], domain of each machine by its label, in the counter's numbering; -1 without the label.
+    """int64[M], the domain of each machine by the constraint's label, numbered as in the counter; -1 without the
+    label.
     """
     counted: Bool
-    """bool[D], domains that count for the minimum."""
+    """bool[D], the domains that count for the minimum."""
     max_skew: int
-    """Most tasks that a domain may have above the emptiest one, including the new task."""
+    """The most tasks that a domain, including the new task, may have more than the emptiest domain."""
     min_domains: int
-    """With fewer domains that count, the minimum is 0."""
+    """If fewer domains than this number count, the minimum is 0."""
     own: int
     """1 if the counter counts the task itself, otherwise 0."""
     reason: Reason
@@ -77,7 +78,7 @@ class RequiredSpread:
 
 @dataclass(frozen=True, slots=True)
 class Inclination:
-    """Makes a domain better by ``weight`` (negative: worse) for each task that ``counter`` counts in it."""
+    """A preference: a domain gets better by ``weight`` (if negative, worse) for each task that ``counter`` counts."""
 
     counter: int
     weight: int
@@ -87,7 +88,7 @@ class Inclination:
 class PreferredSpread:
     """A preference for even domains: a domain costs its count x ``factor`` + ``max_skew`` - 1.
 
-    ``key_domain`` as in `RequiredSpread`; ``factor`` is log(domains + 2) (kube-scheduler's topologyNormalizingWeight).
+    ``key_domain``: as in `RequiredSpread`. ``factor``: log(domains + 2) (kube-scheduler's topologyNormalizingWeight).
     """
 
     counter: int
@@ -101,17 +102,17 @@ class ClassRules:
     """The rules of one class of tasks."""
 
     adds: tuple[int, ...] = ()
-    """Counters that count the class's tasks."""
+    """Numbers of the counters that count the class's tasks."""
     exclusions: tuple[Exclusion, ...] = ()
-    """Required anti-affinity: tasks that it must not be near."""
+    """Required anti-affinity: the tasks that a task of the class must not be near."""
     attraction: Attraction | None = None
-    """Required affinity: tasks that it must be near, None for none."""
+    """Required affinity: the tasks that a task of the class must be near; None: there is none."""
     spreadings: tuple[RequiredSpread, ...] = ()
-    """Required spread."""
+    """Required topology spread constraints."""
     inclinations: tuple[Inclination, ...] = ()
-    """Preferred nearness or distance."""
+    """Preferred affinity and anti-affinity."""
     soft_spreadings: tuple[PreferredSpread, ...] = ()
-    """Preferred spread."""
+    """Preferred topology spread constraints."""
     modelled: bool = False
     """Whether constraints of models also concern the class."""
 
@@ -122,7 +123,7 @@ class ClassRules:
 
     @property
     def matters(self) -> bool:
-        """Whether the places of its tasks may matter to others."""
+        """Whether it may matter to other tasks where the class's tasks are."""
         return bool(self.adds) or self.modelled
 
     @property
@@ -132,7 +133,7 @@ class ClassRules:
 
     @property
     def checks(self) -> int:
-        """Number of counters that decide where a task of the class may go."""
+        """The number of counters that decide where a task of the class may go."""
         near = len(self.attraction.counters) if self.attraction is not None else 0
         return len(self.exclusions) + near + len(self.spreadings)
 
@@ -155,17 +156,18 @@ class ClassRules:
         )
 
     def excludes_itself(self) -> bool:
-        """Return whether two tasks of the class can never share a domain of some exclusion."""
+        """Return whether two tasks of the class can never share a domain, as an exclusion counts the class itself."""
         return any(exclusion.counter in self.adds for exclusion in self.exclusions)
 
 
 @dataclass(frozen=True, slots=True)
 class RuleSet:
-    """All rules of a round.
+    """All rules between tasks of a round.
 
-    ``of``: rules by problem class; classes without an entry have no rules, and no rule counts them. ``unsettled``:
-    (counter, domain) -> uid of a task that is about to be bound there, if only this task attracts others to the domain.
-    ``modelled``: constraints of models, as they are when the round begins; never added to themselves.
+    ``of``: rules by problem class; a class without an entry has no rules, and no rule counts its tasks.
+    ``unsettled``: (counter, domain) -> uid of a task that is about to be bound there, if only this task attracts
+    others to the domain. ``modelled``: constraints of models, as they are when the round begins; tasks are added only
+    to copies of them.
     """
 
     counters: Sequence[Counter]
@@ -174,11 +176,11 @@ class RuleSet:
     modelled: tuple[ModelConstraint, ...] = ()
 
     def rules(self, cls: int) -> ClassRules:
-        """Return the rules of a class, empty ones if it has none."""
+        """Return the rules of a class; empty rules if it has none."""
         return self.of.get(cls, _NONE)
 
     def matters_elsewhere(self, cls: int) -> bool:
-        """Return whether the places of a class's tasks may matter to tasks on other machines."""
+        """Return whether it may matter to tasks on other machines where the tasks of a class are."""
         rules = self.rules(cls)
         return rules.modelled or any(self.counters[number].coarse for number in rules.adds)
 
@@ -186,4 +188,4 @@ class RuleSet:
 _NONE = ClassRules()
 
 NO_RULES = RuleSet([])
-"""For rounds without rules between tasks."""
+"""The rules of rounds without rules between tasks."""

@@ -1,1 +1,1 @@
-"""Decides which machines a shape may use, and why not the others."""
+"""Decides which machines a shape may use, and why it may not use the others."""

@@ -1,6 +1,6 @@
-"""Finds the root cause why each machine is refused: the first refusal in kube-scheduler's order of filters.
+"""Finds the root cause for which each machine is refused: the first refusal in the order of kube-scheduler's filters.
 
-Where kube-scheduler's filter names everything that is lacking (`Stage.RESOURCES`, `Stage.VOLUMES`), all of it is
+If a filter of kube-scheduler names everything that is lacking (`Stage.RESOURCES`, `Stage.VOLUMES`), everything is
 listed.
 """
 
@@ -23,13 +23,17 @@ TELLING_ALL = frozenset({Stage.RESOURCES, Stage.VOLUMES})
 
 @dataclass(frozen=True, slots=True)
 class RootCauses:
-    """``refusals``, sorted by stage; ``code``: int16[M], index of the first that applies to each machine, or -1."""
+    """Why each machine is refused.
+
+    ``refusals``: sorted by stage. ``code``: int16[M], the index of the first refusal that applies to each machine, or
+    -1.
+    """
 
     refusals: tuple[MachineRefusal, ...]
     code: Codes
 
     def counts(self) -> list[tuple[str, int]]:
-        """Return the number of machines per reason, in the order in which people see the reasons."""
+        """Return the number of machines per reason, in the order in which messages list the reasons."""
         as_root = np.bincount(self.code + 1, minlength=len(self.refusals) + 1)[1:]
         found: dict[str, int] = {}
         several: dict[str, Bool] = {}
@@ -51,7 +55,7 @@ class RootCauses:
         return order_reasons(list(found.items()))
 
     def machines(self) -> dict[str, Bool]:
-        """Return bool[M] by reason: the machines that it applies to; reasons without machines are left out."""
+        """Return, by reason, the machines to which it applies: bool[M]; reasons without machines are left out."""
         found: dict[str, Bool] = {}
         for index, (cause, refused) in enumerate(self.refusals):
             root = self.code == index
@@ -65,27 +69,27 @@ class RootCauses:
         return found
 
     def find_of_task(self) -> str:
-        """Return the reason that refuses the task wherever it goes, "" for none."""
+        """Return the reason that refuses the task on every machine; "" if there is none."""
         return next((cause.summary for cause, _ in self.refusals if cause.reason.of_task), "")
 
     def find_refused(self) -> Bool:
-        """Return which machines some refusal applies to: bool[M]."""
+        """Return which machines are refused for some reason: bool[M]."""
         return self.code >= 0
 
     def find_at_stage(self, stage: Stage) -> Bool:
-        """Return machines whose root cause is of ``stage``: bool[M]."""
+        """Return the machines whose root cause is of ``stage``: bool[M]."""
         found = np.array(
             [*(cause.reason.stage == stage for cause, _ in self.refusals), False], dtype=np.bool_
         )
         return found[self.code]
 
     def curable(self) -> Bool:
-        """Return the machines that some task's eviction may make acceptable, by their root causes: bool[M]."""
+        """Return the machines that an eviction may make acceptable, by their root causes: bool[M]."""
         curable = np.array([*(cause.curable for cause, _ in self.refusals), True], dtype=np.bool_)
         return curable[self.code]
 
     def list_causes(self, machine: int) -> tuple[Cause, ...]:
-        """Return the reasons why one machine is refused, without equal words; empty if it is not refused."""
+        """Return the reasons for which one machine is refused, without repeated words; empty if it is not refused."""
         if self.code[machine] < 0:
             return ()
         root = self.refusals[self.code[machine]].cause
@@ -113,7 +117,7 @@ def make_root_causes(
     """Return the root causes of ``machines`` machines; refusals of one stage keep the given order.
 
     ``standing``: further refusals (there may be hundreds), at most one per machine, which come before others of their
-    stage; and int16[M]: index of the refusal of each machine, -1 for none.
+    stage; and int16[M], the index of each machine's refusal, -1 for none.
     """
     fixed, place = ((), None) if standing is None else standing
     told = sorted([*fixed, *refusals], key=_stage)

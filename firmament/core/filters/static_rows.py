@@ -1,7 +1,7 @@
-"""Finds what keeps tasks off machines: rules about machines (by shape), pins and room (by class), rules between tasks.
+"""Finds what keeps tasks off machines: rules about machines, pins, free capacity, and rules between tasks.
 
-Rules are asked in kube-scheduler's order of filters, and the first that refuses a machine counts (`make_root_causes`
-puts the others in between).
+Rules are asked in the order of kube-scheduler's filters, and the first that refuses a machine counts
+(`make_root_causes` merges the other refusals in this order).
 """
 
 from __future__ import annotations
@@ -26,7 +26,10 @@ from firmament.core.state.machines import MachineTable
 
 @dataclass(frozen=True, slots=True)
 class StaticRow:
-    """``feasible``: bool[M]; ``code``: int16[M], index into ``causes`` if infeasible, -1 if feasible."""
+    """The lasting refusals of one shape.
+
+    ``feasible``: bool[M]. ``code``: int16[M], index of ``causes`` if a machine is infeasible, -1 if it is feasible.
+    """
 
     feasible: Bool
     code: Codes
@@ -56,13 +59,14 @@ class StaticRow:
 
 
 def static_row(machines: MachineTable, shape: TaskClass, rules: NodeRules) -> StaticRow:
-    """Return the row of a shape by the rules whose answers last, that is, by everything except room and pins."""
+    """Return the row of a shape by the rules whose answers last: everything except free capacity and pins."""
     count = len(machines)
     if shape.invalid:
         row = StaticRow(np.ones(count, dtype=np.bool_), np.full(count, -1, dtype=np.int16), ())
         why = Cause(StatedReason(shape.invalid, Stage.NAMED))
         return row.add_refusals(np.ones(count, dtype=np.bool_), why)
-    told = rules.lasting_refusals(machines, shape)  # one refusal per taint, so there may be hundreds
+    # Each taint is a refusal of its own, so there may be hundreds.
+    told = rules.lasting_refusals(machines, shape)
     first = np.full(count, -1, dtype=np.int16)
     for index in range(len(told) - 1, -1, -1):
         first[told[index].refused] = index
@@ -74,7 +78,7 @@ def static_row(machines: MachineTable, shape: TaskClass, rules: NodeRules) -> St
 
 
 class StaticRows:
-    """Caches static rows by shape until machines change in a way that matters.
+    """Caches the static rows of shapes until machines change in a way that matters.
 
     Shapes that are equal for the rules share a row.
     """
@@ -115,7 +119,7 @@ class StaticRows:
         self._rows = {shape: row for shape, row in renumbered if shape >= 0}
 
     def keep_only(self, shapes: set[int]) -> None:
-        """Drop rows of all other shapes, so that memory follows the pending tasks."""
+        """Drop the rows of all other shapes, so that memory follows the waiting tasks."""
         for shape in self._rows.keys() - shapes:
             del self._rows[shape]
         self._shared = {self._key(shape): row for shape, row in self._rows.items()}
@@ -134,11 +138,13 @@ def verdict(
     others: Iterable[MachineRefusal],
     refusals: Sequence[MachineRefusal] | None = None,
 ) -> RootCauses:
-    """Return why machines refuse a class: of each machine the first refusal, by the filters in kube-scheduler's order,
-    then by ``others`` (models, limits, groups, reservations).
+    """Return why machines refuse a class: for each machine, the first refusal.
 
-    ``cls``: row of the class; ``static``: the lasting refusals of its shape; ``free``: int64[M, K], room for its tasks;
-    ``rules``: rules in which the class has number ``index``; ``refusals``: those of ``static``, if already computed.
+    The order is that of kube-scheduler's filters, then ``others`` (models, limits, groups, reservations).
+
+    ``cls``: row of the class. ``static``: the lasting refusals of its shape. ``free``: int64[M, K], what machines
+    have left for its tasks. ``rules``: rules in which the class has number ``index``. ``refusals``: those of
+    ``static``, if already computed.
     """
     request = cluster.request_of(cls)
     pins = list_pin_refusals(cluster, cls)

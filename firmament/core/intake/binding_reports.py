@@ -1,4 +1,4 @@
-"""Applies reports on the bindings and evictions that rounds have decided."""
+"""Applies the driver's reports on the bindings and evictions that rounds have decided."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from firmament.core.state.tasks import TaskPhase
 
 @dataclass(frozen=True, slots=True)
 class BindingOutcomes:
-    """Puts reports of bindings into effect. ``clock`` returns seconds since the epoch."""
+    """Puts reports of bindings into effect. ``clock``: returns the time in seconds since the epoch."""
 
     cluster: Cluster
     evictions: PendingEvictions
@@ -27,12 +27,13 @@ class BindingOutcomes:
     clock: Callable[[], float]
 
     def apply(self, reports: Sequence[BindingReport]) -> None:
-        """Apply reports: accepted bindings bind their tasks, refused tasks wait again (with back-off if they may be
-        retried).
+        """Apply reports.
 
-        A refused task that must not be retried stays unschedulable until an event about it arrives. Reports about
-        unknown tasks, about tasks that are bound already, and about a machine that a task is no longer assigned to, are
-        ignored: a refusal may arrive after the task has been seen running.
+        An accepted binding binds its task. A refused task waits again, with back-off if it may be retried.
+
+        A refused task that must not be retried stays unschedulable until an event about it arrives. Some reports are
+        ignored: those about unknown tasks, about tasks that are bound already, and about a machine that the task is
+        no longer assigned to. A refusal may arrive after the task has been seen running.
         """
         cluster, tasks = self.cluster, self.cluster.tasks
         importance = Importance.from_tasks(tasks)
@@ -50,14 +51,14 @@ class BindingOutcomes:
             if report.bound:
                 transitions.confirm(cluster, task, self.clock())
                 if importance.standing_of(tasks, task) < farthest:
-                    cluster.mark(report.machine)  # from now on it may be evicted
+                    cluster.mark(report.machine)  # From now on, other tasks may evict the bound task.
             else:
                 self._apply_refusal(task, retry=report.retry)
 
     def _apply_refusal(self, task: int, *, retry: bool) -> None:
-        """Let an assumed task wait again, unless its gang keeps the place for it."""
+        """Let an assumed task wait again, unless its gang keeps the machine for it."""
         cluster = self.cluster
-        cluster.jobs.touch(cluster.tasks.job[task])  # even if it keeps its place
+        cluster.jobs.touch(cluster.tasks.job[task])  # The job has changed even if the task keeps its machine.
         self._back_off(task)
         waits = self.evictions.holds_up(cluster, task)
         if retry and not waits and self.rebinding.keeps_place(cluster, task):
@@ -70,7 +71,7 @@ class BindingOutcomes:
         transitions.back_off(self.cluster, task, self.clock(), first=first, last=last)
 
     def _let_off(self, victim: int) -> None:
-        """Record that a task (row) was not evicted; tasks that depended on it wait again, with back-off."""
+        """Record that a task (row) was not evicted; tasks that depended on its eviction wait again, with back-off."""
         cluster = self.cluster
         for task in self.evictions.let_off(cluster, victim):
             self._back_off(task)

@@ -1,4 +1,4 @@
-"""Describes a cluster by events, for trials that begin with what a scheduler knows."""
+"""Describes a cluster by events, for trial rounds that begin with what a scheduler knows."""
 
 from __future__ import annotations
 
@@ -20,28 +20,28 @@ from firmament.core.state.cluster import Cluster
 from firmament.core.state.tasks import UNGROUPED, TaskPhase
 
 _FIRST_SPARE = 2**61
-"""First number of classes that have tasks and no number any more: drivers' numbers begin at 0."""
+"""The first number for classes that have tasks but no number any more; drivers' numbers begin at 0."""
 
 
 class ClusterEvents(NamedTuple):
-    """Events that describe a cluster; reports of use, and records other than slices of devices, are left out."""
+    """Events that describe a cluster; reports of use, and all records except slices of devices, are left out."""
 
     machines: list[MachineUpserted]
-    """All machines."""
+    """Events for all machines."""
     classes: list[ClassDefined]
-    """All classes that tasks or numbers refer to."""
+    """Events for all classes that tasks or numbers refer to."""
     jobs: list[JobDefined]
-    """Gangs."""
+    """Events for gangs."""
     slices: list[RecordUpserted]
-    """Slices of devices."""
+    """Events for slices of devices."""
     placed: list[TasksBound]
-    """Tasks on machines, one in each event; those whose binding is in progress count as bound."""
+    """Events for tasks on machines, one task in each; tasks with a binding in progress count as bound."""
     waiting: list[TasksSubmitted]
-    """Tasks that wait, in order of arrival; alike ones in one event."""
+    """Events for tasks that wait, in order of arrival; equal tasks share an event."""
 
 
 def list_events(cluster: Cluster) -> ClusterEvents:
-    """Return events that describe machines, classes, gangs, slices of devices and tasks as a driver would."""
+    """Return the events by which a driver would describe machines, classes, gangs, slices of devices and tasks."""
     numbers = {cluster.classes.row(number): number for number in cluster.classes.numbers}
     tasks = cluster.tasks
     present = tasks.state[: len(tasks.uid)] != TaskPhase.UNUSED
@@ -60,7 +60,7 @@ def list_events(cluster: Cluster) -> ClusterEvents:
 
 
 def _iter_placed(cluster: Cluster, numbers: dict[int, int]) -> Iterator[TasksBound]:
-    """Yield the tasks that are on known machines, in order of arrival."""
+    """Yield events for the tasks that are on known machines, in order of arrival."""
     tasks, groups = cluster.tasks, cluster.spread_groups.by_code
     names = cluster.machines.names
     rows = np.flatnonzero(tasks.find_placed() & (tasks.machine[: len(tasks.uid)] >= 0))
@@ -87,7 +87,7 @@ def _iter_placed(cluster: Cluster, numbers: dict[int, int]) -> Iterator[TasksBou
 
 
 def _iter_waiting(cluster: Cluster, numbers: dict[int, int]) -> Iterator[TasksSubmitted]:
-    """Yield the tasks that wait: an event for those of one class, job, rank and group."""
+    """Yield events for the tasks that wait, one for the tasks of each class, job, rank and group."""
     tasks, groups = cluster.tasks, cluster.spread_groups.by_code
     rows = tasks.in_state(TaskPhase.PENDING)
     rows = rows[np.argsort(tasks.sequence[rows], kind="stable")]

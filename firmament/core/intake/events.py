@@ -1,7 +1,8 @@
-"""Applies events to a cluster. A batch is checked as a whole first, so that a bad event in it changes nothing.
+"""Applies a driver's events to a cluster. A batch of events is checked as a whole first, so that an invalid event in
+it changes nothing.
 
-New tasks are added as columns, however many events bring them. A driver that starts sends tens of thousands of events
-of one task each, so as much as possible is done for many tasks at once.
+New tasks are added as columns of arrays, however many events bring them. A driver that starts sends tens of thousands
+of events with one task each, so as much as possible is done for many tasks at once.
 """
 
 from __future__ import annotations
@@ -55,11 +56,11 @@ TaskEvent = TypeVar("TaskEvent", bound=TasksSubmitted | TasksBound)
 T = TypeVar("T")
 
 MOST_KINDS = 1000
-"""Most kinds of records per cluster; models read a handful."""
+"""The most kinds of records per cluster; models read a handful."""
 
 
 def apply_events(cluster: Cluster, events: Sequence[Event], now: float) -> None:
-    """Apply events in order, all or none; raises ``InvalidEventError`` before anything has changed."""
+    """Apply events in order, all or none; raise ``InvalidEventError`` before anything has changed."""
     distinct = validate(events, cluster.classes)
     intake = TaskIntake(cluster, now, distinct=distinct)
     for event in events:
@@ -72,7 +73,8 @@ def apply_events(cluster: Cluster, events: Sequence[Event], now: float) -> None:
     intake.flush()
     if not all(isinstance(event, (MachineSampled, TaskSampled)) for event in events):
         cluster.version += (
-            1  # except for use, which no rule considers, so that an open round's decisions stand
+            # Reports of use do not count, as no rule considers them, so the decisions of an open round stand.
+            1
         )
 
 
@@ -103,17 +105,18 @@ def _apply(cluster: Cluster, event: Event) -> None:
             cluster.drop_record(kind, name)
 
 
-# --- Checks before any event is applied: each must be valid after those before it, and the cluster must stay within its
-# limits, so that no driver uses up the memory of all.
+# --- Checks before any event is applied: each event must be valid after those before it, and the cluster must stay
+# within its limits, so that no driver uses up the memory of all.
 
 
 def validate(events: Sequence[Event], known: ClassTable) -> bool:
     """Raise ``InvalidEventError`` for the first event that could not be applied after those before it.
 
-    Returns whether all tasks that the events submit or bind are different.
+    Return whether no task occurs twice among those that the events submit or bind.
     """
     changed: dict[int, TaskClass | None] = {}
-    uids, count = set[str](), 0  # one set for all events, as it is the most expensive part
+    # All events share one set of uids, as building it is the most expensive part.
+    uids, count = set[str](), 0
 
     def content_of(number: int) -> TaskClass | None:
         return changed[number] if number in changed else known.content(number)
@@ -162,13 +165,13 @@ def _task_class(number: int, content: TaskClass, former: TaskClass | None) -> No
 
 
 class TooLargeClusterError(InvalidEventError):
-    """Raised for events that would make the cluster larger than allowed; none of them has been applied."""
+    """Raised for events that would make the cluster larger than allowed; none of the events has been applied."""
 
 
 def check_size(cluster: Cluster, events: Sequence[Event], limits: SizeLimits) -> None:
-    """Raise ``TooLargeClusterError`` if the cluster would be too large in any respect after ``events``.
+    """Raise ``TooLargeClusterError`` if ``events`` would make the cluster too large in any respect.
 
-    Removals in the same batch do not count: room that a batch makes can be used from the next batch on.
+    Removals in the same batch do not count: what a batch removes makes space only from the next batch on.
     """
     kinds = Counter(map(type, events))
     if kinds[MachineUpserted]:
@@ -209,7 +212,7 @@ def _check(what: str, most: int, known: Collection[T], count: int, named: Iterab
 def _apply_singly(
     cluster: Cluster, event: TasksSubmitted | TasksBound, intake: TaskIntake, now: float
 ) -> None:
-    """Apply an event some of whose tasks are known."""
+    """Apply an event with some tasks that are known already."""
     cls = cluster.classes.row(event.task_class)
     for index, uid in enumerate(event.uids):
         task = cluster.tasks.row_of.get(uid)
@@ -219,7 +222,8 @@ def _apply_singly(
         intake.flush()
         if isinstance(event, TasksBound):
             _bind(cluster, task, cls, event, index, now)
-        elif cluster.tasks.state[task] == TaskPhase.PENDING:  # others keep machine and description
+        # Tasks in other states keep their machine and description.
+        elif cluster.tasks.state[task] == TaskPhase.PENDING:
             describe(cluster, task, cls, event, index)
 
 
@@ -243,7 +247,7 @@ def _bind(cluster: Cluster, task: int, cls: int, event: TasksBound, index: int, 
         enlist(cluster, task, event.job)
     else:
         enlist(cluster, task, event.job)
-        waiting.activate_members(cluster, event.job)  # the gang may now need one task less
+        waiting.activate_members(cluster, event.job)  # The gang may now need one task less.
         transitions.arrive_bound(cluster, task, cls, event.machine, now)
         if event.assumed:
             transitions.await_bindings(cluster, np.array([task], dtype=np.int64))
@@ -260,17 +264,17 @@ def _define_job(cluster: Cluster, job: Job) -> None:
 
 
 class TaskIntake:
-    """Collects events about unknown tasks, and adds these to the cluster in batches.
+    """Collects events about unknown tasks, and adds these tasks to the cluster in batches.
 
-    The cluster is afterwards as if each event had been applied alone, in order; code that applies another event, or
-    reads a task that may be among them, calls ``flush`` first. ``now``: the cluster's clock; ``distinct``: no task is
-    in two of the events.
+    The cluster is afterwards as if each event had been applied alone, in order. Code that applies another event, or
+    reads a task that may be among the collected ones, calls ``flush`` first. ``now``: the cluster's time.
+    ``distinct``: no task is in two of the events.
     """
 
     def __init__(self, cluster: Cluster, now: float, *, distinct: bool) -> None:
         self._cluster = cluster
         self._now = now
-        self._events: list[TasksSubmitted | TasksBound] = []  # all of one kind
+        self._events: list[TasksSubmitted | TasksBound] = []  # All collected events are of one type.
         self._uids: set[str] | None = None if distinct else set()
 
     def apply(self, event: TasksSubmitted | TasksBound) -> bool:
@@ -314,7 +318,7 @@ def _add(
     created: Float64 | None,
     now: float,
 ) -> Int64:
-    """Add the tasks of events as pending members of their jobs; return int64[N]: their rows."""
+    """Add the tasks of events as pending members of their jobs; return their rows: int64[N]."""
     sizes = [len(event.uids) for event in events]
     row_of_class = {number: cluster.classes.row(number) for number in {event.task_class for event in events}}
     uids = list(chain.from_iterable(event.uids for event in events))
@@ -345,7 +349,7 @@ def _add(
 
 
 def _group_priorities(events: Sequence[TasksSubmitted | TasksBound], sizes: list[int]) -> Int64 | None:
-    """Return the group priority of each task, or None if no task has one: int64[N]."""
+    """Return the group priority of each task, int64[N], or None if no task has one."""
     stated = [event.group_priority for event in events]
     if all(each is None for each in stated):
         return None
@@ -353,7 +357,7 @@ def _group_priorities(events: Sequence[TasksSubmitted | TasksBound], sizes: list
 
 
 def _column(events: Sequence[TasksSubmitted | TasksBound], field: str) -> Float64 | None:
-    """Return a field of events for each task, 0 where an event does not state it: float64[N]; None if none does."""
+    """Return a field of events for each task, float64[N]: 0 if an event does not state it; None if no event does."""
     given: list[Sequence[float]] = [getattr(event, field) for event in events]
     if not any(given):
         return None

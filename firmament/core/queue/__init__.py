@@ -1,1 +1,1 @@
-"""Decides the order of tasks when places are scarce: importance, fair shares, reservations."""
+"""Decides which waiting tasks come first when capacity is scarce: importance, fair shares, reservations."""

@@ -1,18 +1,19 @@
-"""Limits each namespace's work per round: tasks beyond the limit wait for rounds of their own.
+"""Limits the work that one namespace may cause in a round; tasks beyond the limit wait for rounds of their own.
 
-The time of a round grows with what pods ask for, which only the size of an object limits. So the work of a round is
-estimated beforehand, by class (see ``class_work``), and limited:
+The time that a round takes grows with what pods ask for, which only the size of an object limits. So the work of a
+round is estimated beforehand, by class (see ``class_work``), and limited:
 
-- Tasks of namespaces whose work is within the budget are *light*. So are the ordinary classes of other namespaces, if
-  these classes alone are within the budget. As long as light tasks wait, a round is for them alone.
-- All other tasks are *heavy*, and wait for a round of their own: one follows each round of light tasks, or comes at
-  once
-  if no light task waits. It takes as much as two budgets allow, at least one class or gang; half of it is for expensive
-  classes (``ORDINARY``), if some wait. So a namespace that is alone in the cluster has rounds of two budgets.
+- If the work of a namespace is within the budget, its tasks are *light*. Otherwise, if the namespace's ordinary
+  classes alone are within the budget, the tasks of these classes are light. As long as light tasks wait, a round has
+  only light tasks.
+- All other tasks are *heavy*, and wait for a round of their own. A round of heavy tasks follows each round of light
+  tasks, or comes at once if no light task waits. A round of heavy tasks does as much work as two budgets allow, but
+  at least one class or gang; half of the work is for expensive classes (those above ``ORDINARY``), if some wait. So
+  the rounds of a namespace that is alone in the cluster do two budgets of work.
 
-So light tasks wait for at most one such round, whose work is limited, even if they arrive while it runs. Nothing
-starves: heavy namespaces take turns, and within a namespace the most important tasks come first in one round, and those
-put off longest in the next. Gangs are not split; a gang that is too large for any round is refused.
+So light tasks wait for at most one round of heavy tasks, whose work is limited, even if they arrive while it runs.
+Nothing starves: namespaces with heavy tasks take turns. Within a namespace, one round of heavy tasks begins with the
+most important tasks, and the next with those put off longest. Gangs are not split; too large ones are refused.
 """
 
 from __future__ import annotations
@@ -43,44 +44,44 @@ from firmament.core.state.tasks import TaskPhase
 from firmament.core.state.waiting import note_put_off, tell
 
 PUT_OFF = "put off to a round of its own: its namespace asks for so much that others would have to wait"
-"""Message of a task that has been put off and was not tried before."""
+"""Message for a task that a round left out because of the budget, and that no round has tried before."""
 
 ALONE = 2
-"""Budgets of a round that only has heavy tasks, or in which only one namespace has waiting tasks."""
+"""How many budgets a round may use if it has only heavy tasks, or if only one namespace has waiting tasks."""
 
 
 class Budgets:
     """Chooses the tasks of a round if all of them together would be too much work.
 
-    ``put_off``: how many tasks the last round left out for a round of their own.
+    ``put_off``: how many tasks the last round left out because of the budget; they wait for a round of their own.
     """
 
     def __init__(self, cluster: Cluster, rules: NodeRules, budget: int, class_looks: int) -> None:
-        """``rules``: rules about machines; ``budget``, ``class_looks``: as in ``RoundOptions``."""
+        """``rules``: the rules about machines. ``budget``, ``class_looks``: as in ``RoundOptions``."""
         self._cluster = cluster
         self._budget = budget
         self._work = ClassWork(cluster, rules, class_looks)
         self._turns, self._ordinary_turns = Turns(), Turns()
         self._looks = np.empty(0, dtype=np.int64)
-        """By class row: looks at all machines for the class, beside the other classes that wait."""
+        """By class row: how many looks at all machines the class takes if the other waiting classes are present."""
         self._expensive = np.empty(0, dtype=np.bool_)
         self._names: list[str] = []
         self._namespace = np.empty(0, dtype=np.int64)
-        """By task row: index in ``_names`` of the namespace of each task that waits in this round."""
+        """By task row: the namespace of each task that waits in this round, as an index of ``_names``."""
         self._ruled: frozenset[str] = frozenset()
-        """Gangs that are distributed over a tree."""
+        """Gangs that are distributed over a tree of machines."""
         self._rounds = self._own_rounds = 0
         self._own_round_is_due = self._waited = False
         self.put_off = 0
         self.too_large: dict[str, str] = {}
-        """Gangs that no round can take, and why; cleared by the code that holds them back."""
+        """Gangs that are too large for any round, and why; the code that holds such gangs back empties the mapping."""
 
     def forget_classes(self) -> None:
-        """Forget everything, as classes have other rows now."""
+        """Forget all estimates, because classes have other rows now."""
         self._work.forget()
 
     def choose(self, waiting: Int64) -> Int64:
-        """Return the tasks of ``waiting`` (rows) that take part in the round that begins; at least one if any waits."""
+        """Return those of the tasks ``waiting`` (rows) that take part in the round; at least one if any waits."""
         self.put_off = 0
         if len(waiting) == 1 and not self._waited and not self._cluster.jobs.gangs:
             self._own_round_is_due = False
@@ -120,8 +121,8 @@ class Budgets:
     def _refuse_gangs(self, waiting: Int64, counts: Int64) -> Int64:
         """Return the tasks of a round in which all take part, without gangs that are too large for any round.
 
-        Such a gang is refused whoever else waits, as other tasks may come while the round runs. ``counts``: int64[C],
-        tasks of each class.
+        A gang that is too large is refused even if it waits alone: other tasks may come later. ``counts``: int64[C],
+        tasks by class.
         """
         gangs, tasks = self._cluster.jobs.gangs, self._cluster.tasks
         if not gangs or int((self._work.looks + self._list_extra())[counts > 0].sum()) <= self._most:
@@ -133,7 +134,7 @@ class Budgets:
         return waiting[~np.isin(waiting, np.concatenate(refused))] if refused else waiting
 
     def _choose(self, waiting: Int64, heavy: Bool, ruled: Bool) -> Bool:
-        """Return which tasks take part in a round, of which all together would be too much: bool[N]."""
+        """Return which tasks take part in a round if all together would be too much work: bool[N]."""
         light = not heavy.all()
         if not heavy.any() or (light and not self._own_round_is_due):
             self._own_round_is_due = bool(heavy.any())
@@ -143,9 +144,9 @@ class Budgets:
         return heavy & self._affordable(waiting, heavy, ruled)
 
     def _at_most(self, counts: Int64) -> tuple[int, int]:
-        """Return upper bounds on the looks for ``counts`` tasks of each class, as if every term selected every class.
+        """Return upper bounds on the looks that ``counts`` tasks of each class take if all terms select all classes.
 
-        The first is for ordinary classes, the second for expensive classes and for what makes ordinary ones expensive.
+        The first bound is for ordinary classes; the second is for expensive classes, and those that may become so.
         """
         work, present = self._work, counts > 0
         machines = max(1, len(self._cluster.machines))
@@ -155,7 +156,7 @@ class Budgets:
         ordinary = int(found[~dear & ~plain].sum())
         alike = int(found[plain].sum())
         if not self._waited:
-            # Many plain classes together cost less than one check of each machine for each class, so they are counted
+            # Many plain classes together take less than one look at each machine per class, so they are counted
             # together.
             alike = min(alike, int(np.count_nonzero(plain & present)) * PLAIN_LOOKS // machines)
         return ordinary + alike, int(found[dear].sum()) + pairs // machines
@@ -164,7 +165,7 @@ class Budgets:
         return self._work.list_extra(len(self._cluster.machines))
 
     def _together(self, present: Bool) -> Int64:
-        """Return the looks for each of the ``present`` classes (bool[C]) beside the others: int64[C]."""
+        """Return the looks for each of the ``present`` classes (bool[C]) if all of them are in the round: int64[C]."""
         work = self._work
         found = work.looks.copy()
         for row in np.flatnonzero(present & (work.terms > 0) & (work.looks <= ORDINARY)).tolist():
@@ -174,8 +175,8 @@ class Budgets:
     def find_costly(self, rows: Int64) -> Bool:
         """Return which tasks (rows) are too expensive to check whenever something changes: bool[N].
 
-        These are all tasks of expensive classes, if these classes are too many together; and tasks of ordinary classes
-        whose namespace has too many of them.
+        Two sorts are too expensive: all tasks of expensive classes, if these classes are too many together; and tasks
+        of ordinary classes, if their namespace has too many such classes.
         """
         cls = self._cluster.tasks.cls[rows]
         self._work.estimate_new()
@@ -195,13 +196,13 @@ class Budgets:
 
     @property
     def _most(self) -> int:
-        """The budget as a number of looks at all machines."""
+        """The budget, expressed as a number of looks at all machines."""
         return max(1, self._budget // max(1, len(self._cluster.machines)))
 
     # --- namespaces with too much work ----------------------------------------------------------------------------
 
     def _find_ruled(self, waiting: Int64) -> Bool:
-        """Return tasks of groups that are distributed over a tree: bool[N]; stores these groups."""
+        """Return which tasks are of groups distributed over a tree of machines, bool[N], and remember these groups."""
         self._ruled = list_groups(self._cluster) if self._cluster.jobs.gangs else frozenset()
         if not self._ruled:
             return np.zeros(len(waiting), dtype=np.bool_)
@@ -210,13 +211,13 @@ class Budgets:
 
     @property
     def _of_a_group(self) -> int:
-        """How often a group over a tree checks each machine, whatever its tasks request."""
+        """How many looks at each machine a group over a tree takes, whatever its tasks request."""
         return count_group_looks(len(self._cluster.machines))
 
     def _heavy(self, waiting: Int64, ruled: Bool) -> Bool:
-        """Return which tasks wait for a round of their own, as their namespace asks for too much: bool[N].
+        """Return which tasks wait for a round of their own because their namespace causes too much work: bool[N].
 
-        ``ruled``: bool[N], tasks of groups over a tree. These count as expensive, each group once.
+        ``ruled``: bool[N], the tasks of groups over a tree. Each group over a tree counts as expensive, once.
         """
         tasks, jobs = self._cluster.tasks, self._cluster.jobs
         names, namespace = self._note_namespaces(waiting)
@@ -242,7 +243,7 @@ class Budgets:
         return heavy
 
     def _keep_gangs_whole(self, waiting: Int64, heavy: Bool) -> None:
-        """Treat a gang as heavy if one of its tasks is, unless some of its tasks cannot be put off."""
+        """Treat a gang as heavy if one of its tasks is heavy, unless some of its tasks cannot be put off."""
         tasks, gangs = self._cluster.tasks, self._cluster.jobs.gangs
         jobs = [tasks.job[row] for row in waiting.tolist()]
         held = {job for job, each in zip(jobs, heavy.tolist(), strict=True) if each} & gangs
@@ -253,24 +254,24 @@ class Budgets:
                 heavy[index] = job in held
 
     def _pair(self, namespace: Int64, rows: Int64) -> Int64:
-        """Return one number for the namespace and class of each task (rows), several times as fast as pairs."""
+        """Return one number for the namespace and class of each task (rows); this is several times as fast as pairs."""
         return namespace * len(self._work.looks) + self._cluster.tasks.cls[rows]
 
     def _is_one_namespace(self, waiting: Int64) -> bool:
-        """Return whether all tasks are of one namespace; fast even for all tasks of a burst."""
+        """Return whether all tasks are of one namespace; fast even if thousands of tasks wait."""
         tasks = self._cluster.tasks
         names = [tasks.name[row] for row in waiting.tolist()]
         prefix = names[0][: names[0].find("/") + 1]
         if prefix and all(map(methodcaller("startswith", prefix), names)):
             return True
-        if "/" not in "".join(names):  # then the namespaces of the classes count
+        if "/" not in "".join(names):  # No task's name states a namespace: those of the classes count.
             waiting = waiting[_first_of_each(tasks.cls[waiting])]
         elif all(map(methodcaller("count", "/"), names)):
             return False
         return len(self._namespaces(waiting)[0]) == 1
 
     def _note_namespaces(self, waiting: Int64) -> tuple[list[str], Int64]:
-        """Return the result of ``_namespaces``, and store it for this round."""
+        """Return the result of ``_namespaces``, and remember it for this round."""
         self._names, namespace = self._namespaces(waiting)
         least = int(waiting.max(initial=0)) + 1
         if len(self._namespace) < least:
@@ -284,13 +285,13 @@ class Budgets:
         found = [index.setdefault(name, len(index)) for name in namespaces_of(self._cluster, waiting)]
         return list(index), np.array(found, dtype=np.int64)
 
-    # --- a round of its own ---------------------------------------------------------------------------------------
+    # --- a round of heavy tasks -----------------------------------------------------------------------------------
 
     def _affordable(self, waiting: Int64, heavy: Bool, ruled: Bool) -> Bool:
-        """Return the heavy tasks that take part in a round of their own: bool[N]."""
+        """Return the heavy tasks that take part in a round of heavy tasks: bool[N]."""
         tasks, gangs = self._cluster.tasks, self._cluster.jobs.gangs
         ordinary: Bool = heavy & ~self._expensive[tasks.cls[waiting]] & ~ruled
-        if gangs:  # a gang is not split: if some member is expensive, all of it is
+        if gangs:  # A gang is not split: if some member is expensive, all members are.
             dear = {tasks.job[row] for row in waiting[heavy & ~ordinary].tolist()} & gangs
             ordinary &= np.array([tasks.job[row] not in dear for row in waiting.tolist()], dtype=np.bool_)
         expensive = heavy & ~ordinary
@@ -300,8 +301,7 @@ class Budgets:
         return np.isin(waiting, np.concatenate(taken))
 
     def _take_ordinary(self, rows: Int64, most: int) -> tuple[Int64, int]:
-        """Return the tasks (rows) of ordinary classes for which ``most`` looks suffice, and the looks left of two
-        budgets.
+        """Return the ordinary tasks (rows) for which ``most`` looks suffice, and the looks that two budgets leave.
 
         The second figure does not depend on ``most``.
         """
@@ -322,7 +322,7 @@ class Budgets:
         return np.concatenate(taken), in_all - used
 
     def _take_expensive(self, rows: Int64, ordinary: Int64, most: int) -> list[Int64]:
-        """Return tasks (rows) for which ``most`` looks suffice beside the ``ordinary`` ones; at least one."""
+        """Return tasks (rows), at least one, for which ``most`` looks suffice if the ``ordinary`` ones take part."""
         tasks = self._cluster.tasks
         present = np.zeros(len(self._looks), dtype=np.bool_)
         present[tasks.cls[ordinary]] = True
@@ -345,7 +345,7 @@ class Budgets:
         return taken
 
     def _refuse(self, unit: Unit) -> bool:
-        """Return whether a unit is a gang that is too large for any round; stores why."""
+        """Return whether a unit is a gang that is too large for any round; if so, remember why."""
         if not unit.whole or unit.looks <= self._most:
             return False
         why = explain_too_large(self._work, np.unique(self._cluster.tasks.cls[unit.rows]))
@@ -374,7 +374,7 @@ class Budgets:
         return units + units_of_classes(self._cluster, rows, (self._names, namespace), since, *looks)
 
     def _in_turn(self, units: Sequence[Unit], turns: Turns) -> Iterator[Unit]:
-        """Yield units, those of each namespace in order, one namespace after the other."""
+        """Yield the units of each namespace in order, so that namespaces take turns."""
         by_namespace: dict[str, list[Unit]] = {}
         for unit in units:
             by_namespace.setdefault(unit.namespace, []).append(unit)
@@ -395,6 +395,6 @@ class Budgets:
 
 
 def _first_of_each(numbers: Int64) -> Int64:
-    """Return the indices at which each number occurs first."""
+    """Return the index at which each number occurs first."""
     places: Int64 = np.unique(numbers, return_index=True)[1]
     return places

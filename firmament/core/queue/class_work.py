@@ -1,9 +1,9 @@
-"""Estimates how much work a round has with a class, by what its tasks state.
+"""Estimates how much work a class causes in a round, by what its tasks state.
 
-The unit is one *look* at one machine. Rules say how often a round looks at every machine because of what tasks state.
-In addition, a class takes time that does not depend on the number of machines, and more time if machines are refused to
-it. Each waiting class that a term about other tasks selects is more work. The weights are measured, on the kinds of
-`python -m benchmarks hostile`, and within a factor of three of each other.
+The unit of work is one *look* at one machine. Rules say how often a round looks at every machine because of what
+tasks state. In addition, a class takes time that does not depend on the number of machines, and more time if rules
+refuse machines to it. Each waiting class that a term about other tasks selects adds work. The weights were measured
+with the kinds of tasks of `python -m benchmarks hostile`; real times per look differ by at most a factor of three.
 """
 
 from __future__ import annotations
@@ -24,37 +24,40 @@ from firmament.core.rules.registry import (
 from firmament.core.state.cluster import Cluster
 
 ORDINARY = 64
-"""Most looks at each machine for an ordinary class. Ten rules of any kind take fewer."""
+"""A class with at most this many looks at each machine is ordinary; all others are expensive. Ten rules of any kind
+take fewer looks."""
 
 PAIR = 1_000
-"""Looks at a machine for each waiting class that a term of another waiting class selects."""
+"""Looks at one machine for each waiting class that a term of another waiting class selects."""
 
 _SAMPLE = 4
-"""Number of a class's terms that are checked for how many classes they select; the others are assumed to be alike."""
+"""How many terms of a class are examined for how many classes they select; the other terms are assumed to be alike."""
 
 TASKS_PER_LOOK = 8
-"""How many tasks of an expensive class, which are placed one by one, are as much work as the class itself."""
+"""How many tasks of an expensive class, which are placed one by one, cause as much work as the class itself."""
 
 _OF_BEING_CHOOSY = 40
-"""Additional looks at each machine for a class that some machines refuse, whatever the rules are."""
+"""Additional looks at each machine for a class to which rules refuse some machines, whatever the rules are."""
 
 PLAIN_LOOKS = 6_000
-"""How often a round of classes without rules checks machines for one class, in all: on 10,000 machines less than once
-each.
+"""How many looks at machines a round takes in all for a class without rules: on 10,000 machines, less than one look
+per machine.
 """
 
 _OF_A_GROUP, _AT_MACHINES_OF_A_GROUP = 150_000, 10
-"""Looks at one machine for a group over a tree, in all, and at each machine in addition."""
+"""For a group over a tree: the looks at single machines that it takes in all, and the additional looks at each
+machine."""
 
 _LOOKS_LIKE_A_CLASS = 16
 """This many looks for rules about other tasks take as much machine-independent time as one more class."""
 
 
 class ClassWork:
-    """Estimates how many evaluations of all machines the classes of a cluster take.
+    """Estimates how many looks at all machines the classes of a cluster take.
 
-    ``looks``: int64[C] by class row, each class alone; ``terms``: int64[C], number of its terms about other tasks.
-    ``class_looks``: looks at one machine for a class, independent of the number of machines.
+    ``looks``: int64[C] by class row, for each class alone. ``terms``: int64[C], the number of each class's terms
+    about other tasks. ``class_looks``: the time of a class that does not depend on the number of machines, expressed
+    as looks at one machine.
     """
 
     def __init__(self, cluster: Cluster, rules: NodeRules, class_looks: int) -> None:
@@ -63,7 +66,7 @@ class ClassWork:
         self.looks = self.terms = self._choosy = self._fixed = np.empty(0, dtype=np.int64)
 
     def estimate_new(self) -> None:
-        """Estimate the classes that have been defined since the last call."""
+        """Estimate the work of classes that have been defined since the last call."""
         rows, known = self._cluster.classes.rows, len(self.looks)
         count = len(rows) - known
         if not count:
@@ -74,7 +77,7 @@ class ClassWork:
         self._choosy = np.append(self._choosy, np.zeros(count, dtype=np.int64))
         self._fixed = np.append(self._fixed, np.ones(count, dtype=np.int64))
         stating = list_stating_rules(self._cluster, self._rules)
-        for row in stating[bisect_left(stating, known) :]:  # most classes of a large burst state no rule
+        for row in stating[bisect_left(stating, known) :]:  # Most classes of a large burst state no rule.
             content = rows[row].content
             self.looks[row] = self._rules.count_looks(content)
             self.terms[row] = count_pairing(content)
@@ -82,13 +85,11 @@ class ClassWork:
             self._fixed[row] += count_looks_at_others(content) // _LOOKS_LIKE_A_CLASS
 
     def forget(self) -> None:
-        """Forget everything, as rows now stand for other classes."""
+        """Forget all estimates, because rows now stand for other classes."""
         self.looks = self.terms = self._choosy = self._fixed = self.looks[:0]
 
     def list_extra(self, machines: int) -> Int64:
-        """Return for each class the evaluations of ``machines`` machines that it takes in addition to its rules:
-        int64[C].
-        """
+        """Return how many looks each class takes at ``machines`` machines in addition to its rules: int64[C]."""
         return self._choosy * _OF_BEING_CHOOSY + self._fixed * self._class_looks // max(1, machines)
 
     def find_plain(self) -> Bool:
@@ -97,16 +98,15 @@ class ClassWork:
         return plain
 
     def count_among(self, row: int, present: Bool) -> int:
-        """Return the evaluations of all machines that a class takes in addition because its terms select some of the
-        classes ``present`` (bool[C]).
-        """
+        """Return the additional looks of a class because its terms select some of the classes ``present`` (bool[C])."""
         return self.count_selected(row, present) * PAIR // max(1, len(self._cluster.machines))
 
     def count_selected(self, row: int, present: Bool) -> int:
-        """Estimate how many pairs there are of a term of class ``row`` and a class in ``present`` (bool[C]) that this
-        term selects.
+        """Estimate how many pairs of a term and a selected class there are, for the terms of class ``row``.
 
-        A sample of the terms is counted, and stands for all.
+        ``present``: bool[C], the classes that count.
+
+        A sample of the terms is examined, and stands for all terms.
         """
         if not self.terms[row]:
             return 0
@@ -118,12 +118,12 @@ class ClassWork:
 
 
 def count_group_looks(machines: int) -> int:
-    """Return the evaluations of ``machines`` machines that a group over a tree takes in addition to its tasks."""
+    """Return how many looks a group over a tree takes at ``machines`` machines in addition to its tasks."""
     return _AT_MACHINES_OF_A_GROUP + _OF_A_GROUP // max(1, machines)
 
 
 def estimate_work(looks: Int64, counts: Int64, expensive: Bool) -> Int64:
-    """Return the evaluations that ``counts`` tasks of each class take: int64[C]."""
+    """Return how many looks ``counts`` tasks of each class take: int64[C]."""
     again = np.where(expensive, counts // TASKS_PER_LOOK, 0)
     work: Int64 = np.where(counts > 0, looks * (1 + again), 0)
     return work
@@ -131,31 +131,31 @@ def estimate_work(looks: Int64, counts: Int64, expensive: Bool) -> Int64:
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """Tasks that are tried together: of one class, or of a gang."""
+    """Tasks that are tried together: those of one class, or those of a gang."""
 
     namespace: str
     """Namespace of the tasks."""
     rows: Int64
-    """Rows of the tasks."""
+    """The tasks' rows in the task table."""
     looks: int
     """Looks at all machines for the class or gang itself."""
     per_task: float
-    """Looks at all machines for each task."""
+    """Looks at all machines for each task of the unit."""
     put_off: int
-    """Number of the round that first put off one of the tasks."""
+    """The number of the round that first put off one of the tasks."""
     priority: int
     """Priority of the tasks."""
     first: int
-    """The first row."""
+    """The first row of the unit's tasks."""
     whole: bool
-    """Whether all must be tried together."""
+    """Whether all tasks of the unit must be tried together."""
 
     def work(self, count: int) -> int:
-        """Return the evaluations that ``count`` of the tasks take, at least one."""
+        """Return how many looks ``count`` of the tasks take; at least one."""
         return self.looks + int((count - 1) * self.per_task)
 
     def affordable(self, most: int) -> int:
-        """Return how many of the tasks can be tried with ``most`` evaluations; for a gang all or none."""
+        """Return how many of the tasks can be tried with ``most`` looks; for a gang, all or none."""
         count = len(self.rows)
         if self.work(count) <= most:
             return count
@@ -175,7 +175,7 @@ def unit_of_gang(
 ) -> Unit:
     """Return a gang's tasks (int64[N] rows) as a unit, with ``of_group`` looks in addition to those for its classes.
 
-    The other parameters are as in ``units_of_classes``.
+    The parameters not named here are as in ``units_of_classes``.
     """
     tasks = cluster.tasks
     classes = np.unique(tasks.cls[rows])
@@ -202,8 +202,9 @@ def units_of_classes(
 ) -> list[Unit]:
     """Return a unit for each namespace and class of tasks (int64[N] rows) that belong to no gang.
 
-    ``namespaces``: names, and int64[N] indices into these; ``since``: int64[N], the round that first put each task off;
-    ``looks`` and ``expensive``: by class row. There may be thousands of classes, so only the last step is a loop.
+    ``namespaces``: names, and int64[N] indices into these names. ``since``: int64[N], the round that first put off
+    each task. ``looks`` and ``expensive``: by class row. A cluster may have thousands of classes, so only the last
+    step is a loop.
     """
     if not len(rows):
         return []

@@ -1,15 +1,17 @@
-"""Keeps room for whole gangs that other tasks keep overtaking.
+"""Reserves machines for whole gangs that other tasks keep overtaking.
 
-What a single large task meets, a gang of small tasks meets as well: among tasks that come and go, there is never room
-for all of it at once. After it has been passed over in a number of rounds, the next round looks for machines that have
-room for all that it lacks once the tasks expected to end there have ended (see ``placement.gang_room``). These machines
-are closed to all other tasks of the same or lower priority, so that they drain, until the gang is placed, the
-reservation lapses, or the room can no longer come. The stated bound: a gang is placed at the latest once every task
-that ran on those machines when they were reserved has ended, if that is before the reservation lapses.
+A gang of small tasks has the same problem as a single large task: while other tasks come and go, there is never
+enough free capacity for all its members at once. If a number of rounds have passed over a gang, the next round looks
+for machines that can take all members that the gang lacks, once the tasks expected to end there have ended (see
+``placement.gang_room``). The reserved machines are closed to all other tasks of the same or lower priority, so that
+they drain. Reserved machines are open again when the gang is placed, the reservation lapses, or the capacity can no
+longer become free. The bound on the waiting time: the gang is placed at the latest when every task that ran on the
+reserved machines at the time of the reservation has ended, unless the reservation lapses before.
 
-At most one machine in ``MACHINES_PER_GANG_MACHINE`` is kept for gangs at a time, or those of a single gang, however
-many. Namespaces take turns, so that many gangs of one namespace do not delay those of others. A gang that would find
-room only on machines kept for another gang waits until these are free, and no other gang comes before it.
+At any time, at most one machine in ``MACHINES_PER_GANG_MACHINE`` is reserved for gangs; a single gang may have more
+if it needs them. Namespaces take turns, so that many gangs of one namespace do not delay those of others. If a gang
+would fit only on machines reserved for another gang, it waits until these are free, and no third gang gets a
+reservation before it.
 """
 
 from __future__ import annotations
@@ -39,7 +41,7 @@ MACHINES_PER_GANG_MACHINE = 10
 
 @dataclass(slots=True)
 class KeptPart:
-    """Room for ``units`` tasks of a class (row) on a machine (by name)."""
+    """Capacity for ``units`` tasks of a class (row), kept free on a machine (by name)."""
 
     machine: str
     cls: int
@@ -48,29 +50,32 @@ class KeptPart:
 
 @dataclass(slots=True)
 class GangReservation:
-    """The room kept for a gang."""
+    """The machines, and the capacity on each, that are reserved for a gang."""
 
     job: str
-    """Id of the gang's job."""
+    """ID of the gang's job."""
     priority: int
     """The highest priority of its members."""
     parts: list[KeptPart]
-    """The room that is kept on each machine."""
+    """The capacity that is reserved on each machine."""
     rounds: int
-    """After how many more rounds that place something it lapses."""
+    """After how many more rounds that place something the reservation lapses."""
     until: float
-    """When it lapses, in seconds since the epoch."""
+    """The time at which the reservation lapses, in seconds since the epoch."""
     starts: float = -math.inf
-    """When there will be room for all of the gang at the latest."""
+    """The time at which all of the gang will fit, at the latest."""
     machines: frozenset[str] = field(init=False)
-    """Names of the machines on which room is kept."""
+    """Names of the reserved machines."""
 
     def __post_init__(self) -> None:
         self.machines = frozenset(part.machine for part in self.parts)
 
 
 class GangReservations:
-    """Reservations of gangs: ``held`` now, by job; for gangs that are ``due``, the next round looks for room."""
+    """The reservations of gangs: ``held``, by job.
+
+    For gangs that are ``due``, the next round looks for machines.
+    """
 
     def __init__(self, options: RoundOptions, turns: Turns) -> None:
         self.options = options
@@ -84,17 +89,20 @@ class GangReservations:
     def iter_closed(
         self, priority: int, job: str, ends: float, room: Mapping[str, int] = MappingProxyType({})
     ) -> Iterator[str]:
-        """Yield the machines that are kept for gangs, and so closed to tasks of ``priority`` in ``job`` that will have
-        ended at ``ends``.
+        """Yield the machines that reservations of gangs close to tasks of ``priority`` in ``job``.
 
-        ``room``: the machines on which room is kept for a restart of the tasks' job, and its priority.
+        ``ends``: when the tasks of ``job`` will have ended; a machine is open to tasks that end before the reserved
+        capacity is needed.
+
+        ``room``: the machines on which capacity is kept for a restart of the tasks' own job, and the priority of this
+        capacity.
         """
         for held in self.held.values():
             if held.job != job and priority <= held.priority and ends > held.starts:
                 yield from (name for name in held.machines if room.get(name, UNGROUPED) < held.priority)
 
     def list_rows(self, cluster: Cluster) -> list[int]:
-        """Return rows of the machines that are kept for gangs."""
+        """Return the rows of the machines that are reserved for gangs."""
         row_of = cluster.machines.row_of
         names = {name for held in self.held.values() for name in held.machines}
         return sorted(row_of[name] for name in names if name in row_of)
@@ -108,9 +116,10 @@ class GangReservations:
     # --- before a round ----------------------------------------------------------------------------------------
 
     def refresh(self, cluster: Cluster, static_rows: StaticRows, starved: Int64, now: float) -> None:
-        """Drop reservations that are no longer needed, and make the gang due whose turn it is.
+        """Drop reservations that are no longer needed, and choose the gang that is due next.
 
-        Only gangs of ``starved`` tasks (rows) count. The gang's members then take part in the next round.
+        Only gangs of ``starved`` tasks (rows) are considered. The members of the chosen gang take part in the next
+        round.
         """
         self._drop_ended(cluster, static_rows, now)
         self._drop_without_quota(cluster)
@@ -120,7 +129,7 @@ class GangReservations:
         if self.due or not len(starved):
             return
         if self._too_large and self.held:
-            return  # No other gang is reserved for while one is too large to fit beside the reserved room.
+            return  # While one gang is too large to fit beside the existing reservations, no other gang gets one.
         hopeless: set[str] = set()
         for task in self._turns.order(cluster, starved):
             job_id = cluster.tasks.job[task]
@@ -136,17 +145,17 @@ class GangReservations:
             return
 
     def expect(self, cluster: Cluster, now: float) -> None:
-        """Compute when there will be room for each gang at the latest."""
+        """Compute when each gang with a reservation will fit, at the latest."""
         for held in self.held.values():
             held.starts = find_start(cluster, _sum_up(cluster, held), now)
 
     def open_round(self, cluster: Cluster) -> None:
-        """Begin a round that looks for room for the gangs that are due and whose turn was not postponed."""
+        """Begin a round that looks for machines for the gangs that are due and take part in it."""
         waits = cluster.tasks.put_off
         self.sought = frozenset(job for job in self.due if not waits[cluster.jobs.members(job)].any())
 
     def count_round(self) -> None:
-        """Count a round in which gangs with a reservation were passed over."""
+        """Count a round that passed over gangs with a reservation."""
         for held in self.held.values():
             held.rounds -= 1
 
@@ -163,7 +172,10 @@ class GangReservations:
                 self._drop(cluster, held)
 
     def _drop_without_quota(self, cluster: Cluster) -> None:
-        """Drop reservations of gangs that lack quota now, and put off those that are due: room would not help them."""
+        """Drop reservations of gangs that lack quota now, and put off gangs that are due but lack quota.
+
+        A reserved machine would not help a gang that lacks quota.
+        """
         first = {
             job: int(waiting[0]) for job in (*self.held, *self.due) if len(waiting := _waiting(cluster, job))
         }
@@ -204,10 +216,11 @@ class GangReservations:
         found: Mapping[str, list[KeptPart]],
         now: float,
     ) -> None:
-        """Keep the room that a round has found for gangs that were due, by job.
+        """Reserve what a round has found for gangs that were due (by job).
 
-        Gangs without room count anew, and all gangs that are like them: no round has to look for these. Gangs that
-        have room only on machines kept for other gangs wait for these, and come next.
+        If a round found nothing for a gang, the count of rounds that passed over it begins anew, and so do the counts
+        of all equal gangs, so that no round searches for them in vain. If a gang fits only on machines reserved for
+        other gangs, it waits for these reservations to end, and comes next.
         """
         sought, self.sought = self.sought, frozenset()
         self.due -= sought
@@ -221,7 +234,7 @@ class GangReservations:
                 self._count_alike_anew(cluster, job_id)
 
     def _count_alike_anew(self, cluster: Cluster, job_id: str) -> None:
-        """Let a gang for which there can be no room count anew, and those that need equal places."""
+        """Reset the count of rounds that passed over a gang, and the counts of gangs that need equal machines."""
         looks = _describe(cluster, job_id)
         tasks = cluster.tasks
         pending = tasks.in_state(TaskPhase.PENDING)
@@ -242,7 +255,7 @@ class GangReservations:
         kept = {name for held in self.held.values() for name in held.machines}
         both = len(kept) + len(made.machines)
         if kept and (kept & made.machines or both * MACHINES_PER_GANG_MACHINE > len(cluster.machines)):
-            self._too_large.add(job_id)  # until a reservation ends
+            self._too_large.add(job_id)  # The gang stays in ``_too_large`` until a reservation ends.
             return
         self.held[job_id] = made
         if len(members):
@@ -250,7 +263,7 @@ class GangReservations:
 
 
 def _has_hope(cluster: Cluster, static_rows: StaticRows, held: GangReservation, lasting: Int64) -> bool:
-    """Return whether the kept machines are usable, and will have the room once the tasks expected to end have ended."""
+    """Return whether reserved machines are usable, and will have enough free once tasks that end have ended."""
     machines, needed = cluster.machines, _sum_up(cluster, held)
     for part in held.parts:
         row = machines.row_of.get(part.machine)
@@ -265,7 +278,7 @@ def _has_hope(cluster: Cluster, static_rows: StaticRows, held: GangReservation, 
 
 
 def _sum_up(cluster: Cluster, held: GangReservation) -> dict[int, Int64]:
-    """Return int64[K] per machine: what is kept there (row; -1 for a machine or class that is gone)."""
+    """Return what is reserved on each machine: int64[K] by row; -1 for a machine or class that no longer exists."""
     machines = cluster.machines
     needed: dict[int, Int64] = {}
     for part in held.parts:
@@ -279,7 +292,7 @@ def _sum_up(cluster: Cluster, held: GangReservation) -> dict[int, Int64]:
 
 
 def _describe(cluster: Cluster, job_id: str) -> Hashable:
-    """Return a key that is equal for gangs that may use equal places."""
+    """Return a key that is equal for gangs that may use equal machines."""
     job = cluster.jobs.gang(job_id)
     if job is None:
         return job_id

@@ -1,4 +1,4 @@
-"""Limits of gangs: a gang is not split, so the round that places it takes as long as all of its members need."""
+"""Limits the size of gangs: a gang is not split, so one round must place all members that the gang needs."""
 
 from __future__ import annotations
 
@@ -8,22 +8,23 @@ from cost_models.interface import Int64
 from firmament.core.queue.class_work import ClassWork
 
 MOST_TERMS_OF_A_GANG = 2_000
-"""Most terms of pod affinity and anti-affinity that the kinds of a gang's members may have together."""
+"""The most terms of pod affinity and anti-affinity that the kinds of a gang's members may have together."""
 
 MOST_SELECTED_OF_A_GANG = 2_000
-"""How often these terms may select kinds of the gang's own members: a term is checked against each kind it selects."""
+"""How often a gang's terms of pod affinity and anti-affinity may select kinds of its own members; a term is checked
+against each kind that it selects."""
 
 MOST_LOOKS_OF_A_GANG = 16_000
-"""Most looks at each machine for all kinds of a gang's members, whatever their rules are."""
+"""The most looks at each machine for all kinds of a gang's members, whatever their rules are."""
 
 _OF_A_KIND = 40
-"""Looks at each machine for a kind of a gang's members in addition to its rules: its own time on 1,500 machines, and
-the time of finding the reasons why it has no place.
+"""Looks at each machine for a kind of a gang's members in addition to its rules: the kind's own time on 1,500
+machines, and the time for finding the reasons why it has no place.
 """
 
 
 def explain_too_large(work: ClassWork, classes: Int64) -> str:
-    """Return why no round should take a gang with members of these classes (rows), "" if one may."""
+    """Return why no round should take a gang with members of these classes (rows); "" if a round may."""
     terms = int(work.terms[classes].sum())
     own = np.zeros(len(work.terms), dtype=np.bool_)
     own[classes] = True

@@ -1,6 +1,6 @@
-"""Compares tasks by importance: by priority and, within equal priority, by what their groups state.
+"""Compares tasks by importance: by priority and, if priorities are equal, by what their groups state.
 
-If there is not enough room for all, fair shares of namespaces decide among tasks of equal priority.
+If capacity does not suffice for all, fair shares of namespaces decide among tasks of equal priority.
 """
 
 from __future__ import annotations
@@ -13,15 +13,17 @@ from firmament.core.state.cluster import Cluster
 from firmament.core.state.tasks import UNGROUPED, TaskPhase, TaskTable
 
 SYSTEM_CRITICAL = 2_000_000_000
-"""From this priority on, tasks belong to the system: no task of the same priority displaces them (Kubernetes'
+"""Tasks with at least this priority belong to the system: no task of equal priority evicts them (Kubernetes'
 SystemCriticalPriority)."""
 
 
 class Importance:
-    """A scale of the importance of tasks that have these group priorities (int64[N], ``UNGROUPED`` for tasks without).
+    """A scale of importance for tasks, by their priorities and the priorities of their groups.
 
-    Without group priorities, the numbers are the priorities. A group priority that is not given ranks as the next lower
-    one.
+    ``group_priorities``: int64[N], ``UNGROUPED`` for a task without a group.
+
+    If no task has a group priority, the importance is the priority. A group priority that is not in
+    ``group_priorities`` ranks like the next lower one that is.
     """
 
     def __init__(self, group_priorities: Int64) -> None:
@@ -34,8 +36,9 @@ class Importance:
         return cls(tasks.group_priorities)
 
     def order(self, priority: Int64, group_priority: Int64) -> Int64:
-        """Return the importance of tasks, of which the highest get places first: int64[N]; without a group, the
-        priority counts as the group's.
+        """Return the importance of tasks: int64[N]; the highest are placed first.
+
+        If a task has no group, its priority counts as that of its group.
         """
         if not len(self._levels):
             return priority
@@ -44,25 +47,31 @@ class Importance:
         )
 
     def reach(self, priority: Int64, group_priority: Int64) -> Int64:
-        """Return for each task the standing below which it may evict other tasks: int64[N]."""
+        """Return the reach of each task: int64[N].
+
+        A task may evict the tasks whose ``standing`` is below its reach.
+        """
         if not len(self._levels):
             return priority
         level = np.where(group_priority == UNGROUPED, 0, self._level(group_priority))
         return self._find_places(priority, level)
 
     def standing(self, priority: Int64, group_priority: Int64) -> Int64:
-        """Return for each task the reach above which other tasks may evict it: int64[N]."""
+        """Return the standing of each task: int64[N].
+
+        Other tasks may evict it if their ``reach`` is above its standing.
+        """
         if not len(self._levels):
             return priority
         highest = (group_priority == UNGROUPED) | (priority >= SYSTEM_CRITICAL)
         return self._find_places(priority, np.where(highest, len(self._levels), self._level(group_priority)))
 
     def reach_of(self, tasks: TaskTable, rows: Int64 | np.int64 | int) -> Int64:
-        """Return the reach of tasks (rows): int64[N]."""
+        """Return the reach of tasks (rows), below which standings they may evict: int64[N]."""
         return self.reach(tasks.priority[rows], tasks.group_priority[rows])
 
     def standing_of(self, tasks: TaskTable, rows: Int64 | np.int64 | int) -> Int64:
-        """Return the standing of tasks (rows): int64[N]."""
+        """Return the standing of tasks (rows), which protects them from eviction by lower reach: int64[N]."""
         return self.standing(tasks.priority[rows], tasks.group_priority[rows])
 
     def _level(self, group_priority: Int64) -> Int64:
@@ -74,12 +83,14 @@ class Importance:
 
 
 def select_foremost(cluster: Cluster, waiting: Int64) -> tuple[Int64, int | None]:
-    """Return the ``waiting`` tasks (rows) for which as much room counts as free as for the most important of them, and
-    the priority above which these are, None if they are all.
+    """Return those of the ``waiting`` tasks (rows) that can share a round with the most important task.
 
-    The room for which a nominated task of another scheduler waits, or that is kept for a gang that restarts, is closed
-    to tasks of at most its priority. Tasks above and below it cannot share a round, which has one amount of room; those
-    below take part in a later one (``firmament.core.requeue.turns``). Gangs go by their most important member.
+    Also return the priority that all returned tasks exceed; None if all waiting tasks are returned.
+
+    Capacity may be kept for a nominated task of another scheduler, or for a gang that restarts; it is then closed to
+    tasks of at most the same priority. So tasks above and below the priority of kept capacity cannot share a round,
+    which counts one amount as free for all its tasks; those below take part in a later round
+    (``firmament.core.requeue.turns``). A gang counts with the priority of its most important member.
     """
     if not len(waiting):
         return waiting, None
@@ -91,8 +102,9 @@ def select_foremost(cluster: Cluster, waiting: Int64) -> tuple[Int64, int | None
 
 
 def count_gangs_alike(cluster: Cluster, waiting: Int64) -> Int64:
-    """Return the priority of each of the ``waiting`` tasks (rows), for members of a gang that of its most important
-    member that waits: int64[N].
+    """Return the priority of each of the ``waiting`` tasks (rows), equal for all members of a gang: int64[N].
+
+    Each member gets the priority of the gang's most important member that waits.
     """
     tasks, priority = cluster.tasks, cluster.tasks.priority[waiting]
     jobs = [tasks.job[row] for row in waiting.tolist()] if cluster.jobs.gangs else []
@@ -113,22 +125,21 @@ def count_gangs_alike(cluster: Cluster, waiting: Int64) -> Int64:
     )
 
 
-# --- Fair shares of the cluster among namespaces, if there is not enough room for all.
-#
-# Each namespace that uses or wants something is entitled to a part of the cluster in proportion to its weight; what a
-# namespace does not want is divided among the others (weighted max-min fairness over dominant shares: Ghodsi et al.,
-# Dominant Resource Fairness, NSDI 2011). Within equal priority, waiting tasks within their namespace's share come
-# before those beyond it. Tasks beyond the share are also placed as long as there is room, so nothing stays idle, and no
-# task is evicted. So shares approach the weights as tasks end.
+# --- Fair shares of the cluster among namespaces, if capacity does not suffice for all. Each namespace that uses or
+# wants something is entitled to a part of the cluster in proportion to its weight. What a namespace does not want is
+# divided among the others (weighted max-min fairness over dominant shares: Ghodsi et al., Dominant Resource Fairness,
+# NSDI 2011). Among waiting tasks of equal priority, those within the share of their namespace come before those
+# beyond it. Tasks beyond the share are placed too as long as they fit, so no capacity stays idle, and no task is
+# evicted for fair shares. So the shares in use approach the weights as tasks end.
 
 
 def share_levels(cluster: Cluster, fair_share: FairShare, waiting: Int64) -> Int64:
-    """Return for each of the ``waiting`` tasks (rows) whether it is within its namespace's fair share: int64[N].
+    """Return whether each of the ``waiting`` tasks (rows) is within its namespace's fair share: int64[N].
 
-    2: within the share that its namespace has by its weight, given all that others want, even if it fits nowhere now,
-    so that no namespace loses a claim while its tasks are unschedulable. 1: within the namespace's share if others get
-    no more than what waits in this round. 0: beyond. Within a namespace, the most important and longest waiting tasks
-    count first.
+    2: the task is within the share of its namespace by weight, given all that others want, even if they fit nowhere
+    now; so a namespace keeps its claim while its tasks are unschedulable. 1: the task is within its namespace's share
+    only if other namespaces get no more than their tasks in this round want. 0: the task is beyond the share. Within
+    a namespace, the most important and longest waiting tasks count first.
     """
     tasks = cluster.tasks
     names, of_class = _namespaces(cluster)
@@ -146,7 +157,7 @@ def share_levels(cluster: Cluster, fair_share: FairShare, waiting: Int64) -> Int
         allowance = _targets(_dominant(wanted, capacity), weights) - _dominant(used, capacity)
         for each in np.unique(namespace).tolist():
             rows = order[namespace[order] == each]
-            # The task that crosses the limit counts as within it if more than half of the task is.
+            # The task that crosses the limit counts as within the share if more than half of it is.
             within = np.cumsum(per_task[rows]) - per_task[rows] / 2 < allowance[each]
             levels[rows[within]] = level
     return levels
@@ -168,7 +179,7 @@ def _amounts(cluster: Cluster, rows: Int64, of_class: Int64, namespaces: int) ->
 
 
 def _dominant(amounts: Float64 | Int64, capacity: Float64) -> Float64:
-    """Return the largest share that amounts have of any of the cluster's resources: float64[N]."""
+    """Return the largest share that amounts have of any of the cluster's resources (the dominant share): float64[N]."""
     offered = capacity > 0
     if not offered.any():
         return np.zeros(len(amounts))

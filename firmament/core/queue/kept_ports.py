@@ -1,4 +1,4 @@
-"""Finds the machines that are closed to tasks because ports or devices are kept there for a gang that restarts."""
+"""Finds the machines that are closed to tasks because host ports or devices are kept for a restarting gang."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Finds waiting tasks for which there is too little quota now: room that is kept for them would help nobody."""
+"""Finds waiting tasks for which too little quota is left; reserving machines for such a task would be useless."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from firmament.core.state.tasks import TaskPhase
 
 
 def find_lacking_quota(cluster: Cluster, rows: Int64) -> Bool:
-    """Return which pending tasks (int64[N] rows) find too little quota now, wherever they go: bool[N].
+    """Return which pending tasks (int64[N] rows) have too little quota now, wherever they go: bool[N].
 
-    Members of a gang do if there is too little for all that it needs.
+    Members of a gang lack quota if there is too little for all members that the gang needs.
     """
     tasks, jobs = cluster.tasks, cluster.jobs
     lacking = np.zeros(len(rows), dtype=np.bool_)
@@ -62,6 +62,6 @@ class _QuotaLeft:
         )
 
     def count_served(self, classes: Iterable[int]) -> int:
-        """Return for how many tasks of these classes, one for each task, there is quota at most."""
+        """Return for how many tasks the quotas suffice at most; ``classes``: the class of each task."""
         wanted = Counter(self._draw_of[cls] for cls in classes)
         return sum(min(count, self._units.get(draw, count)) for draw, count in wanted.items())

@@ -1,4 +1,4 @@
-"""The part of machines' use by tasks that do not end by themselves."""
+"""Computes what tasks that do not end by themselves use of each machine."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from firmament.core.state.cluster import Cluster
 
 
 def lasting_use(cluster: Cluster, machines: Int64 | None = None) -> Int64:
-    """Return the use by tasks that are not expected to end: int64[M, K]; or only of ``machines`` (rows)."""
+    """Return what tasks that are not expected to end use: int64[M, K], or only of ``machines`` (rows)."""
     tasks = cluster.tasks
     looked_at = np.full(len(cluster.machines) + 1, machines is None)
     looked_at[slice(0) if machines is None else machines] = True
-    looked_at[-1] = False  # tasks without a machine have row -1
+    looked_at[-1] = False  # Tasks without a machine have the machine row -1.
     size = len(tasks.uid)
     rows = np.flatnonzero(looked_at[tasks.machine[:size]] & ~tasks.leaving[:size])
     ends = np.array([row.content.runs_to_completion for row in cluster.classes.rows], dtype=np.bool_)

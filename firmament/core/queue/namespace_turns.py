@@ -1,4 +1,4 @@
-"""Lets namespaces take turns if only few tasks can be served: within a priority, the last one served comes last."""
+"""Lets namespaces take turns if only few tasks can be served: the namespace served last comes last."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from cost_models.interface import Int64
 from firmament.core.state.cluster import Cluster
 
 MOST_NAMESPACES = 10_000
-"""Number of namespaces whose turn is remembered; the one served longest ago is forgotten first."""
+"""Number of namespaces for which the last turn is remembered; the one served longest ago is forgotten first."""
 
 
 class Turns:
@@ -29,13 +29,14 @@ class Turns:
             del self._served[next(iter(self._served))]
 
     def get_last_turn(self, namespace: str) -> int:
-        """Return when a namespace was served last: the lower, the longer ago."""
+        """Return the number of a namespace's last turn; a lower number is longer ago."""
         return self._served.get(namespace, 0)
 
     def order(self, cluster: Cluster, rows: Int64) -> list[int]:
-        """Return tasks (int64[N] rows) so that namespaces take turns.
+        """Return tasks (int64[N] rows) in an order in which namespaces take turns.
 
-        The most important come first, among these the tasks of the namespace served longest ago, then the oldest.
+        The most important tasks come first. Among equal tasks, those of the namespace served longest ago come first,
+        then the oldest.
         """
         tasks = cluster.tasks
         served = np.array([self.get_last_turn(each) for each in namespaces_of(cluster, rows)], dtype=np.int64)
@@ -44,9 +45,9 @@ class Turns:
 
 
 def namespaces_of(cluster: Cluster, rows: Int64) -> Sequence[str]:
-    """Return the namespace of each task (int64[N] rows): from its name ``namespace/name``, or else from its class.
+    """Return the namespace of each task (int64[N] rows), from its name ``namespace/name`` or else from its class.
 
-    A class has no namespace if no rule depends on it.
+    A class has no namespace if no rule depends on the namespace.
     """
     tasks, classes = cluster.tasks, cluster.classes.rows
     return [

@@ -1,8 +1,8 @@
-"""Chooses the profile of each round.
+"""Chooses the profile of each round, that is, the policy and weights by which it scores classes.
 
-The models of a profile determine a round's network, and crowding is one figure per machine for all tasks. So a round is
-for the tasks of one profile. Other tasks wait for a round of their own, which follows at once. The order of importance
-still holds: no task is placed before a more important task that could be tried.
+The cost models of a profile determine the network of a round, and crowding is one figure per machine for all tasks.
+So all tasks of a round have the same profile. Tasks of other profiles wait for a round of their own, which follows at
+once. The order of importance still holds: no task is placed before a more important task that could be tried.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from firmament.core.model import TaskClass
 from firmament.core.state.cluster import Cluster
 
 BASE = ""
-"""Name of the profile of all tasks that name none, or one that is not configured."""
+"""Name of the profile of all tasks that name no profile, or one that is not configured."""
 
 
 class ProfileChoice:
-    """Chooses the tasks of a round among those of several profiles.
+    """Chooses the tasks of a round if tasks of several profiles wait.
 
-    ``several``: whether any are configured; ``current``: profile of the last round; ``put_off``: number of tasks that
-    it left out because of their profile.
+    ``several``: whether any profiles are configured. ``current``: the profile of the last round. ``put_off``: how
+    many tasks the last round left out because of their profile.
     """
 
     def __init__(self, cluster: Cluster, names: Collection[str]) -> None:
@@ -38,11 +38,12 @@ class ProfileChoice:
         self.put_off = 0
 
     def choose_profile(self, waiting: Int64) -> Int64:
-        """Return the tasks among ``waiting`` (rows) that take part in the round that begins; at least one if any waits.
+        """Return those of the tasks ``waiting`` (rows) that take part in the round; at least one if any waits.
 
-        These are tasks of one profile: that of the most important task or, if several profiles have such tasks, the one
-        whose turn was longest ago. Of its tasks, those take part that are at least as important as any task of another
-        profile. A gang goes with its most important member, and by that member's profile.
+        All of them have the profile of the most important task. If several profiles have tasks of this importance, it
+        is the profile whose turn was longest ago. Of the profile's tasks, those take part that are at least as
+        important as any task of another profile. All members of a gang count with the importance and profile of its
+        most important member.
         """
         self.put_off = 0
         if not len(waiting):
@@ -61,7 +62,7 @@ class ProfileChoice:
         return waiting[takes] if self.put_off else waiting
 
     def list_classes_of_last_profile(self, contents: Sequence[TaskClass]) -> list[TaskClass]:
-        """Return the classes of ``contents`` that are of the last round's profile."""
+        """Return those classes of ``contents`` that have the last round's profile."""
         current = self._number[self.current]
         return [each for each in contents if self._number.get(each.profile, self._number[BASE]) == current]
 
@@ -73,7 +74,7 @@ class ProfileChoice:
         return np.array(by_class, dtype=np.int64)[places]
 
     def _let_gangs_agree(self, waiting: Int64, number: Int64, priority: Int64) -> None:
-        """Give all members of a gang the profile and priority of its most important member, the first of equals."""
+        """Give all members of a gang the profile and priority of its most important member, the first among equals."""
         tasks, gangs = self._cluster.tasks, self._cluster.jobs.gangs
         if not gangs:
             return

@@ -1,16 +1,18 @@
 """Reserves machines for tasks that other tasks keep overtaking, as EASY backfill does.
 
-A large task amid an endless stream of small ones never finds room: whatever a machine gains, a small task takes. After
-it has been passed over in a number of rounds, the machine that lacks least for it is closed to all other tasks of the
-same or lower priority, so that it drains. A machine is reserved only if it will be large enough once the tasks expected
-to end there have ended, and only as long as that holds. The stated bound: such a task is placed at the latest once
-every task that ran on that machine when it was reserved has ended, if that is before the reservation lapses. A
-reservation that has not led to a placement after ``reserve_for`` seconds, or ``reserve_for_rounds`` rounds that placed
-something, lapses, and the task starts to count anew. Rounds in quick succession count as one there, too. For gangs,
-room is kept for the whole gang (``gang_reservations``). Nothing is kept for tasks that lack quota.
+If small tasks arrive without end, a large task never fits: whatever becomes free on a machine, a small task takes it.
+When a number of rounds have passed over the large task, the machine that lacks least for it is closed to all other
+tasks of the same or lower priority, so that the machine drains. A machine is reserved only if it will be large enough
+once the tasks expected to end there have ended, and only as long as that holds. The bound on the waiting time: the
+task is placed at the latest when every task that ran on the reserved machine at the time of the reservation has
+ended, unless the reservation lapses before. A reservation lapses after ``reserve_for`` seconds, or after
+``reserve_for_rounds`` rounds that placed something. When a reservation has lapsed, the count of rounds that passed
+over the task begins anew. In the count of rounds that passed over a task, several rounds in quick succession count as
+one. For gangs, machines are reserved for the whole gang (``gang_reservations``). No machine is reserved for tasks
+that lack quota.
 
-Backfill: if it is known when there will be room at the latest (``stated_ends``), tasks that will have ended by then may
-use a reserved machine meanwhile (``list_closed_rows``).
+Backfill: if it is known when the task will fit at the latest (``stated_ends``), tasks that will have ended by then
+may use the reserved machine meanwhile (``list_closed_rows``).
 """
 
 from __future__ import annotations
@@ -36,32 +38,32 @@ from firmament.core.state.tasks import UNGROUPED, TaskPhase
 from firmament.core.state.waiting import count_anew, pass_over
 
 MACHINES_PER_RESERVATION = 200
-"""At most one machine in this many is reserved at a time (but at least one): a machine that drains for one task is lost
-to all others."""
+"""At most one machine in this many is reserved at a time, but at least one may be: a machine that drains for one task
+is lost to all others."""
 
 
 @dataclass(slots=True)
 class Reservation:
-    """One reserved machine for one task."""
+    """One machine that is reserved for one task."""
 
     uid: str
-    """Uid of the task."""
+    """UID of the task."""
     machine: str
-    """The machine's name."""
+    """The reserved machine's name."""
     cls: int
     """The task's class (row)."""
     priority: int
     """The task's priority."""
     rounds: int
-    """After how many more rounds that place something it lapses."""
+    """After how many more rounds that place something the reservation lapses."""
     until: float
-    """When it lapses, in seconds since the epoch."""
+    """The time at which the reservation lapses, in seconds since the epoch."""
     starts: float = -math.inf
-    """When there will be room for the task at the latest."""
+    """The time at which the task will fit on the machine, at the latest."""
 
 
 class Reservations:
-    """The reservations of a cluster: ``held`` now for single tasks, and ``gangs`` for whole gangs."""
+    """The reservations of a cluster: ``held`` are those for single tasks, ``gangs`` those for whole gangs."""
 
     def __init__(self, options: RoundOptions) -> None:
         self._options = self._stated = options
@@ -72,10 +74,11 @@ class Reservations:
         self.gangs = GangReservations(options, self._turns)
 
     def keep_pace(self, interval: float) -> None:
-        """Reserve as before, in proportion to the time, although rounds are ``interval`` seconds apart from now on.
+        """Change the time limits of reservations for rounds that are ``interval`` seconds apart from now on.
 
-        Otherwise nothing would be reserved: a pause longer than a reservation lets tasks count anew. If machines are
-        reserved at once, a reservation lasts for five of the intervals, as it does by the default settings.
+        With unchanged limits nothing would ever be reserved, because a pause longer than a reservation resets the
+        count of rounds that passed over a task. If machines are reserved without delay, a reservation lasts for five
+        intervals, as it does with the default settings.
         """
         stated = self._stated
         slower = max(1.0, interval / (stated.reserve_after or stated.reserve_for / 5))
@@ -90,10 +93,11 @@ class Reservations:
     def list_closed_rows(
         self, cluster: Cluster, cls: int, priority: int, job: str, returning: str = ""
     ) -> set[int]:
-        """Return rows of machines that are closed to tasks of class ``cls`` with ``priority`` in the gang ``job``.
+        """Return the rows of the machines that are closed to a class ``cls`` with ``priority`` in the gang ``job``.
 
-        A machine is open to tasks that will have ended by the time it has room for the task that it is reserved for.
-        And it is open to the job ``returning`` if room is kept there for it, which the reservation could not use.
+        A machine is open to tasks that will have ended by the time at which the task with the reservation will fit
+        there. A machine is also open to the job ``returning`` if capacity is kept there for this job which the
+        reservation could not use.
         """
         room = cluster.restarts.find_priorities(cluster.machines, returning) if returning else {}
         row_of = cluster.machines.row_of
@@ -120,14 +124,15 @@ class Reservations:
         self.gangs.renumber(new_row)
 
     def next_in(self, now: float) -> float | None:
-        """Return seconds until a reservation lapses, None if there is none."""
+        """Return the seconds until a reservation lapses; None if there is none."""
         ends = [held.until for held in self.held] + [held.until for held in self.gangs.held.values()]
         return max(0.0, min(ends) - now) if ends else None
 
     def refresh(self, cluster: Cluster, static_rows: StaticRows, now: float) -> None:
-        """Drop reservations that are no longer needed, then reserve for tasks that have been passed over too often.
+        """Drop reservations that are no longer needed, and make new ones for tasks that rounds passed over too often.
 
-        A task for which no machine is suitable, or that lacks quota, counts anew.
+        If no machine is suitable for a task, or the task lacks quota, the count of rounds that passed over it begins
+        anew.
         """
         self._renew(cluster, static_rows, now)
         self._now = now
@@ -163,9 +168,9 @@ class Reservations:
                 count_anew(cluster, task)
 
     def count_round(self, cluster: Cluster, now: float) -> None:
-        """Count a round that placed something: it passed over the unschedulable tasks.
+        """Count a round that placed something, and that so passed over the unschedulable tasks.
 
-        Rounds in quick succession count as one, so that a burst of them does not look like a stream; and the count
+        Rounds in quick succession count as one, so that a burst of rounds does not look like a stream. The count
         begins anew after a pause as long as a reservation may last.
         """
         tasks, options = cluster.tasks, self._options
@@ -214,11 +219,11 @@ class Reservations:
     def _reserve(
         self, cluster: Cluster, static_rows: StaticRows, task: int, lasting: Int64, now: float
     ) -> bool:
-        """Reserve, for a task, of all suitable machines the one that lacks the least share of its capacity.
+        """Reserve for a task the suitable machine that lacks the least share of its capacity.
 
-        Return whether there is one.
+        Return whether there is a suitable machine.
 
-        ``lasting``: int64[M, K], use by tasks that are not expected to end.
+        ``lasting``: int64[M, K], what tasks that are not expected to end use.
         """
         cls = int(cluster.tasks.cls[task])
         row = cluster.classes.rows[cls]
@@ -228,7 +233,8 @@ class Reservations:
         in_the_end = (capacity - lasting[:, : len(request)])[:, wanted]
         missing = np.maximum(request - (capacity - machines.used[:, : len(request)]), 0)[:, wanted]
         usable = static_rows.get(row.shape).feasible & (in_the_end >= request[wanted]).all(axis=1)
-        usable &= missing.any(axis=1)  # otherwise the task lacks something other than room
+        # If nothing is missing, the task lacks something other than free capacity.
+        usable &= missing.any(axis=1)
         pinned = list_pinned_rows(cluster, cls)
         if pinned is not None:
             usable &= np.isin(np.arange(len(machines)), pinned)
@@ -255,7 +261,7 @@ class Reservations:
 
 
 def _list_lacking_quota(cluster: Cluster, tasks: Sequence[int]) -> frozenset[int]:
-    """Return which tasks (rows) lack quota now, and let these count anew."""
+    """Return which tasks (rows) lack quota now, and reset the count of rounds that passed over them."""
     rows = np.array(tasks, dtype=np.int64)
     pending = rows[cluster.tasks.state[rows] == TaskPhase.PENDING]
     lacking = pending[find_lacking_quota(cluster, pending)].tolist()

@@ -1,7 +1,7 @@
-"""Computes when machines will have room at the latest, by how long tasks say they run; EASY backfill rests on it.
+"""Computes when machines will have enough free, at the latest, from run times that tasks state (for EASY backfill).
 
-A task whose class states its run time ends at the latest that long after it got its machine; a leaving task counts as
-gone. The end of all other tasks is unknown.
+If a task's class states its run time, the task ends at the latest that long after it got its machine; a leaving task
+counts as gone. The end of all other tasks is unknown.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from firmament.core.state.cluster import Cluster
 
 
 def find_start(cluster: Cluster, needed: Mapping[int, Int64], now: float) -> float:
-    """Return by when each machine in ``needed`` will have as much room as stated there, if no further task comes.
+    """Return by when each machine in ``needed`` will have the stated amounts free, if no further task comes.
 
-    ``needed``: amounts (int64[K]) by row of a machine, -1 for a machine that is gone. Minus infinity if the time is
-    unknown: no task ends before it.
+    ``needed``: amounts (int64[K]) by row of a machine, -1 for a machine that no longer exists. The result is minus
+    infinity if the time is unknown, as no task ends before it.
     """
     if min(needed) < 0:
         return -math.inf

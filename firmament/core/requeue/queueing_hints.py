@@ -1,8 +1,8 @@
 """Keeps unschedulable tasks out of rounds until an event could help them.
 
-A class is requeued when a machine that changed (or has more room) would now take one of its tasks; the check is exact
+A class is requeued when a machine that changed (or has more free) would now take one of its tasks. The check is exact
 except for models' filters and joint rows. A class with rules about other tasks is also requeued when such a task has
-come to any machine or left one, or when domains change.
+come to any machine or left one, or when the domains of a label change.
 """
 
 from __future__ import annotations
@@ -45,10 +45,11 @@ from firmament.core.state.waiting import activate
 def requeue(
     feasible: FeasibleMachines, choose: Callable[[Int64], Int64], placed: frozenset[int] = frozenset()
 ) -> bool:
-    """Requeue every task that a changed machine could take; return whether any was. Machines stay marked as changed.
+    """Requeue every task that a changed machine could take; return whether there was any. Machines stay marked as
+    changed.
 
-    ``placed``: rows of classes of which a round has just placed tasks. Tasks refused for good stay out; ``choose``
-    returns the tasks that are checked at once, the others are tried later.
+    ``placed``: rows of classes of which a round has just placed tasks. Tasks that were refused for good stay out.
+    ``choose`` returns the tasks that are checked at once; the others are tried later.
     """
     cluster, dirty = feasible.cluster, feasible.cluster.dirty
     touched = dirty.touched | placed
@@ -103,19 +104,19 @@ def _group_by_class(cluster: Cluster, rows: Int64) -> tuple[list[int], list[Int6
 
 
 class TaskStandings:
-    """Ranks the tasks of a cluster by importance, at most once for all users."""
+    """Ranks the tasks of a cluster by importance; the ranks are computed at most once, when first needed."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
 
     @cached_property
     def importance(self) -> Importance:
-        """Importance of all tasks."""
+        """The importance of all tasks."""
         return Importance.from_tasks(self._cluster.tasks)
 
     @cached_property
     def lowest(self) -> float:
-        """Rank of the least important bound task; infinite if there is none."""
+        """The rank of the least important bound task; infinite if no task is bound."""
         tasks = self._cluster.tasks
         bound = tasks.in_state(TaskPhase.BOUND)
         return float(self.importance.standing_of(tasks, bound).min()) if len(bound) else math.inf
@@ -123,21 +124,24 @@ class TaskStandings:
 
 @dataclass(frozen=True, slots=True)
 class FeasibleMachines:
-    """Finds machines that would take tasks of a class (row); ``members`` (rows) wait; ignores rules between tasks."""
+    """Finds machines that would take tasks of a class (row), apart from rules between tasks.
+
+    ``members`` (rows): the class's waiting tasks.
+    """
 
     cluster: Cluster
     static_rows: StaticRows
     reservations: Reservations
 
     def find_feasible(self, rows: Int64, free: Int64, cls: int, members: Int64) -> Int64:
-        """Return those of the machines in ``rows``, with ``free`` room, that would take one task."""
+        """Return those of the machines in ``rows``, with ``free`` amounts, that would take one task."""
         if len(rows) == 0:
             return rows
         cluster = self.cluster
         shape, request = cluster.classes.rows[cls].shape, cluster.request_of(cls)
         less = spare_amounts(cluster, shape, rows)
         free = free if less is None else free + less
-        wanted = np.flatnonzero(request)  # resources that are not requested may be overcommitted
+        wanted = np.flatnonzero(request)  # Resources that are not requested may be overcommitted.
         enough = (free[:, wanted] >= request[wanted]).all(axis=1)
         takes = rows[self.static_rows.get(shape).feasible[rows] & enough]
         if len(takes) and (pinned := list_pinned_rows(cluster, cls)) is not None:
@@ -176,7 +180,10 @@ class FeasibleMachines:
 
 
 def _list_allowed(cluster: Cluster, takers: dict[int, Int64]) -> list[int]:
-    """Return the classes of ``takers`` (class row -> machines with a place) that rules allow on such a machine."""
+    """Return the classes of ``takers`` that rules allow on a machine that would take them.
+
+    ``takers``: class row -> machines that would take a task.
+    """
     if not takers:
         return []
     state = RuleState(compile_rules(cluster, list(takers)))
@@ -185,15 +192,16 @@ def _list_allowed(cluster: Cluster, takers: dict[int, Int64]) -> list[int]:
 
 
 class QueueingHints:
-    """Finds classes whose tasks may fit on some machine after an event.
+    """Finds the classes whose tasks may fit on some machine after an event.
 
-    Required rules count, pairs that a model knows, and constraints of models: when a task with partners comes or
-    leaves, another task may satisfy its limits, or find room on a link. Preferences keep no task waiting. Ports are not
-    checked: a port becomes free on a machine that a task has left, and such machines are checked anyway.
+    Three things count: required rules, pairs that a model knows, and models' constraints. When a task with partners
+    comes or leaves, another task may meet its limits, or find capacity on a network link. Preferences are left out,
+    as they keep no task waiting. Ports are left out too: a port becomes free on a machine that a task has left, and
+    such machines are checked anyway.
     """
 
     def __init__(self, cluster: Cluster, touched: Collection[int], *, domains_changed: bool) -> None:
-        """``touched``: rows of the classes whose tasks came or left; ``domains_changed``: as in `DirtySet`."""
+        """``touched``: rows of the classes whose tasks came or left. ``domains_changed``: as in `DirtySet`."""
         self._cluster = cluster
         self._rows = cluster.classes.rows
         self._selector = cluster.selector()
@@ -228,5 +236,5 @@ class QueueingHints:
         )
 
     def _is_paired(self, content: TaskClass) -> bool:
-        """Return whether a class's tasks may be partners of other tasks."""
+        """Return whether a class's tasks may be partners of other tasks in pairs."""
         return any(key in self._kind_labels for key, _ in content.labels)

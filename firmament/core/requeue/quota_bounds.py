@@ -1,6 +1,8 @@
-"""Says for how many waiting tasks there can be quota now, with what their queues could take from others.
+"""Computes for how many waiting tasks quota could be available now.
 
-All numbers are upper bounds: no round places more of these tasks, however much room machines have.
+What their queues could take from other queues counts as available.
+
+All numbers are upper bounds: no round places more tasks of these classes, however much capacity machines have.
 """
 
 from __future__ import annotations
@@ -27,9 +29,9 @@ class QuotaBounds:
     """The quotas as they are now, and which waiting tasks they would admit."""
 
     def __init__(self, cluster: Cluster, classes: Sequence[int], apart: Collection[str] = ()) -> None:
-        """``classes``: rows of the classes that are asked about; those that draw on no quota cost nothing.
+        """``classes``: rows of the classes to be judged; those that use no quota cost no work.
 
-        ``apart``: gangs that are like no others, as places are kept for them.
+        ``apart``: gangs that are unlike all others, because capacity is kept for them.
         """
         self._cluster, self._apart = cluster, {*apart}
         self._draw_of: dict[int, int] = {}
@@ -45,14 +47,15 @@ class QuotaBounds:
             draw = dict(zip(shapes, terms.draw.tolist(), strict=True))
             self._room = QuotaRoom(terms)
             self._draw_of = {cls: draw[rows[cls].shape] for cls in drawing}
-            self._apart |= list_groups(cluster)  # each has rules of its own
+            self._apart |= list_groups(cluster)  # Each tree group has rules of its own.
 
     def select(self, cls: int, members: Int64) -> Int64:
-        """Return those of the waiting tasks ``members`` (rows) of a class that should be tried, judged by quotas alone.
+        """Return those of a class's waiting tasks ``members`` (rows) that should be tried, judged by quotas alone.
 
-        Of tasks and gangs that are alike, only so many of the oldest as there can be quota for; once these have their
-        places, the others are asked about again. Where a queue may evict for quota, at least one is left, since rounds
-        evict nobody for whom it would come back. In queues that are strict about their order, all are tried, or none.
+        If tasks or gangs are equal, only the oldest are returned, as many as there can be quota for; once the oldest
+        are placed, the others are judged again. If a queue may evict others to get quota, at least one task is
+        returned; rounds make sure that they evict nobody in vain. If a queue is strict about the order of its tasks,
+        all of them are returned, or none.
         """
         draw = self._draw_of.get(cls, -1)
         if draw < 0:
@@ -71,7 +74,7 @@ class QuotaBounds:
         return members if units >= len(members) else self._select_oldest(members, units)
 
     def _select_oldest(self, members: Int64, units: int) -> Int64:
-        """Return, of each kind of tasks and gangs that are alike, the oldest ones with ``units`` tasks together."""
+        """Return the oldest of each kind of equal tasks and gangs, with ``units`` tasks together."""
         if not units:
             return members[:0]
         tasks = self._cluster.tasks
@@ -87,16 +90,16 @@ class QuotaBounds:
             values, of = np.unique(priority, return_inverse=True)
             kind = kind * len(values) + of
         among = rank(kind) < units
-        # A gang takes part from the first of its tasks on that is among the oldest.
+        # If one task of a gang is among the oldest, the gang takes part, from this task on.
         place, first = np.arange(len(order)), np.full(len(counts), len(order))
         np.minimum.at(first, job[among], place[among])
         alone = np.array([each is None for each in needs])[job]
         return order[np.where(alone, among, place >= first[job])]
 
     def _describe_gang(self, name: str, waiting: int) -> Hashable:
-        """Return a key that is equal for gangs that need equal places; None for tasks in no gang.
+        """Return a key that is equal for gangs that need equal machines; None for tasks in no gang.
 
-        ``waiting``: number of the gang's tasks of the class in question that wait for a change.
+        ``waiting``: the number of the gang's tasks of the examined class that wait for a change.
         """
         jobs, tasks = self._cluster.jobs, self._cluster.tasks
         gang = jobs.gang(name)
@@ -109,7 +112,7 @@ class QuotaBounds:
         return waiting, describe_needs(gang)
 
     def _count_together(self, members: Int64) -> int:
-        """Return how many tasks of a class (rows) must at least be placed at once, as the smallest of gangs needs."""
+        """Return how many tasks of a class (rows) must be placed at once at least: what the smallest gang needs."""
         jobs, tasks = self._cluster.jobs, self._cluster.tasks
         if not jobs.gangs:
             return 1
@@ -125,8 +128,9 @@ class QuotaBounds:
     # --- tasks that leave for others -----------------------------------------------------------------------------
 
     def _count_after_evictions(self, cls: int, wanted: Draw, members: Int64) -> int:
-        """Return for how many tasks there can be quota once tasks have left that their queue may evict, or that leave
-        anyway.
+        """Return for how many tasks there can be quota after evictions.
+
+        The evictions are those that the tasks' queue may cause, and those under way anyway.
         """
         room = self._room
         assert room is not None
@@ -137,7 +141,7 @@ class QuotaBounds:
             or self._cluster.classes.rows[cls].content.never_preempts
         ):
             return 0
-        if self._are_in_trees(members):  # of trees that need evictions, one at a time is tried
+        if self._are_in_trees(members):  # If trees of groups need evictions, one tree at a time is tried.
             return 0
         path = use.list_path(node)
         several = any(len(group.flavors) != 1 for group in wanted.groups)
@@ -168,7 +172,7 @@ class QuotaBounds:
         return all(gang is not None and bool(gang.groups) for gang in gangs)
 
     def _sum_of_borrowers(self, node: int, root: int) -> Int64:
-        """Return int64[J]: what other queues use that borrow in the tree of ``root``."""
+        """Return int64[J]: what other queues in the tree of ``root`` use that borrow."""
         assert self._room is not None
         use = self._room.use
         borrows = (use.used > use.tree.subtree).any(axis=1) & (self._roots == root)
@@ -177,7 +181,7 @@ class QuotaBounds:
         return found
 
     def _sum_less_important(self, node: int, members: Int64, policy: int) -> Int64:
-        """Return int64[J]: what tasks of a queue use that others of the queue may evict, by its policy ``within``."""
+        """Return int64[J]: what tasks of a queue use that its policy ``within`` lets others of the queue evict."""
         assert self._room is not None
         terms = self._room.terms
         found = np.zeros(len(terms.columns), dtype=np.int64)
@@ -196,7 +200,7 @@ class QuotaBounds:
 
     @cached_property
     def _backs_off(self) -> bool:
-        """Whether any task may not be tried before some time."""
+        """Whether some task must not be tried before a certain time."""
         return bool(self._cluster.tasks.not_before.any())
 
     @cached_property
@@ -215,7 +219,7 @@ class QuotaBounds:
 
     @cached_property
     def _placed(self) -> tuple[Int64, Int64]:
-        """Rows of the tasks on machines that draw on quotas, and the draw of each."""
+        """Rows of the tasks on machines that use quotas, and what each takes (its draw)."""
         assert self._room is not None
         tasks, classes = self._cluster.tasks, list_drawing(self._cluster)
         draw = np.full(len(self._cluster.classes.rows), -1, dtype=np.int64)
@@ -226,7 +230,7 @@ class QuotaBounds:
 
     @cached_property
     def _leaving(self) -> frozenset[int]:
-        """The roots of trees on which tasks draw that leave anyway."""
+        """The roots of the quota trees that leaving tasks use."""
         assert self._room is not None
         rows, draw = self._placed
         node = self._room.terms.find_nodes_of(draw[self._cluster.tasks.leaving[rows]])
@@ -234,7 +238,10 @@ class QuotaBounds:
 
     @cached_property
     def _users(self) -> Mapping[int, tuple[Int64, Int64]]:
-        """By queue (quota node), the draw of each of its tasks on machines, and the lowest standing in its gang."""
+        """By queue (a node of a quota tree), what tasks on machines take.
+
+        For each task: its draw, and the lowest standing in its gang.
+        """
         assert self._room is not None
         tasks, gangs = self._cluster.tasks, self._cluster.jobs.gangs
         rows, draw = self._placed

@@ -1,13 +1,13 @@
-"""Gives tasks that wait for their victims to leave another machine, if one has become free meanwhile.
+"""Moves tasks that wait for their victims to leave to another machine, if one has become free meanwhile.
 
-Such a task keeps its place until it has another one. In a round it comes after all tasks of equal priority without a
-place, so no other task has to be evicted for the move. Evictions that no task depends on any more are withdrawn (see
-``evictions``).
+A task that waits for victims keeps its machine until it has another one. In a round, it comes after all tasks of
+equal priority without a machine, so no other task is evicted for the move. If no task depends on an eviction any
+more, the eviction is withdrawn (see ``evictions``).
 
-Some tasks stay where they are: members of gangs, tasks that others want near them or are spread with, and tasks in
-pairs, as other tasks may have been placed because of them; and tasks that got devices with their place, or that a
-ledger counts in order of arrival. Tasks that others only want to stay away from may move, because no task was placed
-near them on purpose.
+Some tasks do not move. Members of gangs, tasks that others want near them or are spread with, and tasks in pairs stay
+because other tasks may have been placed because of them. Tasks that got devices with their machine, or that a ledger
+counts in order of arrival, stay too. A task that others only want to stay away from may move, because no task was
+placed near it on purpose.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from firmament.core.state.tasks import TaskPhase
 
 
 class Renominations:
-    """The tasks that wait for victims to leave, and may get another place meanwhile."""
+    """The tasks that wait for victims to leave, and may get another machine meanwhile."""
 
     def __init__(self, evictions: PendingEvictions) -> None:
         self._evictions = evictions
@@ -42,7 +42,7 @@ class Renominations:
     # --- before a round ------------------------------------------------------------------------------------------
 
     def note_changes(self, cluster: Cluster, feasible: FeasibleMachines) -> None:
-        """Mark for the next round the tasks that a changed machine could take, or that need not wait any more."""
+        """Mark for the next round the tasks that a changed machine could take, or that no longer need to wait."""
         if not cluster.dirty.any_machine:
             return
         waiting = self._evictions.waiting(cluster)
@@ -56,7 +56,7 @@ class Renominations:
             for cls in np.unique(classes).tolist()
             if len(feasible.find_feasible(rows, free, cls, waiting[classes == cls]))
         ]
-        requeued = np.isin(classes, takes)  # models and rules are not considered
+        requeued = np.isin(classes, takes)  # The check ignores cost models and rules.
         requeued |= np.isin(cluster.tasks.machine[waiting], rows) & _at_ease(cluster, waiting)
         tasks, gangs = cluster.tasks, cluster.jobs.gangs
         found = np.array(
@@ -74,12 +74,13 @@ class Renominations:
         self._requeued.update((task, int(tasks.came[task])) for task in found.tolist())
 
     def due(self, cluster: Cluster) -> bool:
-        """Return whether a round could give some task another place."""
+        """Return whether a round could give some task that waits for victims another machine."""
         return bool(self._still_waiting(cluster, self._requeued))
 
     def list_called(self, cluster: Cluster) -> Int64:
-        """Return the rows of these tasks that take part in the round that begins; none takes part again once the round
-        is closed.
+        """Return the rows of the tasks waiting for victims that take part in the round that begins.
+
+        After the round is closed, none of them takes part again before a further change.
         """
         self._called = self._still_waiting(cluster, self._called | self._requeued)
         self._requeued = {}
@@ -92,7 +93,7 @@ class Renominations:
                 self._requeued[task] = self._called.pop(task)
 
     def _still_waiting(self, cluster: Cluster, tasks: dict[int, int]) -> dict[int, int]:
-        """Return those of ``tasks`` (row -> arrival number) that still wait for the same place."""
+        """Return those of ``tasks`` (row -> arrival number) that still wait for the same machine."""
         table = cluster.tasks
         return {
             task: came
@@ -106,7 +107,10 @@ class Renominations:
     # --- after a round -------------------------------------------------------------------------------------------
 
     def begin(self, cluster: Cluster) -> None:
-        """Let the tasks of this round that still wait be placed like tasks without a place; their room stays booked."""
+        """Let tasks of this round that still wait be placed as if they had no machine.
+
+        What they hold stays booked.
+        """
         waiting = self._still_waiting(cluster, self._called)
         if len(waiting) < len(self._called):
             # A task that no longer waits must not be moved; the new version makes the round check its placements.
@@ -114,9 +118,9 @@ class Renominations:
         self._lifted += [transitions.lift(cluster, task) for task in waiting]
 
     def finish(self, cluster: Cluster, snapshot: Snapshot) -> list[Delta]:
-        """Give tasks that got no other place their former one back, and release the room that was held for the others.
+        """Give tasks that got no other machine their former one back, and release what was held for those that moved.
 
-        Returns deltas for tasks that may take their present place at once.
+        Return the deltas for tasks that may take their present machine at once.
         """
         stayed = []
         for lifted in self._lifted:
@@ -131,9 +135,10 @@ class Renominations:
 
 
 def _find_tied(cluster: Cluster, rows: Int64) -> Bool:
-    """Return tasks because of whose place others may have theirs, by rules between tasks or by pairs: bool[N].
+    """Return which tasks may be the reason for other tasks' machines, by rules between tasks or by pairs: bool[N].
 
-    A task from which others are only kept away, for example by ports or anti-affinity, is not among them.
+    A task that only keeps others away, for example by ports or anti-affinity, is not a reason for other tasks'
+    machines.
     """
     tasks, table = cluster.tasks, cluster.classes.rows
     classes = tasks.cls[rows]
@@ -165,7 +170,7 @@ def _drawing(rules: ClassRules) -> Iterator[int]:
 
 
 def _at_ease(cluster: Cluster, rows: Int64) -> Bool:
-    """Return tasks whose machine has room for them although no victim has left it: bool[N]."""
+    """Return the tasks that fit on their machine although no victim has left it: bool[N]."""
     tasks = cluster.tasks
     free = cluster.free()[tasks.machine[rows]]
     requests, _ = cluster.demand_of(tasks.cls[rows])
@@ -189,9 +194,11 @@ def _settle(cluster: Cluster, snapshot: Snapshot, stayed: Iterable[int]) -> list
 
 
 def _needs_room_alone(snapshot: Snapshot, task: int, name: str) -> bool:
-    """Return whether resources alone decide if a task (row) may be on a machine, not models or rules between tasks.
+    """Return whether free resources alone decide if a task (row) may be on a machine.
 
-    False for tasks that the round did not take, of which that is unknown.
+    If so, neither models nor rules between tasks matter.
+
+    The result is False for a task that did not take part in the round, as nothing is known about it.
     """
     cls = next((index for index, members in enumerate(snapshot.members) if task in members), -1)
     if cls < 0:

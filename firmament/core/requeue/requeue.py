@@ -28,15 +28,15 @@ from firmament.core.state.tasks import TaskPhase
 from firmament.core.state.waiting import activate
 
 RETRY_SECONDS = 10.0
-"""Delay after a change until costly classes are tried again, instead of being checked against every change."""
+"""Delay, in seconds, from a change until costly classes are tried again; they are not checked against every change."""
 
 
 class Requeue:
     """Chooses the tasks that take part in rounds, and requeues tasks for which something has changed.
 
-    ``clock``: seconds since the epoch. The other attributes concern waiting tasks as well: ``reservations``,
-    ``evictions`` under way and ``moves`` because of them, ``gangs``, ``rebinding`` of their members, the classes
-    ``set_aside``, the ``profiles`` that take turns, and the ``budgets`` of namespaces.
+    ``clock``: returns the time in seconds since the epoch. The other attributes concern waiting tasks too:
+    ``reservations``; ``evictions`` under way, and ``moves`` because of them; ``gangs``, and ``rebinding`` of their
+    members; the classes ``set_aside``; the ``profiles`` that take turns; and the ``budgets`` of namespaces.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class Requeue:
         """Return the tasks that take part in the round that begins; ``only``: as in ``Scheduler.open_round``."""
         cluster = self._cluster
         if cluster.jobs.had_gangs:
-            # If the round fails, the next one reports the gangs that are given up here.
+            # If the round fails, the next round reports the gangs that are given up here.
             self._given_up += self.gangs.expire(cluster, now)
         self.refresh()
         cluster.dirty.clear()
@@ -87,7 +87,7 @@ class Requeue:
         return admitted
 
     def _list_called(self, only: frozenset[TaskClass] | None, now: float) -> Int64:
-        """Return rows of the tasks that take part in the round that begins, before gangs are considered."""
+        """Return the rows of the tasks that take part in the round that begins, before gangs are considered."""
         cluster, tasks = self._cluster, self._cluster.tasks
         waiting = tasks.in_state(TaskPhase.PENDING)
         waiting = waiting[~tasks.unschedulable[waiting] & (tasks.not_before[waiting] <= now)]
@@ -99,7 +99,7 @@ class Requeue:
             waiting = self.set_aside.choose(cluster, waiting, only)
         called = waiting
         is_kept = cluster.promises.others.by_uid or cluster.restarts.by_uid
-        if is_kept and only is None:  # rounds with ``only`` some are trials, and not put into effect
+        if is_kept and only is None:  # Some rounds with ``only`` are trials, which do not take effect.
             waiting = self._turns.choose_turn(cluster, waiting)
         if self.profiles.several:
             waiting = self.profiles.choose_profile(waiting)
@@ -120,8 +120,9 @@ class Requeue:
         return self.profiles.put_off + self.budgets.put_off
 
     def close_round(self) -> tuple[list[Delta], list[Unscheduled]]:
-        """Return results in addition to the round's decisions: deltas that are reported first, and why some tasks were
-        not tried.
+        """Return results in addition to the round's decisions.
+
+        The additional results are deltas to be reported first, and the reasons why some tasks were not tried.
         """
         cluster = self._cluster
         self._stale_reasons.close_round(cluster)
@@ -147,7 +148,7 @@ class Requeue:
     def refresh(self) -> float | None:
         """Update reservations, and requeue tasks that a changed machine could take.
 
-        Returns the seconds until machines with reports of use count as changed, None if none will.
+        Return the seconds until machines with reports of use count as changed; None if no machine will.
         """
         if self._is_calm():
             return None
@@ -222,10 +223,11 @@ _Token = tuple[int, int]
 class StaleReasons:
     """Decides when rounds include unschedulable tasks to bring their reasons up to date.
 
-    A machine that is cordoned, filled or removed requeues no task, but makes the counts in the reasons of unschedulable
-    tasks wrong. So these tasks take part in a round once more: at most every ``every`` seconds (infinity: never), and
-    only after such changes. This also limits how long a task waits if an event that could have helped it was not
-    recognised, like kube-scheduler's periodic flush of unschedulable pods.
+    When a machine is cordoned, filled or removed, no task is requeued, but the counts in the reasons of unschedulable
+    tasks become wrong. So unschedulable tasks take part in a round once more: at most every ``every`` seconds
+    (infinity: never), and only after a change of machines. The refresh also limits how long a task waits if the
+    solver did not recognise an event that could have helped it, like kube-scheduler's periodic flush of unschedulable
+    pods.
     """
 
     def __init__(self, every: float) -> None:
@@ -243,7 +245,7 @@ class StaleReasons:
         return True
 
     def next_in(self, cluster: Cluster, now: float) -> float | None:
-        """Return seconds until unschedulable tasks should take part, None if nothing has changed or there are none."""
+        """Return the seconds until unschedulable tasks should take part; None if nothing changed or there are none."""
         if math.isinf(self._every) or _token(cluster) == self._seen or not cluster.tasks.any_unschedulable:
             return None
         return max(0.0, self._told_at + self._every - now)
@@ -255,9 +257,9 @@ class StaleReasons:
             self._note(cluster, now)
 
     def close_round(self, cluster: Cluster) -> None:
-        """Prepare to put a round into effect, whose placements do not make the reasons of tasks in it stale.
+        """Prepare to put a round into effect, as its placements do not outdate the reasons of tasks in it.
 
-        Changes by others while it was solved do not count as known.
+        Changes that others made while the round was solved do outdate the reasons of its tasks.
         """
         self._told_all = self._all_take_part and _token(cluster) == self._seen
 
@@ -279,16 +281,17 @@ def _token(cluster: Cluster) -> _Token:
 class CostlyRetries:
     """Unschedulable tasks that are too expensive to check against every change; they are retried at intervals.
 
-    Whether a change could help a task with hundreds of rules must be asked of each rule. If the waiting classes have
-    more rules than a round may evaluate (see ``queue.budgets``), the expensive classes are not checked, but all retried
-    some seconds after the first change. The same holds for namespaces with more kinds of ordinary tasks than a round
-    would take besides others. ``clock``: seconds since the epoch.
+    To find out whether a change could help a task with hundreds of rules, each rule must be asked. If the waiting
+    classes have more rules than a round may evaluate (see ``queue.budgets``), the expensive classes are not checked;
+    all of them are retried some seconds after the first change. Tasks of a namespace are not checked either if it has
+    more kinds of ordinary tasks than a round with other namespaces would take. ``clock``: returns the time in seconds
+    since the epoch.
     """
 
     def __init__(self, cluster: Cluster, budgets: Budgets, clock: Callable[[], float]) -> None:
         self._cluster, self._budgets, self._clock = cluster, budgets, clock
         self.since: float | None = None
-        """Time of the first change against which they were not checked, None if there was none."""
+        """Time of the first change against which the costly tasks were not checked; None if there was none."""
 
     def choose(self, unschedulable: Int64) -> Int64:
         """Return those of ``unschedulable`` (task rows) that should be checked against a new change."""
@@ -300,7 +303,7 @@ class CostlyRetries:
         return unschedulable[~costly]
 
     def next_in(self, now: float) -> float | None:
-        """Return the seconds until the other tasks are retried; None if nothing has changed for them."""
+        """Return the seconds until the costly tasks are retried; None if nothing has changed for them."""
         return None if self.since is None else max(0.0, self.since + RETRY_SECONDS - now)
 
     def refresh(self) -> bool:

@@ -1,7 +1,8 @@
 """Sets aside classes that make rounds fail, so that the tasks of all other classes are placed.
 
-A class that passed validation but makes a model or a rule raise would fail every round as long as its tasks wait. These
-tasks wait, with a reason, as if refused for good, until the class is defined again.
+A class may pass validation and still make a model or a rule raise an exception; then every round would fail as long
+as its tasks wait. So the tasks of a class that makes rounds fail wait, with a reason, like tasks refused for good,
+until the class is defined again.
 """
 
 from __future__ import annotations
@@ -23,9 +24,7 @@ T = TypeVar("T")
 
 
 class SetAside:
-    """The classes that are set aside, with the reasons (``why``); ``untold``: reasons that were not reported yet, by
-    uid.
-    """
+    """The classes that are set aside, with the reasons (``why``); ``untold``: the reasons not reported yet, by uid."""
 
     def __init__(self) -> None:
         self.why: dict[TaskClass, str] = {}
@@ -38,7 +37,7 @@ class SetAside:
         self.why.update(dict.fromkeys(contents, why))
 
     def note_defined(self, cluster: Cluster, events: Sequence[Event]) -> None:
-        """Let classes that ``events`` have defined again be tried."""
+        """Let the classes that ``events`` have defined again take part in rounds again."""
         again = {event.task_class for event in events if isinstance(event, ClassDefined)} & self.why.keys()
         if again:
             rows = cluster.tasks.in_state(TaskPhase.PENDING)
@@ -48,8 +47,7 @@ class SetAside:
                 del self.why[content]
 
     def choose(self, cluster: Cluster, waiting: Int64, only: frozenset[TaskClass] | None) -> Int64:
-        """Return the ``waiting`` tasks (rows) that take part in a round, and set aside pending tasks of failing
-        classes.
+        """Return the ``waiting`` tasks (rows) that take part in a round, and mark tasks of failing classes refused.
 
         ``only``: also leave out all tasks of other classes, without a reason.
         """
@@ -82,10 +80,10 @@ def waiting_classes(cluster: Cluster) -> list[TaskClass]:
 
 
 def find_culprits(candidates: Sequence[T], fails: Callable[[Sequence[T]], bool], budget: int) -> list[T]:
-    """Return those of ``candidates``, which fail together, that also fail alone, as ``fails`` says.
+    """Return those of ``candidates`` that fail alone, given that all of them together fail; ``fails`` tries a group.
 
-    The result is empty if ``budget`` trials do not suffice, or if all candidates fail alone, as then none of them is to
-    blame.
+    The result is empty if ``budget`` trials do not suffice, or if all candidates fail alone, as then no single one is
+    the cause.
     """
     found: list[T] = []
     rest = [list(candidates)]
@@ -104,7 +102,7 @@ def find_culprits(candidates: Sequence[T], fails: Callable[[Sequence[T]], bool],
 
 
 def _find_tasks(cluster: Cluster, rows: Int64, contents: Iterable[TaskClass]) -> Bool:
-    """Return whether the task in each of ``rows`` is of one of the classes ``contents``: bool[N]."""
+    """Return which of the tasks ``rows`` are of one of the classes ``contents``: bool[N]."""
     wanted = set(contents)
     cls = cluster.tasks.cls[rows]
     chosen = [each for each in np.unique(cls).tolist() if cluster.classes.rows[each].content in wanted]

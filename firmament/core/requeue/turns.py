@@ -1,16 +1,18 @@
-"""Lets tasks take turns in rounds while room is kept for gangs that restart, or for tasks of other schedulers.
+"""Lets tasks take turns in rounds while capacity is kept for restarting gangs or for other schedulers' tasks.
 
-A round has one amount of room for all its tasks. So it has only tasks for which the same room counts as free:
+A round counts one amount as free on each machine, the same for all its tasks. So a round has only tasks for which the
+same capacity counts as free:
 
-* Tasks above a priority for which room is kept go before those of it and below. After them the less important ones
-  have their turn, level by level, before the first level begins again: so nobody waits for ever while important tasks
-  keep coming.
-* Within a level, a job for which room is kept has a round alone, as its own room is free for nobody else. All others of
-  the level, without the other jobs with room, have the next one. Then comes the next job: one that has had no turn
-  before one that has, then the most important, then by name. So no job is first again while others wait.
+* Tasks above the priority for which capacity is kept go before those at or below it. After them, the less important
+  tasks have their turn, level by level, before the first level begins again. So no task waits for ever while
+  important tasks keep coming.
+* Within a level, a job for which capacity is kept has a round alone, because the kept capacity is free for no other
+  job. The next round is for all other tasks of the level, except those of other jobs with kept capacity. Then the
+  next job with kept capacity follows: first one that has had no turn, then the most important one, then by name. So
+  no job has a second turn while other jobs wait for their first.
 
-A turn has been had once its round begins, whether or not it succeeds. Nothing else is remembered, so a round that fails
-delays nobody: those who still wait are called again.
+A turn counts as used once its round begins, whether or not the round succeeds. Nothing else is remembered, so a round
+that fails delays nobody: tasks that still wait take part again.
 """
 
 from __future__ import annotations
@@ -26,15 +28,17 @@ class RoundTurns:
     """The state of the turns of one cluster's tasks."""
 
     def __init__(self) -> None:
-        self._below: int | None = None  # the highest priority of the level whose turn it is, None for any
-        # Whether a job has had a round alone, and others of this level have had none since.
+        self._below: int | None = (
+            None  # The highest priority of the level whose turn it is; None: any priority.
+        )
+        # Whether a job has had a round alone, and the other tasks of this level have had none since.
         self._was_alone = False
-        self._served: set[str] = set()  # jobs that have had rounds alone and still wait
+        self._served: set[str] = set()  # Jobs that have had rounds alone and still wait.
 
     def choose_turn(self, cluster: Cluster, waiting: Int64) -> Int64:
         """Return those of the ``waiting`` tasks (rows) that take part in the round that begins.
 
-        To be called only while room is kept.
+        The method is called only while capacity is kept.
         """
         if not len(waiting):
             return waiting
@@ -49,7 +53,7 @@ class RoundTurns:
         return chosen
 
     def _find_level(self, cluster: Cluster, waiting: Int64) -> tuple[Int64, int | None]:
-        """Return the tasks of the level whose turn it is, and the priority below it, None for the last level."""
+        """Return the tasks of the level whose turn it is, and the priority below it; None for the last level."""
         if self._below is not None:
             below = waiting[count_gangs_alike(cluster, waiting) <= self._below]
             if len(below):
@@ -58,7 +62,7 @@ class RoundTurns:
         return select_foremost(cluster, waiting)
 
     def _choose_of_level(self, cluster: Cluster, level: Int64, jobs: set[str]) -> Int64:
-        """Return one of the ``jobs``, which have room, or all other tasks of the level (rows)."""
+        """Return the tasks (rows) of one of ``jobs``, which have kept capacity, or all other tasks of the level."""
         tasks = cluster.tasks
         job_of = [tasks.job[row] for row in level.tolist()]
         has_room = np.array([job in jobs for job in job_of], dtype=np.bool_)

@@ -1,8 +1,8 @@
 """NodeName, and machine names in NodeAffinity: confines classes to machines by name, or by volumes on these machines.
 
-For such tasks, kube-scheduler looks only at the named machines. Thousands of classes may differ in nothing but the
-one machine that each names. So shapes do not include these machines (pins), and no row over all machines is kept for
-them: each class lists its machines.
+For tasks confined to machines by name, kube-scheduler looks only at the named machines. Thousands of classes may
+differ in nothing but the one machine that each names. So shapes do not include the machines to which a class is
+confined (pins), and no row over all machines is kept for them: each class lists its machines.
 """
 
 from __future__ import annotations

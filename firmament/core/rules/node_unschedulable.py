@@ -1,6 +1,6 @@
-"""NodeUnschedulable: machines that are cordoned or not ready take only tasks that tolerate this.
+"""NodeUnschedulable: machines that are cordoned or not ready take only tasks that tolerate this state.
 
-This rule knows no time: the bridge (``poseidon/nodes/machines.py``) handles the delay before a cordon counts.
+Rules know no time: the bridge (``poseidon/nodes/machines.py``) handles the delay before a cordon counts.
 """
 
 from __future__ import annotations

@@ -108,7 +108,7 @@ class PodAffinity(PodRule):
 def name_topology_constraint(contents: Iterable[TaskClass], job: str) -> dict[str, str]:
     """Return the name of the topology constraint behind a gang's required affinity; {} if there is none.
 
-    The key is `_CALLED_NEAR`, the name that messages otherwise give this affinity.
+    The result's key is `_CALLED_NEAR`, the name that messages otherwise give this affinity.
 
     ``contents``: the classes of the gang's tasks. A term whose selector names nothing but the gang (``job``) stands
     for the gang's topology constraint.
@@ -132,7 +132,7 @@ class _LessAsked(NamedTuple):
 def _ask_less(rule: str, index: int, term: TaskTerm, keys: Sequence[str]) -> Iterator[_LessAsked]:
     """Yield the change that drops a term, then changes that state the term over other labels.
 
-    The other labels are the first few in ``keys``.
+    The labels tried are the first few in ``keys``.
     """
     subject = f"{rule} by {term.topology_key}"
     yield _LessAsked(CureChange(CureKind.DROP, subject, before=index), None)
@@ -167,7 +167,8 @@ def _collect_terms(compilation: Compilation) -> dict[HeldTerm, list[int]]:
 def _add_term(compilation: Compilation, standing: StandingTerms, term: HeldTerm, holders: list[int]) -> None:
     """Add what a term means for the waiting classes that it selects.
 
-    ``holders``: the classes (rows) that state the term. Those of them that do not wait are added to ``standing``.
+    ``holders``: the classes (rows) that state the term. Those of ``holders`` that do not wait are added to
+    ``standing``.
     """
     matching = compilation.selector.find_selected(term)
     selected = matching[compilation.waits[matching]]

@@ -130,8 +130,8 @@ class NodeRules:
         self._looking_at_all = [each.rule for each in by_all]
         others = (each for each in (*self._lasting, *self._looking) if each not in by_all)
         self.stated_fields = tuple(dict.fromkeys(field for each in others for field in each.fields))
-        """Fields of tasks that matter to rules. For a class that states none of these fields, ``is_choosy`` is False
-        and ``count_common_looks`` applies."""
+        """Fields of tasks that matter to rules. For a class that states none of ``stated_fields``, ``is_choosy`` is
+        False and ``count_common_looks`` applies."""
         passing = [field for each in self._passing for field in each.fields]
         always = any(not each.fields for each in self._passing)
         self._may_pass = read_fields(passing) if passing and not always else None
@@ -150,7 +150,7 @@ class NodeRules:
     def lasting_refusals(self, machines: MachineTable, shape: TaskClass) -> list[MachineRefusal]:
         """Return the refusals that hold while the machines' ``static_version`` stays.
 
-        They are ordered by stage, then as the rules are.
+        The refusals are ordered by stage, then as the rules are.
         """
         asked = (each.rule for each in self._lasting if each.concerns(machines, shape))
         found = (each for rule in asked for each in rule.refusals(machines, shape))
@@ -195,7 +195,7 @@ class NodeRules:
         return any(each.is_stated(content) for each in self._lasting)
 
     def rule_of(self, reason: AnyReason) -> NodeRule | None:
-        """Return the rule that refuses machines for a reason; None if none of these rules does."""
+        """Return the rule about machines that refuses machines for a reason; None if no such rule does."""
         return self._of_reason.get(reason)
 
     def as_new(self, machine: Machine) -> Machine:
@@ -239,7 +239,7 @@ def list_limiting(shapes: Iterable[TaskClass]) -> list[LimitRule]:
         return []
     stated = [(rule, [attrgetter(field) for field in rule.for_tasks_with]) for rule in LIMIT_RULES]
     given = list(shapes)
-    # There may be thousands of shapes: ``any`` and ``map`` are faster than loops.
+    # A round may have thousands of shapes: ``any`` and ``map`` are faster than loops.
     return [rule for rule, fields in stated if any(any(map(get, given)) for get in fields)]
 
 
@@ -293,7 +293,7 @@ def keep_ledgers(cluster: Cluster, demand: RoundDemand) -> tuple[Ledger, ...]:
 # --- Rules between tasks.
 
 POD_RULES: tuple[PodRule, ...] = (PodAffinity(), TopologySpread(), NodePorts(), SharedDisks())
-"""Cures are proposed in the order of these rules, whereas reasons are ordered by their stages."""
+"""Cures are proposed in the order of `POD_RULES`, whereas reasons are ordered by their stages."""
 
 _STATING = [(rule, read_fields(rule.stated_in)) for rule in POD_RULES]
 _STATED = tuple(field for rule in POD_RULES for field in rule.stated_in)
@@ -340,7 +340,7 @@ def constraint_behind(reason: AnyReason) -> str:
 def name_constraints_of_gang(contents: Iterable[TaskClass], job: str) -> Mapping[str, str]:
     """Return the names of a gang's own constraints.
 
-    The keys are the names that ``constraint_behind`` returns for these constraints.
+    The keys are the names that ``constraint_behind`` returns for the gang's constraints.
 
     ``contents``: the classes of the gang's tasks; ``job``: its id. Constraints that keep their names are left out.
     """

@@ -103,7 +103,7 @@ def find_eligible(
 ) -> tuple[Hashable, Bool]:
     """Return a key, equal for equal answers, and bool[M]: the machines that a spread constraint of a class considers.
 
-    These machines have all labels ``keys``, and pass the constraint's inclusion policies. The policies follow
+    The machines have all labels ``keys``, and pass the constraint's inclusion policies. The policies follow
     ``matchNodeInclusionPolicies`` of kube-scheduler.
     """
     mark = (

@@ -1,1 +1,1 @@
-"""Turns the answers of cost models and preferences into costs of arcs."""
+"""Turns the answers of cost models and preferences into costs of arcs in the flow network."""

@@ -1,6 +1,6 @@
 """Computes what a task of each shape costs on each machine, in units: models' figures plus the task's preferences.
 
-Where that is exact, models' figures in small integers are converted by straight lines in whole numbers.
+If the result is exact, figures of models in small integers are converted by linear functions in whole numbers.
 """
 
 from __future__ import annotations
@@ -25,10 +25,9 @@ from firmament.solvers.base import Int32
 def compute_charges(
     assessed: RoundAssessment, models: Sequence[WeightedModel], recall: Recall | None
 ) -> Charges:
-    """Return int32[S, M] and what is needed to cache it: the cost units charged for a task of each shape on each
-    machine.
+    """Return what a task of each shape costs on each machine, in units (int32[S, M]), and what is needed to cache it.
 
-    The charge is the sum over models of weight x points, plus the task's own preferences; cached charges are reused.
+    The cost is the sum over models of weight x points, plus the task's own preferences; cached costs are reused.
     """
     figures = _gather_model_figures(assessed, models)
     plain = np.array([preferred is None for preferred in assessed.preferred], dtype=np.bool_)
@@ -55,11 +54,11 @@ def compute_charges(
 
 @dataclass(frozen=True, slots=True)
 class _ModelFigures:
-    """Native figures of the models in a round.
+    """The figures that a round's models state, each in the model's own unit.
 
-    ``constant``: float64[S], units of models that charge the same on every machine; ``varying``: figures [S, ``width``]
-    of the other models; ``others``: whether some figures may change without a change of machines; ``bounded``: whether
-    the points of every model have an upper bound.
+    ``constant``: float64[S], units of models that charge the same on every machine. ``varying``: figures [S,
+    ``width``] of the other models. ``others``: whether some figures may change without a change of machines.
+    ``bounded``: whether the points of every model have an upper bound.
     """
 
     constant: Float64
@@ -69,7 +68,7 @@ class _ModelFigures:
     others: bool
 
     def from_shapes(self, shapes: Int64, machines: Int64 | None = None) -> _ModelFigures:
-        """Return the figures of some shapes, on all machines or on the given ones."""
+        """Return the figures for some shapes, on all machines or on the given ones."""
         parts = []
         for weighted, figures in self.varying:
             rows = figures if len(shapes) == len(figures) else figures[shapes]
@@ -79,7 +78,7 @@ class _ModelFigures:
 
 
 def _gather_model_figures(assessed: RoundAssessment, models: Sequence[WeightedModel]) -> _ModelFigures:
-    """Add up the units of models that charge the same on every machine; keep the native figures of the others."""
+    """Add up the units of models that charge the same on every machine; keep the other models' own figures."""
     shapes, machines = assessed.batch.count, assessed.machines.count
     constant = np.zeros(shapes)
     varying = []
@@ -96,7 +95,7 @@ def _gather_model_figures(assessed: RoundAssessment, models: Sequence[WeightedMo
 
 
 def _units(given: _ModelFigures, preferences: Sequence[SoftCost | None]) -> Int32:
-    """Return the cost units of all ``given`` figures and preferences: int32[S, width]."""
+    """Return the cost units for all ``given`` figures and preferences: int32[S, width]."""
     rows = np.empty((len(given.constant), given.width), dtype=np.int32)
     varying = given.varying
     if (
@@ -107,7 +106,8 @@ def _units(given: _ModelFigures, preferences: Sequence[SoftCost | None]) -> Int3
         lines.fill(varying, rows)
         return rows
     total, points = np.empty(given.width), np.empty(given.width)
-    for row, preferred in enumerate(preferences):  # row by row, to stay in the processor's cache
+    # The loop goes row by row, to stay in the processor's cache.
+    for row, preferred in enumerate(preferences):
         # If all models are bounded, sums stay far below the largest cost and no points are negative, so no check is
         # needed.
         capped = preferred is not None or not given.bounded
@@ -124,22 +124,24 @@ def _units(given: _ModelFigures, preferences: Sequence[SoftCost | None]) -> Int3
 
 
 ROUNDING = 1e-6
-"""Rounding errors of sums of units are below this, as the sums stay far below 2**53 times it."""
+"""Rounding errors of sums of units are below this number, because the sums stay far below 2**53 times it."""
 
 SHORT = (np.dtype(np.int8), np.dtype(np.int16))
 
 WORTH_LINES = 2**12
-"""Fewer units are added up directly: the result is the same, in less time than it takes to find the lines."""
+"""If there are fewer units than this, they are added up directly, in less time than finding the linear functions
+takes; the result is equal."""
 
 IN_CACHE = 2**16
-"""Number of units that are written together, so that they and their inputs stay in a core's cache."""
+"""How many units are written together, so that they and their inputs stay in a core's cache."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lines:
     """Linear functions that turn models' figures, of at most 16 bits, into cost units in whole numbers.
 
-    ``slopes``: units per unit of each model's figure; ``start``: int32[S], units of each row if all figures are 0.
+    ``slopes``: units per unit of each model's figure. ``start``: int32[S], the units of each row if all figures are
+    0.
     """
 
     slopes: Sequence[int]
@@ -149,9 +151,10 @@ class Lines:
     def from_figures(
         cls, varying: Sequence[tuple[WeightedModel, NDArray[Any]]], constant: Float64
     ) -> Lines | None:
-        """Return the lines of ``varying`` models' figures; ``constant``: float64[S], units that other models add.
+        """Return the linear functions for ``varying`` models' figures.
 
-        Returns None if the lines would not give exactly the rounded sums.
+        ``constant``: float64[S], units that other models add. Return None if the functions would not give exactly the
+        rounded sums.
         """
         if not varying or any(raw.dtype not in SHORT or raw.size == 0 for _, raw in varying):
             return None
@@ -197,16 +200,17 @@ class Lines:
 
 
 def _charge(weighted: WeightedModel, raw: NDArray[Any]) -> tuple[Float64, int]:
-    """Return float64: units for each figure from the lowest to the highest that occurs; and the lowest figure."""
+    """Return the units for each figure from the lowest to the highest that occurs (float64), and the lowest figure."""
     low = int(raw.min())
     points = weighted.model.range.points(np.arange(low, int(raw.max()) + 1))
     return points * (weighted.weight * COST_UNITS_PER_POINT), low
 
 
 def _line(units: Float64, low: int, *, apart: bool) -> tuple[float, float] | None:
-    """Return slope and value at 0 of rounded ``units`` for figures from ``low``, or None if they are on no line.
+    """Return slope and value at 0 of the line through rounded ``units``; None if they are on no line.
 
-    ``apart``: no unit may be so near to a half that adding whole numbers could change its rounding.
+    The figures begin with ``low``. ``apart``: no unit may be so near to a half that adding whole numbers could change
+    its rounding.
     """
     whole = np.rint(units)
     if apart and (np.abs(units - whole) > 0.5 - ROUNDING).any():
@@ -218,8 +222,9 @@ def _line(units: Float64, low: int, *, apart: bool) -> tuple[float, float] | Non
 
 
 def collect_heights(assessed: RoundAssessment, models: Sequence[WeightedModel]) -> RoundHeights:
-    """Return the heights of all models of a round; ``NO_HEIGHTS`` if no model states any, or if all tasks are equal in
-    size.
+    """Return the heights of all models of a round (costs by the sizes of all tasks on a machine).
+
+    Return ``NO_HEIGHTS`` if no model states any, or if all tasks are equal in size.
     """
     counts = assessed.batch.counts
     stated = [

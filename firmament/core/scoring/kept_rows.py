@@ -1,8 +1,9 @@
-"""Caches rows over machines from round to round: models' answers, and the charges computed from them.
+"""Caches rows over machines from round to round: models' answers, and the costs computed from them.
 
-What a model that is ``per_machine`` says of a shape on a machine is valid until the machine changes. So a round asks
-such models only about machines that have changed, and about shapes without cached rows. `round_assessment` and
-`arc_costs` do that; this module decides what is cached, for how long, and which of it a round may use.
+If a model is ``per_machine``, what it says about a shape on a machine is valid until the machine changes. So a round
+asks a ``per_machine`` model only about machines that have changed, and about shapes without cached rows.
+`round_assessment` and `arc_costs` ask models only about what the cache lacks. The present module decides what is
+cached, for how long, and which cached rows a round may use.
 """
 
 from __future__ import annotations
@@ -22,22 +23,22 @@ from firmament.solvers.base import Int32
 MOST_BYTES = 64 * 2**20
 MOST_ROUNDS = 16
 LEAST_MACHINES = 256
-"""Number of machines below which asking about all of them costs no more than finding out what has changed."""
+"""Below this number of machines, asking about all of them costs no more than finding out which have changed."""
 
 ASKING = 20_000
-"""Cost of asking a model at all, as a number of (shape, machine) pairs that it could judge instead."""
+"""What asking a model at all costs, as a number of (shape, machine) pairs that it could judge instead."""
 
 COPYING = 1 / 6
 SORTING_IN = 1 / 2
-"""Costs, relative to judging a pair, of copying a cached pair, and of writing a newly judged pair to its place."""
+"""What copying a cached pair, and inserting a newly judged pair, cost relative to judging a pair."""
 
 
 @dataclass(frozen=True, slots=True)
 class Charges:
-    """Charges of a round: ``units``: int32[S, M], as ``charges`` returns them.
+    """The costs in a round: ``units``: int32[S, M], as ``charges`` returns them.
 
-    ``plain``: bool[S], shapes whose units come from cached answers alone, apart from ``constant``: float64[S], units of
-    models that charge the same on every machine.
+    ``plain``: bool[S], the shapes whose units come from cached answers alone, apart from ``constant``: float64[S],
+    units of models that charge the same on every machine.
     """
 
     units: Int32
@@ -47,9 +48,10 @@ class Charges:
 
 @dataclass(frozen=True, slots=True)
 class Generation:
-    """The cached rows of one round: ``row_of[shape]`` in arrays over shapes; ``mark``: the change mark at that time.
+    """The cached rows of one round.
 
-    ``answers``: one per model, None if not cached.
+    ``row_of[shape]``: the shape's row in the arrays. ``mark``: the change mark when they were computed. ``answers``:
+    one per model, None if it is not cached.
     """
 
     mark: int
@@ -59,7 +61,7 @@ class Generation:
 
     @property
     def nbytes(self) -> int:
-        """Memory that the rows take."""
+        """Bytes of memory that the rows take."""
         total = self.charges.units.nbytes
         for answer in self.answers:
             if answer is not None:
@@ -69,16 +71,16 @@ class Generation:
 
 
 Sources = tuple[tuple[Generation, Int64, Int64], ...]
-"""Where cached rows are: a generation, its rows, and the indices in the round's batch that they are for."""
+"""Where cached rows are: a generation, its rows, and for which indices in the round's batch they are."""
 
 
 @dataclass(frozen=True, slots=True)
 class Recall:
-    """The rows of a round's shapes that the cache has.
+    """The cached rows for the shapes of a round.
 
-    ``known``: int64[A], indices in the round's batch of shapes whose rows are in ``sources``, and valid except on the
-    machines ``changed`` (int64[C], ascending); ``fresh``: int64[B], the other indices. ``mark``: change mark of rows
-    that are computed now.
+    ``known``: int64[A], indices in the round's batch of shapes with rows in ``sources``; these rows are valid except
+    on the machines ``changed`` (int64[C], ascending). ``fresh``: int64[B], the other indices. ``mark``: the change
+    mark of rows that are computed now.
     """
 
     shapes: tuple[int, ...]
@@ -90,12 +92,12 @@ class Recall:
 
 
 class KeptRows:
-    """The cached rows of one cluster's past rounds; see the docstring of the module.
+    """The cached rows of one cluster's past rounds; the module's docstring explains them.
 
     The rows of a round are kept for at most ``most_rounds`` rounds after their last use, and within ``most_bytes`` in
-    all, the latest first. A round whose rows alone exceed that is not cached. For clusters with fewer than
-    ``least_machines`` nothing is cached. The cache never changes what a round decides. ``generations``: the cached
-    rounds, the latest first; each shape has a row in at most one of them.
+    all, the latest first. If the rows of a round alone exceed ``most_bytes``, they are not cached. For clusters with
+    fewer than ``least_machines`` machines nothing is cached. The cache never changes what a round decides.
+    ``generations``: the cached rounds, the latest first; each shape has a row in at most one of them.
     """
 
     def __init__(
@@ -106,7 +108,7 @@ class KeptRows:
         least_machines: int = LEAST_MACHINES,
         asking: int = ASKING,
     ) -> None:
-        """``asking``: cost of asking a model at all, in pairs of shape and machine that it could judge instead."""
+        """``asking``: what asking a model at all costs, as a number of (shape, machine) pairs that it could judge."""
         self._most_bytes = most_bytes
         self._most_rounds = most_rounds
         self.least_machines = least_machines
@@ -116,11 +118,11 @@ class KeptRows:
 
     @property
     def nbytes(self) -> int:
-        """Memory that kept rows take."""
+        """Bytes of memory that the cached rows take."""
         return sum(generation.nbytes for generation in self.generations)
 
     def clear(self) -> None:
-        """Drop everything; the next round begins anew."""
+        """Drop all cached rows; the next round computes everything."""
         self.generations.clear()
 
     def recall(
@@ -130,7 +132,7 @@ class KeptRows:
         shapes: Sequence[int],
         models: Sequence[WeightedModel],
     ) -> Recall | None:
-        """Return the cached rows of ``shapes``, or None if nothing is cached for this cluster and these models.
+        """Return the cached rows of ``shapes``; None if nothing is cached for this cluster and these models.
 
         ``columns``: the machines of ``cluster`` as they are now.
         """
@@ -146,7 +148,7 @@ class KeptRows:
         marks = [of[shape].mark for shape in shapes if shape in of]
         oldest = _oldest_worth(marks, len(shapes), stamps, self._asking)
         if oldest is None:
-            oldest = mark  # none are so young
+            oldest = mark  # No cached row is younger than ``mark``.
         position = {shape: place for place, shape in enumerate(shapes)}
         sources = []
         is_known = np.zeros(len(shapes), dtype=np.bool_)
@@ -196,7 +198,7 @@ class KeptRows:
 
 
 class _Watch:
-    """Notices changes of answers that no change of a machine explains; see ``look``."""
+    """Notices changes of answers that no change of a machine explains."""
 
     def __init__(self) -> None:
         self._facts: tuple[object, ...] = ()
@@ -209,9 +211,9 @@ class _Watch:
     ) -> bool:
         """Mark machines whose answers may have changed by themselves; return False if all answers may have changed.
 
-        The former are machines whose reports have expired, or show another part of the tasks. All answers may change
-        with a record that a model reads, with the names of resources or which of them are scarce, or if the clock was
-        set back.
+        The marked machines are those whose reports have expired, or now show another part of the tasks. All answers
+        may have changed in four cases: a record that a model reads has changed, the names of resources have changed,
+        other resources are scarce, or the clock was set back.
         """
         facts = (
             columns.resources,
@@ -227,7 +229,7 @@ class _Watch:
         return same
 
     def _otherwise_unseen(self, unseen: Int64 | None) -> Int64:
-        """Return rows whose ``unseen`` use has changed; new machines and new resources count as changes anyway."""
+        """Return the rows whose ``unseen`` use has changed; new machines and new resources count as changes anyway."""
         before, self._unseen = self._unseen, unseen
         if before is None or unseen is None or before.shape[1] != unseen.shape[1]:
             return np.empty(0, dtype=np.int64)
@@ -238,7 +240,7 @@ class _Watch:
 
 
 def _find_expiry(columns: MachineColumns, models: Sequence[WeightedModel]) -> Float64:
-    """Return the time from which on some model's answer about a machine may change by itself: float64[M]."""
+    """Return the time at which some model's answer about a machine may change by itself: float64[M]."""
     until = np.full(columns.count, np.inf)
     for weighted in models:
         if answers_expire(weighted.model):
@@ -247,10 +249,10 @@ def _find_expiry(columns: MachineColumns, models: Sequence[WeightedModel]) -> Fl
 
 
 def _oldest_worth(marks: Sequence[int], shapes: int, stamps: Int64, asking: int) -> int | None:
-    """Return the oldest mark whose cached rows are worth updating, or None if none are.
+    """Return the oldest mark whose cached rows are worth updating; None if no rows are.
 
-    ``marks``: marks of the cached rows; ``shapes``: number of the round's shapes; ``stamps``: int64[M], change stamps
-    of machines. Older rows are computed anew. Work is counted in pairs of shape and machine.
+    ``marks``: marks of the cached rows. ``shapes``: number of the round's shapes. ``stamps``: int64[M], change stamps
+    of machines. Rows with an older mark are computed anew. Work is counted in pairs of shape and machine.
     """
     machines = len(stamps)
     best, least = None, float(asking + shapes * machines)
@@ -273,12 +275,13 @@ def take_over(
         whole[places] = stand_in
         return
     width = min(whole.shape[1], kept.shape[1])
-    for place, row in zip(places.tolist(), rows.tolist(), strict=True):  # all at once would copy twice
+    # Copying all rows at once would copy them twice.
+    for place, row in zip(places.tolist(), rows.tolist(), strict=True):
         whole[place, :width] = kept[row, :width]
 
 
 def scatter(whole: NDArray[Any], places: Int64, machines: Int64, figures: NDArray[Any]) -> None:
-    """Write ``figures``, [places, machines] or one for all, to these rows and columns of ``whole``."""
+    """Write ``figures``, [places, machines] or one for all, to the given rows and columns of ``whole``."""
     every = np.broadcast_to(figures, (len(places), len(machines)))
     for place, row in zip(places.tolist(), every, strict=True):
         whole[place][machines] = row

@@ -1,6 +1,6 @@
-"""Asks rules and models about a round's shapes, as far as the answers are not cached, and combines the answers.
+"""Asks rules and models about a round's shapes, as far as answers are not cached, and combines the answers.
 
-The result is one filter, one crowding column, and all joint rows. For costs see `arc_costs`.
+The result consists of one filter, one column for crowding, and all joint rows. `arc_costs` computes the costs.
 """
 
 from __future__ import annotations
@@ -48,22 +48,22 @@ class RoundAssessment:
     """The answers of all rules and models for a batch of shapes."""
 
     shapes: tuple[int, ...]
-    """Rows of the shapes."""
+    """Rows of the shapes in the shape table."""
     machines: MachineColumns
-    """The machines."""
+    """The machines, as columns."""
     batch: ShapeBatch
     """The shapes as models see them."""
     rules: tuple[StaticRow, ...]
-    """Answers of the rules, one row per shape."""
+    """The answers of the rules, one row per shape."""
     static: tuple[StaticRow, ...]
-    """The same rows combined with the models' filters."""
+    """The rules' rows combined with the models' filters."""
     assessments: tuple[Assessment, ...]
-    """Answers of the models, in their order."""
+    """The answers of the models, in the order of the models."""
     preferred: tuple[SoftCost | None, ...]
-    """Cost of each shape's own preferences, None for none."""
+    """The cost by each shape's own preferences; None: it has none."""
 
     def feasible(self) -> Bool:
-        """Return bool[S, M], read-only where all shapes have the same machines."""
+        """Return which machines each shape may use: bool[S, M], read-only if all shapes have the same machines."""
         rows = [row.feasible for row in self.static]
         if not rows:
             return np.zeros((0, self.machines.count), dtype=np.bool_)
@@ -72,23 +72,24 @@ class RoundAssessment:
         return np.stack(rows)
 
     def joint(self) -> tuple[JointRows, ...]:
-        """Return joint rows of all models."""
+        """Return the joint rows of all models."""
         return tuple(rows for assessment in self.assessments for rows in assessment.joint)
 
     def ledgers(self) -> tuple[Ledger, ...]:
-        """Return ledgers of all models."""
+        """Return the ledgers of all models."""
         return tuple(each.ledger for each in self.assessments if each.ledger is not None)
 
     def rooms_after_eviction(self) -> tuple[RoomAfterEviction | None, ...]:
-        """Return for each ledger the object that says which machines would have room if tasks left; None if no task can
-        make room.
+        """Return for each ledger the object that says which machines would have enough left if tasks left.
+
+        An entry is None if no departure of a task can change that.
         """
         return tuple(each.room_after_eviction for each in self.assessments if each.ledger is not None)
 
     def find_held(self) -> Bool | None:
         """Return bool[S, M]: machines that refuse a shape only because of what tasks there hold in a ledger.
 
-        Evictions may open them. None if no model says so of any machine.
+        Evictions may make the held machines acceptable. None if no model says so of any machine.
         """
         if not any(each.room_after_eviction is not None for each in self.assessments) or not self.rules:
             return None
@@ -105,7 +106,7 @@ class RoundAssessment:
     def find_occupied(self) -> Bool | None:
         """Return bool[S, M]: machines that refuse a shape only because tasks there use up a joint row.
 
-        Evictions may open them. None if no model says so of any machine.
+        Evictions may make the occupied machines acceptable. None if no model says so of any machine.
         """
         if all(each.occupied is None for each in self.assessments) or not self.rules:
             return None
@@ -116,18 +117,18 @@ class RoundAssessment:
         return occupied
 
     def notes(self) -> tuple[str, ...]:
-        """Return the notes of all models about bad input."""
+        """Return the notes of all models about invalid input."""
         return tuple(note for assessment in self.assessments for note in assessment.notes)
 
 
 _STAND_INS = {"raw": 0.0, "feasible": True, "causes": 0, "score": 0.0}
-"""Fields of an answer with a figure per shape and machine, and the value that a missing field stands for."""
+"""Fields of an answer with a figure per shape and machine, and the value that stands for a missing field."""
 
 
 def worth_keeping(
     models: Sequence[WeightedModel], answers: Sequence[Assessment], machines: int
 ) -> tuple[Assessment | None, ...]:
-    """Return the answers that stay valid until machines change, and None instead of all others."""
+    """Return the answers that stay valid until machines change, and None in place of each other answer."""
     return tuple(
         answer if holds(each.model, answer, machines) else None
         for each, answer in zip(models, answers, strict=True)
@@ -144,7 +145,7 @@ def _ask(
 ) -> Assessment:
     """Return what the model with index ``number`` would say if it were asked about everything.
 
-    Only its notes about the questions that are actually asked are included.
+    The result includes only those of its notes that answer the questions actually asked.
     """
     kept = [answer for source in recall.sources if (answer := source[0].answers[number]) is not None]
     if not kept or len(kept) < len(recall.sources):
@@ -165,9 +166,10 @@ def _ask(
 
 @dataclass(frozen=True, slots=True)
 class _KeptAndNewAnswers:
-    """What a model said in earlier rounds (``kept``, one answer per source), and what it was asked for now.
+    """What a model said in earlier rounds (``kept``, one answer per source), and what it was asked in this round.
 
-    ``fresh``: about new shapes on all machines; ``changed``: about known shapes on changed machines; None if not asked.
+    ``fresh``: about new shapes on all machines. ``changed``: about known shapes on changed machines. None: it was not
+    asked.
     """
 
     kept: Sequence[Assessment]
@@ -175,11 +177,11 @@ class _KeptAndNewAnswers:
     changed: Assessment | None
 
     def _every(self) -> list[Assessment]:
-        """Return all parts."""
+        """Return all parts of the answer."""
         return [*self.kept, *(answer for answer in (self.fresh, self.changed) if answer is not None)]
 
     def go_together(self, machines: int, changed: int) -> bool:
-        """Return whether the parts are of one kind, as a ``per_machine`` model promises."""
+        """Return whether the parts are of the same form, as a ``per_machine`` model promises."""
         first = self.kept[0]
         return (
             (self.fresh is None or self.fresh.is_by_machine(machines))
@@ -194,7 +196,7 @@ class _KeptAndNewAnswers:
         )
 
     def merge(self, name: str, recall: Recall, size: tuple[int, int]) -> NDArray[Any] | None:
-        """Return one field of the whole answer, with ``size`` shapes by machines, or None if no part has it."""
+        """Return one field of the whole answer, with ``size`` shapes by machines; None if no part has the field."""
         given = [rows for answer in self._every() if (rows := getattr(answer, name)) is not None]
         if not given:
             return None
@@ -212,7 +214,7 @@ class _KeptAndNewAnswers:
 
 
 class ShapeRows(Sequence[ShapeRow]):
-    """The columns that models may see of shapes, created on first access: the default policy looks at none."""
+    """What models may see of shapes; it is computed on first access, because the default policy looks at none of it."""
 
     def __init__(self, contents: Sequence[TaskClass]) -> None:
         self._contents = contents
@@ -255,7 +257,7 @@ def batch_of(
 ) -> ShapeBatch:
     """Return what models see of shapes (rows of the table) with ``counts`` (int64[S]) waiting tasks.
 
-    ``allowed``: per shape bool[M], the machines that rules allow.
+    ``allowed``: for each shape, the machines that rules allow: bool[M].
     """
     requested, unstated = cluster.requests.rows(shapes)
     return ShapeBatch(
@@ -269,7 +271,7 @@ def batch_of(
 
 
 MOST_TYPICAL = 256
-"""Shapes that models see as typical: those with most tasks."""
+"""At most this many shapes are shown to models as typical: those with most tasks."""
 
 
 def _list_typical(cluster: Cluster, static_rows: StaticRows) -> ShapeBatch:
@@ -322,7 +324,7 @@ def assess_shapes(
 
 
 def raw_rows(assessment: Assessment, shapes: int, machines: int) -> Float64:
-    """Return a model's native figures as a full float64[S, M], sparse exceptions applied."""
+    """Return a model's own figures as a full float64[S, M], with sparse exceptions applied."""
     return np.asarray(native_figures(assessment, shapes, machines), dtype=np.float64)
 
 
@@ -346,11 +348,12 @@ def crowding_units(
     models: Sequence[WeightedModel],
     assessments: Sequence[Assessment] = (),
 ) -> Int64:
-    """Return the cost units that each task on a machine adds for the next one, for tasks of the mean request: int64[M].
+    """Return by how many units each task on a machine raises the cost of the next one: int64[M].
 
-    A flow counts tasks, not sizes, so all classes share one growth per machine. It is rounded up: if a model charges
-    for crowding, the growth is never 0. A growth in a model's assessment (``assessments``: one per model, or none) has
-    precedence over what the model says of the mean request.
+    The numbers are for tasks of the mean request. A flow counts tasks, not sizes, so all classes share one growth per
+    machine. The growth is rounded up: if a model charges for crowding, the growth is never 0. A growth in a model's
+    assessment (``assessments``: one per model, or none) takes precedence over what the model says about the mean
+    request.
     """
     tasks = max(1, int(batch.counts.sum()))
     mean = np.rint((batch.demand.astype(np.float64) * batch.counts[:, None]).sum(axis=0) / tasks).astype(
@@ -369,7 +372,7 @@ def crowding_units(
 def model_points(
     assessed: RoundAssessment, models: Sequence[WeightedModel], shapes: Int64, machines: Int64
 ) -> tuple[dict[str, Float64], dict[str, Float64]]:
-    """Return by model native figures, and points after weights, of ``shapes[i]`` on ``machines[i]``: float64[A] each.
+    """Return, by model, its own figures and the weighted points of ``shapes[i]`` on ``machines[i]``: float64[A] each.
 
     The points of tasks' own preferences are listed under the name ``kubernetes``.
     """

@@ -1,8 +1,8 @@
-"""Labels of machines as columns of small integers, one column per key that some selector uses.
+"""Stores labels of machines as columns of small integers, one column for each key that some selector uses.
 
-A column is built on first use of its key and updated from then on, so that matching a selector over ten thousand
-machines takes a few array operations. It is dropped with the last machine that has the key, and numbers of values that
-no machine has any more are reused. So memory follows the labels that machines have now.
+A column is built when its key is first used, and updated from then on, so matching a selector over ten thousand
+machines takes a few array operations. The column is dropped with the last machine that has the key, and numbers of
+values that no machine has any more are reused. So memory follows the labels that machines have now.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from firmament.core.model import NodeSelectorTerm, Requirement
 Value = TypeVar("Value", bound=Hashable)
 
 ABSENT = 0
-"""Code of a machine that lacks the key; codes of values begin at 1."""
+"""Code of a machine that lacks the key; the codes of values begin at 1."""
 
 LONGEST_INTEGER = 19
 """Number of decimal digits of the largest 64-bit integer."""
@@ -29,8 +29,9 @@ LONGEST_INTEGER = 19
 class Codes(Generic[Value]):
     """Numbers the values that rows have, from 1 on; `ABSENT` stands for rows without a value (``nothing``).
 
-    The number of a value that is gone is reused. ``values``: numbers by value; ``by_code``: values by number;
-    ``counts``: number of rows by value's number; ``version`` grows whenever the set of values changes.
+    When no row has a value any more, the value's number is reused. ``values``: numbers by value. ``by_code``: values
+    by number. ``counts``: by number, how many rows have the value. ``version`` grows whenever the set of values
+    changes.
     """
 
     def __init__(self, nothing: Value) -> None:
@@ -63,7 +64,7 @@ class Codes(Generic[Value]):
         return code
 
     def leave(self, code: int) -> None:
-        """Record that one row less has the value with this number; drop the value with its last row."""
+        """Record that one row less has the value with this number; drop the value if no row is left."""
         if not code:
             return
         self.counts[code] -= 1
@@ -75,7 +76,7 @@ class Codes(Generic[Value]):
 
 
 class CodedColumn(Codes[Value]):
-    """Values of machines: ``codes``: int32[capacity], valid up to the number of machines."""
+    """The values of machines: ``codes``: int32[capacity], valid up to the number of machines."""
 
     def __init__(self, nothing: Value) -> None:
         super().__init__(nothing)
@@ -86,11 +87,11 @@ class CodedColumn(Codes[Value]):
         if row >= len(self.codes):
             self.fit(row + 1)
         former = int(self.codes[row])
-        self.codes[row] = self.join(value)  # before leaving the former value, which may be the same
+        self.codes[row] = self.join(value)  # The new value comes first, as it may equal the former one.
         self.leave(former)
 
     def fit(self, rows: int) -> None:
-        """Make room for ``rows`` rows; rows that were never set have no labels."""
+        """Enlarge the column to ``rows`` rows; rows that were never set have no value."""
         if rows > len(self.codes):
             more = np.zeros(max(rows, 2 * len(self.codes)) - len(self.codes), dtype=np.int32)
             self.codes = np.concatenate([self.codes, more])
@@ -107,11 +108,12 @@ class LabelColumn(CodedColumn[str | None]):
         self.values = {value: code for code, value in enumerate(found, 1)}
         self.fit(len(rows))
         self.codes[: len(rows)] = [ABSENT if value is None else self.values[value] for value in rows]
-        #: for Gt and Lt: the version of the values, the number of each code, and whether each is a number at all
+        #: For Gt and Lt: the version of the values, the number that each code stands for, and whether it stands for a
+        #: number at all.
         self._numbers: tuple[int, Int64, Bool] | None = None
 
     def any_of(self, values: Sequence[str], count: int) -> Bool:
-        """Return machines whose value is one of ``values``: bool[count]."""
+        """Return the machines that have one of ``values``: bool[count]."""
         codes = [self.values[value] for value in values if value in self.values]
         if len(codes) == 1:
             return self.codes[:count] == codes[0]
@@ -124,7 +126,7 @@ class LabelColumn(CodedColumn[str | None]):
         return self.codes[:count] != ABSENT
 
     def compare(self, operator: str, bound: int, count: int) -> Bool:
-        """Return machines whose value is an integer greater (Gt) or less (Lt) than ``bound``: bool[count]."""
+        """Return the machines whose value is an integer greater (Gt) or less (Lt) than ``bound``: bool[count]."""
         if self._numbers is None or self._numbers[0] != self.version:
             parsed = [parse_integer(value or "") for value in self.by_code]
             numbers = np.array([number or 0 for number in parsed], dtype=np.int64)
@@ -136,24 +138,24 @@ class LabelColumn(CodedColumn[str | None]):
 
 
 def parse_integer(text: str) -> int | None:
-    """Return the integer that Go's strconv.ParseInt(text, 10, 64) reads, or None."""
+    """Return the integer that Go's strconv.ParseInt(text, 10, 64) reads; None if it reads none."""
     digits = text[1:] if text[:1] in {"+", "-"} else text
     if not (digits.isascii() and digits.isdigit()):
         return None
     significant = digits.lstrip("0")
     if len(significant) > LONGEST_INTEGER:
-        return None  # Python refuses to convert texts of some thousand digits
+        return None  # Python refuses to convert texts of some thousand digits.
     number = -int(significant or "0") if text[0] == "-" else int(significant or "0")
     return number if -(2**63) <= number < 2**63 else None
 
 
 class LabelIndex:
-    """Label columns over a table of machines, whose rows it follows."""
+    """Label columns for a table of machines, with the same rows."""
 
     def __init__(self) -> None:
         self._labels: list[Mapping[str, str]] = []
         self._columns: dict[str, LabelColumn] = {}
-        self._machines: Counter[str] = Counter()  # by key: how many have it
+        self._machines: Counter[str] = Counter()  # By key: how many machines have it.
         self._expected: frozenset[str] = frozenset()
         self._nowhere = LabelColumn([])
 
@@ -162,11 +164,14 @@ class LabelIndex:
 
     @property
     def rows(self) -> Sequence[Mapping[str, str]]:
-        """Labels of each machine as given."""
+        """The labels of each machine as the driver states them."""
         return self._labels
 
     def expect(self, keys: Collection[str]) -> None:
-        """Announce keys that will be used, so that their columns are built with the rows, not in the first round."""
+        """Announce keys that selectors will use.
+
+        The columns of these keys are then built with the rows, and not in the first round.
+        """
         self._expected = frozenset(keys)
 
     def set(self, row: int, labels: Mapping[str, str]) -> None:
@@ -186,7 +191,7 @@ class LabelIndex:
         self._leave(former)
 
     def remove(self, row: int) -> None:
-        """Drop a row by moving the last one into its place."""
+        """Drop a row, and move the last row to its place."""
         last = len(self._labels) - 1
         self.set(row, self._labels[last])
         self._leave(self._labels.pop())
@@ -214,10 +219,9 @@ class LabelIndex:
                 self._columns.pop(key, None)
 
 
-# --- Node selectors and node affinity over all machines at once.
-#
-# Semantics of core/v1: terms are ORed, requirements of a term ANDed, a term without requirements matches nothing;
-# NotIn and DoesNotExist also match machines that lack the key; Gt and Lt compare integers and match nothing else.
+# --- Node selectors and node affinity over all machines at once. Semantics of core/v1: one of the terms must match,
+# and all requirements of a term; a term without requirements matches nothing. NotIn and DoesNotExist also match
+# machines that lack the key. Gt and Lt compare integers and match nothing else.
 
 
 NAME_FIELD = "metadata.name"
@@ -226,7 +230,7 @@ ZONE = "topology.kubernetes.io/zone"
 
 
 class Selectors:
-    """Matches selectors against labels and names of a table of machines."""
+    """Matches selectors against the labels and names of a table of machines."""
 
     def __init__(self, labels: LabelIndex, names: LabelColumn) -> None:
         self._labels = labels
@@ -280,11 +284,11 @@ def _requirement(requirement: Requirement, column: LabelColumn, count: int) -> B
 
 
 def list_named_values(terms: Sequence[NodeSelectorTerm], key: str) -> tuple[str, ...] | None:
-    """Return the machine names, or label values, that ``terms`` single out, or None if they require more than that.
+    """Return the machine names, or label values, to which ``terms`` restrict a task; None if they require more.
 
-    With ``key`` `NAME_FIELD`, this is the shape of a DaemonSet pod's affinity (matchFields: metadata.name In [node]);
-    with `HOSTNAME`, that of a local volume's. Such a pin is kept out of a task's shape, so that a thousand such tasks
-    share one row over machines.
+    With the key `NAME_FIELD`, such terms are a DaemonSet pod's affinity (matchFields: metadata.name In [node]); with
+    `HOSTNAME`, a local volume's. Machines to which terms restrict a task (a pin) are no part of its shape, so that a
+    thousand such tasks share one row over machines.
     """
     values: list[str] = []
     for term in terms:
@@ -296,9 +300,9 @@ def list_named_values(terms: Sequence[NodeSelectorTerm], key: str) -> tuple[str,
 
 
 def list_singled_out(terms: Sequence[NodeSelectorTerm]) -> frozenset[str] | None:
-    """Return the names of the only machines that can match, if each term names machines; else None.
+    """Return the names of the only machines that can match, if each term names machines; None otherwise.
 
-    kube-scheduler considers these machines alone (PreFilter of its NodeAffinity).
+    kube-scheduler considers only these machines (PreFilter of its NodeAffinity).
     """
     names: set[str] = set()
     for term in terms:

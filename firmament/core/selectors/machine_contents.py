@@ -1,12 +1,12 @@
-"""The contents of machines, as lists that are empty for most of them: images, and room for new volumes.
+"""Indexes contents of machines that are empty lists for most machines: images, and storage for new volumes.
 
-As in kube-scheduler's ImageLocality, a machine is scored by the sizes of a task's images that it has, each scaled by
-the share of machines that have it (so that one machine with a rare image does not attract all tasks), between two
-thresholds.
+As in kube-scheduler's ImageLocality, a machine's score is the sum of the sizes of a task's images that it has,
+between two thresholds. Each size is scaled by the share of machines that have the image, so that one machine with a
+rare image does not attract all tasks.
 
-As in its VolumeBinding, a machine is suitable if a volume of the class as large as the largest needed one can be made
-where the machine reaches (`hasEnoughCapacity`). Where capacities are stated for scoring, a machine's score is the mean
-over a task's storage classes of the share that stays unused, 0 to 100 (`StorageCapacityScoring`, default shape).
+As in kube-scheduler's VolumeBinding, a machine is suitable if storage that it reaches can hold a volume as large as
+the largest needed one (`hasEnoughCapacity`). If capacities are stated for scoring, a machine's score is the mean over
+a task's storage classes of the share that stays unused, 0 to 100 (`StorageCapacityScoring`, default shape).
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ Entry = TypeVar("Entry")
 Column = TypeVar("Column")
 
 MIN_IMAGE_BYTES = 23 * 2**20
-"""Bytes of images below which a machine gets no score."""
+"""If a machine's images have fewer bytes than this, it gets no score."""
 
 MAX_CONTAINER_IMAGE_BYTES = 1000 * 2**20
-"""Bytes per container from which on a machine gets the full score."""
+"""If a machine's images have at least this many bytes per container, it gets the full score."""
 
 
 class _Lists(Generic[Entry, Column]):
-    """Lists over a table of machines; ``rows``: by row, the lists that are not empty.
+    """Lists for a table of machines; ``rows``: by row, the lists that are not empty.
 
-    ``changes``: number of changes; ``_columns``: data derived from the lists, by name, computed on first use.
+    ``changes``: number of changes. ``_columns``: data derived from the lists, by name, computed on first use.
     """
 
     def __init__(self) -> None:
@@ -51,17 +51,17 @@ class _Lists(Generic[Entry, Column]):
             self._replace(row, former, entries)
 
     def _replace(self, row: int, former: tuple[Entry, ...], entries: tuple[Entry, ...]) -> None:  # noqa: ARG002
-        """Update the derived data; here they are dropped, to be derived anew."""
+        """Update the derived data: this method drops them, so that they are derived anew."""
         self._columns.clear()
 
     def remove(self, last: int, row: int) -> None:
-        """Drop ``row`` by moving the ``last`` one into its place."""
+        """Drop ``row``, and move the ``last`` row to its place."""
         self.set(row, self.rows.get(last, ()))
         self.set(last, ())
 
 
 class ImageIndex(_Lists[Image, "tuple[Int64, Float64]"]):
-    """An index of which machines have which container images, and how large the images are."""
+    """Says which machines have which container images, and how large the images are."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -69,8 +69,9 @@ class ImageIndex(_Lists[Image, "tuple[Int64, Float64]"]):
         """Sizes by name and row: nodes pull images one by one, so the sizes of other names stay unchanged."""
 
     def scores(self, images: Sequence[str], machines: int) -> Float64 | None:
-        """Return float64[``machines``], 0..100: how much of a task's ``images`` each machine has, or None if none has
-        any.
+        """Return a score, 0 to 100, by the task's ``images`` that each machine has: float64[``machines``].
+
+        Return None if no machine has any.
         """
         known = [self._column(name) for name in images if name in self._sizes]
         if not known:
@@ -82,7 +83,7 @@ class ImageIndex(_Lists[Image, "tuple[Int64, Float64]"]):
         return np.floor(100.0 * (np.clip(total, least, most) - least) / (most - least))
 
     def _column(self, name: str) -> tuple[Int64, Float64]:
-        """Return machines (rows, ascending) and sizes of an image that some machine holds."""
+        """Return the machines (rows, ascending) that have an image, and its size on each."""
         column = self._columns.get(name)
         if column is None:
             held = sorted(self._sizes[name].items())
@@ -104,12 +105,12 @@ class ImageIndex(_Lists[Image, "tuple[Int64, Float64]"]):
 
 
 def _by_name(images: Sequence[Image]) -> dict[str, int]:
-    """Return sizes of images by each of their names."""
+    """Return the sizes of images by each of their names."""
     return {name: image.size for image in images for name in image.names}
 
 
 class _Column(NamedTuple):
-    """Machines (rows, ascending) with room for one storage class, and the bytes on each."""
+    """Machines (rows, ascending) with free storage of one storage class, and the bytes on each."""
 
     rows: Int64
     largest: Int64
@@ -117,10 +118,10 @@ class _Column(NamedTuple):
 
 
 class StorageIndex(_Lists[StorageRoom, _Column]):
-    """An index of how much room machines reach for new volumes, by storage class."""
+    """Says how much storage for new volumes each machine reaches, by storage class."""
 
     def find_refused(self, wanted: Sequence[NewStorage], machines: int) -> Bool:
-        """Return bool[``machines``]: those without room for the largest new volume of some wanted storage class."""
+        """Return bool[``machines``]: those without storage for the largest new volume of some wanted storage class."""
         enough = np.ones(machines, dtype=np.bool_)
         for each in wanted:
             room = np.zeros(machines, dtype=np.bool_)
@@ -131,8 +132,10 @@ class StorageIndex(_Lists[StorageRoom, _Column]):
         return ~enough
 
     def scores(self, wanted: Sequence[NewStorage], machines: int) -> Float64 | None:
-        """Return how much of the capacity of the wanted storage classes stays free on each machine, in percent:
-        float64[``machines``], as kube-scheduler's StorageCapacityScoring; None if no capacity is known.
+        """Return what share of the wanted storage classes' capacity stays free on each machine, in percent.
+
+        The result is float64[``machines``]. The score is that of kube-scheduler's StorageCapacityScoring; None if no
+        capacity is known.
         """
         score = np.zeros(machines)
         classes = np.zeros(machines)

@@ -1,7 +1,7 @@
-"""Taints of machines, grouped: machines with equal taints share a code, so a toleration is checked once per group.
+"""Groups machines by their taints, so that each toleration is checked once per group.
 
-Semantics as in core/v1 at scheduling time: NoSchedule and NoExecute keep a task away unless tolerated,
-PreferNoSchedule only costs.
+Machines with equal taints share a code. Semantics as in core/v1 at scheduling time: NoSchedule and NoExecute keep a
+task away unless it tolerates the taint; PreferNoSchedule only adds to the cost.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from firmament.core.selectors.labels import CodedColumn, parse_integer
 
 HARD_EFFECTS = ("NoSchedule", "NoExecute")
 CORDON_TAINT = Taint(key="node.kubernetes.io/unschedulable", value="", effect="NoSchedule")
-"""Taint that a cordoned machine counts as having; tasks that tolerate it may still go there."""
+"""The taint that every cordoned machine is treated as having; tasks that tolerate it may still go there."""
 
 
 NOT_READY_TAINT = Taint(key="node.kubernetes.io/not-ready", value="", effect="NoSchedule")
-"""Taint that a machine which is not ready counts as having, even if the cluster has not set it yet."""
+"""The taint that a machine which is not ready is treated as having, even if the cluster has not set it yet."""
 
 
 FEW = 4
-"""Number of tolerations up to which checking each is faster than a look-up."""
+"""Up to this number of tolerations, checking each is faster than a look-up."""
 
 COMPARING = ("Gt", "Lt")
-"""Operators that compare integers."""
+"""Operators of tolerations that compare integers."""
 
 
 def tolerates(toleration: Toleration, taint: Taint) -> bool:
@@ -45,7 +45,10 @@ def tolerates(toleration: Toleration, taint: Taint) -> bool:
 
 
 def parse_compared_integer(text: str) -> int | None:
-    """Return the integer that a toleration compares, or None; leading zeros or a plus sign are not allowed."""
+    """Return the integer that a toleration compares, or None.
+
+    None: the text has leading zeros or a plus sign, or is no integer.
+    """
     number = parse_integer(text)
     return number if str(number) == text else None
 
@@ -64,7 +67,7 @@ def is_tolerated(tolerations: Sequence[Toleration], taint: Taint) -> bool:
 
 
 class Tolerated:
-    """The taints that any of some tolerations matches, as by `is_tolerated`, with a fast look-up."""
+    """The taints that at least one of some tolerations matches, as by `is_tolerated`, with a fast look-up."""
 
     def __init__(self, tolerations: Sequence[Toleration]) -> None:
         self._few = tolerations if len(tolerations) <= FEW else None
@@ -91,9 +94,9 @@ def _is_soft(taints: Sequence[Taint]) -> bool:
 
 
 class TaintIndex:
-    """Groups of equal taints over a table of machines, whose rows it follows.
+    """Groups of equal taints for a table of machines, with the same rows.
 
-    ``groups``: number of different groups, not counting the empty one; ``soft``: how many of these have some
+    ``groups``: number of different groups, not counting the empty one. ``soft``: how many of these groups have some
     PreferNoSchedule taint.
     """
 
@@ -104,7 +107,7 @@ class TaintIndex:
         self._column = CodedColumn[tuple[Taint, ...]](())
         self.groups = self.soft = 0
         self.answers: dict[Hashable, tuple[Any, ...]] = {}
-        """Answers stored by ``keep`` until any taint changes."""
+        """Answers that ``keep`` stores until any taint changes."""
 
     def set(self, row: int, taints: tuple[Taint, ...]) -> None:
         """Set the taints of a row."""
@@ -119,7 +122,7 @@ class TaintIndex:
         self.groups = len(column.values)
 
     def remove(self, last: int, row: int) -> None:
-        """Drop ``row`` by moving the ``last`` one into its place."""
+        """Drop ``row``, and move the ``last`` row to its place."""
         self._column.fit(last + 1)
         self.set(row, self._column.by_code[self._column.codes[last]])
         self.set(last, ())
@@ -132,8 +135,9 @@ class TaintIndex:
         return answer
 
     def first_untolerated(self, tolerations: Sequence[Toleration], count: int) -> tuple[Int64, list[Taint]]:
-        """Return the index of each machine's first hard taint that is not tolerated, -1 for none: int64[count]; and the
-        taints.
+        """Return the index of each machine's first hard taint that is not tolerated, int64[count], and the taints.
+
+        -1: the machine has no hard taint that is not tolerated.
         """
         self._column.fit(count)
         found: dict[Taint, int] = {}
@@ -147,7 +151,7 @@ class TaintIndex:
         return per_set[self._column.codes[:count]], list(found)
 
     def count_untolerated_preferences(self, tolerations: Sequence[Toleration], count: int) -> Int64:
-        """Return PreferNoSchedule taints per machine that are not tolerated: int64[count]."""
+        """Return how many PreferNoSchedule taints of each machine are not tolerated: int64[count]."""
         if not self.soft:
             return np.zeros(count, dtype=np.int64)
         self._column.fit(count)

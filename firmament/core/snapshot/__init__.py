@@ -1,1 +1,1 @@
-"""The input of a round: the cluster as it is when the round begins."""
+"""Takes the input of a round: the cluster as it is when the round begins."""

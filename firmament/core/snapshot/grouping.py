@@ -32,21 +32,21 @@ class RoundContext:
     cluster: Cluster
     """The cluster."""
     static_rows: StaticRows
-    """Answers of the cluster's filters."""
+    """The answers of the cluster's filters."""
     configuration: CoreConfiguration
-    """Configuration of rounds."""
+    """The configuration of rounds."""
     reservations: Reservations
-    """Reservations of machines."""
+    """The reservations of machines."""
     evictions: PendingEvictions
-    """Evictions under way."""
+    """The evictions under way."""
     trees: MachineTrees
-    """Trees of machines."""
+    """The trees of machines."""
     kept_rows: KeptRows | None
-    """Rows over the trees that are cached between rounds, None for none."""
+    """Rows over machines that are cached between rounds; None: nothing is cached."""
 
 
 PLACED = -1
-"""Level of tasks that already have a place: they come after all other tasks of their priority."""
+"""Level of tasks that already have a machine: they come after all other tasks of their priority."""
 
 _QUALITY: Mapping[str, int] = MappingProxyType({"Guaranteed": 2, "Burstable": 1, "BestEffort": 0})
 _UNKNOWN = 1
@@ -57,34 +57,34 @@ WAIT_LIMITS = (1.0, 10.0, 60.0)
 
 @dataclass(frozen=True, slots=True)
 class TaskGroups:
-    """Tasks by class, priority, group priority, gang, fair-share level, and spread group: C groups."""
+    """The tasks of a round by class, priority, group priority, gang, fair-share level, and spread group: C groups."""
 
     members: tuple[Int64, ...]
-    """Task rows of each group, by age."""
+    """Task rows of each group, oldest first."""
     tasks: Int64
     """int64[N], task rows of all groups, one group after another."""
     first: Int64
-    """int64[C], index in ``tasks`` at which each group begins."""
+    """int64[C], the index in ``tasks`` at which each group begins."""
     cls: Int64
-    """int64[C], class."""
+    """int64[C], the class of each group."""
     priority: Int64
-    """int64[C], priority."""
+    """int64[C], the priority of each group."""
     group_priority: Int64
-    """int64[C], priority among groups."""
+    """int64[C], the priority that the PodGroup of each group's tasks states."""
     gang: Int64
-    """int64[C], gang."""
+    """int64[C], the gang of each group."""
     level: Int64
-    """int64[C], level of the claim to a fair share."""
+    """int64[C], whether each group's tasks are within their namespace's fair share (see ``share_levels``)."""
     spread: Int64
-    """int64[C], group of tasks that prefer to be apart."""
+    """int64[C], the spread group: tasks that prefer to run apart."""
     counts: Int64
-    """int64[C, WAIT_BUCKETS], number of tasks by how long they have waited."""
+    """int64[C, WAIT_BUCKETS], the number of tasks by how long they have waited."""
     shapes: Sequence[int]
-    """Rows of the shape table."""
+    """Rows of the round's shapes in the shape table."""
     closed: Sequence[frozenset[int]]
-    """Machines that reservations, and room kept for restarts, close to tasks of each of the ``shapes``."""
+    """The machines that reservations, and capacity kept for restarts, close to tasks of each of ``shapes``."""
     shape: Int64
-    """int64[C], index into ``shapes`` and ``closed``."""
+    """int64[C], the index of each group in ``shapes`` and ``closed``."""
 
     def waiting(self) -> Int64:
         """Return how many tasks of each shape are to be placed: int64[S]."""
@@ -128,16 +128,16 @@ def group_admitted(context: RoundContext, admitted: AdmittedTasks, now: float) -
 
 
 def groups_apart(context: RoundContext, rows: Int64) -> Int64:
-    """Return the spread group of each of the tasks ``rows``, 0 for none: int64[N]."""
+    """Return the spread group of each of the tasks ``rows``: int64[N]; 0 for none."""
     if context.configuration.spread:
         return context.cluster.tasks.spread[rows]
     return np.zeros(len(rows), dtype=np.int64)
 
 
 def _find_levels(cluster: Cluster, configuration: CoreConfiguration, admitted: AdmittedTasks) -> Int64:
-    """Return the level of each admitted task's claim to a fair share: int64[N]; 0 if fair shares are not used.
+    """Return the fair-share level of each admitted task: int64[N]; 0 if fair shares are not used.
 
-    Tasks that already have a place, and may take another one, have the level ``PLACED``.
+    Tasks that already have a machine, and may take another one, have the level ``PLACED``.
     """
     levels = np.zeros(len(admitted.waiting), dtype=np.int64)
     if configuration.fair_share is not None:
@@ -148,8 +148,8 @@ def _find_levels(cluster: Cluster, configuration: CoreConfiguration, admitted: A
 def _count_by_wait(first: Int64, waited: Float64) -> Int64:
     """Return how many tasks of each group have waited how long: int64[C, WAIT_BUCKETS].
 
-    ``waited``: float64[N], seconds that each task has waited, group by group; ``first``: index of each group's first
-    task.
+    ``waited``: float64[N], seconds that each task has waited, group by group. ``first``: the index of each group's
+    first task.
     """
     group = np.repeat(np.arange(len(first)), np.diff(first, append=len(waited)))
     bucket = WAIT_BUCKETS - 1 - np.searchsorted(WAIT_LIMITS, waited, side="right")
@@ -160,10 +160,10 @@ def _count_by_wait(first: Int64, waited: Float64) -> Int64:
 def _group(
     cluster: Cluster, admitted: AdmittedTasks, level: Int64, spread: Int64
 ) -> tuple[Int64, Int64, Int64]:
-    """Return tasks grouped by class, priority, gang, ``level`` and ``spread`` (int64[N] each), by age within a group.
+    """Return tasks grouped by class, priority, gang, ``level`` and ``spread`` (int64[N] each), oldest first.
 
-    Returns the tasks' rows, group after group; the index at which each group begins; and int64[6, C]: class, priority,
-    group priority, gang, level and spread of each group.
+    The result is the tasks' rows, group after group; the index at which each group begins; and int64[6, C]: class,
+    priority, group priority, gang, level and spread of each group.
     """
     tasks, waiting = cluster.tasks, admitted.waiting
     group_priority = tasks.group_priority[waiting]
@@ -192,11 +192,12 @@ def _number_shapes(
     jobs: list[str],
     names: list[str],
 ) -> tuple[list[int], list[frozenset[int]], Int64]:
-    """Return the problem's shapes, the machines that reservations close to each, and each group's index into these.
+    """Return the problem's shapes, the machines that reservations close to each, and the index of each group's shape.
 
-    While machines are reserved, a shape may occur twice: for tasks that are kept off them, and for others.
-    ``jobs``: the gang of each group, "" for none; ``names``: the job of each group, if room is kept for some job. If it
-    is kept for that of a group's tasks, all of these are in one job, as no other takes part in the round.
+    While machines are reserved, a shape may occur twice: for tasks that may not use these machines, and for tasks
+    that may. ``jobs``: the gang of each group, "" for none. ``names``: the job of each group, if capacity is kept for
+    some job. If capacity is kept for the job of some tasks, all tasks of the round are in this job, as no other job
+    takes part in the round.
     """
     rows = cluster.classes.rows
     none: frozenset[int] = frozenset()
@@ -219,9 +220,7 @@ def _number_shapes(
 
 
 def ranks(cluster: Cluster, groups: TaskGroups, pairs: PairRules, *, by_quality: bool) -> Int64:
-    """Return the rank of each class by importance, level and, if wanted, quality of service: int64[C], 0 for
-    the last.
-    """
+    """Return the rank of each class by importance, level and, if wanted, quality of service: int64[C], 0 last."""
     order, quality = groups.priority, np.zeros(len(groups.cls), dtype=np.int64)
     if (groups.group_priority != UNGROUPED).any():
         order = Importance.from_tasks(cluster.tasks).order(groups.priority, groups.group_priority)
@@ -231,14 +230,17 @@ def ranks(cluster: Cluster, groups: TaskGroups, pairs: PairRules, *, by_quality:
 
 
 def rank_classes(order: Int64, levels: Int64, quality: Int64) -> Int64:
-    """Return int64[C], 0 for the last: by order, then level (-1 to 2), then quality (0 to 2), each int64[C]."""
+    """Return ranks, int64[C], 0 for the last.
+
+    Classes are compared by order, then level (-1 to 2), then quality (0 to 2), each int64[C].
+    """
     return np.unique(12 * order + 3 * levels + quality, return_inverse=True)[1].astype(np.int64)
 
 
 def _qualities(cluster: Cluster, classes: Sequence[int], pairs: PairRules) -> Int64:
     """Return the ranks of the QoS classes of ``classes`` (rows of the class table): int64[C].
 
-    Tasks of an application come together, whatever their quality: the order of their workloads decides among them
+    Tasks of an application stay together, whatever their quality: the order of their workloads decides among them
     (TopologicalSort of kubernetes-sigs/scheduler-plugins).
     """
     table = cluster.classes.rows

@@ -1,4 +1,7 @@
-"""The facts about tasks on machines that models may ask for: counts by shape, arrivals after records, detailed use."""
+"""Collects facts about tasks on machines that models may ask for.
+
+The facts are counts by shape, arrivals after records, and detailed use.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +36,7 @@ class ShapeKinds:
 def list_arrivals(cluster: Cluster, kinds: Collection[str], *, without: int = -1) -> Arrivals | None:
     """Return bound and assumed tasks on machines with records of ``kinds``, except the task in row ``without``.
 
-    None if there are no such records.
+    Return None if there are no such records.
     """
     record_came = _record_came(cluster, kinds)
     if record_came is None:
@@ -59,7 +62,7 @@ def list_arrivals(cluster: Cluster, kinds: Collection[str], *, without: int = -1
 
 
 def _record_came(cluster: Cluster, kinds: Collection[str]) -> Int64 | None:
-    """Return when the last record about each machine came, 0 for never, or None without such records: int64[M]."""
+    """Return when the last record about each machine came: int64[M], 0 for never; None if there are no such records."""
     by_kind = [came for kind in kinds if (came := cluster.records.came.get(kind))]
     if not by_kind:
         return None
@@ -98,13 +101,13 @@ def collect_load(cluster: Cluster, *, without: int = -1) -> Load:
 
 
 def compute_unseen_use(cluster: Cluster, *, without: int = -1) -> Int64:
-    """Return the use that the newest reports may not show yet, by tasks placed after the report before the last:
-    int64[M, K].
+    """Return the use that the newest reports may not show yet: int64[M, K].
 
-    A report covers the time since the one before, so it cannot show all that such tasks use. The rest is estimated as
-    their requests, or the need assumed if they state none, minus what the report says of each single task. Nothing is
-    added for tasks without a known time of arrival, which may have been there for long. The task in row ``without`` is
-    left out; machines without a report have 0.
+    The unseen use is that of tasks that were placed after the report before the last. A report covers the time since
+    the report before it, so it cannot show all that newly placed tasks use. The part that is not shown is estimated:
+    as the tasks' requests, or the assumed need if they state none, minus what the report says about each single task.
+    Nothing is added for tasks without a known time of arrival, as they may have been there for long. The task in row
+    ``without`` is left out; machines without a report have 0.
     """
     machines, tasks = cluster.machines, cluster.tasks
     samples, rows = machines.samples, len(machines)
@@ -122,18 +125,18 @@ def compute_unseen_use(cluster: Cluster, *, without: int = -1) -> Int64:
         _compute_reported(cluster, late, _find_reported(cluster, late, tasks.machine[late]))
     ).astype(np.int64)
     np.add.at(found, tasks.machine[late], np.maximum(requested + assumed - shown, 0))
-    return np.where(machines.used < CEILING, found, CEILING)  # amounts at the ceiling may be incomplete sums
+    return np.where(machines.used < CEILING, found, CEILING)  # Amounts at the ceiling may be incomplete sums.
 
 
 def compute_measured_use(cluster: Cluster, tasks: Int64) -> Float64:
-    """Return the use by tasks (int64[N] rows, on machines), by the last reports of the machines: float64[M, K]."""
+    """Return the reported use by tasks (int64[N] rows, on machines), summed by machine: float64[M, K]."""
     found = np.zeros(cluster.machines.capacity.shape)
     np.add.at(found, cluster.tasks.machine[tasks], compute_reported_use(cluster, tasks)[0])
     return found
 
 
 def compute_reported_use(cluster: Cluster, tasks: Int64) -> tuple[Float64, Bool]:
-    """Return the use of tasks (int64[N] rows, on machines) by the last reports: float64[N, K]; bool[N]: reported."""
+    """Return what tasks (int64[N] rows, on machines) use by the last reports: float64[N, K]; bool[N]: reported."""
     reported = _find_reported(cluster, tasks, cluster.tasks.machine[tasks])
     return _compute_reported(cluster, tasks, reported), reported
 
@@ -174,13 +177,13 @@ def _list_assigned(cluster: Cluster, without: int) -> Assigned:
 
 
 def _mask_unknown(times: Float64) -> Float64:
-    """Return ``times`` with NaN for unknown ones."""
+    """Return ``times`` with NaN in place of unknown times."""
     known = times > 0
     return times if known.all() else np.where(known, times, np.nan)
 
 
 def count_residents(cluster: Cluster, *, without: int = -1) -> Residents:
-    """Count bound and assumed tasks per machine and shape, except the task in row ``without``.
+    """Return the number of bound and assumed tasks per machine and shape, except the task in row ``without``.
 
     Tasks on unknown machines are left out.
     """
@@ -199,7 +202,7 @@ def count_residents(cluster: Cluster, *, without: int = -1) -> Residents:
 
 
 def on_machines(cluster: Cluster, without: int = -1) -> Int64:
-    """Return rows of the tasks on machines as models see them: ascending, except ``without``."""
+    """Return the rows of the tasks on machines as models see them: ascending, except ``without``."""
     tasks = cluster.tasks
     on = np.flatnonzero(tasks.machine[: len(tasks.uid)] >= 0)
     return on[on != without] if without >= 0 else on

@@ -1,4 +1,4 @@
-"""Pod sets of which some tasks have machines already: the others take the same flavor."""
+"""Confines the waiting tasks of a pod set to the flavor that the set's running tasks already use."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from firmament.core.state.cluster import Cluster
 def pin_started_pod_sets(
     cluster: Cluster, problem: PlacementProblem, groups: TaskGroups, jobs: Sequence[str]
 ) -> PlacementProblem:
-    """Return the problem with the waiting tasks of each pod set pinned to the machines of the flavor that its running
-    tasks have.
+    """Return the problem with the waiting tasks of each started pod set pinned to machines of one flavor.
 
-    ``jobs``: the job of each gang. A set whose tasks have machines of no common flavor is left alone.
+    The flavor is that of the machines that the pod set's running tasks have. ``jobs``: the job of each gang. A pod
+    set whose tasks are on machines without a common flavor is not pinned.
     """
     terms, tasks = problem.quotas, cluster.tasks
     sets = list_pod_sets(problem)

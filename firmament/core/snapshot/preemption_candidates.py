@@ -35,12 +35,12 @@ def preemption_problem(
     *,
     occupied: Bool | None,
 ) -> PreemptionProblem | None:
-    """Return the tasks that tasks of the problem's classes may evict, or None if no task may evict another.
+    """Return the tasks that tasks of the problem's classes may evict; None if no task may evict another.
 
-    ``jobs``: gangs; ``occupied``: bool[S, M], machines that are infeasible only because of what tasks use of joint
-    rows, None for none. Tasks that already have a place evict no others for a better one. Only bound tasks within reach
-    of some class that may evict take part, never assumed ones. Leaving tasks take part whatever their importance,
-    because of the room that they give back, but only if some less important task is bound.
+    ``jobs``: the gangs. ``occupied``: bool[S, M], machines that are infeasible only because of what tasks use of
+    joint rows; None for none. Tasks that already have a machine evict no others for a better one. Only bound tasks
+    that some class may evict by importance take part, never assumed tasks. Tasks that are leaving take part whatever
+    their importance, because of the capacity that they free, but only if some less important task is bound.
     """
     cluster = context.cluster
     cls, reach = groups.cls, importance.reach(groups.priority, groups.group_priority)
@@ -116,7 +116,7 @@ def _find_origins(
 
 
 def _find_evicting(cluster: Cluster, groups: TaskGroups) -> Bool:
-    """Return classes whose tasks may evict others: bool[C]."""
+    """Return the classes whose tasks may evict others: bool[C]."""
     contents = (cluster.classes.rows[row].content for row in groups.cls.tolist())
     may = np.array([not each.never_preempts and not each.invalid for each in contents], dtype=np.bool_)
     may &= groups.level != PLACED
@@ -124,7 +124,7 @@ def _find_evicting(cluster: Cluster, groups: TaskGroups) -> Bool:
 
 
 def _find_claiming(problem: PlacementProblem) -> Bool:
-    """Return classes whose queues let them evict tasks for quota: bool[C]."""
+    """Return the classes whose queues let them evict tasks to get quota: bool[C]."""
     quotas = problem.quotas
     if quotas is None:
         return np.zeros(problem.classes, dtype=np.bool_)
@@ -134,9 +134,10 @@ def _find_claiming(problem: PlacementProblem) -> Bool:
 
 
 def _is_contested(problem: PlacementProblem, may: Bool) -> bool:
-    """Return whether a class that may evict draws on a quota tree in which any queue may evict for quota.
+    """Return whether a class that may evict uses a quota tree in which any queue may evict to get quota.
 
-    Such a class must not take what those queues would take back, even if it never evicts for quota itself.
+    A class in a contested tree must not take what queues of the tree would take back, even if it never evicts to get
+    quota itself.
     """
     quotas = problem.quotas
     if quotas is None:
@@ -146,7 +147,7 @@ def _is_contested(problem: PlacementProblem, may: Bool) -> bool:
 
 
 def _find_sharing(cluster: Cluster, *, contested: bool) -> Bool:
-    """Return which tasks draw on quotas, all False unless tasks may be evicted for quota: bool[N]."""
+    """Return which tasks use quotas: bool[N]; all False unless tasks may be evicted for quota."""
     tasks = cluster.tasks
     size = len(tasks.uid)
     if not contested:
@@ -164,9 +165,9 @@ def _quota_fields(
     groups: TaskGroups,
     rows: Int64,
 ) -> dict[str, Any]:
-    """Return the fields of a preemption problem about quotas.
+    """Return those fields of a preemption problem that concern quotas.
 
-    ``classes``: int64[V], class row of each task; ``rows``: int64[V], the tasks.
+    ``classes``: int64[V], the class row of each task. ``rows``: int64[V], the tasks.
     """
     assert problem.quotas is not None
     present, place = np.unique(classes, return_inverse=True)
@@ -185,13 +186,13 @@ def _quota_fields(
 def _taking_part(
     tasks: TaskTable, importance: Importance, above: int, spared: Int64, sharing: Bool
 ) -> tuple[Int64, Int64]:
-    """Return rows and standings of bound tasks that rank below ``above``, of leaving tasks, and of tasks ``sharing``
-    quotas.
+    """Return rows and standings of the tasks that take part in preemption.
 
-    ``sharing``: bool[N]; these count however important they are.
+    The tasks are bound ones that rank below ``above``, leaving ones, and tasks ``sharing`` quotas. ``sharing``:
+    bool[N]; these tasks take part however important they are.
 
-    Tasks on the machines ``spared`` (int64), which stay full whoever leaves, are left out. Sorted by machine, then
-    standing, then latest start. Empty if no bound task is less important.
+    Tasks on the machines ``spared`` (int64) are left out, as these machines stay full whoever leaves. The result is
+    sorted by machine, then standing, then latest start. The result is empty if no bound task is less important.
     """
     size = len(tasks.uid)
     bound = (tasks.state[:size] == TaskPhase.BOUND) & (tasks.machine[:size] >= 0)
@@ -209,10 +210,10 @@ def _taking_part(
 def _split_kinds(
     tasks: TaskTable, rows: Int64, known: Mapping[str, Budget]
 ) -> tuple[Int64, Int64, list[frozenset[str]]]:
-    """Return the kinds of the tasks in ``rows``: tasks of one class that the same budgets have counted as gone.
+    """Return the kinds of the tasks in ``rows``; a kind has tasks of one class that the same budgets count as gone.
 
-    Returns int64[H]: class row of each kind; int64[V]: kind of each task; and for each kind the budgets (names of
-    ``known``) that have already counted the disruption of its tasks.
+    The result is int64[H], the class row of each kind; int64[V], the kind of each task; and for each kind, the
+    budgets (names of ``known``) that have already counted the disruption of its tasks.
     """
     classes, found = np.unique(tasks.cls[rows], return_inverse=True)
     kind = found.astype(np.int64)
@@ -243,7 +244,7 @@ def _budgets(
     kinds: Int64,
     counted: Sequence[frozenset[str]],
 ) -> tuple[tuple[tuple[int, ...], ...], Int64]:
-    """Return per kind (class row in ``kinds``) the budgets that evicting it uses, and what each budget still allows.
+    """Return, for each of ``kinds`` (class rows), the budgets that evictions use, and what each budget still allows.
 
     ``counted``: the budgets that have counted the tasks of each kind as gone. A budget's record does not contain the
     evictions since it came, so these are subtracted.
@@ -278,7 +279,10 @@ MOST_ALLOWED = 2**31 - 1
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """Up to ``allowed`` tasks that ``selector`` matches may be disrupted, besides those named in ``disrupted``."""
+    """A disruption budget.
+
+    ``allowed`` tasks that ``selector`` matches may be disrupted, besides those in ``disrupted``.
+    """
 
     selector: TaskSelector
     allowed: int
@@ -294,7 +298,10 @@ def read_budgets(cluster: Cluster) -> dict[str, Budget]:
 
 
 def _parse(payload: bytes) -> Budget:
-    """Read a record's payload, see ``BUDGET_RECORD``; return a budget that selects nothing if it is malformed."""
+    """Return the budget in a record's payload, see ``BUDGET_RECORD``.
+
+    If the payload is malformed, the budget selects nothing.
+    """
     try:
         content = json.loads(payload)
         if not isinstance(content, Mapping):
@@ -331,9 +338,10 @@ def _requirement(entry: Mapping[str, object]) -> Requirement:
 def compute_returned(
     cluster: Cluster, joint: Sequence[JointRows], rows: Int64
 ) -> tuple[tuple[int, ...], Int64]:
-    """Return which joint rows get something back when tasks leave (their numbers), and how much per task: int64[V, J].
+    """Return the joint rows that get something back when tasks leave.
 
-    ``rows``: int64[V], the tasks, all on machines. The cluster must be as models were shown it.
+    The result is the numbers of the rows, and how much each task gives back: int64[V, J]. ``rows``: int64[V], the
+    tasks, all on machines. The cluster must be in the state that models were shown.
     """
     found = [
         (number, _amounts(cluster, block.returned, rows))
@@ -346,7 +354,7 @@ def compute_returned(
 
 
 def _amounts(cluster: Cluster, given: Returned, rows: Int64) -> Int64:
-    """Return how much each task gives back: int64[V]."""
+    """Return how much each task gives back when it leaves: int64[V]."""
     if given.by_kind is not None:
         shape_of = np.array([cluster.classes.rows[cls].shape for cls in cluster.tasks.cls[rows].tolist()])
         kinds: Int64 = np.searchsorted(resident_shapes(cluster), shape_of.astype(np.int64))

@@ -1,7 +1,7 @@
 """Remembers the prices of shapes in the last rounds, from which the next round's price estimate begins.
 
-The prices decide how quickly a round finds its optimum, and so which of several equally cheap ones. They follow from
-the events and rounds so far; a scheduler that starts anew knows none, and learns them in a round.
+The prices decide how quickly a round finds its optimum, and so which of several equally cheap optima. Prices depend
+on the events and rounds so far; a scheduler that starts anew knows none, and learns them in a round.
 """
 
 from __future__ import annotations
@@ -18,23 +18,24 @@ MOST_ROUNDS = 16
 
 
 class PriceMemory:
-    """Prices of shapes, by the shapes' rows in the cluster's class table.
+    """The prices of shapes, by the shapes' rows in the cluster's class table.
 
-    A price without a new value is kept for ``most_rounds`` rounds with prices, and moves with the other prices
+    A price without a new value is kept for ``most_rounds`` rounds that find prices, and moves with the other prices
     meanwhile. ``rounds``: number of rounds that have found prices.
     """
 
     def __init__(self, most_rounds: int = MOST_ROUNDS) -> None:
         self._most_rounds = most_rounds
         self._known = DualPrices.none()
-        self._found: Int64 = np.empty(0, dtype=np.int64)  # value of ``rounds`` at each price's last update
+        # The value of ``rounds`` at each price's last update.
+        self._found: Int64 = np.empty(0, dtype=np.int64)
         self.rounds = 0
 
     def __len__(self) -> int:
         return len(self._known)
 
     def recall(self, shapes: Sequence[int]) -> DualPrices | None:
-        """Return the known prices of a round's shapes (rows), or None if there are none."""
+        """Return the known prices of a round's shapes (rows); None if there are none."""
         price = self._known.get(np.array(shapes, dtype=np.int64))
         known = np.flatnonzero(~np.isnan(price))
         return DualPrices(known, price[known]) if len(known) else None
@@ -58,7 +59,7 @@ class PriceMemory:
         stays = ~np.isin(self._known.shape, new.shape)
         stays &= self._found >= self.rounds - self._most_rounds
         if not len(moved):
-            stays[:] = False  # without a common shape, the change of the level is unknown
+            stays[:] = False  # Without a common shape, the general change of prices is unknown.
         shape = np.concatenate([self._known.shape[stays], new.shape])
         price = np.concatenate(
             [self._known.price[stays] + (moved.mean() if len(moved) else 0), new.price], dtype=np.float32

@@ -1,4 +1,4 @@
-"""Takes a snapshot as if running tasks were waiting; it shows what each would cost on its own machine and on others."""
+"""Takes a snapshot as if running tasks were waiting, which shows what each would cost on its machine and on others."""
 
 from __future__ import annotations
 
@@ -21,8 +21,9 @@ from firmament.core.state.tasks import TaskPhase
 
 @dataclass(frozen=True, slots=True)
 class RunningSnapshot:
-    """The problem of placing running tasks from scratch (``snapshot``); ``home``: int64[T], the machine row of each of
-    its tasks.
+    """The problem of placing running tasks from scratch (``snapshot``).
+
+    ``home``: int64[T], the machine row of each of its tasks.
     """
 
     snapshot: Snapshot
@@ -32,11 +33,11 @@ class RunningSnapshot:
 def snapshot_of_running(
     context: RoundContext, uids: Sequence[str], now: float, *, stay: bool = False
 ) -> RunningSnapshot | None:
-    """Return the problem of placing from scratch tasks that are bound to known machines, or None if none is.
+    """Return the problem of placing tasks from scratch that run now; None if none is on a known machine.
 
-    What reports say that they use is subtracted from the use of their machines. All other tasks stay where they are,
-    and so do members of gangs; no task is evicted, and fair shares are ignored. The cluster is restored afterwards.
-    Where devices may move (``Scheduler.let_devices_move``), those of the tasks count as free.
+    The tasks' reported use is subtracted from the use of their machines. All other tasks stay where they are, and so
+    do members of gangs. No task is evicted, and fair shares are ignored. The cluster is restored afterwards. If
+    devices may move (``Scheduler.let_devices_move``), the tasks' devices count as free.
 
     ``stay``: the tasks stay too, so that the problem is that of placing a further task like each of them.
     """

@@ -66,32 +66,32 @@ _NO_GANGS = np.empty(0, dtype=np.int64)
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """The problem of a round, with the tasks and machines that its indices stand for."""
+    """The problem of a round, with the tasks and machines for which its indices stand."""
 
     problem: PlacementProblem
     """The placement problem."""
     assessed: RoundAssessment
-    """Answers of rules and models."""
+    """The answers of rules and models."""
     members: tuple[Int64, ...]
-    """Task rows of each class of the problem, longest waiting first; in groups with rules, by name."""
+    """Task rows of each class of the problem, longest waiting first; in groups with tree rules, by name."""
     tasks: Int64
-    """int64[T], members of all classes, one class after another."""
+    """int64[T], the members of all classes, one class after another."""
     first: Int64
-    """int64[C], index in ``tasks`` at which each class begins."""
+    """int64[C], the index in ``tasks`` at which each class begins."""
     uids: Sequence[str]
-    """Uids of the ``tasks``, by which reused rows are noticed."""
+    """UIDs of the ``tasks``, which show whether a row has been reused for another task."""
     examples: Sequence[str]
-    """Name of the first task of each class."""
+    """The name of the first task of each class."""
     cls: Int64
-    """int64[C], row of each class in the class table."""
+    """int64[C], the row of each class in the class table."""
     machine_names: tuple[str, ...]
     """Names of the machines."""
     version: int
-    """Version of the cluster, by which later changes are noticed; see ``Cluster``."""
+    """Version of the cluster, which shows later changes; see ``Cluster``."""
     came: int
-    """Number of arrivals, by which later arrivals are noticed."""
+    """Number of arrivals so far, which shows later arrivals."""
     described: tuple[Machine, ...]
-    """The machines as described."""
+    """The machines as the driver describes them."""
     changes: Mapping[str, int]
     """By kind, how often records that concern no single machine had changed; only kinds that models read."""
     removals: Mapping[str, int]
@@ -99,13 +99,13 @@ class Snapshot:
     configuration: CoreConfiguration
     """The configuration with which models were asked."""
     importance: Importance | None = None
-    """Scale of importance, None without preemption."""
+    """The scale of importance; None without preemption."""
     gangs: tuple[str, ...] = ()
-    """Jobs of the problem's gangs."""
+    """The jobs of the problem's gangs."""
     preemption: PreemptionProblem | None = None
-    """Tasks that may be evicted, None if there are none."""
+    """The tasks that may be evicted; None if there are none."""
     room: RoomSearch | None = None
-    """The search of room for gangs, None for none."""
+    """The search of machines to reserve for gangs; None if there is none."""
 
 
 def take_snapshot(
@@ -116,7 +116,7 @@ def take_snapshot(
 ) -> Snapshot:
     """Return the snapshot for placing the ``admitted`` tasks.
 
-    ``recall_prices`` returns prices of shapes (rows) in earlier rounds; it is None without such prices.
+    ``recall_prices`` returns prices of shapes (rows) in earlier rounds; it is None if there are no such prices.
     """
     cluster, configuration = context.cluster, context.configuration
     groups = group_admitted(context, admitted, now)
@@ -165,7 +165,10 @@ def _room_search(
     assessed: RoundAssessment,
     problem: PlacementProblem,
 ) -> RoomSearch | None:
-    """Return the gangs that need room, and what machines will have free once all tasks expected to end have ended."""
+    """Return the gangs that need a reservation, and what machines will have free later.
+
+    Later means: when all tasks expected to end have ended.
+    """
     gang_reservations = context.reservations.gangs
     due = gang_reservations.due
     gangs = tuple([number for number, job in enumerate(admitted.jobs) if job in due]) if due else ()
@@ -244,9 +247,9 @@ def _get_room_after_eviction(ledger: Ledger) -> RoomAfterEviction | None:
 def _assess(
     context: RoundContext, columns: MachineColumns, groups: TaskGroups
 ) -> tuple[RoundAssessment, Charges]:
-    """Return what rules and models say about the shapes of ``groups``, and the resulting charges.
+    """Return what rules and models say about the shapes of ``groups``, and the resulting costs.
 
-    Only asks about what has changed since ``kept_rows`` were stored, and stores the answers there.
+    The function asks only about what has changed since ``kept_rows`` were stored, and stores the answers there.
     """
     cluster, kept_rows, models = context.cluster, context.kept_rows, context.configuration.models
     recall = None
@@ -263,7 +266,7 @@ def _assess(
 def model_columns(
     cluster: Cluster, now: float, needs: Needs = NO_NEEDS, *, without: int = -1
 ) -> MachineColumns:
-    """Return a copy of the machines' columns as models see them, with the additional facts that ``needs`` asks for.
+    """Return a copy of the machines' columns as models see them, with the additional facts for which ``needs`` asks.
 
     ``without``: row of a task that counts as absent.
     """

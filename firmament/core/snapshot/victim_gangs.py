@@ -63,9 +63,9 @@ def describe_gangs(cluster: Cluster, rows: Int64, jobs: Sequence[str]) -> dict[s
 def _split_trees(
     cluster: Cluster, rows: Int64, jobs: Sequence[Job], elsewhere: Sequence[Int64], flat: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return the fields about gangs with the groups of trees, where these may leave by themselves, as further gangs.
+    """Return the fields about gangs with those groups of trees as further gangs that may leave separately.
 
-    ``jobs``: the gangs of ``flat``; ``elsewhere``: rows of their tasks on machines that are not in ``rows``.
+    ``jobs``: the gangs of ``flat``. ``elsewhere``: rows of their tasks on machines that are not in ``rows``.
     """
     first: list[int] = []
     spare: list[int] = []

@@ -16,16 +16,17 @@ from firmament.core.model import Requirement, TaskClass, TaskSelector, TaskTerm
 from firmament.core.state.classes import ClassRow
 
 HARD_AFFINITY_WEIGHT = 1
-"""Weight of each required affinity term of a task on a machine, for tasks that the term selects (kube-scheduler's
-hardPodAffinityWeight)."""
+"""The weight that each required affinity term of a task on a machine has for the tasks that it selects
+(kube-scheduler's hardPodAffinityWeight)."""
 
 _SIGNS = MappingProxyType(
     {"affinity": 1, "anti_affinity": 0, "preferred_affinity": 1, "preferred_anti_affinity": -1}
 )
-"""By kind of term: whether it attracts the tasks that it selects (1), excludes them (0), or rather repels them (-1)."""
+"""By kind of term, its effect on the tasks that it selects: it attracts them (1), excludes them (0), or repels them
+(-1)."""
 
 _FEW = 16
-"""Number of classes up to which they are checked one by one."""
+"""Up to this number of classes, each class is checked separately."""
 
 
 def own_selector(selector: TaskSelector, content: TaskClass) -> TaskSelector:
@@ -37,7 +38,7 @@ def own_selector(selector: TaskSelector, content: TaskClass) -> TaskSelector:
 
 @dataclass(slots=True)
 class _Answer:
-    """The known answers of a selector: which rows of the first ``seen`` classes it matches."""
+    """What is known about a selector: which rows of the first ``seen`` classes it matches."""
 
     meets: _Meeting
     seen: int
@@ -46,10 +47,10 @@ class _Answer:
 
 @dataclass(slots=True, eq=False)
 class HeldTerm:
-    """A term of pod affinity that some classes state; one object for all of these classes.
+    """A term of pod affinity that some classes state; all these classes share one object.
 
-    ``weight``: by how much each holder improves its domain for tasks that the term selects; negative: makes it worse;
-    0: required anti-affinity, which excludes them.
+    ``weight``: by how much each task of a class that states the term improves its domain for tasks that the term
+    selects. Negative: it makes the domain worse. 0: required anti-affinity, which excludes them.
     """
 
     topology_key: str
@@ -60,9 +61,9 @@ class HeldTerm:
 class ClassSelector:
     """Matches selectors against the classes of a table, with cached answers.
 
-    Classes are immutable and namespaces rarely change, so answers are kept until ``reset``, and extended by classes
-    that were defined since. Classes are indexed by label: a selector for one value of a label checks few classes,
-    however many exist. A term that only excludes checks the classes that it excludes.
+    Classes are immutable and namespaces rarely change, so answers are kept until ``reset``, and extended when classes
+    are defined. Classes are indexed by label, so a selector for one value of a label checks few classes, however many
+    exist. A selector that only excludes classes (such as ``NotIn``) checks only the classes that it excludes.
     """
 
     def __init__(self, rows: Sequence[ClassRow]) -> None:
@@ -87,7 +88,7 @@ class ClassSelector:
             self._answers.clear()
 
     def reset(self) -> None:
-        """Drop all answers, as rows have been given to other classes."""
+        """Drop all answers, because rows have been given to other classes."""
         self._indexed = 0
         self._by_pair.clear()
         self._by_key.clear()
@@ -101,7 +102,7 @@ class ClassSelector:
     def list_terms(self, row: int) -> tuple[HeldTerm, ...]:
         """Return the distinct terms about other tasks that the class in ``row`` states.
 
-        Cached, as it is needed in every round.
+        The terms are cached, because every round needs them.
         """
         held = self._held.get(row)
         if held is None:
@@ -165,7 +166,7 @@ class ClassSelector:
         self._indexed = len(self._rows)
 
     def _new_matches(self, selector: TaskSelector, answer: _Answer) -> Int64:
-        """Return rows of the classes defined since the last answer that ``selector`` matches."""
+        """Return the rows of those classes that ``selector`` matches and that were defined since its last answer."""
         first, meets = answer.seen, answer.meets
         candidates = self._candidates(selector, first)
         if candidates is None and len(self._rows) - first > _FEW:
@@ -178,7 +179,10 @@ class ClassSelector:
         return np.array(found, dtype=np.int64)
 
     def _find_remaining(self, selector: TaskSelector, meets: _Meeting, first: int) -> Int64:
-        """Return rows from ``first`` that a selector without ``In`` matches: its namespaces minus excluded ones."""
+        """Return the rows from ``first`` on that match a selector without ``In``.
+
+        It selects its namespaces minus excluded classes.
+        """
         left = np.zeros(len(self._rows), dtype=np.bool_)
         for namespace, rows in self._by_namespace.items():
             if meets.covers(namespace):
@@ -197,7 +201,7 @@ class ClassSelector:
         return np.flatnonzero(left[first:]) + first
 
     def _candidates(self, selector: TaskSelector, first: int) -> list[int] | None:
-        """Return rows from ``first`` on that could match, ascending, or None if all could."""
+        """Return the rows, from ``first`` on, that could match, ascending; None if all could."""
         if selector.nothing:
             return []
         fewest: list[int] | None = None
@@ -216,9 +220,9 @@ class ClassSelector:
 
 
 class _Meeting:
-    """Matches classes against one selector.
+    """Checks classes against one selector.
 
-    Values of labels are looked up in sets, and each namespace is checked only once.
+    The values of labels are looked up in sets, and each namespace is checked only once.
     """
 
     def __init__(self, selector: TaskSelector, namespaces: Mapping[str, Mapping[str, str]]) -> None:
@@ -267,7 +271,7 @@ def _meets(condition: _Condition, labels: Mapping[str, str]) -> bool:
 
 
 def _labels_of(payload: bytes) -> Mapping[str, str]:
-    """Return the labels in a namespace's record; none if it is malformed."""
+    """Return the labels in a namespace's record; no labels if it is malformed."""
     try:
         labels = json.loads(payload).get("labels") or {}
         return {str(key): str(value) for key, value in labels.items()}

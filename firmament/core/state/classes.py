@@ -1,8 +1,9 @@
-"""Task classes and the shapes behind them.
+"""Keeps task classes, and the shapes that several classes may share.
 
-A *shape* is what dense rows over machines depend on: requests, selectors, affinity, tolerations, and what models see. A
-*class* adds what is sparse: the machines that it is pinned to, and its rules about other tasks. Contents are interned,
-so equal classes share a row, however often and under whatever number a driver defines them.
+A *shape* is the part of a class for which arrays over all machines are computed: requests, selectors, affinity,
+tolerations, and what models see. A *class* adds what concerns few machines or tasks: the machines that it is pinned
+to, and its rules about other tasks. Equal contents are stored once, so equal classes share a row, however often and
+under whatever number a driver defines them.
 """
 
 from __future__ import annotations
@@ -22,10 +23,10 @@ from firmament.core.selectors.labels import HOSTNAME, NAME_FIELD, list_named_val
 
 @dataclass(frozen=True, slots=True)
 class ClassRow:
-    """One interned class: its content, the row of its shape and its pins.
+    """One class of the table: its content, the row of its shape, and its pins.
 
-    ``pins``: names of the machines it is confined to; ``hosts``: values of the label `HOSTNAME`, one of which its
-    machine must have because a volume is there; None: no such limit.
+    ``pins``: names of the machines to which it is confined. ``hosts``: values of the label `HOSTNAME`, one of which
+    its machine must have because a volume is there. None: the class is not confined.
     """
 
     content: TaskClass
@@ -54,30 +55,28 @@ _OF_CLASSES = {
     "run_seconds",
     "profile",
 }
-"""Fields in which classes of one shape may differ; a shape has their defaults."""
+"""Fields in which classes of one shape may differ; in a shape, these fields have their defaults."""
 SHAPE_FIELDS = tuple(each.name for each in fields(TaskClass) if each.name not in _OF_CLASSES)
 """Fields in which shapes may differ: all other fields."""
 
 _shape_fields: Callable[[TaskClass], tuple[Any, ...]] = attrgetter(*SHAPE_FIELDS)
 
 LEAST_SURPLUS = 64
-"""Number of classes without numbers from which on it is worth dropping their rows."""
+"""If fewer classes than this have no number, their rows are not worth dropping."""
 
 
 class Renumbered(NamedTuple):
-    """New rows by old ones, -1 for dropped rows: int64[C] of classes, and int64[S] of shapes."""
+    """The new row of each old row, -1 for dropped rows: int64[C] for classes, and int64[S] for shapes."""
 
     classes: Int64
     shapes: Int64
 
 
 class ClassTable:
-    """Interned classes and shapes. Rows keep their numbers until ``forget`` is called."""
+    """The classes and shapes of a cluster, each stored once. Rows keep their numbers until ``forget`` is called."""
 
     def __init__(self, model_labels: frozenset[str] = frozenset(), *, model_namespaces: bool = False) -> None:
-        """``model_labels``, ``model_namespaces``: what models see of labels and namespaces, so that shapes differ by
-        it.
-        """
+        """``model_labels``, ``model_namespaces``: what models see of labels and namespaces; shapes differ by it."""
         self._model_labels = model_labels
         self._model_namespaces = model_namespaces
         self.rows: list[ClassRow] = []
@@ -87,8 +86,7 @@ class ClassTable:
         self._row_of_number: dict[int, int] = {}
         self._numbers_of: list[int] = []
         self._surplus = 0
-        #: by fields: the number of classes that were checked, and the rows of those that state something in these
-        #: fields
+        #: By fields: how many classes have been checked, and the rows of those that state something in these fields.
         self._stating: dict[tuple[str, ...], tuple[int, list[int]]] = {}
 
     def define(self, number: int, content: TaskClass) -> int:
@@ -116,7 +114,7 @@ class ClassTable:
         """Return the rows of the classes that state something in any of the fields ``names``, ascending."""
         looked, found = self._stating.get(names, (0, []))
         if looked < len(self.rows):
-            stated = attrgetter(*names, names[0])  # with a single name it would return no tuple
+            stated = attrgetter(*names, names[0])  # With one name alone, attrgetter would return no tuple.
             new = enumerate(self.rows[looked:], looked)
             found = found + [row for row, each in new if any(stated(each.content))]
             self._stating[names] = len(self.rows), found
@@ -130,13 +128,13 @@ class ClassTable:
 
     @property
     def has_surplus(self) -> bool:
-        """Whether many rows, at least a fourth, have lost their last number since ``forget`` was called."""
+        """Whether many rows, at least a fourth of all, have lost their last number since ``forget`` was called."""
         return self._surplus >= max(LEAST_SURPLUS, len(self.rows) // 4)
 
     def forget(self, used: Collection[int]) -> Renumbered:
-        """Drop the rows that have no number and are not ``used``; the others keep their order.
+        """Drop the rows that have no number and are not ``used``; the other rows keep their order.
 
-        The lists change in place.
+        The lists of rows are changed in place.
         """
         self._surplus = 0
         keeps = np.array(self._numbers_of, dtype=np.int64) > 0
@@ -174,7 +172,9 @@ class ClassTable:
         return None if row is None else self.rows[row].content
 
     def _split(self, content: TaskClass) -> tuple[TaskClass, tuple[str, ...] | None, tuple[str, ...] | None]:
-        """Return shape, pins and hosts of a class. Every task uses one unit of ``pods``, whatever the class says."""
+        """Return the shape, the pins and the hosts of a class. Every task uses one unit of the resource ``pods``,
+        whatever its class says.
+        """
         requests = {name: amount for name, amount in content.requests if amount > 0}
         requests[PODS] = 1
         named = list_named_values(content.required, NAME_FIELD) if content.required else None
@@ -202,5 +202,5 @@ class ClassTable:
 
 
 def _positions(kept: Bool) -> Int64:
-    """Return new index of each entry after those not ``kept`` are dropped, -1 for these: int64[N]."""
+    """Return the new index of each entry after all entries not ``kept`` are dropped, -1 for these: int64[N]."""
     return np.where(kept, np.cumsum(kept) - 1, -1)

@@ -1,4 +1,4 @@
-"""The state of one cluster, changed by events (see ``intake``) and the decisions of rounds, and nothing else."""
+"""Holds the state of one cluster, which only events (see ``intake``) and the decisions of rounds change."""
 
 from __future__ import annotations
 
@@ -38,13 +38,15 @@ NO_NEEDS = Needs()
 
 _ROOM_RECORDS = (FOREIGN_NOMINATION_RECORD, RESTART_ROOM_RECORD)
 _OWN_RECORDS = (NAMESPACE_RECORD, BUDGET_RECORD, QUOTA_RECORD, FLAVOR_RECORD, *_ROOM_RECORDS)
-"""Kinds of records that the core itself reads, whatever models read."""
+"""Kinds of records that the solver's core itself reads, whatever models read."""
 
 
 class DirtySet:
-    """Rows of machines on which tasks may fit now that did not fit before; ``everywhere``: on all machines.
+    """Rows of machines on which tasks may fit now that did not fit before.
 
-    ``touched``: rows of classes whose tasks came to a machine or left one other than by a round's decision;
+    ``everywhere``: tasks may fit on any machine.
+
+    ``touched``: rows of classes whose tasks came to a machine or left one other than by a round's decision.
     ``domains_changed``: machines or namespaces may count differently for rules between tasks.
     """
 
@@ -54,7 +56,7 @@ class DirtySet:
         self.everywhere = self.domains_changed = False
 
     def rows(self) -> Int64:
-        """Return the rows of single marked machines, ascending, even if it is ``everywhere``."""
+        """Return the rows of single marked machines, ascending, even if ``everywhere`` is set."""
         return np.sort(np.fromiter(self.machines, dtype=np.int64, count=len(self.machines)))
 
     @property
@@ -70,14 +72,14 @@ class DirtySet:
 
 
 class Cluster:
-    """Machines, jobs, classes, tasks and records.
+    """The machines, jobs, classes, tasks and records of one cluster.
 
     Invariant: ``machines.used`` is the sum of the requests of the bound and assumed tasks whose machine is known.
     ``machines.unstated`` is the sum of what these tasks are assumed to need beyond their requests. A task bound to an
-    unknown machine is kept aside and counts once the machine appears. A record of a kind that some model needs may open
-    machines everywhere; a record of a kind in ``needs.arrivals`` concerns only the machine with its name. Use over
-    periods is kept only if some model needs the ``load``, the use of tasks if some model needs ``load`` or ``unseen``.
-    ``last_came``: number of the last task or record that came, in the order of ``tasks.came``.
+    unknown machine is kept aside, and counts once the machine appears. A record of a kind that some model needs may
+    make tasks fit on any machine; a record of a kind in ``needs.arrivals`` concerns only the machine with its name.
+    Use over periods is kept only if some model needs the ``load``; the use of tasks, if some model needs ``load`` or
+    ``unseen``. ``last_came``: arrival number of the last task or record; it orders arrivals like ``tasks.came``.
     """
 
     def __init__(
@@ -87,8 +89,8 @@ class Cluster:
         constraining_models: tuple[ConstrainingModel, ...] = (),
         record_bytes: int = 2**20,
     ) -> None:
-        """``needs``: what models need; ``constraining_models``: models with constraints between tasks;
-        ``record_bytes``: most bytes of one record.
+        """``needs``: what models need. ``constraining_models``: models with constraints between tasks.
+        ``record_bytes``: maximum bytes of one record.
         """
         self.resources = ResourceIndex()
         self.machines = MachineTable(self.resources)
@@ -103,10 +105,10 @@ class Cluster:
             history=needs.load,
         )
         self.jobs = JobTable()
-        self.spread_groups = Codes("")  # of tasks that would rather be apart
+        self.spread_groups = Codes("")  # The groups of tasks that prefer to run apart.
         self.records = RecordTable(record_bytes, frozenset((*needs.records, *_OWN_RECORDS)))
         self.devices = DeviceBook()
-        #: by rule: what it caches about the cluster between rounds
+        #: By rule: what it caches about the cluster between rounds.
         self.rule_memory: dict[str, object] = {}
         self.dirty = DirtySet()
         self.promises = PromisedRoom(ForeignNominations(self.resources))
@@ -124,7 +126,7 @@ class Cluster:
     # --- records and reports of use ------------------------------------------------------------------------------
 
     def keep_record(self, kind: str, name: str, payload: bytes) -> None:
-        """Store a record, which replaces the one before it."""
+        """Store a record, which replaces the former record of the same kind and name."""
         self.last_came += 1
         self.records.keep(kind, name, payload, self.last_came)
         self._record_changed(kind, name)
@@ -153,7 +155,7 @@ class Cluster:
             self.dirty.everywhere |= kind in self.needs.records
 
     def _claim_changed(self, name: str) -> None:
-        """Store a changed claim of devices: tasks may fit where it was, or because it is now known."""
+        """Store a changed claim of devices: tasks may fit where it was, or because it is known now."""
         known = self.devices.known_claims.get(name)
         freed = self.devices.keep_claim(name, self.records.payloads.get(DEVICE_CLAIM_RECORD, {}).get(name))
         for machine in freed:
@@ -169,7 +171,7 @@ class Cluster:
             )
 
     def selector(self) -> ClassSelector:
-        """Return a matcher of selectors against the classes, by the present namespaces."""
+        """Return an object that matches selectors against the classes, by the present namespaces."""
         if self._namespaces_changed:
             self._selector.set_namespaces(self.records.payloads.get(NAMESPACE_RECORD, {}))
             self._namespaces_changed = False
@@ -177,13 +179,13 @@ class Cluster:
 
     @property
     def ruled_gangs(self) -> frozenset[str]:
-        """Ids of the gangs that rules distribute over a tree of machines; none if no model reads such rules."""
+        """IDs of the gangs that rules distribute over a tree of machines; none if no model reads such rules."""
         if GROUP_RECORD not in self.needs.records:
             return frozenset()
         return frozenset(self.jobs.gangs) & self.records.payloads.get(GROUP_RECORD, {}).keys()
 
     def mark(self, machine: str) -> None:
-        """Record that tasks may fit on a machine that did not before; unknown machines are ignored."""
+        """Record that tasks may fit on a machine where they did not fit before; unknown machines are ignored."""
         row = self.machines.row_of.get(machine)
         if row is not None:
             self.dirty.machines.add(row)
@@ -191,9 +193,9 @@ class Cluster:
     # --- classes and shapes --------------------------------------------------------------------------------------
 
     def forget_classes(self, used: Collection[int]) -> Renumbered:
-        """Drop the classes that no number stands for and no task has; ``used`` rows stay as well.
+        """Drop the classes that no number stands for and no task has; the rows ``used`` stay as well.
 
-        Returns the new rows of the others.
+        Return the new rows of the other classes.
         """
         tasks = self.tasks
         known = tasks.state[: len(tasks.uid)] != TaskPhase.UNUSED
@@ -215,10 +217,10 @@ class Cluster:
         return self.machines.compute_used_without(machine, self.request_of(int(self.tasks.cls[without])))
 
     def free(self, beside: Collection[int] = (), least: int | None = None, without: int = -1) -> Int64:
-        """Return what machines have free, int64[M, K], negative where they are overcommitted.
+        """Return what machines have free: int64[M, K], negative where machines are overcommitted.
 
-        Room that is promised to tasks, or kept for gangs that restart, counts as used, except what is for the tasks
-        ``beside`` (rows), and for lower priorities than ``least``. The task in row ``without`` uses nothing.
+        Capacity that is promised to tasks, or kept for restarting gangs, counts as used. Exceptions: what is for the
+        tasks ``beside`` (rows), and for lower priorities than ``least``. The task in row ``without`` uses nothing.
         """
         room = self.machines.capacity - self.sum_requests(without)
         promised = self._sum_promised(beside, least, least) if self.has_promises else None
@@ -232,13 +234,13 @@ class Cluster:
 
     @property
     def has_promises(self) -> bool:
-        """Whether room is promised to some task, or kept for a gang that restarts."""
+        """Whether capacity is promised to some task, or kept for a restarting gang."""
         return bool(self.promises.machine_of or self.promises.others.by_uid or self.restarts.by_uid)
 
     def sum_promised_beside(self, taking_part: Int64) -> Int64 | None:
         """Return what is promised to tasks, or kept for gangs, that do not take part in a round: int64[M, K].
 
-        None for nothing. ``taking_part``: rows of the tasks that do.
+        None for nothing. ``taking_part``: rows of the tasks that do take part.
         """
         if not self.has_promises:
             return None
@@ -298,7 +300,7 @@ class Cluster:
             self._keep_aside(task, machine)
 
     def put_all(self, tasks: Int64, machines: Sequence[str], sizes: Int64) -> None:
-        """Put tasks (int64[N] rows) without machines on machines: the first ``sizes[0]`` on the first one, etc."""
+        """Put tasks (int64[N] rows) without machines on machines: the first ``sizes[0]`` on the first machine, etc."""
         row_of = self.machines.row_of
         rows = np.repeat(np.array([row_of.get(name, -1) for name in machines], dtype=np.int64), sizes)
         known = rows >= 0
@@ -318,7 +320,7 @@ class Cluster:
     def leave_all(self, tasks: Int64) -> Int64:
         """Take tasks (int64[N] rows) and their requests off their machines; return int64[N]: these machines.
 
-        The machines are not marked as changed: this serves questions, and is undone afterwards.
+        The machines are not marked as changed, because the caller only answers a question, and puts the tasks back.
         """
         machines = self.tasks.machine[tasks]
         self.machines.book_all(machines, *self.demand_of(self.tasks.cls[tasks]), count=-1)
@@ -326,9 +328,7 @@ class Cluster:
         return machines
 
     def demand_of(self, classes: Int64) -> tuple[Int64, Int64]:
-        """Return what tasks of ``classes`` (int64[N] rows) request, and what they are assumed to need in addition:
-        int64[N, K] each.
-        """
+        """Return what tasks of ``classes`` (int64[N] rows) request, and what they may need more: int64[N, K]."""
         present, of_class = np.unique(classes, return_inverse=True)
         shapes = [self.classes.rows[cls].shape for cls in present.tolist()]
         requested, assumed = self.requests.rows(shapes)
@@ -390,7 +390,7 @@ class Cluster:
         for task in np.flatnonzero(tasks.machine == row).tolist():
             tasks.machine[task] = -1
             self._keep_aside(task, name)
-        self.dirty.domains_changed = True  # a domain without tasks may be gone
+        self.dirty.domains_changed = True  # A domain without tasks may no longer exist.
         moved = self.machines.remove(row)
         if moved >= 0:
             tasks.machine[tasks.machine == moved] = row

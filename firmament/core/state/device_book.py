@@ -1,7 +1,8 @@
-"""Records which devices are held by whom: by the known claims, and by placements that are not reported yet.
+"""Records who holds which devices: the known claims, and placements that no record reports yet.
 
-A claim that is allocated comes as a record (`DEVICE_CLAIM_RECORD`). Between a round that gives devices to a task and
-the record that says so, the task itself holds them here. Devices held by both a claim and its task count once.
+An allocated claim arrives as a record (`DEVICE_CLAIM_RECORD`). From the round that gives devices to a task until the
+record that reports this, the task itself counts as their holder. Devices held by both a claim and its task count
+once.
 """
 
 from __future__ import annotations
@@ -15,25 +16,28 @@ from firmament.core.model import ClaimAllocation
 from firmament.core.selectors.labels import NAME_FIELD
 
 PoolOfDevices: TypeAlias = tuple[str, str]
-"""Driver and name of a pool."""
+"""The driver and name of a pool."""
 Holder: TypeAlias = tuple[str, str]
 """A holder of devices: ("", name of a claim), or (uid of a task, the task's name for the claim)."""
 
 
 class Holding(NamedTuple):
-    """The part of a device that a holder has: all of it, or the share with this id, with JSON values by capacity."""
+    """The part of a device that a holder has.
+
+    A holder has the whole device, or the share with this ID, with JSON values by capacity.
+    """
 
     share: str = ""
     consumed: tuple[tuple[str, Any], ...] = ()
 
 
 HeldDevices: TypeAlias = Mapping[str, tuple[tuple[Holding, frozenset[str]], ...]]
-"""By device of a pool: the amounts held, each with the uids of the tasks that use it; none: an unused claim."""
+"""By device of a pool: the amounts held, each with the uids of the tasks that use it (no uids: an unused claim)."""
 
 
 @dataclass(frozen=True, slots=True)
 class KnownClaim:
-    """A claim by its record, see `DEVICE_CLAIM_RECORD`."""
+    """A claim as its record states it, see `DEVICE_CLAIM_RECORD`."""
 
     spec: Mapping[str, Any]
     allocation: Mapping[str, Any] | None = None
@@ -43,22 +47,22 @@ class KnownClaim:
 
 @dataclass(slots=True)
 class DeviceBook:
-    """Holders of devices. ``version`` grows with each change of holders or claims."""
+    """The holders of all devices. ``version`` grows with each change of holders or claims."""
 
     known_claims: dict[str, KnownClaim] = field(default_factory=dict)
-    """Claims by name."""
+    """The known claims, by name."""
     promised: dict[str, tuple[ClaimAllocation, ...]] = field(default_factory=dict)
-    """By uid: devices that tasks have got, and that no record reports yet."""
+    """By uid of a task: devices that the task has got, and that no record reports yet."""
     version: int = 0
-    """Number of changes of holders or claims."""
+    """How often holders or claims have changed."""
     changes: dict[PoolOfDevices, int] = field(default_factory=dict)
-    """By pool: the version of the last change of holders of its devices."""
+    """By pool: the version at the last change of holders of its devices."""
     _held: dict[PoolOfDevices, dict[str, dict[Holder, tuple[Holding, ...]]]] = field(default_factory=dict)
-    """Holders by pool, then by device. A holder may have several shares of a device: one for each request."""
+    """Holders by pool, then by device. A holder may have several shares of a device, one for each request."""
     _of_holder: dict[Holder, tuple[tuple[PoolOfDevices, str], ...]] = field(default_factory=dict)
-    """Pools and devices by holder."""
+    """By holder: its devices, each with its pool."""
     _promised_claims: dict[str, dict[str, ClaimAllocation]] = field(default_factory=dict)
-    """Promised allocations by name of the claim, then by uid."""
+    """Promised allocations, by name of the claim, then by uid."""
     stayed: dict[tuple[str, str], tuple[ClaimAllocation, ...]] | None = None
     """For trials of moves: the devices of tasks that have left, by uid and machine. None: claims are as the records
     state.
@@ -71,7 +75,10 @@ class DeviceBook:
         return self._held.get(pool, {})
 
     def find_allocation(self, claim: str) -> Mapping[str, Any] | None:
-        """Return the devices of a claim: as its record says, else as a round has promised them since; None for none."""
+        """Return the devices of a claim: as its record says, otherwise as a round has promised them since.
+
+        None: the claim has no devices.
+        """
         known = self.known_claims.get(claim)
         if known is not None and known.allocation is not None:
             return known.allocation
@@ -81,7 +88,7 @@ class DeviceBook:
         return None
 
     def list_pools(self) -> tuple[PoolOfDevices, ...]:
-        """Return the pools with held devices."""
+        """Return the pools with devices that somebody holds."""
         return tuple(self._held)
 
     def list_held(self, pool: PoolOfDevices) -> HeldDevices:
@@ -105,12 +112,11 @@ class DeviceBook:
     # --- claims by their records ---------------------------------------------------------------------------------
 
     def keep_claim(self, name: str, payload: bytes | None) -> frozenset[str]:
-        """Store the record of a claim, None if it is gone; return the machines where devices have become free.
+        """Store the record of a claim (None: it is deleted); return the machines where devices have become free.
 
         "" stands for machines that the claim does not name.
 
-        A record that cannot be read counts as gone. A claim takes over the devices of the tasks for which it is
-        reserved.
+        An unreadable record counts as deleted. A claim takes over the devices of the tasks for which it is reserved.
         """
         found = None if payload is None else _read_claim(payload)
         former, before = self._of_holder.get(("", name), ()), self.known_claims.get(name)
@@ -129,7 +135,7 @@ class DeviceBook:
         return frozenset(_list_machines(before.allocation))
 
     def _settle(self, name: str, claim: KnownClaim) -> None:
-        """Release what tasks hold themselves and a claim now holds for them."""
+        """Release what tasks hold themselves if a claim now holds it for them."""
         held = set(self._of_holder.get(("", name), ()))
         for uid in {*claim.reserved_for, *claim.in_use_by}:
             for each in self.promised.get(uid, ()):
@@ -139,9 +145,11 @@ class DeviceBook:
     # --- devices of placements that no record shows yet ----------------------------------------------------------
 
     def promise(self, uid: str, allocations: tuple[ClaimAllocation, ...]) -> None:
-        """Reserve for a task the devices that a round gives it, until records show them or the task loses its place.
+        """Reserve for a task the devices that a round gives it.
 
-        Nothing is stored for a task that has got nothing because its claims have devices already.
+        The reservation lasts until records show the devices, or the task loses its machine.
+
+        Nothing is stored for a task that got no devices because its claims have devices already.
         """
         self.withdraw(uid)
         if not allocations:
@@ -154,7 +162,7 @@ class DeviceBook:
                 self._promised_claims.setdefault(each.claim, {})[uid] = each
 
     def withdraw(self, uid: str) -> None:
-        """Release what a task holds, if anything."""
+        """Release the devices that a task holds, if any."""
         for each in self.promised.get(uid, ()):
             self._withdraw(uid, each)
 
@@ -171,10 +179,11 @@ class DeviceBook:
     # --- trials of moves -----------------------------------------------------------------------------------------
 
     def leave_behind(self, uid: str, machine: str) -> None:
-        """Release the devices of a task that leaves a machine, as its own claims are deleted with it; for trials of
-        moves.
+        """Release the devices of a task that leaves a machine, because its own claims are deleted with it.
 
-        ``come_back`` gives the same devices to it again. Trials begin by setting ``stayed``.
+        Trials of moves call this method.
+
+        ``come_back`` gives the same devices to the task again. Trials begin by setting ``stayed``.
         """
         if self._private is None:
             self._private = self._list_private()
@@ -228,8 +237,9 @@ class DeviceBook:
 
 
 def list_results(allocation: Mapping[str, Any]) -> Iterable[tuple[PoolOfDevices, str, Holding]]:
-    """Yield pool, device and holding of each result of an allocation, except results by admin access, which hold
-    nothing.
+    """Yield pool, device and holding of each result of an allocation.
+
+    Results with admin access are left out, because they hold nothing.
     """
     for each in (allocation.get("devices") or {}).get("results") or ():
         if not each.get("adminAccess"):
@@ -247,7 +257,7 @@ def _list_machines(allocation: Mapping[str, Any]) -> list[str]:
 
 
 def _read_claim(payload: bytes) -> KnownClaim | None:
-    """Return the content of a record, or None if it is malformed."""
+    """Return the content of a claim's record; None if it is malformed."""
     try:
         content = json.loads(payload)
         allocation = content.get("allocation")

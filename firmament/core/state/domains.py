@@ -1,4 +1,4 @@
-"""Domains of machines: sets of machines with the same value of a label."""
+"""Divides machines into domains: sets of machines with the same value of a label."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ from firmament.core.state.machines import MachineTable
 
 @dataclass(frozen=True, slots=True)
 class Domains:
-    """Domains by the value of a label: ``domain``: int64[M], each machine's domain, -1 without the label; ``count``: D,
-    above all numbers.
+    """Domains by the value of a label.
+
+    ``domain``: int64[M], each machine's domain, -1 without the label. ``count``: D, a number above all domains'
+    numbers.
 
     ``coarse``: whether some domain has several machines.
     """
@@ -32,7 +34,7 @@ class DomainsByKey:
 
     @property
     def single(self) -> Domains:
-        """Domains of one machine each."""
+        """Domains that consist of one machine each."""
         count = len(self._machines)
         return Domains(np.arange(count), count, coarse=False)
 

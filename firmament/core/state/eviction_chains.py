@@ -1,9 +1,9 @@
-"""Which workload was evicted for which one of late, so that no eviction closes a circle.
+"""Remembers which workload was recently evicted for which other one, so that evictions never go round in a circle.
 
 A workload is a task, or a gang as a whole. A task that its owner creates again after an eviction counts as the same
-workload. Each eviction is an arc from the workload that comes to one that goes. The *origins* of a workload are those
-from which arcs lead to it: it waits because of them, so it must not evict them in turn. Thus the arcs never form a
-circle, and evictions end (docs/decisions/0036).
+workload. Each eviction is an arc from the workload that comes to the one that leaves. The *origins* of a workload are
+all workloads from which arcs lead to it: it waits because of them, so it must not evict them in turn. So the arcs
+never form a circle, and evictions end (docs/decisions/0036).
 """
 
 from __future__ import annotations
@@ -21,20 +21,21 @@ from firmament.core.state.cluster import Cluster
 from firmament.core.state.tasks import TaskPhase
 
 MEMORY = 600.0
-"""Seconds for which an eviction is remembered the first time; twice as long each time the same one is made again. It
-should be longer than one turn of a circle takes, so several times the termination grace period of a pod (30 s unless
-stated). A workload may have to wait for so long although it could rightly evict another one.
+"""Seconds for which an eviction is remembered the first time; each time it is repeated, this time doubles. The time
+should be longer than evictions take to go round a circle once, so several times a pod's termination grace period (30
+s by default). A workload may have to wait as long as an eviction is remembered, although it could rightly evict
+another workload.
 """
 LONGEST = 86_400.0
 """The most seconds for which an eviction is remembered."""
 
 Workload: TypeAlias = tuple[str, str]
-"""The id of a gang's job and "", or "" and the uid that a task had when it was first evicted or evicted others."""
+"""(ID of a gang's job, ""), or ("", uid that a task had when it was first evicted or evicted others)."""
 
 
 @dataclass(frozen=True, slots=True)
 class _EvictedTask:
-    """A task that was evicted, by which its successor is known."""
+    """A task that was evicted, with what identifies the task that its owner creates in its place."""
 
     workload: Workload
     uid: str
@@ -42,7 +43,7 @@ class _EvictedTask:
     content: TaskClass
     priority: int
     evicted: float
-    """When it was evicted."""
+    """The time at which the task was evicted."""
 
     def is_followed_by(self, cluster: Cluster, task: int) -> bool:
         """Return whether a task (row) of the same job may have been created in place of this one."""
@@ -56,29 +57,32 @@ class _EvictedTask:
 
 
 class EvictionChains:
-    """The latest evictions of a cluster, from which circles of evictions are recognised; lost when the solver restarts.
+    """The latest evictions of a cluster, by which circles of evictions are noticed.
 
-    ``any``: whether there are any; otherwise no method has anything to return.
+    The evictions are forgotten when the solver restarts.
+
+    ``any``: whether any eviction is remembered; otherwise no method has anything to return.
     """
 
     def __init__(self) -> None:
         self.any = False
         self._origins: dict[Workload, dict[Workload, tuple[float, float]]] = {}
-        """By workload that had to go: those that came instead, when that was last, and until when it is remembered."""
+        """By workload that had to leave: the workloads that came instead, when that last happened, and until when it
+        is remembered."""
         self._ends: list[tuple[float, Workload, Workload]] = []
-        """A heap: until when it is remembered, workload that came, workload that went."""
+        """A heap of (until when it is remembered, workload that came, workload that left)."""
         self._turns: dict[tuple[Workload, Workload], int] = {}
-        """How often a workload (the first) came instead of another, also if that is no longer remembered."""
+        """How often the first workload of a pair came instead of the second, even if that is no longer remembered."""
         self._evicted: dict[Workload, _EvictedTask] = {}
-        """Tasks that were evicted, and may be created again."""
+        """Tasks that were evicted, and that their owner may create again."""
         self._first: dict[str, Workload] = {}
         """By uid of a task that was created again: its workload."""
         self._present: dict[Workload, str] = {}
-        """The same the other way round."""
+        """By workload: the uid of the task that was created again, the reverse of ``_first``."""
         self._seen = -1
         """The sequence number of the last task that was compared with evicted ones."""
         self._stated: tuple[int, ...] = ()
-        """How often quotas and flavors had changed."""
+        """How often quotas and flavors had changed when evictions were last counted."""
 
     def copy(self) -> EvictionChains:
         """Return an independent copy."""
@@ -107,7 +111,7 @@ class EvictionChains:
         return [] if row is None else [row]
 
     def note(self, cluster: Cluster, coming: int, going: Iterable[int], now: float) -> None:
-        """Record that tasks (``going``, rows) are evicted for another (``coming``, row)."""
+        """Record that tasks (``going``, rows) are evicted for another task (``coming``, row)."""
         comes, tasks = self.find_workload(cluster, coming), cluster.tasks
         if not self._origins and self._stated != _count_changes(cluster):
             self._turns.clear()
@@ -118,7 +122,8 @@ class EvictionChains:
                 continue
             self.any = True
             origins = self._origins.setdefault(goes, {})
-            if comes not in origins or origins[comes][0] != now:  # once, however many tasks of a gang go
+            # An eviction counts once, however many tasks of a gang leave.
+            if comes not in origins or origins[comes][0] != now:
                 turns = self._turns[comes, goes] = self._turns.get((comes, goes), 0) + 1
                 until = now + min(MEMORY * 2.0 ** min(turns - 1, 30), LONGEST)
                 origins[comes] = now, until
@@ -130,7 +135,7 @@ class EvictionChains:
                 )
 
     def take_back(self, cluster: Cluster, task: int) -> None:
-        """Record that a task (row) whose eviction was the last one recorded stays after all."""
+        """Record that a task (row) stays after all, although its eviction was the last one recorded."""
         workload = self.find_workload(cluster, task)
         origins = self._origins.get(workload)
         if not origins:
@@ -142,8 +147,9 @@ class EvictionChains:
         self._evicted.pop(workload, None)
 
     def expire(self, cluster: Cluster, now: float) -> list[int]:
-        """Forget evictions that are too old, or all if quotas have changed; return waiting tasks (rows) to be tried
-        again because of that.
+        """Forget evictions that are too old, or all evictions if quotas have changed.
+
+        Return the waiting tasks (rows) that are to be tried again because evictions were forgotten.
         """
         changed = _count_changes(cluster) != self._stated
         if not changed and (self.next_in(now) or 0.0) > 0:
@@ -161,13 +167,13 @@ class EvictionChains:
         return [row for row in rows if tasks.state[row] == TaskPhase.PENDING and not tasks.refused[row]]
 
     def next_in(self, now: float) -> float | None:
-        """Return the seconds until an eviction is forgotten, None if there is none."""
+        """Return the seconds until an eviction is forgotten; None if none is remembered."""
         return max(0.0, self._ends[0][0] - now) if self._ends else None
 
     def find_origins(self, cluster: Cluster, workload: Workload) -> set[Workload]:
-        """Return the workloads that a workload must not evict: those from which evictions led to its own.
+        """Return the workloads that a workload must not evict: those from which evictions led to it.
 
-        What went through workloads that have ended does not count.
+        Arcs through workloads that have ended do not count.
         """
         found: set[Workload] = set()
         todo = [workload]
@@ -180,7 +186,7 @@ class EvictionChains:
         return found
 
     def list_evicted(self) -> list[Workload]:
-        """Return the workloads that must not evict some others, in a fixed order."""
+        """Return the workloads that must not evict some other workloads, in a fixed order."""
         return list(self._origins)
 
     def _drop(self, comes: Workload, goes: Workload) -> None:
@@ -191,7 +197,7 @@ class EvictionChains:
             self._evicted.pop(goes, None)
 
     def _drop_names(self, cluster: Cluster) -> None:
-        """Drop what is known of workloads that have ended, or were never evicted for another."""
+        """Drop what is known about workloads that have ended, or were never evicted for another."""
         there = {each: self._is_there(cluster, each) for pair in self._turns for each in pair}
         self._turns = {
             pair: count for pair, count in self._turns.items() if there[pair[0]] and there[pair[1]]
@@ -208,9 +214,10 @@ class EvictionChains:
         return workload in self._evicted or self._present.get(workload, uid) in cluster.tasks.row_of
 
     def record_successors(self, cluster: Cluster) -> None:
-        """Record which waiting tasks their owner has created in place of evicted ones: both count as one workload.
+        """Record which waiting tasks an owner has created in place of evicted ones: both count as one workload.
 
-        Of several evicted tasks of one owner, the first in order is followed by the task that came first.
+        If several tasks of one owner were evicted, the first of them in order is matched with the task that came
+        first.
         """
         tasks = cluster.tasks
         pending = tasks.in_state(TaskPhase.PENDING)

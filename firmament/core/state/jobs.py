@@ -1,4 +1,4 @@
-"""Jobs and the tasks that belong to them."""
+"""Keeps jobs, and the tasks that belong to each."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from firmament.core.model import Job
 
 
 class JobTable:
-    """Jobs by id, and the rows of the tasks of each, whether or not the job has been defined.
+    """Jobs by ID, and the rows of the tasks of each job, whether or not the job has been defined.
 
-    ``gangs``: ids of jobs of which several tasks must be placed together, that ask for room as a whole, or that are
-    trees of groups. ``changed``: gangs whose definition or tasks have changed; cleared by the code that reads it.
-    ``had_gangs``: whether there has been a gang; ``has_trees``: whether there has been one with groups in it.
+    ``gangs``: IDs of jobs with several tasks that must be placed together, that state the resources they need as a
+    whole, or that are trees of groups. ``changed``: gangs whose definition or tasks have changed; the code that reads
+    it clears it. ``had_gangs``: whether there has ever been a gang. ``has_trees``: whether there has ever been one
+    that contains groups.
     """
 
     def __init__(self) -> None:
@@ -25,7 +26,7 @@ class JobTable:
 
     @property
     def ids(self) -> KeysView[str]:
-        """Ids of the jobs that are defined."""
+        """IDs of the jobs that are defined."""
         return self._jobs.keys()
 
     def define(self, job: Job) -> None:
@@ -52,7 +53,7 @@ class JobTable:
         return self._jobs[job_id] if job_id in self.gangs else None
 
     def members(self, job_id: str) -> list[int]:
-        """Return rows of the tasks of a job, ascending."""
+        """Return the rows of the tasks of a job, ascending."""
         return sorted(self._members.get(job_id, ()))
 
     def count_members(self, job_id: str) -> int:

@@ -1,4 +1,4 @@
-"""The machines of a cluster as columns."""
+"""Keeps the machines of a cluster as columns of arrays."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ VERSIONED_FIELDS = _FIELDS - {"total", "images", "attached", "storage"}
 """Fields of `Machine` whose changes increase ``static_version``; of ``allocatable``, only which resources there are."""
 
 STATED_FIELDS = VERSIONED_FIELDS - {"name", "allocatable"}
-"""Versioned fields that a machine may leave empty."""
+"""The fields in `VERSIONED_FIELDS` that a machine may leave empty."""
 
 _seen_by_rules = attrgetter(*sorted(STATED_FIELDS))
 
@@ -31,16 +31,16 @@ _ROWS = 64
 
 
 class RowStamps:
-    """A stamp per row that says when the row last changed, by a counter.
+    """For each row, a number (stamp) that says when the row last changed: changes are counted.
 
-    Code that caches something derived from rows stores a ``mark``, and later compares it with the ``stamps``.
+    Code that caches results computed from rows stores a ``mark``, and later compares the mark with the ``stamps``.
     """
 
     def __init__(self) -> None:
         self._stamp: Int64 = np.zeros(_ROWS, dtype=np.int64)
         self._now = 1
         self.count = 0
-        """Number of changes."""
+        """The number of changes so far."""
 
     def touch(self, row: int) -> None:
         """Record that a row has changed, or is new."""
@@ -55,18 +55,18 @@ class RowStamps:
         self.count += 1
 
     def mark(self) -> int:
-        """Return a mark: earlier changes have stamps of at most this number, later changes higher ones."""
+        """Return a mark: earlier changes have stamps of at most this number, later changes higher stamps."""
         self._now += 1
         return self._now - 1
 
     def stamps(self, count: int) -> Int64:
-        """Return the stamp of each row's last change, which is above all marks made before it: int64[count]."""
+        """Return the stamp of each row's last change, which is above all marks made before the change: int64[count]."""
         return self._stamp[:count]
 
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """Name, labels and annotations of each machine, at a ``static_version`` of the table."""
+    """The name, labels and annotations of each machine, as of one ``static_version`` of the table."""
 
     version: int
     names: tuple[str, ...]
@@ -75,15 +75,16 @@ class Described:
 
 
 class MachineTable:
-    """Machines in dense rows; removing one moves the last row into its place.
+    """The machines in consecutive rows; when one is removed, the last row moves into its place.
 
-    ``capacity``, ``used``: int64[M, K]; ``used`` is what bound and assumed tasks use, and may exceed ``capacity`` on
+    ``capacity``, ``used``: int64[M, K]. ``used`` is what bound and assumed tasks request, and exceeds ``capacity`` on
     overcommitted machines. ``unstated``: what cost models assume that tasks need beyond their requests.
-    ``static_version`` grows when a field of `VERSIONED_FIELDS` changes (labels, taints, cordons, readiness, ...), when
-    rows move, or when a resource is offered for the first time or no longer offered: rows computed from these are valid
-    only for the version at which they were computed. ``stated``: by field of `STATED_FIELDS`, the number of machines
-    that state something there. ``changes``: stamps of all that cost models see of a single machine: description, tasks,
-    reports of use. ``attached``: names of the machines to which each shared volume is attached.
+    ``static_version`` grows in three cases: when a field of `VERSIONED_FIELDS` changes (labels, taints, cordons,
+    readiness, ...), when rows move, and when a resource is offered for the first time or no longer offered. Results
+    computed from `VERSIONED_FIELDS` are valid only for the version at which they were computed. ``stated``: for each
+    field of `STATED_FIELDS`, the number of machines that state something there. ``changes``: stamps of all that cost
+    models see of a single machine: description, tasks, reports of use. ``attached``: names of the machines to which
+    each shared volume is attached.
     """
 
     def __init__(self, resources: ResourceIndex) -> None:
@@ -98,7 +99,8 @@ class MachineTable:
         self.storage = StorageIndex()
         self.static_version = 0
         self._names = LabelColumn([])
-        self._named: list[str] = []  # in one list, as asking ten thousand machines one by one is slow
+        # All names are in one list, because asking ten thousand machines one by one is slow.
+        self._named: list[str] = []
         self._annotations: list[Mapping[str, str]] = []
         self._capacity = np.zeros((64, len(resources)), dtype=np.int64)
         self._used = SaturatingSums(64, len(resources))
@@ -117,7 +119,7 @@ class MachineTable:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names in order of rows."""
+        """The machines' names, in order of rows."""
         return self.describe().names
 
     def describe(self) -> Described:
@@ -133,13 +135,13 @@ class MachineTable:
 
     @property
     def capacity(self) -> Int64:
-        """int64[M, K]: what each machine has for tasks in all."""
+        """int64[M, K], what each machine has for tasks in all."""
         self._fit()
         return self._capacity[: len(self.specs)]
 
     @property
     def used(self) -> Int64:
-        """int64[M, K]: what bound and assumed tasks request in all, at most `CEILING`."""
+        """int64[M, K], what bound and assumed tasks request in all, at most `CEILING`."""
         self._fit()
         return self._used.cells[: len(self.specs)]
 
@@ -153,40 +155,40 @@ class MachineTable:
     def beyond_measure(self) -> Int64:
         """Rows of the machines whose tasks request more of something than ``used`` can show, ascending.
 
-        Even without that much, they would be full.
+        Such a machine would be full even if only the part that ``used`` shows were requested.
         """
         return self._used.beyond
 
     @property
     def unstated(self) -> Int64:
-        """int64[M, K]: needs of bound and assumed tasks that are assumed in addition to their requests."""
+        """int64[M, K], what bound and assumed tasks are assumed to need in addition to their requests."""
         self._fit()
         return self._unstated[: len(self.specs)]
 
     @property
     def running(self) -> Int64:
-        """int64[M]: number of bound and assumed tasks."""
+        """int64[M], the number of bound and assumed tasks."""
         return self._running[: len(self.specs), 0]
 
     @property
     def cordoned(self) -> Bool:
-        """bool[M]: marked unschedulable."""
+        """bool[M], whether the machine is marked unschedulable."""
         return self._flags[: len(self.specs), 0] != 0
 
     @property
     def not_ready(self) -> Bool:
-        """bool[M]: not ready."""
+        """bool[M], whether the machine is not ready."""
         return self._flags[: len(self.specs), 1] != 0
 
     @property
     def total(self) -> Int64:
-        """int64[M, K]: what the hardware has, including the system's part."""
+        """int64[M, K], what the hardware has, including the system's part."""
         self._fit()
         return self._total[: len(self.specs)]
 
     @property
     def usage(self) -> Float64:
-        """float64[M, K]: last measured use; NaN rows for machines without a report; a new array."""
+        """float64[M, K], the last measured use, as a new array; NaN rows for machines without a report."""
         rows = len(self.specs)
         if not self.samples.last_change or not (measured := self.samples.find_measured(rows)).any():
             return np.full((rows, len(self.resources)), np.nan)
@@ -194,7 +196,7 @@ class MachineTable:
 
     @property
     def usage_time(self) -> Float64:
-        """float64[M]: time of the last report, NaN for never; a new array."""
+        """float64[M], the time of the last report, as a new array; NaN for never."""
         rows = len(self.specs)
         return self.samples.time(rows).copy() if self.samples.last_change else np.full(rows, np.nan)
 
@@ -205,7 +207,7 @@ class MachineTable:
         return found
 
     def selectors(self) -> Selectors:
-        """Return a matcher of selectors over the current rows."""
+        """Return an object that matches selectors against the present rows."""
         return Selectors(self.labels, self._names)
 
     # --- changes of the table ------------------------------------------------------------------------------------
@@ -252,7 +254,7 @@ class MachineTable:
         return row
 
     def remove(self, row: int) -> int:
-        """Remove a row; return the row whose machine takes its place (the former last), or -1 if none does."""
+        """Remove a row; return the row whose machine takes its place (the former last one), or -1 if none does."""
         last = len(self.specs) - 1
         self._offer(self.specs[row], None)
         del self.row_of[self.specs[row].name]
@@ -308,7 +310,7 @@ class MachineTable:
         self.changes.touch(row)
 
     def book_all(self, rows: Int64, requests: Int64, unstated: Int64, count: int = 1) -> None:
-        """Book (``count`` 1) or release (-1) a task per entry: ``rows``: int64[N], the others: int64[N, K]."""
+        """Book (``count`` 1) or release (-1) one task per entry; ``rows``: int64[N], the other arrays: int64[N, K]."""
         self._fit()
         self._used.add_all(rows, requests, count=count)
         for column in np.flatnonzero(unstated.any(axis=0)).tolist():
@@ -319,7 +321,7 @@ class MachineTable:
     def book_new(self, rows: Int64, requests: Int64, first: int) -> None:
         """Book what tasks on machines request of resources that have just got columns.
 
-        ``rows``: int64[N], their machines; ``requests``: int64[N, K - ``first``], of columns from ``first`` on.
+        ``rows``: int64[N], the tasks' machines. ``requests``: int64[N, K - ``first``], the columns from ``first`` on.
         """
         self._fit()
         self._used.add_all(rows, requests, first)
@@ -346,7 +348,7 @@ class MachineTable:
             self.static_version += 1
 
     def _fit(self, rows: int = 0) -> None:
-        """Make room for ``rows`` rows, and for all resources."""
+        """Enlarge the arrays for ``rows`` rows, and for all resources."""
         columns = len(self.resources)
         if rows > self._capacity.shape[0] or columns > self._capacity.shape[1]:
             for name in (*_BY_RESOURCE, "_running", "_flags"):

@@ -1,4 +1,4 @@
-"""Evictions under way: the victims, the tasks that wait for them, and what happens if a victim stays."""
+"""Records evictions under way: the victims, the tasks that wait for them, and what happens if a victim stays."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _Waiting: TypeAlias = tuple[int, int]
 
 @dataclass(slots=True)
 class _Notice:
-    """One evicted task.
+    """One task that was evicted.
 
-    ``cls``: its class row; ``evicted``: when it was evicted (in the order of ``Cluster.last_came``); ``waiting``: row
-    and arrival number of each task that has a place only if this one leaves.
+    ``cls``: the row of its class. ``evicted``: when it was evicted (in the order of ``Cluster.last_came``).
+    ``waiting``: row and arrival number of each task that has its machine only if this task leaves.
     """
 
     cls: int
@@ -34,14 +34,14 @@ class _Notice:
 
 
 _BOUND: Final = int(TaskPhase.BOUND)
-"""As a plain number, since it is compared thousands of times in a round with many evictions."""
+"""The state as a plain number, because it is compared thousands of times in a round with many evictions."""
 
 
 class PendingEvictions:
-    """The tasks that were evicted, and whose machines they have neither left nor been allowed to keep.
+    """The tasks that were evicted and are still on their machines, unless they were allowed to stay.
 
-    ``under_way``: whether any eviction is under way; otherwise no other method has anything to return. ``chains``: the
-    evictions of late, also those that are over.
+    ``under_way``: whether any eviction is under way; otherwise no other method has anything to return. ``chains``:
+    the recent evictions, including those that are over.
     """
 
     def __init__(self) -> None:
@@ -62,7 +62,7 @@ class PendingEvictions:
             self._notices[tasks.uid[victim]] = _Notice(int(tasks.cls[victim]), cluster.last_came)
 
     def count_on(self, cluster: Cluster, leaving: Iterable[str], waiting: int) -> None:
-        """Record that ``waiting`` (row, just assumed) has its place only if ``leaving`` (uids) leave."""
+        """Record that ``waiting`` (row, just assumed) has its machine only if ``leaving`` (uids) leave."""
         who = waiting, int(cluster.tasks.came[waiting])
         going = [uid for uid in leaving if self._still_goes(cluster, uid)]
         if not going:
@@ -73,12 +73,13 @@ class PendingEvictions:
         transitions.owe(cluster, waiting)
         for uid in going:
             notice = self._notices.get(uid)
-            if notice is not None:  # without one, no round evicts it, and so no round can spare it
+            # Without a notice, no round evicts the task, and so no round can spare it.
+            if notice is not None:
                 notice.waiting.add(who)
                 self._needless.discard(uid)
 
     def share_fate(self, cluster: Cluster, waiting: Iterable[int]) -> None:
-        """Record that of these tasks (rows, just assumed), all lose their places if one does because a victim stays."""
+        """Record that if one of these tasks (rows, just assumed) loses its machine because a victim stays, all do."""
         self.under_way = True
         together = tuple((row, int(cluster.tasks.came[row])) for row in waiting)
         for row, _ in together:
@@ -91,7 +92,7 @@ class PendingEvictions:
         return any(self._still_goes(cluster, uid) for uid in self._counted_on.get(who, ()))
 
     def let_off(self, cluster: Cluster, victim: int) -> list[int]:
-        """Record that a task (row) stays after all; return the rows of tasks that lose their places because of it."""
+        """Record that a task (row) stays after all; return the rows of tasks that lose their machines because of it."""
         tasks = cluster.tasks
         notice = self._notices.pop(tasks.uid[victim], None)
         self._needless.discard(tasks.uid[victim])
@@ -107,16 +108,16 @@ class PendingEvictions:
         ]
 
     def classes(self) -> frozenset[int]:
-        """Return rows of the classes of the tasks that are being evicted."""
+        """Return the rows of the classes of the tasks that are being evicted."""
         return frozenset(notice.cls for notice in self._notices.values())
 
     def renumber(self, new_row: Int64) -> None:
-        """Move classes to new rows: ``new_row[old]``, int64[C]; those of ``classes`` still exist."""
+        """Move classes to new rows: ``new_row[old]``, int64[C]; the rows in ``classes`` still exist."""
         for notice in self._notices.values():
             notice.cls = int(new_row[notice.cls])
 
     def forget_gone(self, cluster: Cluster) -> None:
-        """Drop entries of tasks that are gone or have moved."""
+        """Drop the entries of tasks that have ended or moved."""
         tasks = cluster.tasks
         for row, came in [
             who
@@ -133,15 +134,17 @@ class PendingEvictions:
     # --- evictions that are no longer needed --------------------------------------------------------------------
 
     def has_needless(self, cluster: Cluster) -> bool:
-        """Return whether some eviction has become needless, as no task depends on it any more, and this was not
-        reported yet.
+        """Return whether some eviction is no longer needed, and this was not reported yet.
+
+        An eviction is no longer needed if no task depends on it.
         """
         self.waiting(cluster)
         return any(self._still_goes(cluster, uid) for uid in self._needless)
 
     def take_needless(self, cluster: Cluster) -> list[int]:
-        """Return the rows of these tasks, once; the task that depended on each was deleted, lost its place, or is
-        bound.
+        """Return the rows of the tasks whose evictions are no longer needed, each once.
+
+        The task that depended on the eviction was deleted, lost its machine, or is bound.
         """
         self.waiting(cluster)
         rows = [cluster.tasks.row_of[uid] for uid in sorted(self._needless) if self._still_goes(cluster, uid)]
@@ -155,7 +158,7 @@ class PendingEvictions:
         return row is not None and bool(tasks.leaving[row]) and tasks.state.item(row) == _BOUND
 
     def waiting(self, cluster: Cluster) -> Int64:
-        """Return rows of the tasks that wait for victims, or did and are not bound yet; drop all others."""
+        """Return the rows of the tasks that wait for victims, or did and are not bound yet; forget all others."""
         tasks = cluster.tasks
         if not self._counted_on:
             return _NOBODY
@@ -176,7 +179,7 @@ class PendingEvictions:
         return row[~ended]
 
     def is_awaited(self, cluster: Cluster, waiting: Iterable[int]) -> bool:
-        """Return whether some of the tasks ``waiting`` (rows) have places that victims have yet to leave."""
+        """Return whether some of the tasks ``waiting`` (rows) have machines that victims have yet to leave."""
         tasks = cluster.tasks
         rows = np.array([*waiting], dtype=np.int64)
         assumed = rows[tasks.state[rows] == int(TaskPhase.ASSUMED)].tolist()
@@ -185,9 +188,11 @@ class PendingEvictions:
     def count_since_record(
         self, cluster: Cluster, name: str, classes: frozenset[int], counted: frozenset[str]
     ) -> int:
-        """Return how many tasks of ``classes`` were evicted since the record of the disruption budget ``name`` came.
+        """Return how many tasks of ``classes`` were evicted since the record of a disruption budget came.
 
-        Tasks named in ``counted``, which the budget has already counted, are left out.
+        ``name``: the name of the budget's record.
+
+        Tasks in ``counted`` are left out, because the budget has already counted them.
         """
         came = cluster.records.came.get(BUDGET_RECORD, {}).get(name, 0)
         names, row_of = cluster.tasks.name, cluster.tasks.row_of

@@ -1,13 +1,13 @@
-"""Keeps room that was made for a task while its binding, or an eviction, waits to be retried.
+"""Keeps capacity that was freed for a task while its binding, or an eviction, waits to be retried.
 
-Other tasks have been evicted for the task. If its binding fails, or a victim stays, the task loses its place and waits
-for its back-off to end; meanwhile the room that victims leave stays promised to it. The promise ends when the task is
-placed, or finds no place in the next round that it takes part in. It covers resources alone, not ports, rules between
-tasks or models' limits.
+Other tasks have been evicted for a task with a promise. If its binding fails, or a victim stays, the task loses its
+machine and waits for its back-off to end. Meanwhile the capacity that victims free stays promised to the task. The
+promise ends when the task is placed, or when the next round that it takes part in finds no machine for it. The
+promise covers resources alone, not ports, rules between tasks or models' limits.
 
-Other schedulers keep room as well, for tasks of theirs that are nominated and not bound yet. As in kube-scheduler
-(``RunFilterPluginsWithNominatedPods``), it counts as used for tasks of at most their priority; only the resources of a
-nominated task count.
+Other schedulers keep capacity too, for their tasks that are nominated and not bound yet. As in kube-scheduler
+(``RunFilterPluginsWithNominatedPods``), this capacity counts as used for tasks of at most the same priority; only the
+resources of a nominated task count.
 """
 
 from __future__ import annotations
@@ -32,7 +32,10 @@ _MOST = 2**53
 
 
 class ForeignNomination(NamedTuple):
-    """A task of another scheduler that is nominated for a machine; ``requests``: base units by resource."""
+    """A task of another scheduler that is nominated for a machine.
+
+    ``requests``: base units by resource.
+    """
 
     machine: str
     priority: int
@@ -40,16 +43,18 @@ class ForeignNomination(NamedTuple):
 
 
 class ForeignNominations:
-    """Nominations by other schedulers, ``by_uid`` of their tasks. ``resources``: the columns of machines."""
+    """Nominations by other schedulers; ``by_uid``: by uid of the nominated task. ``resources``: the columns of the
+    machine table.
+    """
 
     def __init__(self, resources: ResourceIndex) -> None:
         self._resources = resources
         self.by_uid: dict[str, ForeignNomination] = {}
 
     def put(self, uid: str, payload: bytes | None) -> tuple[str, ...]:
-        """Store the nomination in a record, None if it is gone; return the machines concerned.
+        """Store the nomination in a record (None: it is deleted); return the machines concerned.
 
-        A record that cannot be read counts as gone.
+        An unreadable record counts as deleted.
         """
         former = self.by_uid.pop(uid, None)
         found = _read(payload) if payload else None
@@ -58,7 +63,7 @@ class ForeignNominations:
         return tuple([each.machine for each in (former, found) if each is not None])
 
     def amounts(self, rows: Mapping[str, int], capacity: Int64, least: int | None) -> Int64 | None:
-        """Return int64[M, K], shaped as ``capacity``: what is kept for tasks of at least priority ``least``, or None.
+        """Return what is kept for tasks of at least priority ``least``, int64[M, K], shaped as ``capacity``; or None.
 
         ``rows``: rows of machines by name. None if nothing is kept.
         """
@@ -74,7 +79,7 @@ class ForeignNominations:
         return found
 
     def highest_below(self, priority: int) -> int | None:
-        """Return the highest priority of a nominated task below ``priority``, or None."""
+        """Return the highest priority below ``priority`` that a nominated task has; None if there is none."""
         return max((each.priority for each in self.by_uid.values() if each.priority < priority), default=None)
 
 
@@ -91,7 +96,7 @@ def _read(payload: bytes) -> ForeignNomination | None:
 
 
 class PromisingCluster(Protocol):
-    """The part of `Cluster` that promises of room use."""
+    """The part of `Cluster` that `PromisedRoom` uses."""
 
     tasks: TaskTable
     machines: MachineTable
@@ -104,15 +109,17 @@ class PromisingCluster(Protocol):
         """Return the request of a class's tasks, int64[<= K]."""
 
     def mark(self, machine: str) -> None:
-        """Record that tasks may fit on a machine that did not before."""
+        """Record that tasks may fit on a machine where they did not fit before."""
 
 
 class PromisedRoom:
-    """Room that is promised to tasks; ``machine_of``: by uid of the task, the name of the machine.
+    """Capacity that is promised to tasks.
 
-    A promise counts only while its task is pending; once it is assumed there again, it has its room by that. Tasks that
-    are ``owed`` room (see ``TaskTable``) get a promise wherever they lose their place: even if victims left another
-    machine for them, as waiting tasks may move or be rearranged after a restart.
+    ``machine_of``: by uid of the task, the name of the machine.
+
+    A promise counts only while its task is pending; once the task is assumed there again, it uses the capacity
+    itself. A task to which capacity is ``owed`` (see ``TaskTable``) gets a promise wherever it loses its machine,
+    even if victims left another machine for it: waiting tasks may move, or be rearranged after a restart.
 
     ``others``: what other schedulers keep for their tasks.
     """
@@ -135,11 +142,12 @@ class PromisedRoom:
                 cluster.mark(machine)
 
     def list_called(self, cluster: PromisingCluster, waiting: Int64) -> Int64:
-        """Return rows of tasks that must take part in a round with ``waiting`` (rows) although their back-off has not
-        ended.
+        """Return the rows of tasks that must take part in a round although their back-off has not ended.
 
-        A more important task comes before them, and does not have to wait until they are retried. Gangs take part as a
-        whole, and so not before their time.
+        ``waiting``: rows of the tasks that take part anyway.
+
+        So a more important task can come before them, and need not wait until they are retried. Gangs take part as a
+        whole, so their members are not included before their back-offs end.
         """
         tasks, gangs = cluster.tasks, cluster.jobs.gangs
         if not len(waiting):
@@ -159,10 +167,10 @@ class PromisedRoom:
         least: int | None = None,
         least_of_others: int | None = None,
     ) -> Int64 | None:
-        """Return what is promised on each machine, or None for nothing: int64[M, K].
+        """Return what is promised on each machine: int64[M, K]; None for nothing.
 
-        Promises to tasks ``beside`` (rows) are left out, and so are those to tasks of lower priority than ``least``, or
-        than ``least_of_others`` for other schedulers' tasks.
+        Some promises are left out: those to tasks ``beside`` (rows), those to tasks of lower priority than ``least``,
+        and those of other schedulers to tasks of lower priority than ``least_of_others``.
         """
         machines = cluster.machines
         found = self.others.amounts(machines.row_of, machines.capacity, least_of_others)

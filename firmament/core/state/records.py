@@ -1,4 +1,4 @@
-"""Typed records that models read, by kind and name: their faults, and when they came and went."""
+"""Keeps the typed records that models read, by kind and name: their faults, and when they came and went."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ T = TypeVar("T")
 
 
 class RecordTable(Collection[tuple[str, str]]):
-    """Records by kind and name.
+    """The records of a cluster, by kind and name.
 
-    ``payloads``: their contents; empty if a record cannot be read by anyone (see ``payload_fault``), so that no reader
-    fails over it. ``came``: arrival number of each, in the order of ``tasks.came``. ``changes``: by kind, how often
-    records came and went; ``removals``: how often they went. ``faults``: what is wrong with each unreadable record.
+    ``payloads``: their contents; empty if nobody can read the record (see ``payload_fault``), so that no reader fails
+    over it. ``came``: the arrival number of each record, in the order of ``tasks.came``. ``changes``: by kind, how
+    often records came or went. ``removals``: by kind, how often they went. ``faults``: what is wrong with each
+    unreadable record.
     """
 
     def __init__(self, most_bytes: int, read_kinds: frozenset[str]) -> None:
@@ -41,7 +42,7 @@ class RecordTable(Collection[tuple[str, str]]):
         return isinstance(key, tuple) and key[1] in self.payloads.get(key[0], {})
 
     def keep(self, kind: str, name: str, payload: bytes, came: int) -> None:
-        """Store a record with the arrival number ``came``, which replaces the one before it."""
+        """Store a record with the arrival number ``came``; it replaces the former record of the same name."""
         fault = payload_fault(payload, self._most_bytes) if kind in self._read_kinds else ""
         self.faults.pop((kind, name), None)
         if fault:
@@ -52,7 +53,7 @@ class RecordTable(Collection[tuple[str, str]]):
         self.changes[kind] += 1
 
     def read(self, kinds: tuple[str, ...], reader: Callable[[], T]) -> T:
-        """Return the result of ``reader`` for records of these kinds; called again only after they have changed."""
+        """Return the result of ``reader`` for records of these kinds; it is called again only after they change."""
         version = tuple(self.changes[kind] for kind in kinds)
         known = self._read.get(kinds)
         if known is None or known[0] != version:
@@ -79,14 +80,15 @@ class RecordTable(Collection[tuple[str, str]]):
 
 
 DEEPEST = 64
-"""Most levels of nested objects and lists. What models read has a handful; some thousand exhaust the stack."""
+"""The most levels of nested objects and lists. Records that models read have a handful of levels; some thousand would
+exhaust the stack."""
 
 
 def payload_fault(payload: bytes, most_bytes: int) -> str:
-    """Return why a payload must not be passed to readers of records, or "".
+    """Return why a payload must not be passed to readers of records; "" if it may be.
 
-    A payload passes if it is JSON of at most ``most_bytes``, nested at most ``DEEPEST`` levels, with finite numbers and
-    texts that can be encoded. Whether it has the content that a model expects is for that model to check.
+    A payload passes if it is JSON of at most ``most_bytes``, nested at most ``DEEPEST`` levels, with finite numbers
+    and texts that can be encoded. Each model itself checks whether a payload has the content that the model expects.
     """
     if len(payload) > most_bytes:
         return f"has {len(payload)} bytes, more than limits.recordBytes ({most_bytes})"
@@ -128,7 +130,7 @@ def _is_deep(document: Any) -> bool:
 
 
 MOST_KEPT = 10_000
-"""Number of notes that are remembered; in an endless stream of different ones, some may be repeated."""
+"""How many notes are remembered; in an endless stream of different notes, some may be repeated."""
 
 
 class Notes:

@@ -1,4 +1,6 @@
-"""A task as its driver describes it: class, name, rank, job, group, times. None of this changes the task's state."""
+"""Stores how a driver describes a task: class, name, rank, job, group, times. No function of this module changes a
+task's state.
+"""
 
 from __future__ import annotations
 
@@ -16,10 +18,11 @@ from firmament.core.state.tasks import UNGROUPED
 def describe(cluster: Cluster, task: int, cls: int, event: TasksSubmitted, index: int) -> None:
     """Describe a pending task anew, as the ``index``-th task of an event, with class row ``cls``.
 
-    If that makes a difference, the task is tried again, even if it was refused for good.
+    If the description differs, the task is tried again, even if it was refused for good.
     """
     tasks = cluster.tasks
-    reranked = rank(cluster, task, event)  # called first, so that it is not skipped by the ``or``
+    # The call of ``rank`` comes first, so that the ``or`` does not skip it.
+    reranked = rank(cluster, task, event)
     changed = reranked or tasks.cls[task] != cls or tasks.refused[task]
     tasks.cls[task] = cls
     rename(cluster, task, event, index)
@@ -30,7 +33,7 @@ def describe(cluster: Cluster, task: int, cls: int, event: TasksSubmitted, index
 
 
 def rank(cluster: Cluster, task: int, event: TasksSubmitted | TasksBound) -> bool:
-    """Store the importance of a task by an event; return whether it is new."""
+    """Store the importance of a task that an event states; return whether it has changed."""
     tasks = cluster.tasks
     group_priority = UNGROUPED if event.group_priority is None else event.group_priority
     before = int(tasks.priority[task]), int(tasks.group_priority[task])
@@ -45,7 +48,7 @@ def rename(cluster: Cluster, task: int, event: TasksSubmitted | TasksBound, inde
 
 
 def enlist(cluster: Cluster, task: int, job: str) -> None:
-    """Assign a task to a job. A gang that waits for members is tried again when one arrives."""
+    """Assign a task to a job. If a gang waits for members, it is tried again when one arrives."""
     tasks = cluster.tasks
     if tasks.job[task] != job:
         cluster.jobs.discharge(task, tasks.job[task])
@@ -71,7 +74,7 @@ def group_new(cluster: Cluster, rows: Int64, groups: Sequence[str], sizes: Seque
 
 
 def store_stated_times(cluster: Cluster, task: int, event: TasksBound, index: int) -> None:
-    """Store a task's times as far as an event states them."""
+    """Store those of a task's times that an event states."""
     if event.assigned and event.assigned[index]:
         cluster.tasks.assigned[task] = event.assigned[index]
         cluster.tasks.dated[task] = True
@@ -84,7 +87,7 @@ def store_stated_times(cluster: Cluster, task: int, event: TasksBound, index: in
 def store_times(cluster: Cluster, rows: Int64, assigned: Float64 | None, initialized: Float64 | None) -> None:
     """Store when tasks (int64[N] rows) got their machines and when they were initialized: float64[N] each.
 
-    None: unknown for all; 0 in ``assigned``: unknown for this task.
+    None: unknown for all tasks. 0 in ``assigned``: unknown for this task.
     """
     tasks = cluster.tasks
     if assigned is not None:
@@ -96,7 +99,9 @@ def store_times(cluster: Cluster, rows: Int64, assigned: Float64 | None, initial
 
 
 def describe_bound(cluster: Cluster, task: int) -> TasksBound:
-    """Return the event that would report a bound task anew. Its class number is 0: the caller has to give the class."""
+    """Return the event by which a driver would report a bound task anew. The event's class number is 0: the caller
+    must set the class.
+    """
     tasks = cluster.tasks
     group = int(tasks.group_priority[task])
     return TasksBound(

@@ -1,4 +1,4 @@
-"""The tasks of a cluster as columns."""
+"""Keeps the tasks of a cluster as columns of arrays."""
 
 from __future__ import annotations
 
@@ -26,60 +26,71 @@ class TaskPhase(IntEnum):
 
 
 REMOVED_PART = 4
-"""``row_of`` is rebuilt once one of so many tasks has been removed. A dict never reuses the place of a removed key: it
-grows until it has room for several times its keys. Rebuilding keeps it at the size it needs.
+"""``row_of`` is rebuilt once one task in this many has been removed. A dict never reuses the slot of a removed key:
+it grows to several times the size that its keys need. Rebuilding keeps it at the size that it needs.
 """
 SPARE_PART = 8
-"""Spare room is one in this many of the present tasks."""
+"""Spare rows are allocated for one task in this many."""
 UNGROUPED = -(2**31) - 1
 """Group priority of tasks whose group has none, or that are in no group: below all others."""
 FEWEST = 1_000
-"""Number of tasks below which time and memory do not matter."""
+"""Below this number of tasks, time and memory do not matter."""
 
 
 class TaskTable:
-    """Tasks in rows that keep their number while the task lives, and are reused afterwards.
+    """Tasks in rows that keep their number while the task exists, and are reused afterwards.
 
-    Per row: ``cls`` (row of the class), ``priority``, ``group_priority`` (of its group, see ``Importance``), ``state``,
-    ``machine`` (row, -1: none), ``sequence`` (order of arrival), ``created`` (seconds since the epoch, 0: unknown),
-    ``arrived`` (clock when first seen), ``not_before`` (clock before which it is not tried), ``failures`` (failed
-    bindings in a row), ``unschedulable`` (found no place, and waits for an event that could help), ``passed_over``
-    (rounds that placed others while it was unschedulable), ``passed_at`` (clock when that was last counted),
-    ``refused`` (its binding was refused for good: unschedulable until an event about the task itself), ``revised``
-    (came or changed since the last round was opened, so that round's results do not apply to it), ``assigned`` and
-    ``initialized`` (seconds since the epoch when it got its machine, and when it was initialized; 0: not, or unknown),
-    ``dated`` (``assigned`` is when it got its machine, not when that was first seen), ``came`` (its arrival number on
-    its machine, shared with records; 0 for none), ``leaving`` (it is bound and has been evicted), ``owed`` (others were
-    evicted for it, and since then it has neither been bound nor found to have no place), ``displacing`` (victims had to
-    leave its machine for it, and the order of arrival matters there), ``spread`` (number of its spread group, 0: none),
-    ``put_off`` (number of the round that first left it out for other tasks since it was last tried, see
-    ``queue.budgets``; 0: none).
+    The arrays below have one entry per row.
     """
 
     cls: Int64
+    """The row of each task's class."""
     priority: Int64
+    """The priority of each task."""
     group_priority: Int64
+    """The priority of the task's group, see ``Importance``; `UNGROUPED` if it has none."""
     state: Int8
+    """The task's state, a `TaskPhase`."""
     machine: Int64
+    """The row of the task's machine; -1: it has none, or the machine is unknown."""
     sequence: Int64
+    """The order in which tasks arrived."""
     created: Float64
+    """When the task was created, in seconds since the epoch; 0: unknown."""
     arrived: Float64
+    """The clock's time when the solver first saw the task."""
     not_before: Float64
+    """The clock's time before which no round tries the task."""
     failures: Int64
+    """How many bindings of the task have failed in a row."""
     unschedulable: Bool
+    """Whether the task fitted on no machine, and waits for an event that could help."""
     passed_over: Int64
+    """How many rounds have placed other tasks while this one was unschedulable."""
     passed_at: Float64
+    """The clock's time when ``passed_over`` was last increased."""
     refused: Bool
+    """Whether the task's binding was refused for good: it is unschedulable until an event about the task itself."""
     revised: Bool
+    """Whether the task came or changed since the last round began, so that its results do not apply to the task."""
     assigned: Float64
+    """When the task got its machine, in seconds since the epoch; 0: it has none, or the time is unknown."""
     initialized: Float64
+    """When the task was initialized, in seconds since the epoch; 0: it was not, or the time is unknown."""
     dated: Bool
+    """Whether ``assigned`` is when the task got its machine, and not when that was first seen."""
     came: Int64
+    """The task's arrival number on its machine, in one count with records; 0: none."""
     leaving: Bool
+    """Whether the task is bound and has been evicted."""
     owed: Bool
+    """Whether others were evicted for the task, which since then was neither bound nor found to fit nowhere."""
     displacing: Bool
+    """Whether victims had to leave the task's machine, and the order of arrival matters there."""
     spread: Int64
+    """The number of the task's spread group; 0: none."""
     put_off: Int64
+    """The round that first left the task out because of budgets (``queue.budgets``) since its last try; 0: none."""
 
     COLUMNS: ClassVar[Mapping[str, type[np.generic]]]
 
@@ -118,9 +129,10 @@ class TaskTable:
         rows = self._take_rows(len(uids))
         numbers = rows.tolist()
         new = len(self.message) - len(self.uid)
-        again = len(rows) - new  # the first ones are reused rows
+        again = len(rows) - new  # The first rows are reused ones.
         for column, values in ((self.uid, uids), (self.name, names), (self.job, jobs)):
-            deque(map(column.__setitem__, numbers[:again], values), maxlen=0)  # the fastest loop there is
+            # A deque with ``maxlen=0`` is the fastest loop in Python.
+            deque(map(column.__setitem__, numbers[:again], values), maxlen=0)
             column.extend(values[again:])
         self.row_of.update(zip(uids, numbers, strict=True))
         self._room -= len(uids)
@@ -139,8 +151,9 @@ class TaskTable:
         return rows
 
     def _take_rows(self, count: int) -> Int64:
-        """Return rows without tasks: those freed last, then new ones, to which uid, name and job must still be
-        appended.
+        """Return rows without tasks: those freed last, then new ones.
+
+        For a new row, the caller must still append uid, name and job.
         """
         free = self._free[: -count - 1 : -1]
         del self._free[len(self._free) - len(free) :]
@@ -160,7 +173,7 @@ class TaskTable:
         return placed
 
     def remove(self, row: int) -> None:
-        """Remove the task in ``row``; what it used on a machine must have been released."""
+        """Remove the task in ``row``; the caller has already released what it used on a machine."""
         del self.row_of[self.uid[row]]
         self.set_state(row, TaskPhase.UNUSED)
         self.machine[row] = -1
@@ -172,7 +185,7 @@ class TaskTable:
             self._rewrite_index()
 
     def make_room(self) -> None:
-        """Grow ahead of need, in a quiet moment: at 100,000 tasks it takes some ms, which would delay a burst."""
+        """Enlarge the arrays ahead of need, in a quiet moment: at 100,000 tasks this takes some ms."""
         spare = len(self.row_of) // SPARE_PART
         if len(self.row_of) < FEWEST:
             return
@@ -182,9 +195,9 @@ class TaskTable:
             self._grow()
 
     def _rewrite_index(self) -> None:
-        """Rebuild ``row_of`` with room for half as many tasks more.
+        """Rebuild ``row_of`` with space for half as many tasks more.
 
-        A dict reserves room for all keys of another dict merged into it, even for those that it has already.
+        A dict that merges another dict reserves space for all its keys, even for those that it has already.
         """
         half = len(self.row_of) // 2
         index = _index()
@@ -206,8 +219,8 @@ class TaskTable:
         return self.group_priority[: len(self.uid) if self._had_groups else 0]
 
     def set_state(self, rows: Int64 | int, state: TaskPhase) -> None:
-        """Set the state of tasks; all code that writes states calls this, as the pending tasks are cached."""
-        self.state[rows] = int(state)  # converting an enum member takes longer
+        """Set the state of tasks; all code that changes states calls this, as the pending tasks are cached."""
+        self.state[rows] = int(state)  # Converting an enum member takes longer.
         self._pending = None
         self._changes += 1
 
@@ -217,7 +230,7 @@ class TaskTable:
         return self._changes
 
     def note_owed(self) -> None:
-        """Let ``changes`` grow, because others are evicted for an assumed task."""
+        """Let ``changes`` grow, because other tasks are evicted for an assumed task."""
         self._changes += 1
 
     @property
@@ -226,14 +239,14 @@ class TaskTable:
         return len(self.list_unschedulable()) > 0
 
     def list_unschedulable(self) -> Int64:
-        """Return rows of the pending tasks that are not tried now, ascending, except those refused for good."""
+        """Return the rows of the pending tasks that are not tried now, ascending, except those refused for good."""
         pending = self.in_state(TaskPhase.PENDING)
         return pending[self.unschedulable[pending] & ~self.refused[pending]] if len(pending) else pending
 
     def in_state(self, state: TaskPhase) -> Int64:
-        """Return rows of all tasks in ``state``, ascending; read-only.
+        """Return the rows of all tasks in ``state``, ascending; read-only.
 
-        Pending tasks are cached until some task's state changes: few wait among hundreds of thousands.
+        Pending tasks are cached until some task's state changes, as few tasks wait among hundreds of thousands.
         """
         if state is not TaskPhase.PENDING:
             return np.flatnonzero(self.state[: len(self.uid)] == int(state))
@@ -249,14 +262,14 @@ class TaskTable:
 
 _KINDS = {"Int64": np.int64, "Float64": np.float64, "Bool": np.bool_, "Int8": np.int8}
 TaskTable.COLUMNS = {name: _KINDS[kind] for name, kind in TaskTable.__annotations__.items() if kind in _KINDS}
-"""The columns above, and what they hold."""
+"""The columns declared above, and the type of each."""
 
 
 def _index() -> dict[str, int]:
     """Return an empty dict that stores the hash of each key.
 
-    A dict with only texts as keys reads the hash from each text, and 100,000 texts are spread over the memory: adding
-    10,000 texts would take half as long again.
+    A dict with only texts as keys reads the hash from each text, and 100,000 texts are spread over the memory, so
+    adding 10,000 texts would take half as long again.
     """
     index: dict[object, int] = {None: 0}
     del index[None]

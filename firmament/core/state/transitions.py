@@ -1,13 +1,14 @@
-"""The transitions of tasks: every change of a task's state, with all its consequences, is one of these functions.
+"""The transitions of tasks: each change of a task's state, with all its consequences, is one of these functions.
 
-``TaskTable`` explains the columns; `MOVES` says which states each function starts from and leads to. Call them as
-``transitions.assume(...)`` and so on. Changes to a task while it waits are in ``waiting``, what a driver says that it
-*is* (class, job, priority, ...) in ``task_description``, and on which machine it is, and the order of arrivals, in
-``Cluster``.
+``TaskTable`` explains the columns; `MOVES` says which states each function starts from and leads to. Call the
+functions as ``transitions.assume(...)`` and so on. Other modules make the other changes: ``waiting`` those of a task
+while it waits; ``task_description`` those of what a driver says that the task *is* (class, job, priority, ...); and
+``Cluster`` those of its machine and of the order of arrivals.
 
 Two things are updated besides the columns. A gang whose member changes its state is *touched*, so that the gang is
-checked again; all functions here that change a state do so. ``cluster.version`` says that decisions of an open round
-must be checked again; functions that are not decisions of a round increase it where they say so.
+checked again; all functions in this module that change a state do so. An increase of ``cluster.version`` says that
+decisions of an open round must be checked again. Functions that are not decisions of a round increase the version
+where their docstrings say so.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ MOVES: Mapping[str, tuple[frozenset[TaskPhase], TaskPhase | None]] = MappingProx
         "let_stay": (_BOUND, None),
     }
 )
-"""By function: the states that a task may be in before, and its state afterwards; None: the same."""
+"""By function: the states that a task may be in before, and its state afterwards (None: the state does not change)."""
 
 
 # --- coming to a machine ----------------------------------------------------------------------------------------------
@@ -60,8 +61,9 @@ MOVES: Mapping[str, tuple[frozenset[TaskPhase], TaskPhase | None]] = MappingProx
 def assume(cluster: Cluster, rows: Int64, machines: Int64) -> None:
     """Put pending tasks (int64[N] rows) on machines (int64[N] rows) until their bindings are reported.
 
-    They come to their machines in this order, and use room there; ``date_assumptions`` sets the time. They are no
-    longer unschedulable, and their messages are cleared. Their gangs are touched.
+    The tasks arrive on their machines in this order, and use capacity there; ``date_assumptions`` sets the time. The
+    tasks are no longer unschedulable, and their messages are cleared. The tasks' gangs are touched, that is, checked
+    again.
     """
     tasks = cluster.tasks
     cluster.number_arrivals(rows)
@@ -100,10 +102,11 @@ def owe(cluster: Cluster, task: int) -> None:
 
 
 def confirm(cluster: Cluster, task: int, now: float) -> None:
-    """Record that an assumed task is reported as bound ``now``; forget its failures, and whom others were evicted for
-    it.
+    """Record that an assumed task is reported as bound ``now``.
 
-    Its gang is touched.
+    The task's failures are forgotten, and so is whom others were evicted for it.
+
+    The task's gang is touched, that is, checked again.
     """
     cluster.jobs.touch(cluster.tasks.job[task])
     find_bound(cluster, task, now)
@@ -113,7 +116,8 @@ def confirm(cluster: Cluster, task: int, now: float) -> None:
 def find_bound(cluster: Cluster, task: int, now: float) -> None:
     """Record that a task that is assumed, or bound, is seen bound where it is.
 
-    If it had to wait for victims, it counts as arriving only now. The code that describes the task touches its gang.
+    If the task had to wait for victims, it counts as arriving only now. The code that describes the task touches its
+    gang.
     """
     tasks = cluster.tasks
     if tasks.displacing[task] and tasks.state[task] == TaskPhase.ASSUMED:
@@ -126,8 +130,8 @@ def find_bound(cluster: Cluster, task: int, now: float) -> None:
 def arrive_bound(cluster: Cluster, task: int, cls: int, machine: str, now: float) -> None:
     """Record that a known task is seen bound on an unexpected machine, or with another class (row) there.
 
-    It leaves its former place, and what was recorded about that is cleared; victims on its machine still have to leave.
-    Its gang is touched.
+    The task leaves its former machine, and what was recorded about that is cleared; victims on its machine still have
+    to leave. The task's gang is touched, that is, checked again.
     """
     tasks = cluster.tasks
     told_to_go = bool(tasks.leaving[task]) and cluster.where(task) == machine
@@ -161,18 +165,22 @@ def arrive_bound_all(
 def await_bindings(cluster: Cluster, rows: Int64) -> None:
     """Record that tasks (int64[N] rows) that have just come to their machines are not bound yet.
 
-    Their gangs are touched.
+    The tasks' gangs are touched, that is, checked again.
     """
     cluster.tasks.set_state(rows, TaskPhase.ASSUMED)
     for task in rows.tolist() if cluster.jobs.gangs else ():
         cluster.jobs.touch(cluster.tasks.job[task])
 
 
-# --- tasks that lose their place --------------------------------------------------------------------------------------
+# --- tasks that lose their machine
+# ------------------------------------------------------------------------------------
 
 
 def back_off(cluster: Cluster, task: int, now: float, *, first: float, last: float) -> None:
-    """Count one more failure of an assumed task: it waits twice as long as after the last, at most ``last`` seconds."""
+    """Count one more failed binding of an assumed task.
+
+    The task waits twice as long as after the last failure, at most ``last`` seconds.
+    """
     tasks = cluster.tasks
     tasks.failures[task] += 1
     wait = first * 2.0 ** min(int(tasks.failures[task]) - 1, 30)
@@ -180,9 +188,12 @@ def back_off(cluster: Cluster, task: int, now: float, *, first: float, last: flo
 
 
 def release(cluster: Cluster, task: int, *, promised: bool = False) -> None:
-    """Let an assumed task wait again; ``promised``: the room that victims leave for it stays promised to it.
+    """Let an assumed task wait again.
 
-    The machine is marked if it is known, and the gang is touched. The caller increases the version if needed.
+    ``promised``: the capacity that victims free for the task stays promised to it.
+
+    The machine is marked as changed if it is known, and the gang is touched. The caller increases the version if that
+    is needed.
     """
     if promised and cluster.tasks.machine[task] >= 0:
         cluster.promises.machine_of[cluster.tasks.uid[task]] = cluster.where(task)
@@ -192,8 +203,9 @@ def release(cluster: Cluster, task: int, *, promised: bool = False) -> None:
 
 
 def give_up_place(cluster: Cluster, task: int) -> None:
-    """Let an assumed task wait again and take part in the next round; decisions of an open round must be
-    checked again.
+    """Let an assumed task wait again and take part in the next round.
+
+    Decisions of an open round must be checked again.
     """
     release(cluster, task)
     cluster.tasks.unschedulable[task] = False
@@ -201,9 +213,9 @@ def give_up_place(cluster: Cluster, task: int) -> None:
 
 
 def refuse(cluster: Cluster, task: int, *, retry: bool) -> None:
-    """Record that the binding of a task that has just lost its place was refused.
+    """Record that the binding of a task that has just lost its machine was refused.
 
-    Without ``retry`` it is refused for good: it is unschedulable until it changes, and owed nothing.
+    Without ``retry``, the task is refused for good: it is unschedulable until it changes, and nothing is owed to it.
     """
     tasks = cluster.tasks
     tasks.unschedulable[task] = tasks.refused[task] = not retry
@@ -212,13 +224,13 @@ def refuse(cluster: Cluster, task: int, *, retry: bool) -> None:
 
 
 def defer(cluster: Cluster, task: int, until: float) -> None:
-    """Let a pending task wait until a time and take part in rounds then, unless it was refused for good."""
+    """Let a pending task wait until a given time and then take part in rounds, unless it was refused for good."""
     cluster.tasks.not_before[task] = until
     cluster.tasks.unschedulable[task] = bool(cluster.tasks.refused[task])
 
 
 def forget(cluster: Cluster, task: int) -> None:
-    """Remove a task that is gone from its machine, job and gang, and free its row."""
+    """Remove a task that has ended from its machine, job and gang, and free its row."""
     tasks = cluster.tasks
     if cluster.devices.stayed is not None:
         cluster.devices.leave_behind(tasks.uid[task], cluster.where(task))
@@ -231,13 +243,15 @@ def forget(cluster: Cluster, task: int) -> None:
     cluster.task_samples.reset(task)
 
 
-# --- tasks that may get another place ---------------------------------------------------------------------------------
+# --- tasks that may get another machine
+# -------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class Lifted:
-    """The state to which a lifted task (row) returns if it gets no other place: machine (row), arrival
-    number, times.
+    """The state to which a lifted task (row) returns if it gets no other machine.
+
+    The state consists of machine (row), arrival number and times.
     """
 
     task: int
@@ -248,9 +262,10 @@ class Lifted:
 
 
 def lift(cluster: Cluster, task: int) -> Lifted:
-    """Let an assumed task on a known machine be placed like a task without a place; its room stays booked.
+    """Let an assumed task on a known machine be placed as if it had no machine; its capacity there stays booked.
 
-    Only while a round takes effect: afterwards it is put back, or ``leave_former`` releases the room.
+    Only rounds that take effect call this function: afterwards, the task is put back, or ``leave_former`` releases
+    the capacity.
     """
     tasks = cluster.tasks
     lifted = Lifted(
@@ -267,7 +282,7 @@ def lift(cluster: Cluster, task: int) -> Lifted:
 
 
 def put_back(cluster: Cluster, lifted: Lifted) -> None:
-    """Let a lifted task that is still pending be assumed where it was, as it was."""
+    """Let a lifted task that is still pending be assumed where it was, with its former times and arrival number."""
     tasks, task = cluster.tasks, lifted.task
     tasks.set_state(task, TaskPhase.ASSUMED)
     tasks.machine[task] = lifted.machine
@@ -276,7 +291,7 @@ def put_back(cluster: Cluster, lifted: Lifted) -> None:
 
 
 def leave_former(cluster: Cluster, lifted: Lifted) -> None:
-    """Release the room of a lifted task that has got another place, and mark the machine."""
+    """Release the former capacity of a lifted task that has got another machine, and mark that machine as changed."""
     cls = int(cluster.tasks.cls[lifted.task])
     cluster.book(lifted.machine, cls, -1)
     cluster.dirty.touched.add(cls)
@@ -284,11 +299,11 @@ def leave_former(cluster: Cluster, lifted: Lifted) -> None:
 
 
 def lift_running(cluster: Cluster, rows: Int64) -> Int64:
-    """Let bound tasks (int64[N] rows) on known machines count as waiting, without using room.
+    """Let bound tasks (int64[N] rows) on known machines count as waiting tasks that use no capacity.
 
-    Returns int64[N]: their machines (rows). Where devices may move, they use no devices either.
+    Return int64[N]: their machines (rows). If devices may move, the lifted tasks use no devices either.
 
-    Only while a question about them is answered: ``set_back`` follows before anything else happens.
+    The caller answers one question about the lifted tasks, and then calls ``set_back`` before anything else happens.
     """
     if cluster.devices.stayed is not None:
         for row in rows.tolist():
@@ -310,7 +325,9 @@ def set_back(cluster: Cluster, rows: Int64, machines: Int64) -> None:
 
 
 def ask_to_leave(cluster: Cluster, task: int) -> None:
-    """Record that a bound task is evicted; it stays booked until it has left. Its gang is touched."""
+    """Record that a bound task is evicted; it stays booked until it has left. The task's gang is touched, that is,
+    checked again.
+    """
     cluster.tasks.leaving[task] = True
     cluster.jobs.touch(cluster.tasks.job[task])
 
@@ -318,7 +335,8 @@ def ask_to_leave(cluster: Cluster, task: int) -> None:
 def let_stay(cluster: Cluster, task: int) -> None:
     """Record that a bound task stays after all, unless it is terminating anyway.
 
-    Its gang is touched, and decisions of an open round, which may rely on its room, must be checked again.
+    The task's gang is touched. Decisions of an open round, which may rely on the task's capacity, must be checked
+    again.
     """
     tasks = cluster.tasks
     tasks.leaving[task] = cluster.classes.rows[int(tasks.cls[task])].content.terminating

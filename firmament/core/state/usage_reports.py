@@ -14,14 +14,14 @@ from firmament.core.state.tasks import TaskTable
 from firmament.core.usage.samples import TaskSamples
 
 MARK_EVERY = 1.0
-"""Seconds between checks whether reports of use have opened machines to unschedulable tasks."""
+"""Seconds between checks of whether reports of use make unschedulable tasks fit on machines."""
 
 _NONE = np.empty(0, dtype=np.int64)
 
 
 @dataclass
 class ReportsOfUse:
-    """Passes reports on to the tables of samples."""
+    """Passes reports of use on to the tables of samples."""
 
     machines: MachineTable
     """The table of machines."""
@@ -32,11 +32,11 @@ class ReportsOfUse:
     of_tasks: bool
     """Whether figures of single tasks are kept."""
     history: bool
-    """Whether past reports are kept, for sources that aggregate nothing."""
+    """Whether past reports are kept, for sources that report no statistics."""
     looked_at: int = 0
-    """Counter of the samples' last change when ``due`` last returned rows."""
+    """Change number of the samples when ``due`` last returned rows."""
     _marked: float = -math.inf
-    """Time when ``due`` last returned rows."""
+    """The time when ``due`` last returned rows."""
 
     def apply(self, event: MachineSampled | MachineSampleRemoved | TaskSampled) -> None:
         """Store one report; a report about an unknown machine or task is ignored."""
@@ -52,14 +52,12 @@ class ReportsOfUse:
                 self._task(event)
 
     def due(self, now: float) -> tuple[float | None, Int64]:
-        """Return rows of machines to be checked now, each once; and if it is too early, the seconds until there are
-        some.
-        """
+        """Return the rows of machines to be checked now, each once; if it is too early, also the seconds until then."""
         samples = self.machines.samples
         if samples.last_change == self.looked_at:
             return None, _NONE
         wait = self._marked + MARK_EVERY - now
-        if 0 < wait <= MARK_EVERY:  # if the clock was set back, nothing is delayed
+        if 0 < wait <= MARK_EVERY:  # If the clock was set back, nothing is delayed.
             return wait, _NONE
         rows = np.flatnonzero(samples.find_changed(self.looked_at, len(self.machines)))
         self.looked_at, self._marked = samples.last_change, now

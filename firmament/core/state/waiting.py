@@ -1,7 +1,7 @@
-"""The state of waiting tasks: unschedulable, refused for good, passed over, and their last messages.
+"""Changes the state of waiting tasks: unschedulable, refused for good, passed over, and their last messages.
 
-Call them as ``waiting.mark_unschedulable(...)`` and so on. No function here changes a task's state; all tasks given
-must be pending, unless the function says that it ignores others.
+Call the functions as ``waiting.mark_unschedulable(...)`` and so on. No function of this module changes a task's
+state; all tasks given must be pending, unless the function says that it ignores others.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from firmament.core.state.tasks import TaskPhase
 def mark_unschedulable(cluster: Cluster, rows: Int64) -> None:
     """Exclude the pending tasks of ``rows`` (int64[N]) from rounds until something changes that could help them.
 
-    They found no place although victims may have left for them, so no eviction is owed to them any more.
+    Tasks in ``rows`` found no machine although victims may have left for them, so no eviction is owed to them any
+    more.
     """
     pending = rows[cluster.tasks.state[rows] == TaskPhase.PENDING]
     cluster.tasks.unschedulable[pending] = True
@@ -26,7 +27,10 @@ def mark_unschedulable(cluster: Cluster, rows: Int64) -> None:
 
 
 def hold_back(cluster: Cluster, rows: Int64 | Sequence[int]) -> None:
-    """Exclude pending tasks from rounds that have not been tried, because their gang lacks members or has enough."""
+    """Exclude pending tasks from rounds.
+
+    The tasks have not been tried, because their gang lacks members or has enough of them.
+    """
     cluster.tasks.unschedulable[rows] = True
 
 
@@ -37,7 +41,7 @@ def set_aside(cluster: Cluster, task: int, why: str) -> None:
 
 
 def note_put_off(cluster: Cluster, rows: Int64, number: int) -> None:
-    """Record that tasks (int64[N] rows) wait for a round of their own since round ``number``; 0 for no longer."""
+    """Record that tasks (int64[N] rows) wait for a round of their own since round ``number``; 0: they no longer do."""
     cluster.tasks.put_off[rows] = number
 
 
@@ -47,7 +51,10 @@ def activate(cluster: Cluster, rows: Int64) -> None:
 
 
 def activate_members(cluster: Cluster, job: str) -> None:
-    """Requeue the waiting members of a job: there may be enough of them now, or the job may no longer be a gang."""
+    """Requeue the waiting members of a job.
+
+    The job may have enough members now, or may no longer be a gang.
+    """
     if not job:
         return
     members = np.array(cluster.jobs.members(job), dtype=np.int64)
@@ -60,7 +67,7 @@ def readmit(cluster: Cluster, rows: Int64) -> None:
 
 
 def reconsider(cluster: Cluster, task: int) -> None:
-    """Let a pending task be tried again, as it has changed; an open round's results do not apply to it."""
+    """Let a pending task be tried again because it has changed; an open round's results do not apply to it."""
     cluster.tasks.unschedulable[task] = cluster.tasks.refused[task] = False
     cluster.tasks.revised[task] = True
 

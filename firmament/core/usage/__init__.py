@@ -1,1 +1,1 @@
-"""Measured use of machines and tasks: the last reports, and histories of reports without statistics."""
+"""Keeps the measured use of machines and tasks: last reports, and histories of reports without statistics."""

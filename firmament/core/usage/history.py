@@ -1,7 +1,7 @@
-"""A ring of past samples per machine, with averages, percentiles and deviations over periods.
+"""Keeps past samples of each machine's use in a ring, and computes averages, percentiles and deviations over periods.
 
-Sources such as metrics-server report only the present use. Rings are created when the first such sample arrives, so
-clusters with better sources pay nothing.
+Sources such as metrics-server report only the present use. Rings are created when the first sample of such a source
+arrives, so clusters with better sources need no memory for rings.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from firmament.core.resources import ResourceIndex
 
 SLOTS = 128
 SPACING = 15.0
-"""Least seconds between stored samples: with 128 slots the ring reaches back at least 32 minutes."""
+"""Least seconds between stored samples: with 128 slots, the ring reaches back at least 32 minutes."""
 
 SLACK = 1e-6
 """Tolerance in seconds for rounded times."""
@@ -26,9 +26,9 @@ _QUANTILES: Mapping[str, float] = MappingProxyType({"p50": 0.50, "p90": 0.90, "p
 
 
 class SampleHistory:
-    """Past samples by row, at least ``SPACING`` apart except for the newest, which is always stored.
+    """Past samples by row, at least ``SPACING`` seconds apart except for the newest, which is always stored.
 
-    Samples of a row arrive in order of time.
+    Samples of a row must arrive in order of time.
     """
 
     def __init__(self, resources: ResourceIndex) -> None:
@@ -41,7 +41,7 @@ class SampleHistory:
         self._last_version = 0
 
     def add(self, row: int, time: float, usage: Float64) -> None:
-        """Add a sample: ``usage`` is float64[K]."""
+        """Add a sample of a row; ``usage``: float64[K]."""
         self._fit(row + 1)
         newest = int(self._newest[row])
         # The slots form a ring: index -1 is the slot before slot 0.
@@ -55,13 +55,13 @@ class SampleHistory:
         self._touch(row)
 
     def window(self, kind: str, seconds: float, rows: Int64) -> Float64:
-        """Return the statistic ``kind`` of use over ``seconds`` before each row's newest sample: float64[len(rows), K].
+        """Return the statistic ``kind`` of use over ``seconds`` before each row's newest sample: float64[N, K].
 
-        0 seconds: over all samples.
+        N is the number of ``rows``. 0 seconds: the statistic is over all samples.
 
-        NaN without samples, and for unknown kinds. A percentile is the smallest sample that at least that share of all
-        samples does not exceed (nearest rank); std is that of the population. Only rows that have changed since the
-        last call are computed.
+        The result is NaN for rows without samples, and for unknown kinds. A percentile is the smallest sample that at
+        least that share of all samples does not exceed (nearest rank); the deviation is that of the population. Only
+        rows that have changed since the last call are computed.
         """
         if kind not in STATISTICS or len(rows) == 0:
             return np.full((len(rows), len(self._resources)), np.nan)
@@ -74,14 +74,14 @@ class SampleHistory:
         return values[rows]
 
     def reset(self, row: int) -> None:
-        """Forget a row."""
+        """Forget the samples of a row."""
         if row < len(self._time):
             self._time[row] = np.nan
             self._newest[row] = 0
             self._touch(row)
 
     def move(self, source: int, target: int) -> None:
-        """Move a row to the place of another."""
+        """Move the samples of a row to another row."""
         if max(source, target) >= len(self._time) > 0:
             self._fit(max(source, target) + 1)
         if len(self._time):
@@ -137,7 +137,7 @@ class SampleHistory:
 
 def _percentile(share: float) -> Callable[[Float64], Float64]:
     def percentile(samples: Float64) -> Float64:
-        ordered = np.sort(samples, axis=1)  # NaN go last
+        ordered = np.sort(samples, axis=1)  # NaN values are sorted last.
         count = (~np.isnan(samples[:, :, 0])).sum(axis=1)
         rank = np.ceil(np.round(share * count, 9)).astype(np.int64) - 1
         return ordered[np.arange(len(samples)), np.maximum(rank, 0)]
@@ -152,4 +152,5 @@ STATISTICS: Mapping[str, Callable[[Float64], Float64]] = MappingProxyType(
         **{name: _percentile(share) for name, share in _QUANTILES.items()},
     }
 )
-"""By kind, what is computed from samples, float64[M, N, K] with NaN for none but at least one each: float64[M, K]."""
+"""By kind, the function that computes a statistic: from samples (float64[M, N, K], NaN for none, at least one per
+row) to float64[M, K]."""

@@ -1,8 +1,8 @@
-"""Measured use of machines and tasks: the last report of each, and a history of reports without statistics.
+"""Keeps the measured use of machines and tasks: the last report of each, and a history where reports lack statistics.
 
-A report about a machine contains the use of its tasks, too. It gets a *stamp*, which its tasks share: a task's figures
-count while its stamp is that of its machine, so a new report, a move, or a new machine of the same name makes old
-figures invalid.
+A report about a machine also contains the use of its tasks. A report gets a number (*stamp*), which the figures of
+its tasks share. A task's figures are valid while their stamp is that of its machine, so a new report, a move, or a
+new machine of the same name makes old figures invalid.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from firmament.core.usage.history import SampleHistory
 
 _ROWS = 64
 MOST_WINDOWS = 64
-"""Most periods, by type and length, whose figures are stored, over all machines; sources have a handful."""
+"""The most periods, by type and length, for which figures are stored, over all machines; sources have a handful."""
 
 
 class UseTable:
-    """Amounts by row and resource, and which rows have any; a row that is set has 0 for resources that it does not
-    name.
+    """Amounts by row and resource, and which rows have any.
 
-    Amounts of resources that no machine offers are dropped.
+    A row that is set has 0 for resources that it does not name. Amounts of resources that no machine offers are
+    dropped.
     """
 
     def __init__(self, resources: ResourceIndex) -> None:
@@ -35,7 +35,7 @@ class UseTable:
         self._present: Int64 = np.zeros((_ROWS, 1), dtype=np.int64)
 
     def values(self, rows: int) -> Float64:
-        """Return float64[rows, K]; valid only where ``present``."""
+        """Return the amounts of the first rows, float64[rows, K]; valid only where ``present``."""
         self._fit(rows)
         return self._values[:rows]
 
@@ -45,7 +45,7 @@ class UseTable:
         return self._present[:rows, 0] != 0
 
     def put(self, row: int, amounts: Mapping[str, float]) -> None:
-        """Set the amounts of a row, in place of those that it had."""
+        """Set the amounts of a row; they replace all former amounts."""
         columns = self._resources.columns(amounts)
         self._fit(row + 1)
         self._values[row] = 0.0
@@ -55,7 +55,7 @@ class UseTable:
         self._present[row] = 1
 
     def put_block(self, rows: Int64, resources: Iterable[str], amounts: Float64) -> None:
-        """Replace several rows by ``amounts``: float64[len(rows), len(resources)]."""
+        """Replace the amounts of several rows by ``amounts``: float64[len(rows), len(resources)]."""
         columns = np.array(self._resources.columns(resources), dtype=np.int64)
         offered = columns != NO_COLUMN
         self._fit(int(rows.max(initial=-1)) + 1)
@@ -69,7 +69,7 @@ class UseTable:
         return not self._present.any()
 
     def clear(self, row: int) -> None:
-        """Leave a row without amounts."""
+        """Remove the amounts of a row."""
         self._fit(row + 1)
         self._present[row] = 0
 
@@ -110,9 +110,7 @@ class MachineSamples:
 
     @contextmanager
     def leave_out(self, amounts: Float64) -> Iterator[None]:
-        """Lower machines' figures, also those over periods, by ``amounts`` (float64[M, K]) within the
-        ``with`` block.
-        """
+        """Lower machines' figures, also those over periods, by ``amounts`` (float64[M, K]) in the ``with`` block."""
         self._aside = amounts
         try:
             yield
@@ -122,8 +120,9 @@ class MachineSamples:
     # --- views of the first ``rows`` rows ---------------------------------------------------------------------------
 
     def usage(self, rows: int) -> Float64:
-        """Return the use in the last report, 0 for unnamed resources: float64[rows, K]; valid where
-        ``find_measured``.
+        """Return the use in the last report, 0 for unnamed resources: float64[rows, K].
+
+        The use is valid where ``find_measured``.
         """
         return self._less(self._usage.values(rows))
 
@@ -159,7 +158,8 @@ class MachineSamples:
     def window(self, kind: str, seconds: float, rows: int) -> Float64:
         """Return the statistic ``kind`` of use over ``seconds``: float64[rows, K]; NaN rows for machines without it.
 
-        0 seconds: over each machine's longest period. If the source has no statistics, they come from the history.
+        0 seconds: the statistic is over each machine's longest period. If the source has no statistics, they are
+        computed from the history.
         """
         self._grow(rows)
         found = np.full((rows, len(self._resources)), np.nan)
@@ -182,10 +182,9 @@ class MachineSamples:
     # --- changes of the table --------------------------------------------------------------------------------------
 
     def record(self, row: int, sample: MachineSampled, *, history: bool) -> int:
-        """Store a report about a machine (row) unless a later one is stored; return its stamp, or 0 if it was not
-        stored.
+        """Store a report about a machine (row) unless a later one is stored; return its stamp, 0 if not stored.
 
-        ``history``: also store it in the history, if its source has no statistics.
+        ``history``: also store the report in the history, if its source has no statistics.
         """
         self._grow(row + 1)
         if sample.time < self._time[row, 0]:
@@ -226,7 +225,7 @@ class MachineSamples:
             table.clear(row)
 
     def move(self, source: int, target: int) -> None:
-        """Move a row to the place of another; the source is reset."""
+        """Move the reports of a row to another row; the source is reset."""
         self._grow(max(source, target) + 1)
         for array in (self._time, self._interval, self._stamp, self._aggregates, self._changed):
             array[target] = array[source]
@@ -242,8 +241,8 @@ class MachineSamples:
         self._history.keep_columns(kept)
 
     def _put_windows(self, row: int, sample: MachineSampled) -> None:
-        """Store the periods of a report. Beyond `MOST_WINDOWS`, a new period replaces one that no machine has, if there
-        is one.
+        """Store the figures of a report over periods. If there are `MOST_WINDOWS` periods already, a new period
+        replaces one for which no machine has figures, if there is one.
         """
         for table in self._windows.values():
             table.clear(row)
@@ -269,7 +268,8 @@ class MachineSamples:
 class TaskSamples:
     """The last reported figures of each task, in the rows of the task table.
 
-    ``stamp``: stamp of the machine's report that contained them, 0 for none. Reset a row before it is reused.
+    ``stamp``: the stamp of the machine's report that contained the figures, 0 for none. A row must be reset before it
+    is reused.
     """
 
     def __init__(self, resources: ResourceIndex) -> None:
@@ -282,13 +282,14 @@ class TaskSamples:
         return self._usage.values(int(rows.max(initial=-1)) + 1).take(rows, axis=0)
 
     def stamp(self, rows: Int64) -> Int64:
-        """Return the number of the report that each figure is from: int64[len(rows)]."""
+        """Return the number of the report that contained each task's figures: int64[len(rows)]."""
         self._grow(int(rows.max(initial=-1)) + 1)
         return self._stamp[:, 0].take(rows)
 
     def prod(self, rows: Int64) -> Bool:
-        """Return whether the source counts each task as koord-prod, or does not say: bool[len(rows)]; valid where
-        `usage` is.
+        """Return whether the source counts each task as koord-prod, or does not say: bool[len(rows)].
+
+        The values are valid where `usage` is.
         """
         self._grow(int(rows.max(initial=-1)) + 1)
         return self._prod[:, 0].take(rows)
@@ -302,7 +303,7 @@ class TaskSamples:
         self._prod[rows, 0] = np.array(uses.prod, dtype=np.bool_)[known] if uses.prod else True
 
     def record(self, row: int, usage: Mapping[str, float], stamp: int) -> None:
-        """Store the figures of one task, as of the machine's report with ``stamp``."""
+        """Store the figures of one task, from the machine's report with ``stamp``."""
         self._grow(row + 1)
         self._usage.put(row, usage)
         self._stamp[row], self._prod[row] = stamp, True

@@ -1,1 +1,1 @@
-"""Decides who may reach the server: addresses, certificates, fencing, options of connections."""
+"""Decides who may reach the server: addresses, certificates, precedence among drivers, options of connections."""

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 
 
 class AddressError(ValueError):
-    """An address cannot be used; the text says why and what to do."""
+    """An address cannot be used; the text says why, and what to do."""
 
 
 @dataclass(frozen=True, slots=True)
 class ListenAddress:
-    """A TCP address; port 0 lets the system choose."""
+    """A TCP address; with port 0, the system chooses the port."""
 
     host: str
     port: int
@@ -26,7 +26,7 @@ class ListenAddress:
 def parse_address(option: str, text: str, *, any_port: bool = True) -> ListenAddress:
     """Return the address that ``text``, the value of ``option``, names; ``any_port`` allows port 0.
 
-    Raises ``AddressError``, which names the option.
+    Raise ``AddressError``, which names the option, if the text is no address.
     """
     host, colon, port = text.rpartition(":")
     bracketed = host.startswith("[") and host.endswith("]")
@@ -39,9 +39,9 @@ def parse_address(option: str, text: str, *, any_port: bool = True) -> ListenAdd
 
 
 def check_free(address: ListenAddress) -> None:
-    """Raise ``AddressError`` unless the address can be listened on.
+    """Raise ``AddressError`` unless the server can listen on the address.
 
-    gRPC itself would say no more than that binding failed, on several lines.
+    gRPC's own error would only say, on several lines, that binding failed.
     """
     family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
     try:

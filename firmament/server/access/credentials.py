@@ -1,4 +1,4 @@
-"""TLS of the solver: certificates that are reread when they change, and the clusters that each client may use."""
+"""Sets up TLS for the solver: certificates that are reread when they change, and the clusters of each client."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ _NAMES = ("x509_common_name", "x509_subject_alternative_name")
 
 
 def parse_clients(given: Iterable[str]) -> Mapping[str, frozenset[str]]:
-    """Return, by name in certificates, the allowed clusters from texts ``NAME=CLUSTER``. Raises ``TlsError``."""
+    """Return the allowed clusters by name in certificates, from texts ``NAME=CLUSTER``. Raise ``TlsError`` if a text
+    has another form.
+    """
     found: dict[str, frozenset[str]] = {}
     for text in given:
         name, _, cluster = text.partition("=")
@@ -28,10 +30,10 @@ def parse_clients(given: Iterable[str]) -> Mapping[str, frozenset[str]]:
 
 
 class Clients:
-    """The clusters that each client may drive and ask about, by the names in its certificate; without TLS, all
-    clusters.
+    """The clusters that each client may drive and ask about, by the names in its certificate.
 
-    A cluster's name also allows the clusters of its observers, whose names begin with it and a dot; ``*`` allows all.
+    Without TLS, every client may use all clusters. A cluster's name also allows the clusters of its observers, which
+    have names that begin with it and a dot; ``*`` allows all.
     """
 
     def __init__(self, clusters: Mapping[str, frozenset[str]] | None = None) -> None:
@@ -45,7 +47,7 @@ class Clients:
         return any(each in (ANY_CLUSTER, cluster) or cluster.startswith(f"{each}.") for each in own)
 
     def refusal(self, context: Any, cluster: str) -> str:
-        """Return why the client of a call may not use ``cluster``, for people."""
+        """Return the text that says why the client of a call may not use ``cluster``."""
         names = ", ".join(sorted(names_of(context))) or "no name"
         return f"a certificate for {names} may not drive cluster {cluster!r}; allow it with --tls-client"
 
@@ -61,8 +63,8 @@ def names_of(context: Any) -> frozenset[str]:
 def server_credentials(files: TlsFiles) -> grpc.ServerCredentials:
     """Return credentials from the files; each new connection uses the files' present content.
 
-    Clients have to show a certificate of the authority. Raises ``TlsError``. If the files cannot be read later on, that
-    is logged, and the former content stays in use.
+    Clients must show a certificate of the authority. Raise ``TlsError`` if the files cannot be read now. If the
+    certificate files cannot be read later on, the solver logs this, and keeps using the former content.
     """
     first = files.read()
     return grpc.dynamic_ssl_server_credentials(

@@ -5,19 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable
 
 GRACE_SECONDS = 10.0
-"""Seconds for which the number of a driver still counts after its stream broke: it may be about to reconnect."""
+"""Seconds for which a driver's number still counts after its stream broke, because the driver may be about to
+reconnect."""
 
 AHEAD_SECONDS = 3600.0
 """Numbers are start times in milliseconds; a number further ahead of the clock than this is not plausible."""
 
 
 class Fencing:
-    """Decides by fencing numbers which driver may take over; see ``may_take_over``. ``wall``, ``monotonic``: clocks.
+    """Decides by fencing numbers which driver may take over. ``wall``, ``monotonic``: functions that return the time.
 
-    ``number``: fencing number of the attached driver, or of the last one.
+    ``number``: the fencing number of the attached driver, or of the last one.
 
-    The number protects the attached driver from an older driver that has not noticed its successor. Without an attached
-    driver no protection is needed: a stale driver knows the same API server, which refuses a second binding.
+    The number protects the attached driver from an older driver that has not noticed its successor. If no driver is
+    attached, no protection is needed: an outdated driver uses the same API server, which refuses a second binding.
     """
 
     def __init__(self, wall: Callable[[], float], monotonic: Callable[[], float]) -> None:
@@ -29,9 +30,9 @@ class Fencing:
     def may_take_over(self, number: int) -> bool:
         """Return whether a driver with this number may take over.
 
-        While a driver is attached, and for ``GRACE_SECONDS`` after its stream broke (not after a goodbye), only drivers
-        whose number is not lower may. A number further ahead of the clock than ``AHEAD_SECONDS`` counts as lower than
-        all plausible ones.
+        While a driver is attached, and for ``GRACE_SECONDS`` after its stream broke (not after a goodbye), only
+        drivers with at least its number may take over. A number further ahead of the clock than ``AHEAD_SECONDS``
+        counts as lower than all plausible ones.
         """
         if self._monotonic() >= self._lapses:
             return True
@@ -44,9 +45,9 @@ class Fencing:
         self._lapses = float("inf")
 
     def detach(self) -> None:
-        """Record that the driver has gone, perhaps because its stream broke."""
+        """Record that the driver has left, perhaps because its stream broke."""
         self._lapses = self._monotonic() + GRACE_SECONDS
 
     def end_grace_period(self) -> None:
-        """End the grace period: the last driver will not come back."""
+        """End the grace period, because the last driver will not come back."""
         self._lapses = float("-inf")

@@ -1,6 +1,6 @@
-"""The options of the gRPC server: sizes of messages, probes of idle connections, no compression.
+"""Sets the options of the gRPC server: sizes of messages, probes of idle connections, no compression.
 
-Those of the bridge are in ``poseidon/bridge/solver_stream/stream.py``.
+The bridge's options are in ``poseidon/bridge/solver_stream/stream.py``.
 """
 
 from __future__ import annotations
@@ -9,12 +9,13 @@ from collections.abc import Sequence
 
 MESSAGE_BYTES = 64 * 2**20
 PING_SECONDS = 5.0
-"""Shortest interval at which clients may probe an idle connection; bridges do so every 20 s. By default gRPC allows
-five minutes, and disconnects a client that probes more often.
+"""Shortest interval, in seconds, at which clients may probe an idle connection; bridges probe every 20 s. gRPC's
+default is five minutes, and gRPC disconnects a client that probes more often.
 """
 
 _IDLE_MS = 60_000
-"""Milliseconds for which a connection may have no call: idle connections use memory and file descriptors."""
+"""Milliseconds after which a connection without a call is closed, because idle connections use memory and file
+descriptors."""
 
 _IDENTITY = 1
 """The bit for "no compression" in gRPC's set of algorithms."""
@@ -25,15 +26,16 @@ def server_options(
 ) -> Sequence[tuple[str, int]]:
     """Return the options of the gRPC server: sizes of messages, probes of connections, time for the first message.
 
-    ``message_bytes``: largest accepted message; compressed messages are refused, since a few bytes may become as many
-    as that. ``ping_seconds``: shortest interval at which clients may probe an idle connection. ``hello_seconds``:
-    time for the handshake of a new connection.
+    ``message_bytes``: the largest accepted message. Compressed messages are refused, because a few bytes could expand
+    to this size. ``ping_seconds``: the shortest interval at which clients may probe an idle connection.
+    ``hello_seconds``: time for the handshake of a new connection.
     """
     return (
         ("grpc.max_receive_message_length", message_bytes),
         ("grpc.max_send_message_length", MESSAGE_BYTES),
         ("grpc.compression_enabled_algorithms_bitset", _IDENTITY),
-        ("grpc.so_reuseport", 0),  # else a second server would share the port, and take half of the sessions
+        # If the port could be shared, a second server would take half of the sessions.
+        ("grpc.so_reuseport", 0),
         ("grpc.server_handshake_timeout_ms", round(hello_seconds * 1000)),
         ("grpc.max_connection_idle_ms", _IDLE_MS),
         ("grpc.keepalive_time_ms", 30_000),

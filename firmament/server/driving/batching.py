@@ -9,29 +9,30 @@ PACE = 8
 """While the driver is busy, rounds begin at intervals of this many times the last round's seconds."""
 
 LONGEST_PACE_SECONDS = 0.5
-"""Longest such interval: arriving tasks may also be placeable before the driver has finished its bindings."""
+"""The longest interval between rounds while the driver is busy, in seconds: arriving tasks may be placeable before
+the driver has finished its bindings."""
 
 
 LONE_SECONDS = 0.005
-"""If no message has come for so many seconds, a small message is taken to be the only one, and its round begins at
-once.
+"""If no message has come for this many seconds, a small message is assumed to be the only one, and its round begins
+at once.
 """
 
 WORTH_WAITING = 3
-"""In a stream of arrivals a round waits for this many times the last round's seconds, at most for the window: a round
-of a millisecond gains nothing by waiting for twenty.
+"""If tasks arrive steadily, a round waits for this many times the last round's seconds, at most for the window; a
+round that takes a millisecond gains nothing by waiting for twenty.
 """
 
 
 class BatchingWindow:
     """Follows the messages of one stream, and computes how long a round should still wait for more messages.
 
-    A burst is a sequence of messages with hardly a pause between them. Once a burst is over, the round need not wait.
-    After a small message that follows a silence, the round begins at once: if the message begins a burst, the rest is
-    gathered while the round runs. A message that comes less than a window after other events is taken for part of a
-    stream of arrivals, whose next message is worth waiting for: then the round waits for the whole window, from the
-    change that brought work, so that rounds are no more frequent than that. If rounds are short, so is the window
-    (``WORTH_WAITING``). All times are seconds on one monotonic clock of the caller's.
+    A burst is a sequence of messages with hardly a pause between them. When a burst is over, the round need not wait.
+    After a small message that follows a silence, the round begins at once: if the message begins a burst, the other
+    messages are collected while the round runs. A message that comes less than a window after other events is assumed
+    to be part of a steady stream, so waiting for the next message is worth it. In such a stream, the round waits for
+    a whole window from the change that brought work, so that rounds are no more frequent than that. If rounds are
+    short, the window is short too (``WORTH_WAITING``). All times are seconds on one monotonic clock of the caller.
     """
 
     def __init__(self, seconds: float, quiet_seconds: float = QUIET_SECONDS) -> None:
@@ -62,7 +63,7 @@ class BatchingWindow:
         self._round_seconds = now - self._round_began
 
     def forget_arrivals(self) -> None:
-        """Forget past arrivals, as a snapshot is complete: its events do not tell the pace of later ones."""
+        """Forget past arrivals, because a snapshot is complete: its events do not show how fast later events come."""
         self._last_events = None
         self._streaming = self._comes_alone = False
 
@@ -72,7 +73,7 @@ class BatchingWindow:
         self._read_at = now
 
     def note_message_applied(self, now: float, *, events: bool, small: bool = False) -> None:
-        """Record that the message has been applied; ``events``: whether it was a batch of events, ``small``: of few."""
+        """Record that the message has been applied; ``events``: it was a batch of events; ``small``: of few."""
         if events:
             pause = None if self._last_events is None else self._read_at - self._last_events
             if pause is None or pause >= self._quiet:
@@ -90,8 +91,9 @@ class BatchingWindow:
             self._noted = now
 
     def compute_wait(self, now: float) -> float:
-        """Return how many seconds the next round should still wait if nothing else happens; 0 for none,
-        also without a change.
+        """Return how many seconds the next round should still wait if nothing else happens.
+
+        Return 0 if it need not wait, also if nothing has changed.
         """
         if self._since is None:
             return 0.0
@@ -107,16 +109,16 @@ class BatchingWindow:
         return max(0.0, begin - now)
 
     def _worth_waiting(self) -> float:
-        """Return seconds for which a round waits for the next message of a stream of arrivals."""
+        """Return the seconds for which a round waits for the next message of a steady stream."""
         if self._round_seconds is None:
             return self._seconds
         return min(self._seconds, WORTH_WAITING * self._round_seconds)
 
     def spare(self, now: float) -> float:
-        """Return for how many seconds a round that is due may wait while the driver is busy with earlier placements.
+        """Return for how many seconds a round that is due may wait while the driver carries out earlier placements.
 
-        Each round has fixed costs, and decides about more tasks the later it begins. Its placements would only queue
-        behind the earlier ones.
+        Each round has fixed costs, and decides about more tasks the later it begins. Placements of an early round
+        would only wait behind the earlier ones.
         """
         pace = min(PACE * (self._round_seconds or 0.0), LONGEST_PACE_SECONDS)
         return max(0.0, self._round_began + pace - now)

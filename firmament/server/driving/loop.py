@@ -29,22 +29,23 @@ _FIRST_RETRY = 0.1
 _LAST_RETRY = 10.0
 _IDLE_PAUSE = 1.0
 _BACKLOG = 500
-"""With more unreported placements than this, the driver is busy for longer than a round takes: an API server needs
-0.1 to 0.3 s for so many bindings.
+"""If more placements than this have no report yet, the driver is busy for longer than a round takes: an API server
+needs 0.1 to 0.3 s for this many bindings.
 """
 _BACKLOG_PAUSE = 0.005
 _PATIENCE = 0.1
 """Seconds for which an acknowledgement may be held back."""
 _COARSE = 0.0005
-"""Seconds below which a wait is a busy loop, since an event loop's time-outs are rounded up to whole milliseconds.
+"""Below this number of seconds, a wait is a busy loop, because an event loop's time-outs are rounded up to whole
+milliseconds.
 
-Longer waits are slept through, though the loop then wakes up to half a millisecond late: a busy loop of a whole
+During longer waits the loop sleeps, though it then wakes up to half a millisecond late: a busy loop of a whole
 millisecond would cost a tenth of a round of one task.
 """
 
 
 class RoundRunner:
-    """Runs single rounds, with their log line, metrics and, if there is a ``tracer``, spans."""
+    """Runs single rounds, and writes their log line, metrics and, if there is a ``tracer``, spans."""
 
     def __init__(
         self,
@@ -61,9 +62,7 @@ class RoundRunner:
         return await asyncio.to_thread(self.run_here, cluster)
 
     def run_at_once(self, cluster: ServedCluster) -> EncodedRound | None:
-        """Run a round in the caller's thread if that takes no longer than passing it to another thread;
-        else return None.
-        """
+        """Run a round in the caller's thread if that is faster than passing it to another thread; else return None."""
         started = self._clock()
         try:
             result = cluster.run_direct_round()
@@ -73,7 +72,7 @@ class RoundRunner:
         return None if result is None else self._finish(cluster, result, started)
 
     def run_here(self, cluster: ServedCluster) -> EncodedRound | None:
-        """Run a round in the caller's thread; returns the same as ``run``."""
+        """Run a round in the caller's thread; return the same as ``run``."""
         started = self._clock()
         try:
             result = cluster.run_round()
@@ -100,10 +99,10 @@ class RoundRunner:
 
 
 class DriverLoop:
-    """The rounds of one session: waits for work, batches, runs rounds, sends results; backs off after errors.
+    """Runs the rounds of one session: waits for work, batches it, runs rounds, sends results; backs off after errors.
 
-    The caller calls ``reading`` before and ``read`` after it applies a message, and ``note_change`` after anything else
-    that may have created work.
+    The caller calls ``note_message_arrived`` before and ``note_message_applied`` after it applies a message, and
+    ``note_change`` after anything else that may have created work.
     """
 
     def __init__(
@@ -129,7 +128,7 @@ class DriverLoop:
         self._window.note_message_arrived(_now())
 
     def note_message_applied(self, *, events: bool = False, small: bool = False) -> None:
-        """Record that the message has been applied; ``events``: whether it contained events, ``small``: only few."""
+        """Record that the message has been applied; ``events``: it contained events; ``small``: only few."""
         self._window.note_message_applied(_now(), events=events, small=small)
         self._wake.set()
 
@@ -138,7 +137,7 @@ class DriverLoop:
         self._window.forget_arrivals()
 
     def note_change(self) -> None:
-        """Record a change that may have created work."""
+        """Record a change that may have created work for a round."""
         self._window.note_change(_now())
         self._wake.set()
 
@@ -181,7 +180,7 @@ class DriverLoop:
                     result = await self._runner.run(self._cluster)
             except (
                 NoStateError
-            ):  # another driver has just taken over: no fault, and this loop is about to end
+            ):  # Another driver has just taken over: this is no fault, and the loop is about to end.
                 self._outbox.release(for_long=True)
                 await self._wait(self._wake, _IDLE_PAUSE)
                 continue
@@ -196,14 +195,17 @@ class DriverLoop:
             self._outbox.put(result.acknowledge(self._outbox.take_held()).message())
             await asyncio.sleep(
                 0
-            )  # lets the result be sent before a thread that looks for more work takes the lock
+            )  # The pause lets the result be sent before a thread that looks for more work takes the lock.
             if not result.deltas and not result.put_off:
-                # The core itself backs off for unschedulable tasks; should it ever ask for rounds that do
-                # nothing, this pause prevents a busy loop. An event ends the pause.
+                # The core itself backs off for unschedulable tasks; if it ever asked for rounds that do nothing, this
+                # pause would prevent a busy loop. An event ends the pause.
                 await self._wait(self._wake, _IDLE_PAUSE)
 
     def _note_failure(self, error: Exception) -> float:
-        """Log a failed round, with a traceback if the error is new, and return seconds to wait before the next."""
+        """Log a failed round, with a traceback if the error is new.
+
+        Return the seconds to wait before the next round.
+        """
         fault = f"{type(error).__name__}: {error}"
         pause: float = min(_FIRST_RETRY * 2**self._failures, _LAST_RETRY)
         self._failures += 1
@@ -240,7 +242,7 @@ class DriverLoop:
             await self._wait(self._drained, min(spare, _BACKLOG_PAUSE))
 
     async def _wait(self, event: asyncio.Event, seconds: float | None) -> None:
-        """Wait for the event, ``seconds`` at most."""
+        """Wait for the event, at most ``seconds``."""
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await event.wait()

@@ -1,1 +1,1 @@
-"""Keeps, saves and traces the rounds of a cluster, and finds classes that make them fail."""
+"""Keeps, saves and traces the rounds of a cluster, and finds classes that make rounds fail."""

@@ -17,11 +17,13 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 MOST_TRIALS = 100
-"""Most rounds that one search tries without effect: one class among a million is found in 40."""
+"""The most trial rounds of one search: 40 suffice to find one class among a million."""
 
 
 class FailingRounds:
-    """Counts a cluster's rounds that failed in a row before they took effect. ``lock`` guards its scheduler."""
+    """Counts how many rounds of a cluster failed in a row before they took effect. ``lock``: guards the cluster's
+    scheduler.
+    """
 
     def __init__(self, name: str, lock: AbstractContextManager[object]) -> None:
         self._name = name
@@ -29,15 +31,15 @@ class FailingRounds:
         self._failures = 0
 
     def note_success(self) -> None:
-        """Reset the number of failures in a row, as a round has been solved."""
+        """Reset the number of failures in a row, because a round has been solved."""
         self._failures = 0
 
     def note_failure(self, scheduler: Scheduler, error: Exception) -> int:
-        """Count a failed round; return how many classes were set aside for it.
+        """Count a failed round; return how many classes were set aside because of it.
 
-        The search takes place at the second failure, the fourth, the eighth and so on. No class is set aside for
-        failures of the solver itself, for failures that do not occur with a single class alone, and for failures that
-        occur with every class. As in rounds, the lock is not held while a trial is solved.
+        The search takes place at the second failure, the fourth, the eighth and so on. No class is set aside in three
+        cases: the solver itself fails, the failure does not occur with a single class alone, or it occurs with every
+        class. As in rounds, the lock is not held while a trial is solved.
         """
         self._failures += 1
         if self._failures < 2 or self._failures & (self._failures - 1) or isinstance(error, SolverError):

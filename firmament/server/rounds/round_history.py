@@ -1,7 +1,7 @@
-"""Keeps the last rounds of a cluster for questions: figures of each, and the snapshot and flow of the last one.
+"""Keeps the last rounds of a cluster for questions: figures of each, and the last one's snapshot and flow.
 
 A flow is described from the snapshot of its round, when somebody asks. Small snapshots are always kept until the next
-round; large ones only while questions come, because they take more memory than all the rest.
+round. Large ones are kept only while questions come, because they take more memory than everything else.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from firmament.saved_rounds.saving import RoundRecord
 MOST_ROUNDS = 200
 
 SMALL = 1_000_000
-"""Largest number of pairs of shape and machine for which a snapshot is always kept: some 10 MB."""
+"""Largest number of pairs of shape and machine for which a snapshot is always kept: about 10 MB."""
 
 INTEREST_SECONDS = 60.0
 """Seconds after a question for which large snapshots are kept for the next question."""
 
 
 class RoundHistory:
-    """The last rounds of a cluster. Every call needs the cluster's lock.
+    """The last rounds of a cluster. The caller must hold the cluster's lock for every call.
 
-    ``clock``: seconds since the epoch; ``timer``: monotonic seconds.
+    ``clock``: returns seconds since the epoch. ``timer``: returns monotonic seconds.
     """
 
     def __init__(self, clock: Callable[[], float], timer: Callable[[], float]) -> None:
@@ -35,7 +35,7 @@ class RoundHistory:
         self._asked = -INTEREST_SECONDS
 
     def is_watched(self) -> bool:
-        """Return whether somebody has lately asked for a flow; large snapshots are kept only then."""
+        """Return whether somebody has recently asked for a flow; large snapshots are kept only then."""
         return self._timer() - self._asked < INTEREST_SECONDS
 
     def add_figures(self, result: RoundResult) -> RoundSummary:
@@ -55,7 +55,7 @@ class RoundHistory:
             self._last = None
 
     def clear(self) -> None:
-        """Forget the last flow, as the cluster's state has been replaced."""
+        """Forget the last flow, because the cluster's state has been replaced."""
         self._last = None
 
     def list_after(self, number: int) -> list[RoundSummary]:
@@ -63,14 +63,16 @@ class RoundHistory:
         return [each for each in self._rounds if each.round > number]
 
     def last(self, after: int) -> tuple[RoundSummary, RoundRecord] | None:
-        """Return the last round with a snapshot if its number is above ``after``, else None; note that
-        somebody watches.
+        """Return the last round with a snapshot if its number is above ``after``, else None.
+
+        Note that somebody has asked.
         """
         self._asked = self._timer()
         return self._last if self._last is not None and self._last[0].round > after else None
 
 
 def _evictions(result: RoundResult) -> int:
-    if len(result.deltas) == result.stats.placed:  # nothing but placements, which may be a hundred thousand
+    # The round has nothing but placements, of which there may be a hundred thousand.
+    if len(result.deltas) == result.stats.placed:
         return 0
     return sum(each.kind is DeltaKind.PREEMPT and not each.withdrawn for each in result.deltas)

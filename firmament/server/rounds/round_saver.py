@@ -1,4 +1,7 @@
-"""Saves rounds in a thread of its own, so that no round waits: a numbered sub-folder for each, the oldest removed."""
+"""Saves rounds from a thread of its own, so that no round waits.
+
+Each round gets a numbered folder, and the oldest folders are removed.
+"""
 
 from __future__ import annotations
 
@@ -23,22 +26,25 @@ ROUNDS_KEPT = 100
 _NAME = re.compile(r"round-(\d{8,})")
 _ASIDE = ".unfinished-"
 WAITING_ROUNDS = 4
-"""How many rounds may wait to be written: each keeps its whole problem in memory."""
+"""How many rounds may wait to be written, as each keeps its whole problem in memory."""
 CLOSE_SECONDS = 3.0
 
 
 class SavedRoundsFolderError(OSError):
-    """The folder for saved rounds cannot be used; the message says why and what to do."""
+    """The folder for saved rounds cannot be used; the message says why, and what to do."""
 
 
 class SavedRoundsFolder:
     """Writes rounds into one folder, from one thread. Numbers continue those of an earlier process.
 
-    A round appears all at once: its files are written aside and the finished folder is renamed.
+    A round appears all at once: its files are written to another folder, which is then renamed.
     """
 
     def __init__(self, path: Path, keep: int) -> None:
-        """Create the folder if missing, and remove unfinished rounds; raises ``SavedRoundsFolderError``."""
+        """Create the folder if it is missing, and remove unfinished rounds.
+
+        Raise ``SavedRoundsFolderError`` if that fails.
+        """
         self._path = path
         self._keep = keep
         try:
@@ -56,7 +62,7 @@ class SavedRoundsFolder:
         self._last = max(numbers, default=0)
 
     def save(self, files: Mapping[str, bytes]) -> Path:
-        """Write a round's files under the next number and remove surplus rounds; raises ``OSError``."""
+        """Write a round's files under the next number and remove surplus rounds; raise ``OSError`` if that fails."""
         number = self._last + 1
         aside = self._path / f"{_ASIDE}{number}"
         shutil.rmtree(aside, ignore_errors=True)
@@ -72,7 +78,7 @@ class SavedRoundsFolder:
 
 
 def list_saved_rounds(path: Path) -> list[tuple[int, Path]]:
-    """Return numbers and folders of the rounds in ``path``, ascending; raises ``OSError``."""
+    """Return the numbers and folders of the rounds in ``path``, ascending; raise ``OSError`` if it cannot be read."""
     found = ((_NAME.fullmatch(each.name), each) for each in path.iterdir())
     return sorted((int(match[1]), each) for match, each in found if match and each.is_dir())
 
@@ -80,7 +86,7 @@ def list_saved_rounds(path: Path) -> list[tuple[int, Path]]:
 def read_round(folder: Path) -> dict[str, bytes]:
     """Return, by name, the files that suffice to load a saved round; files that do not exist are left out.
 
-    Raises ``OSError``.
+    Raise ``OSError`` if a file cannot be read.
     """
     from firmament.saved_rounds.graphs import NETWORK_FILE
     from firmament.saved_rounds.saving import NEEDED
@@ -92,8 +98,9 @@ def read_round(folder: Path) -> dict[str, bytes]:
 class SavedRoundWriter:
     """Writes finished rounds to a folder in a thread of its own, so that no round waits for the disk.
 
-    A round that cannot be saved, because of the disk or because rounds come faster than they can be written, is left
-    out; this is logged once for each kind of failure, and at the end with the number of rounds left out.
+    A round is left out if it cannot be saved, because of the disk or because rounds come faster than they can be
+    written. A failure to save is logged once for each kind of failure, and at the end with the number of rounds left
+    out.
     """
 
     def __init__(self, folder: SavedRoundsFolder) -> None:
@@ -110,7 +117,7 @@ class SavedRoundWriter:
         self._thread.start()
 
     def record(self, record: RoundRecord) -> None:
-        """Queue a round to be saved, without waiting. Callable from any thread."""
+        """Queue a round to be saved, without waiting. Any thread may call this method."""
         try:
             self._queue.put_nowait(record)
         except Full:
@@ -121,7 +128,9 @@ class SavedRoundWriter:
         return self._queue.unfinished_tasks == 0
 
     def close(self, seconds: float = CLOSE_SECONDS) -> None:
-        """Save the waiting rounds, for at most ``seconds``; may be repeated. No round may be recorded afterwards."""
+        """Save the waiting rounds, for at most ``seconds``; a second call has no effect. No round may be recorded
+        afterwards.
+        """
         if not self._thread.is_alive():
             return
         try:

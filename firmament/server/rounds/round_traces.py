@@ -1,4 +1,4 @@
-"""Creates spans for a round and each of its stages, once the round has ended."""
+"""Creates trace spans for a round and each of its stages, once the round has ended."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _FIGURES = ("machines", "tasks", "classes", "placed", "pending", "arcs", "certif
 
 
 def trace_round(tracer: Tracer, cluster: str, result: RoundResult, seconds: float) -> str:
-    """Create the spans of a round that has just ended and took ``seconds`` in all. Safe to call from any thread.
+    """Create the spans of a round that has just ended and took ``seconds`` in all. Any thread may call this function.
 
-    Returns the W3C ``traceparent`` for child spans. A round of several passes goes through the stages more than once:
-    each stage has one span of its total time, one after another.
+    Return the W3C ``traceparent`` for child spans. A round of several passes goes through the stages more than once,
+    so each stage has one span of its total time, one after another.
     """
     from opentelemetry.trace import set_span_in_context
 

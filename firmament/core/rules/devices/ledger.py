@@ -53,7 +53,7 @@ class ShapeClaims:
 
 
 class Served(NamedTuple):
-    """A booked task: its machine, the claims for which it was booked, and their devices if these are final already."""
+    """A booked task: its machine, the claims for which it was booked, and the devices if these are final already."""
 
     machine: int
     demand: Demand
@@ -94,7 +94,7 @@ class DeviceLedger:
     pending: dict[str, Bool] = field(default_factory=dict)
     """By claim that got devices in this round, bool[M]: the machines on which tasks of the claim may be placed."""
     _rooms: dict[Demand, Int64] = field(default_factory=dict)
-    """By demand, int64: how many more tasks each state serves, -1 where this has not been counted."""
+    """By demand, int64: how many more tasks each state serves; -1 if not counted yet."""
     _rooms_of_watched: dict[Demand, Int64] = field(default_factory=dict)
     """Like ``_rooms``, but for watched machines, where each task keeps the devices that it got."""
     _is_watched: Bool = field(init=False)

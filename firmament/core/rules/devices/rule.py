@@ -338,7 +338,7 @@ def _write_all(
 ) -> tuple[ClaimAllocation, ...]:
     """Return the allocations of a task to be written.
 
-    These are the allocations of its own claims, and of claims for which no record states one.
+    A task's allocations to be written are those of its own claims, and of claims for which no record states one.
     """
     view, machine = ledger.views[served.machine], cluster.machines.specs[served.machine].name
     written: list[ClaimAllocation] = []

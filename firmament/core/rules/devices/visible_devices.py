@@ -64,7 +64,7 @@ class ViewKind:
     faulty: tuple[int, ...] = ()
     """Indexes of the pools whose slices contradict each other."""
     memory: dict[Any, Any] = field(default_factory=dict)
-    """Results of searches on such machines, and their states, kept for reuse."""
+    """Results of searches on machines of the kind, and their states, kept for reuse."""
 
 
 class View(NamedTuple):
@@ -78,8 +78,8 @@ class DeviceInventory:
     """The pools of a cluster, and which of their devices each machine sees.
 
     ``faults``: by name, why a slice cannot be read. ``version`` grows when a pool changes. ``watchers``: for each
-    pool that several machines see, their rows as of the last call of ``see``. ``watched``: all these rows. ``off``:
-    the feature gates that are off.
+    pool that several machines see, their rows as of the last call of ``see``. ``watched``: the rows of all machines
+    that see a shared pool. ``off``: the feature gates that are off.
     """
 
     def __init__(self, off: FeaturesOff = NOTHING_OFF) -> None:

@@ -26,7 +26,7 @@ from firmament.core.state.domains import DomainsByKey
 class Compilation:
     """Collects the rules of the waiting classes; each kind of rule adds its part.
 
-    ``waiting``: class row -> the classes of the problem with this row. ``waits``: bool[rows], the rows in
+    ``waiting``: class row -> the classes of the problem with this class row. ``waits``: bool[rows], the rows in
     ``waiting``. ``ruled``: rows of the classes, waiting or with tasks on machines, that state some rule.
     """
 

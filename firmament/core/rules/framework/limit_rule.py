@@ -2,10 +2,10 @@
 
 The limit may be that of a machine, of several machines or of the cluster.
 
-Such a rule states joint rows for a round: each machine belongs to a row, each row has a limit, and each task takes an
-amount of the row of its machine. All stages of a round keep to the limits: the flow, joint admission, preemption,
-explanations and the final check. A limit of the whole cluster is one row that all machines share. `find_quotas`
-states limits that form a tree, and whose amounts tasks give back when they end.
+A rule about amounts states joint rows for a round: each machine belongs to a row, each row has a limit, and each task
+takes an amount of the row of its machine. All stages of a round keep to the limits: the flow, joint admission,
+preemption, explanations and the final check. A limit of the whole cluster is one row that all machines share.
+`find_quotas` states limits that form a tree, and whose amounts tasks give back when they end.
 """
 
 from __future__ import annotations
@@ -51,7 +51,8 @@ class LimitRule(ABC):
     """A rule about amounts that tasks take together.
 
     Joint rows cannot express amounts that depend on which of several things a task gets, such as one of many devices.
-    For these amounts, the rule keeps a ledger during a round, and decides what tasks get when the round takes effect.
+    For amounts that joint rows cannot express, the rule keeps a ledger during a round, and decides what tasks get
+    when the round takes effect.
     """
 
     name: ClassVar[str]
@@ -82,8 +83,7 @@ class LimitRule(ABC):
         return None
 
     def find_quotas(self, cluster: Cluster, demand: RoundDemand) -> QuotaTerms | None:  # noqa: ARG002
-        """Return quotas: amounts that tasks share on any machine, and give back when they end; None if there are
-        none.
+        """Return quotas: amounts that tasks share on any machine, and give back when they end; None: there are none.
 
         All stages of a round keep to quotas as they keep to joint rows: the flow, joint admission, preemption,
         explanations and the final check.
@@ -93,7 +93,7 @@ class LimitRule(ABC):
     def get_pool(self, cluster: Cluster, content: TaskClass) -> str:  # noqa: ARG002
         """Return the name of the pool from which tasks of a class take amounts, whatever their machine; "" for none.
 
-        When a task ends, another task that draws on this pool may fit, on any machine.
+        When a task ends, another task that draws on the same pool may fit, on any machine.
         """
         return ""
 

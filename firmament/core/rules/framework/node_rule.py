@@ -1,4 +1,5 @@
-"""The base class of rules about machines. One file contains everything about such a rule, and the registry calls it.
+"""The base class of rules about machines. One file contains everything about a rule on machines, and the registry
+calls it.
 
 A rule judges all machines at once for a shape, that is, for all task classes with this shape. All else follows from
 what a rule declares: how long its answers hold, which shapes share them, what drivers must send, when a waiting task
@@ -33,7 +34,7 @@ class MachineRefusal(NamedTuple):
 class NodeRule(ABC):
     """A rule that refuses machines to tasks, whatever runs on the machines.
 
-    A rule declares which fields it reads. Its answers, arrays over all machines, may depend on nothing else:
+    A rule declares which fields it reads. A rule's answers, arrays over all machines, may depend on no other fields:
     otherwise cached answers would be outdated.
     """
 
@@ -104,7 +105,7 @@ class NodeRule(ABC):
     def key(self, machines: MachineTable, shape: TaskClass) -> Hashable:  # noqa: ARG002  # for those who need it
         """Return the part of a shape on which the answer depends, if it is less than all fields that the rule reads.
 
-        Return None if the answer depends on all these fields. Shapes with equal keys share an answer.
+        Return None if the answer depends on all fields in ``reads_of_task``. Shapes with equal keys share an answer.
         """
         return None
 
@@ -138,7 +139,7 @@ class NodeRule(ABC):
         return np.fromiter(map(self.count_looks, contents), dtype=np.int64, count=len(contents))
 
     def cures(self, standing: ChangedMachine) -> Iterator[CureProposal] | None:  # noqa: ARG002
-        """Yield changes of a task, or of a machine that the rule refuses, that would cure the refusal; smallest
+        """Yield changes of a task, or of a machine that the rule refuses, that would cure the refusal, smallest
         first.
 
         A rule that yields nothing has no cure of its own. Dropping a constraint about other tasks may still make

@@ -1,7 +1,7 @@
 """The base class of rules between tasks: rules by which a task's machine depends on where other tasks are.
 
-Such a rule is compiled, for the classes of a round, into conditions on counters: how many tasks of some classes are
-in each domain. The package `constraints` evaluates counters and knows no rules.
+A rule between tasks is compiled, for the classes of a round, into conditions on counters: how many tasks of some
+classes are in each domain. The package `constraints` evaluates counters and knows no rules.
 """
 
 from __future__ import annotations

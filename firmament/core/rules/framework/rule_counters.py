@@ -70,7 +70,7 @@ class RuleCounters:
     def get_weighted_counter(self, weights: Mapping[int, int], key: str) -> int:
         """Return the number of the counter that adds ``weights`` of its class (row) for each task.
 
-        No task of these classes waits.
+        No task of the counted classes waits.
         """
         mark = ("weights", tuple(sorted(weights.items())), key)
         number = self._number.get(mark)

@@ -1,9 +1,9 @@
-"""Determines which part of a gang must leave with an evicted task, because the rest of that part would be useless.
+"""Determines which part of a gang must leave with an evicted task, because the rest of this part would be useless.
 
-A gang without groups may lose the members beyond its minimum; if it loses more, all of it leaves. A tree of groups
-follows this rule for each group: a group of tasks may lose tasks beyond its minimum, a group of groups may lose whole
-groups beyond its minimum. A group that leaves may force the group that contains it to leave, up to the whole tree. A
-group that is to be disrupted only as a whole can lose nothing without leaving.
+A gang without groups may lose the members beyond its minimum; if it loses more, all of it leaves. In a tree of
+groups, a group of tasks may lose tasks beyond its minimum, and a group of groups may lose whole groups beyond its
+minimum. A group that leaves may force the group that contains it to leave, up to the whole tree. A group that is to
+be disrupted only as a whole can lose nothing without leaving.
 """
 
 from __future__ import annotations

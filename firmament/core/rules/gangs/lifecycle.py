@@ -109,7 +109,7 @@ class GangLifecycle:
     # --- before a round ------------------------------------------------------------------------------------------
 
     def admit(self, cluster: Cluster, waiting: Int64, now: float) -> AdmittedTasks:
-        """Return the tasks to be tried: ``waiting`` (rows) and the rest of their gangs, if these can be whole.
+        """Return the tasks to be tried: ``waiting`` (rows), with all members of their gangs that can be whole.
 
         If one member of a gang is in ``waiting``, the gang's unschedulable members are tried too. Gangs that are left
         out are marked unschedulable, with the reason in their members' messages; so are members beyond the size of a
@@ -185,7 +185,7 @@ class GangLifecycle:
         self._unreported.add(job.id)
 
     def _lacks_room(self, cluster: Cluster, job: Job, able: list[int]) -> bool:
-        """Return whether all machines together have too little left for a gang; if so, tell its members the reason."""
+        """Return whether all machines together have too little left for a gang; if so, record why for its members."""
         lacking = list_lacking_resources(cluster, job, able, preempts=self._options.preemption)
         if lacking:
             what = ", ".join(lacking)

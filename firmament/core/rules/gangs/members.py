@@ -4,8 +4,8 @@
 - A member whose binding was refused is bound on the same machine again, a few times, before it loses this machine
   (`Rebinding`).
 - A running gang may have further tasks that wait; each is placed on its own. A round may evict a whole gang for more
-  important tasks and also place one of the gang's own tasks. Then the placed task is held back, so that no part of
-  the gang remains (`hold_back_decisions`).
+  important tasks and also place one of the gang's own tasks. In that case the placed task is held back, so that no
+  part of the gang remains (`hold_back_decisions`).
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ def list_staying_members(cluster: Cluster, job_id: str) -> Int64:
 def list_members_asked_to_leave(cluster: Cluster, job_id: str) -> Int64:
     """Return the rows of the members of a job that were asked to leave, but are not being deleted yet.
 
-    Their evictions may still fail.
+    The evictions of members that were asked to leave may still fail.
     """
     tasks = cluster.tasks
     members = np.array(cluster.jobs.members(job_id), dtype=np.int64)

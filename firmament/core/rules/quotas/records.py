@@ -53,9 +53,9 @@ class QuotaPreemption:
     within: str = "Never"
     """Which tasks of the same queue the queue's tasks may evict."""
     reclaim: str = "Never"
-    """Which tasks they may evict in queues that have borrowed from this queue's own quota."""
+    """Which tasks this queue's tasks may evict in queues that have borrowed from this queue's own quota."""
     borrow: str = "Never"
-    """Which tasks of other queues they may evict while this queue borrows."""
+    """Which tasks of other queues this queue's tasks may evict while this queue borrows."""
     threshold: int | None = None
     """The highest priority of tasks that ``borrow`` evicts; None: any priority below that of the waiting task."""
     strategies: tuple[str, ...] = STRATEGIES

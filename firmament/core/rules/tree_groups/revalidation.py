@@ -36,8 +36,7 @@ class DecidedGroups:
         columns: Callable[[], MachineColumns],
         used: Mapping[str, Int64],
     ) -> frozenset[str]:
-        """Return the jobs whose decided machines are no longer valid, and the jobs that got rules since the round
-        began.
+        """Return the jobs whose decided machines are no longer valid, and those that got rules since the round began.
 
         A decision holds while three things are unchanged: the group's rules, the tree around the decided machines,
         and the group's placed tasks.

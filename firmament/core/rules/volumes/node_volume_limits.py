@@ -52,7 +52,7 @@ def _compute_saved(cluster: Cluster, shape: int, rows: Int64) -> Int64 | None:
     less = np.zeros((len(machines), machines.capacity.shape[1]), dtype=np.int64)
     for column, (_, volume) in zip(columns, attachments, strict=True):
         if column == NO_COLUMN:
-            continue  # No machine offers this kind of attachment.
+            continue  # No machine offers such attachments.
         less[[machines.row_of[name] for name in machines.attached.get(volume, ())], column] += 1
     request = cluster.requests.get(shape)[0]
     less[:, : len(request)] = np.minimum(less[:, : len(request)], request)

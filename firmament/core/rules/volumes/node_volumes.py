@@ -1,6 +1,6 @@
 """Requires that machines reach a task's volumes.
 
-Three of kube-scheduler's filters do this, and all of them read the volumes of a class.
+Three of kube-scheduler's filters check which machines reach volumes, and all of them read the volumes of a class.
 
 Each volume states the reason for refusing machines that do not reach it, and the reason determines the filter. A
 volume that exists on a single machine is not part of a shape: see `node_name`.
@@ -73,7 +73,7 @@ class VolumeBinding(_Reach):
 class NodeDeclaredFeatures(_Reach):
     """Requires that a machine declares the features that the task needs.
 
-    The driver states these features in the form of a volume.
+    The driver states the features that a task needs in the form of a volume.
     """
 
     name = "NodeDeclaredFeatures"

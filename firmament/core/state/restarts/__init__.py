@@ -1,1 +1,1 @@
-"""Room that is kept for gangs that restart."""
+"""Capacity that is kept for restarting gangs."""

@@ -1,4 +1,4 @@
-"""What one task of a gang has left on its machine, and how drivers describe that."""
+"""Describes what one task of a gang has left on its machine, and reads it from drivers' records."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ _MOST = 2**53
 
 
 class RestartRoom(NamedTuple):
-    """What one task has left on its machine, kept for another task of its job."""
+    """What one task has left on its machine (its *room*), kept for another task of its job."""
 
     machine: str
-    """Name of the machine."""
+    """Name of the machine that the task left."""
     job: str
-    """Id of the job."""
+    """ID of the task's job."""
     priority: int
     """Priority of the task that left."""
     requests: Mapping[str, int]
-    """Base units by resource, with ``pods``."""
+    """What the task requested: base units by resource, including ``pods``."""
     ports: tuple[HostPort, ...]
-    """The host ports that it used."""
+    """The host ports that the task used."""
     devices: bool
-    """Whether it had claims of devices."""
+    """Whether the task had claims of devices."""
     namespace: str
-    """Namespace of the job, whose tasks alone are told its name."""
+    """Namespace of the job; only tasks of this namespace get messages with the job's name."""
     name: str
-    """Name of the job, for people."""
+    """Name of the job, for messages."""
     until: str
-    """When it lapses, for people."""
+    """The time at which the kept capacity lapses, for messages."""
     came: int
     """Arrival number of the record, in the order of ``tasks.came``."""
 

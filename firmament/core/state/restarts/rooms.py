@@ -1,14 +1,15 @@
-"""Keeps the room that members of a gang have left, until new members of the gang take it.
+"""Keeps the capacity (*room*) that members of a gang have left until new members of the gang take it.
 
-A gang that restarts comes back as new tasks some seconds later. Until then what its former members used on their
-machines is kept for it: for other tasks of at most their priority it counts as used. More important tasks may take it,
-as they may evict running members. The driver says by records (``RESTART_ROOM_RECORD``) which room is kept and when that
-ends, so nothing here depends on time.
+A gang that restarts comes back as new tasks some seconds later. Until then, what its former members used on their
+machines is kept for the gang: for other tasks of at most their priority, this room counts as used. More important
+tasks may take the kept room, as they may also evict running members. The driver says by records
+(``RESTART_ROOM_RECORD``) which room is kept and when that ends, so nothing here depends on time.
 
-A round has one amount of room for all its tasks. So of the jobs for which room is kept only one takes part in a round,
-and nobody else does (``firmament.core.requeue.turns``): its own room is free in it, and all other room counts as used.
-Ports and claims of devices are no amounts: machines where such room is kept are closed to tasks that ask for the same
-port, or that claim devices.
+A round counts one amount as free on each machine, the same for all its tasks. So if room is kept for several jobs, a
+round has tasks of only one of these jobs, and no other tasks (``firmament.core.requeue.turns``). In a round for such
+a job, its own kept room is free, and the kept room of all other jobs counts as used. Ports and claims of devices are
+no amounts: a machine where a gang's port or devices are kept is closed to tasks that ask for the same port, or that
+claim devices.
 """
 
 from __future__ import annotations
@@ -27,13 +28,13 @@ from firmament.core.state.restarts.table import RoomTable
 from firmament.core.state.tasks import TaskTable
 
 MOST_KEEPERS = 10
-"""So many jobs are named to a task that has no place because of their room."""
+"""If a task does not fit because of kept room, its message names at most this many jobs for which room is kept."""
 
 
 class RestartRooms:
-    """The room that is kept for restarting gangs, ``by_uid`` of the tasks that left it.
+    """The capacity (*room*) that is kept for restarting gangs; ``by_uid``: by uid of the task that left it.
 
-    ``resources``: the columns of machines.
+    ``resources``: the columns of the machine table.
     """
 
     def __init__(self, resources: ResourceIndex) -> None:
@@ -46,14 +47,14 @@ class RestartRooms:
 
     @property
     def jobs(self) -> KeysView[str]:
-        """Ids of the jobs for which room is kept."""
+        """IDs of the jobs for which room is kept until they restart."""
         return self._of_job.keys()
 
     def put(self, uid: str, payload: bytes | None, came: int) -> tuple[str, ...]:
-        """Store the room in a record, None if it is kept no longer; return the machines concerned.
+        """Store the kept room in a record (None: the room is no longer kept); return the machines concerned.
 
-        A record that cannot be read counts as gone. ``came``: arrival number of the record; one that only repeats what
-        is known has come before.
+        An unreadable record counts as deleted. ``came``: arrival number of the record. If the record only repeats
+        what is known, the former number remains.
         """
         former = self.by_uid.pop(uid, None)
         found = read_room(payload, came) if payload else None
@@ -75,10 +76,10 @@ class RestartRooms:
     def sum_kept(
         self, tasks: TaskTable, machines: MachineTable, least: int | None, jobs: Collection[str]
     ) -> Int64 | None:
-        """Return int64[M, K]: what is kept for other jobs than ``jobs``; None for nothing, and read-only.
+        """Return what is kept for jobs other than ``jobs``: int64[M, K], read-only; None for nothing.
 
-        ``least``: only room of at least this priority counts. Room that new members have taken does not, although its
-        record is still there (see ``RoomTable.list_taken``).
+        ``least``: only kept room of at least this priority counts. Room that new members have taken does not count,
+        even if its record still exists (see ``RoomTable.list_taken``).
         """
         if not self.by_uid:
             return None
@@ -101,20 +102,20 @@ class RestartRooms:
     def sum_beside(
         self, tasks: TaskTable, machines: MachineTable, beside: Collection[int], least: int | None
     ) -> Int64 | None:
-        """Return ``sum_kept`` for other jobs than those of the tasks ``beside`` (rows)."""
+        """Return ``sum_kept`` for jobs other than those of the tasks ``beside`` (rows)."""
         if not self.by_uid:
             return None
         return self.sum_kept(tasks, machines, least, {tasks.job[row] for row in beside})
 
     def note_taken(self, tasks: TaskTable, machines: MachineTable) -> list[str]:
-        """Return the machines with room that new members have taken, perhaps in part, since the last call."""
+        """Return the machines with kept room that new members have taken, perhaps in part, since the last call."""
         table = self._get_table(machines)
         before, taken = self._taken, [table.rooms[index] for index in table.list_taken(tasks)]
         self._taken = frozenset(room.came for room in taken)
         return [room.machine for room in taken if room.came not in before]
 
     def find_priorities(self, machines: MachineTable, job: str) -> dict[str, int]:
-        """Return the machines on which room is kept for a job, and the highest priority of the room there."""
+        """Return the machines on which room is kept for a job, and the highest priority of the kept room there."""
         if job not in self._of_job:
             return {}
         table, found = self._get_table(machines), dict[str, int]()
@@ -125,7 +126,10 @@ class RestartRooms:
     def find_closed(
         self, machines: MachineTable, content: TaskClass, priority: int, job: str
     ) -> Collection[int]:
-        """Return the machines (rows) where ports or devices are kept from a class with ``priority`` in ``job``."""
+        """Return the machines (rows) where kept ports or devices close the machine to ``content``.
+
+        ``content``: a class, with ``priority``, in ``job``.
+        """
         if not self._exclusive or not (content.ports or content.claims):
             return ()
         found: list[int] = self._get_table(machines).find_closed(content, priority, job).tolist()
@@ -134,10 +138,13 @@ class RestartRooms:
     def list_keepers(
         self, machines: MachineTable, priority: int, job: str, refused: Bool
     ) -> list[tuple[RestartRoom, str, Int64]]:
-        """Return whose room on machines that are ``refused`` (bool[M]) tasks with ``priority`` in ``job`` may not take.
+        """Return whose kept room tasks with ``priority`` in ``job`` may not take.
 
-        That is one room of each job, when the last of the job's rooms lapses, and the machines (rows). Each machine
-        counts for one job. The ``MOST_KEEPERS`` jobs with the most machines are returned.
+        ``refused``: bool[M], the machines that count.
+
+        For each job, the result has one of its kept rooms, the time at which the last of them lapses, and the
+        machines (rows). Each machine counts for one job. Only the ``MOST_KEEPERS`` jobs with the most machines are
+        returned.
         """
         table = self._get_table(machines)
         kept = np.flatnonzero(table.find_kept_from(priority, job))
@@ -155,7 +162,7 @@ class RestartRooms:
         return found
 
     def highest_below(self, priority: int) -> int | None:
-        """Return the highest priority below ``priority`` for which room is kept, or None."""
+        """Return the highest priority below ``priority`` for which room is kept for a gang; None if there is none."""
         return max((room.priority for room in self.by_uid.values() if room.priority < priority), default=None)
 
     def _get_table(self, machines: MachineTable) -> RoomTable:

@@ -1,4 +1,4 @@
-"""The room that is kept for restarting gangs as arrays, for sums over machines."""
+"""Represents the room that is kept for restarting gangs as arrays, for sums over machines."""
 
 from __future__ import annotations
 
@@ -14,13 +14,15 @@ from firmament.core.state.restarts.room import RestartRoom
 from firmament.core.state.tasks import TaskPhase, TaskTable
 
 _MOST_TOTALS = 16
-"""Sums for so many priorities are kept until something changes."""
+"""For this many priorities, sums are kept until something changes."""
 
 
 class RoomTable:
-    """All ``rooms`` as arrays: ``rows`` of their machines (int64[N], -1 for unknown ones), ``priorities`` (int64[N]),
-    ``requests`` (int64[N, K]), ``job_codes`` (int64[N], equal for rooms of one job); their indices ``of_job``; and
-    ``until`` when the last of a job's rooms lapses.
+    """All kept ``rooms`` (what a former task has left on its machine) as arrays.
+
+    ``rows``: their machines (int64[N], -1 for unknown ones). ``priorities``: int64[N]. ``requests``: int64[N, K].
+    ``job_codes``: int64[N], equal for kept rooms of one job. ``of_job``: the indices of each job's kept rooms.
+    ``until``: when the last of each job's kept rooms lapses.
     """
 
     def __init__(
@@ -49,19 +51,19 @@ class RoomTable:
         self._taken: tuple[int, list[int]] = (-1, [])
 
     def find_counted(self, least: int | None) -> Bool:
-        """Return which rooms on known machines have at least this priority: bool[N]."""
+        """Return which kept rooms on known machines have at least this priority: bool[N]."""
         counted: Bool = self.rows >= 0
         return counted if least is None else counted & (self.priorities >= least)
 
     def list_taken(self, tasks: TaskTable) -> list[int]:
-        """Return the rooms (indices) that new members have taken by a decision."""
+        """Return the kept rooms (indices) that new members have taken by a round's decision."""
         if self._taken[0] != tasks.changes:
             self._taken = tasks.changes, _list_taken(self, tasks)
         return self._taken[1]
 
     def sum_all(self, counted: Bool, capacity: Int64) -> Int64:
-        """Return int64[M, K], shaped as ``capacity``: what the rooms ``counted`` (by priority, bool[N]) hold."""
-        # Limits between two priorities count the same rooms, so they share a sum.
+        """Return what the kept rooms ``counted`` (bool[N], by priority) contain: int64[M, K], as ``capacity``."""
+        # Limits between the same two priorities count the same kept rooms, so they share a sum.
         lowest = int(self.priorities[counted].min())
         found = self._totals.get(lowest)
         if found is None:
@@ -73,7 +75,7 @@ class RoomTable:
         return found
 
     def find_kept_from(self, priority: int, job: str) -> Bool:
-        """Return which rooms on known machines tasks with ``priority`` in ``job`` may not take: bool[N]."""
+        """Return which kept rooms on known machines tasks with ``priority`` in ``job`` may not take: bool[N]."""
         kept = self.find_counted(priority)
         kept[self.of_job.get(job, [])] = False
         return kept
@@ -90,13 +92,14 @@ class RoomTable:
 
 
 def _list_taken(table: RoomTable, tasks: TaskTable) -> list[int]:
-    """Return the rooms (indices) that new members have taken by a decision.
+    """Return the kept rooms (indices) that new members have taken by a round's decision.
 
-    From the decision until the driver has seen the member on its machine and removes a record, both the member and the
-    room would count. The driver ends one room for each member that comes. So of a job's rooms on a machine as many are
-    taken as it has assumed tasks there that are not older than the room. If all other rooms of the job will end as
-    well, because at least as many members have places elsewhere, these are taken, too; members for which others are
-    being evicted do not count in that, as they may lose their places.
+    Between the decision and the removal of a record, after the driver has seen the member on its machine, both the
+    member and the kept room would count. The driver ends one kept room for each member that comes. So on each
+    machine, one of a job's kept rooms counts as taken for each task of the job that is assumed there and not older
+    than the kept room. All other kept rooms of the job will end too if at least as many members are placed elsewhere;
+    then these kept rooms also count as taken. Members for which other tasks are being evicted do not count here, as
+    they may lose their machines.
     """
     taken: list[int] = []
     left = {job: list(indices) for job, indices in table.of_job.items()}

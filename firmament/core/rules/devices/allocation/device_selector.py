@@ -25,8 +25,8 @@ FIELDS = frozenset({"driver", "attributes", "capacity", "allowMultipleAllocation
 class SharedWork:
     """The steps of evaluation that all costly expressions of a cluster together may still take.
 
-    Expressions of the usual size do not use up these steps. So somebody who writes many costly expressions delays a
-    round by `SHARED_WORK` steps at most (about a second), and makes only other costly expressions fail.
+    Expressions of the usual size do not use up the shared steps. So somebody who writes many costly expressions
+    delays a round by `SHARED_WORK` steps at most (about a second), and makes only other costly expressions fail.
     """
 
     def __init__(self) -> None:

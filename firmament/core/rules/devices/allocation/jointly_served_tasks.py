@@ -127,9 +127,7 @@ class StateTable:
         return find_devices(state.kind, state.base, claims, self._selectors, MOST_PICKS_TOGETHER)
 
     def _order(self, kind: ViewKind, tasks: Sequence[Demand]) -> list[int]:
-        """Return the indexes of tasks, sorted by the number of devices that each could get; equal tasks are
-        neighbours.
-        """
+        """Return the indexes of tasks, sorted by how many devices each could get; equal tasks are neighbours."""
         first: dict[Demand, tuple[int, int]] = {}
         for place, task in enumerate(tasks):
             if task not in first:

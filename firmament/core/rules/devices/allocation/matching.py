@@ -48,8 +48,8 @@ class DeviceSelectors:
         return found
 
     def keep(self, texts: frozenset[str], relevant: Relevant) -> None:
-        """Forget expressions not in ``texts`` once there are many, and all answers if ``relevant`` attributes
-        changed. Let all costly expressions together do some more work from now on.
+        """Forget expressions not in ``texts`` once there are many, and all answers if ``relevant`` attributes change.
+        Let all costly expressions together do some more work from now on.
         """
         self._shared.refill()
         if len(self._known) > 2 * len(texts) + 1_000:

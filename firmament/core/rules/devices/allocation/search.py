@@ -150,9 +150,7 @@ class _Search:
         )
 
     def _pick(self, number: int, place: int, option: Option, left: int, start: int) -> bool:
-        """Return whether ``left`` more devices, from ``start`` on, serve an option and leave enough for later
-        requests.
-        """
+        """Return whether ``left`` more devices, from ``start`` on, serve an option and leave enough for the others."""
         if not left:
             return self._is_kept(number, option) and self._request(number, place + 1)
         found = self._plan.candidates[option]

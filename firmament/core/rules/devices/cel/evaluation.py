@@ -68,7 +68,7 @@ class Expression:
         return find_attributes(self._tree)
 
     def evaluate(self, device: Mapping[str, Any], most_work: int = MOST_WORK) -> tuple[Any, int]:
-        """Return the value for a device, and the number of steps; raise ``EvaluationError``, which also states
+        """Return the value for a device, and the number of steps; raise ``EvaluationError``, which also has the
         steps.
         """
         evaluator = _Evaluator(most_work)
@@ -208,7 +208,7 @@ class _Evaluator:
             raise EvaluationError(f"{node.name} does not take {len(arguments)} arguments") from error
 
     def _has(self, node: Node, scope: Scope) -> bool:
-        assert isinstance(node, Field)  # `NameCheck` has made sure of this.
+        assert isinstance(node, Field)  # `NameCheck` has made sure that the argument is a field.
         place = self.value(node.of, scope)
         if isinstance(place, Optional):
             place = place.value if place.has_value else {}

@@ -1,7 +1,7 @@
 """The functions of CEL expressions.
 
-They are the language's own, its extensions for texts, and Kubernetes' for quantities, versions, lists and sets. A
-function that takes more work than one step counts this work before it begins.
+The functions are the language's own, its extensions for texts, and Kubernetes' for quantities, versions, lists and
+sets. A function that takes more work than one step counts this work before it begins.
 """
 
 from __future__ import annotations

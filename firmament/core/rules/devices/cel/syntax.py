@@ -132,7 +132,7 @@ def _read_character(code: str, digits: int, base: int) -> str:
     if len(code) < digits or not (code.isascii() and code.isalnum()):
         raise ValueError("the code has other characters than digits, or too few")
     found = chr(int(code, base))
-    found.encode()  # This raises ValueError for halves of surrogate pairs.
+    found.encode()  # Encoding raises ValueError for halves of surrogate pairs.
     return found
 
 

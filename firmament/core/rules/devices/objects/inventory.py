@@ -27,9 +27,7 @@ class BadDevicesError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class DeviceReach:
-    """The machines that reach a device: the one named ``machine``, those matching ``terms``, or all
-    (``everywhere``).
-    """
+    """The machines that reach a device: the one named ``machine``, those that match ``terms``, or ``everywhere``."""
 
     machine: str = ""
     terms: tuple[NodeSelectorTerm, ...] = ()

@@ -61,10 +61,9 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class AttributeConstraint:
-    """A constraint on an attribute: the devices of some requests must have equal (or, ``distinct``, different)
-    values.
+    """A constraint on an attribute: the devices of some requests must have equal, or ``distinct``, values.
 
-    ``requests``: the names of these requests; (): all requests.
+    ``requests``: the names of the requests that the constraint covers; (): all requests.
     """
 
     attribute: str
@@ -74,7 +73,7 @@ class AttributeConstraint:
     """Whether attributes may have several values; if not, an attribute with several values counts as absent."""
     others: tuple[str, ...] = ()
     """Further requests, whose devices together must have exactly the values that the devices of ``requests`` have.
-    The API has no such field: only claims made from annotations state such requests."""
+    The API has no such field: only claims made from annotations use ``others``."""
 
     def covers(self, option: str) -> bool:
         """Return whether the constraint applies to the devices of an option."""
